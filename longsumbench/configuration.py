@@ -1,0 +1,221 @@
+"""What can be set, as dataclasses: a field's default stands here once, with its unit and its source.
+
+The YAML files under `conf/` list only departures from these defaults; `resolve` lays them over the dataclasses and
+refuses unknown keys, wrong types and values outside the allowed ones before any work is done.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from longsumbench.errors import UsageError, did_you_mean
+
+
+@dataclass
+class DatasetSettings:
+    """Which texts, and which of them."""
+
+    name: str = "pydoc"
+    path: str | None = None  # folder or file of the original release, or of jsonl; None: the hub, or built in
+    split: str = "test"  # the split that is summarized and scored
+    limit: int | None = None  # the most examples read from each split; None: all
+    strict: bool = True  # False: examples that cannot be used are left out and counted, instead of ending the run
+    split_by_hash: bool = False  # jsonl of one file: deal it into train, validation and test (80/10/10) by id
+
+    def __post_init__(self) -> None:
+        allowed("dataset.split", self.split, ("train", "validation", "test"))
+        at_least("dataset.limit", self.limit, 1)
+
+
+@dataclass
+class Recipe:
+    """How a system is trained. Defaults are SEAL's where it states them (papers: SEAL §5)."""
+
+    optimizer: str = "adafactor"  # adafactor (with parameter scaling, as its paper) | adam
+    learning_rate: float = 0.01  # peak of sqrt_decay and linear; the factor of noam and pagesum
+    schedule: str = "sqrt_decay"  # sqrt_decay | noam | pagesum | linear | constant
+    warmup_steps: int = 10_000  # optimizer steps; the step from which sqrt_decay falls
+    adam_beta1: float = 0.9
+    adam_beta2: float = 0.999
+    adam_epsilon: float = 1e-8
+    weight_decay: float = 0.0
+    max_grad_norm: float = 0.0  # gradients are clipped to this norm; 0: not at all
+    label_smoothing: float = 0.0  # ε, spread as ε/V over every column
+    batch_size: int = 16  # examples a forward pass
+    accumulation: int = 16  # forward passes an optimizer step
+    max_steps: int = 200_000  # optimizer steps; the budget ends with whichever of the three comes first
+    max_tokens: int | None = None  # source + target tokens the model was trained on
+    max_minutes: float | None = None  # of training, validation not counted; makes a run not repeatable
+    eval_steps: int = 1_000  # optimizer steps between validations (and checkpoints)
+    eval_examples: int | None = 1_000  # the most validation examples looked at; None: all
+    patience: int | None = None  # validations without a better one before training ends; None: never
+    keep_best: int = 1  # checkpoints kept, by validation loss
+    bf16: bool | None = None  # None: on GPUs that have it; the CPU computes in float32 unless asked
+    gradient_checkpointing: bool = False
+    workers: int = 0  # processes that collate batches beside training
+    seed: int = 1  # follows the top-level seed
+
+    def __post_init__(self) -> None:
+        allowed("train.optimizer", self.optimizer, ("adafactor", "adam"))
+        allowed("train.schedule", self.schedule, ("sqrt_decay", "noam", "pagesum", "linear", "constant"))
+        for name in ("batch_size", "accumulation", "eval_steps", "keep_best"):
+            at_least(f"train.{name}", getattr(self, name), 1)
+        for name in ("max_steps", "warmup_steps", "workers", "max_tokens", "max_minutes"):
+            at_least(f"train.{name}", getattr(self, name), 0)
+
+
+@dataclass
+class Decoding:
+    """How summaries are written. Defaults are SEAL's greedy search (papers: SEAL §5)."""
+
+    num_beams: int = 1
+    length_penalty: float = 1.0  # exponent of the length that divides a hypothesis's log-probability
+    min_length: int = 0  # tokens
+    max_length: int | None = None  # tokens; None: the system's own limit
+    no_repeat_ngram: int = 0  # n-grams of this size never repeat; 0: they may
+    batch_size: int = 16  # examples decoded together
+    limit: int | None = None  # the first examples of the split; None: all
+    seed: int = 1  # follows the top-level seed
+    device: str = "auto"  # follows the top-level device
+
+    def __post_init__(self) -> None:
+        for name in ("num_beams", "batch_size", "limit"):
+            at_least(f"decode.{name}", getattr(self, name), 1)
+        at_least("decode.min_length", self.min_length, 0)
+        if self.max_length is not None and self.max_length < max(1, self.min_length):
+            raise UsageError(f"decode.max_length={self.max_length} is below decode.min_length={self.min_length}")
+
+
+@dataclass
+class Scoring:
+    """How summaries are scored (`score.*`)."""
+
+    mode: str = "google"  # google: equals rouge_score 0.1.2
+    stem: bool = True  # Porter stemming of words longer than three letters
+    resamples: int = 1_000  # of the bootstrap behind the 95 % interval
+
+    def __post_init__(self) -> None:
+        allowed("score.mode", self.mode, ("google",))
+        at_least("score.resamples", self.resamples, 100)
+
+
+@dataclass
+class RunConfig:
+    """One point: everything that is settled before the first step.
+
+    `model` is an instance of the system's own `Config`.
+    """
+
+    model: Any
+    dataset: DatasetSettings = field(default_factory=DatasetSettings)
+    train: Recipe = field(default_factory=Recipe)
+    decode: Decoding = field(default_factory=Decoding)
+    score: Scoring = field(default_factory=Scoring)
+    scale: str = "paper"  # the name of the sizes that were chosen; every table says it
+    seed: int = 1
+    device: str = "auto"  # auto: a GPU when there is one; cpu; cuda
+    results_dir: str = "results"
+    overwrite: bool = False  # True: a finished run is thrown away and done again
+    baselines: bool = True  # lead, random and oracle are scored with the first run on a dataset
+
+    def __post_init__(self) -> None:
+        allowed("device", self.device, ("auto", "cpu", "cuda"))
+
+
+SECTIONS = {"dataset": DatasetSettings, "train": Recipe, "decode": Decoding, "score": Scoring}
+
+
+def resolve(composed: DictConfig, model_config: type) -> RunConfig:
+    """Lay a composed configuration over the dataclasses.
+
+    Args:
+        composed: what Hydra composed from the YAML files and the command line: departures only.
+        model_config: the system's own `Config` dataclass.
+
+    Raises:
+        UsageError: an unknown key, a wrong type or a value that is not allowed, with its full key.
+    """
+    plain = OmegaConf.to_container(composed, resolve=True)
+    assert isinstance(plain, dict)
+    sections = {"model": model_config, **SECTIONS}
+    scalars = {item.name for item in fields(RunConfig)} - set(sections)
+    for key in plain:
+        if key not in sections and key not in scalars:
+            raise UsageError(f"unknown setting '{key}'{did_you_mean(str(key), [*sections, *scalars])}")
+    top = {str(key): value for key, value in plain.items() if key in scalars}
+    shared = {name: top[name] for name in ("seed", "device") if name in top}
+    settled = {}
+    for name, schema in sections.items():
+        given = {str(key): value for key, value in (plain.get(name) or {}).items()}
+        known = {item.name for item in fields(schema)}
+        inherited = {key: value for key, value in shared.items() if key in known and name in ("train", "decode")}
+        settled[name] = settle(schema, {**inherited, **given}, prefix=f"{name}.")
+    return settle(RunConfig, top, prefix="", given=settled)
+
+
+def settle(schema: type, values: Mapping[str, Any], prefix: str, given: Mapping[str, Any] | None = None) -> Any:
+    """Build the dataclass `schema` from plain values, checking names and types.
+
+    Args:
+        schema: a dataclass.
+        values: field name → plain value, for the fields that depart from their defaults.
+        prefix: what stands before a field's name on the command line ("train.").
+        given: fields that are already built and not checked again.
+
+    Raises:
+        UsageError: an unknown name or a wrong type.
+    """
+    given = given or {}
+    types = {item.name: item.type for item in fields(schema) if item.name not in given}
+    for key in values:
+        if key not in types:
+            near = did_you_mean(key, types)
+            raise UsageError(f"unknown setting '{prefix}{key}'{near}; {prefix or 'top level '}has: {', '.join(types)}")
+    checked = OmegaConf.structured(_typed(schema, types))
+    for key, value in values.items():
+        try:
+            checked[key] = value
+        except OmegaConfBaseException as error:
+            raise UsageError(f"{prefix}{key}={value!r} is not of type {_type_name(types[key])}") from error
+    chosen = {key: OmegaConf.to_container(checked)[key] for key in values}  # type: ignore[index, call-overload]
+    return schema(**chosen, **given)
+
+
+def _typed(schema: type, types: Mapping[str, Any]) -> type:
+    """A copy of the dataclass with types and defaults only, so that OmegaConf never runs its checks half-built."""
+    from dataclasses import MISSING, make_dataclass
+
+    columns = []
+    for item in fields(schema):
+        if item.name not in types:
+            continue
+        default = item.default_factory() if item.default_factory is not MISSING else item.default
+        columns.append((item.name, types[item.name], field(default_factory=lambda value=default: value)))
+    return make_dataclass(schema.__name__, columns)
+
+
+def _type_name(kind: Any) -> str:
+    return getattr(kind, "__name__", None) or str(kind) if isinstance(kind, type) else str(kind)
+
+
+def allowed(key: str, value: str, choices: tuple[str, ...]) -> None:
+    """Check that a setting is one of its choices.
+
+    Raises:
+        UsageError: it is not; the message lists them and names the nearest.
+    """
+    if value not in choices:
+        raise UsageError(f"{key}={value}{did_you_mean(str(value), choices)}; allowed: {', '.join(choices)}")
+
+
+def at_least(key: str, value: float | None, least: float) -> None:
+    """Check that a number, if given, is not below `least`.
+
+    Raises:
+        UsageError: it is.
+    """
+    if value is not None and value < least:
+        raise UsageError(f"{key}={value} is below {least}")

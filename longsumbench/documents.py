@@ -1,0 +1,140 @@
+"""One structure for every text: title, query, documents → sections → paragraphs → sentences, references.
+
+Frozen, so that a text read once is the same text for every system and every metric.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+Sentences = tuple[str, ...]  # a paragraph, or a reference
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A named stretch of a document; text without headings is one section without a name."""
+
+    name: str | None
+    paragraphs: tuple[Sentences, ...]
+
+    def sentences(self) -> Iterator[str]:
+        """Yield the sentences in reading order; the name is not one of them."""
+        for paragraph in self.paragraphs:
+            yield from paragraph
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One of the texts to be summarized together; `source` says where it came from, if known."""
+
+    source: str | None
+    sections: tuple[Section, ...]
+
+    def sentences(self) -> Iterator[str]:
+        """Yield the sentences in reading order."""
+        for section in self.sections:
+            yield from section.sentences()
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """What is to be summarized, and how people summarized it.
+
+    Attributes:
+        id: unique within its split.
+        title: the headline, where the dataset has one that a system may see.
+        query: the question the summary must answer, for query-based datasets.
+        documents: at least one, in the order of the data.
+        references: the summaries people wrote, each a tuple of sentences, never cut.
+    """
+
+    id: str
+    title: str | None
+    query: str | None
+    documents: tuple[Document, ...]
+    references: tuple[Sentences, ...]
+
+    def sentences(self) -> Iterator[str]:
+        """Yield every source sentence in reading order, across sections and documents."""
+        for document in self.documents:
+            yield from document.sentences()
+
+    def source_words(self) -> int:
+        """Count the source's words: whitespace-separated, titles and section names left out."""
+        return count_words(self.sentences())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain lists and dicts that JSON can hold."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Example":
+        """Rebuild what `to_dict` wrote."""
+        documents = tuple(
+            Document(
+                document["source"],
+                tuple(
+                    Section(section["name"], tuple(tuple(paragraph) for paragraph in section["paragraphs"]))
+                    for section in document["sections"]
+                ),
+            )
+            for document in data["documents"]
+        )
+        references = tuple(tuple(reference) for reference in data["references"])
+        return cls(data["id"], data["title"], data["query"], documents, references)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Text that was left out, for one cause.
+
+    Attributes:
+        cause: the setting that cut it (`input_length`, `snippet_length`, `decode_length`, …).
+        tokens: how much, in the system's own tokens.
+        words: how much, in whitespace-separated words (a word cut in two counts as left out).
+    """
+
+    cause: str
+    tokens: int
+    words: int
+
+
+@dataclass(frozen=True, slots=True)
+class Truncation:
+    """The ledger of one text: how long it was, and what was cut from it.
+
+    Attributes:
+        tokens: the whole text, in the system's own tokens.
+        words: the whole text, in words.
+        cuts: one entry a cause, only for causes that cut something.
+    """
+
+    tokens: int
+    words: int
+    cuts: tuple[Cut, ...] = ()
+
+    @property
+    def tokens_seen(self) -> int:
+        """Tokens that were not cut."""
+        return self.tokens - sum(cut.tokens for cut in self.cuts)
+
+    @property
+    def words_seen(self) -> int:
+        """Words that were not cut."""
+        return self.words - sum(cut.words for cut in self.cuts)
+
+
+def total(ledgers: Sequence[Truncation]) -> Truncation:
+    """Add up ledgers, cause by cause."""
+    causes: dict[str, Cut] = {}
+    for cut in (cut for ledger in ledgers for cut in ledger.cuts):
+        so_far = causes.get(cut.cause, Cut(cut.cause, 0, 0))
+        causes[cut.cause] = Cut(cut.cause, so_far.tokens + cut.tokens, so_far.words + cut.words)
+    return Truncation(
+        sum(ledger.tokens for ledger in ledgers), sum(ledger.words for ledger in ledgers), tuple(causes.values())
+    )
+
+
+def count_words(sentences: Sequence[str] | Iterator[str]) -> int:
+    """Count whitespace-separated words."""
+    return sum(len(sentence.split()) for sentence in sentences)

@@ -1,0 +1,79 @@
+"""What can go wrong, as one tree; the class decides the exit code.
+
+    SuiteError
+    ├── PointsFailed        1   some points of a sweep failed
+    ├── UsageError          2   wrong usage or configuration
+    │   └── UnknownName     2   a name nobody registered; says the nearest one
+    ├── DataError           3   a file or an example that cannot be used
+    └── EnvironmentProblem  4   network, disk, memory
+
+Every message is one line: what happened, where, what to do. An interrupt (Ctrl-C) ends with 130.
+"""
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+
+INTERRUPTED = 130
+
+
+class SuiteError(Exception):
+    """A problem that the user can act on; shown as one line, never as a traceback."""
+
+    exit_code = 1
+
+
+class PointsFailed(SuiteError):
+    """Some points of a sweep failed; the others are finished and kept."""
+
+    exit_code = 1
+
+
+class UsageError(SuiteError):
+    """A command, an override or a setting that cannot be meant."""
+
+    exit_code = 2
+
+
+class UnknownName(UsageError):
+    """A name that is not registered.
+
+    Args:
+        kind: what was looked for, as the user would call it ("model", "dataset").
+        name: what the user wrote.
+        choices: the names that exist.
+    """
+
+    def __init__(self, kind: str, name: str, choices: Iterable[str]) -> None:
+        known = sorted(choices)
+        super().__init__(f"unknown {kind} '{name}'{did_you_mean(name, known)}; known: {', '.join(known) or 'none'}")
+        self.name = name
+
+
+class DataError(SuiteError):
+    """A file or an example that cannot be used.
+
+    Args:
+        problem: what is wrong and what to do about it.
+        path: the file it stands in, if any.
+        line: the line in that file, counted from 1.
+    """
+
+    exit_code = 3
+
+    def __init__(self, problem: str, path: Path | str | None = None, line: int | None = None) -> None:
+        where = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
+        super().__init__(f"{where}{problem}")
+        self.path, self.line = path, line
+
+
+class EnvironmentProblem(SuiteError):
+    """The machine, not the user: no network, a full disk, too little memory."""
+
+    exit_code = 4
+
+
+def did_you_mean(name: str, choices: Iterable[str]) -> str:
+    """Return " (did you mean 'x'?)" for the nearest choice, or nothing when none is near."""
+    near = difflib.get_close_matches(name, list(choices), n=1, cutoff=0.5)
+    return f" (did you mean '{near[0]}'?)" if near else ""

@@ -1,0 +1,75 @@
+"""Progress of long steps: a bar with an ETA on a terminal, a plain line now and then elsewhere."""
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import TextIO, TypeVar
+
+from tqdm import tqdm
+
+Item = TypeVar("Item")
+SECONDS_BETWEEN_LINES = 15.0
+
+
+class Progress:
+    """A long step of a known (or unknown) number of items; use it as a context manager.
+
+    Args:
+        what: the step, as a user would call it ("training").
+        total: how many items it has; None when unknown.
+        unit: what an item is ("steps").
+        stream: where it is shown; stderr unless a test says otherwise.
+    """
+
+    def __init__(self, what: str, total: int | None, unit: str = "examples", stream: TextIO | None = None) -> None:
+        self.what, self.total, self.unit = what, total, unit
+        self.done = 0
+        self._stream = stream or sys.stderr
+        self._started = self._said = time.monotonic()
+        self._first = 0
+        self._note = ""
+        live = self._stream.isatty()
+        self._bar = tqdm(total=total, desc=what, unit=f" {unit}", file=self._stream, leave=False) if live else None
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def start_at(self, done: int) -> None:
+        """Count items that an earlier process did, without counting them into the speed."""
+        self.done = self._first = done
+        if self._bar is not None:
+            self._bar.initial = self._bar.n = done
+            self._bar.refresh()
+
+    def advance(self, items: int = 1, note: str = "") -> None:
+        """Say that some more items are done; `note` stands behind the bar ("loss 4.21")."""
+        self.done += items
+        self._note = note or self._note
+        if self._bar is not None:
+            self._bar.set_postfix_str(self._note, refresh=False)
+            self._bar.update(items)
+        elif time.monotonic() - self._said >= SECONDS_BETWEEN_LINES:
+            self._said = time.monotonic()
+            print(self.line(), file=self._stream, flush=True)
+
+    def line(self) -> str:
+        """Return the progress as plain text: "training: 120/500 steps, 0:48 left, loss 4.21"."""
+        of = f"/{self.total}" if self.total else ""
+        parts = [f"{self.what}: {self.done}{of} {self.unit}"]
+        elapsed, here = time.monotonic() - self._started, self.done - self._first
+        if self.total and here:
+            left = round(elapsed / here * (self.total - self.done))
+            parts.append(f"{left // 60}:{left % 60:02d} left")
+        return ", ".join([*parts, self._note] if self._note else parts)
+
+
+def track(items: Iterable[Item], what: str, total: int | None, unit: str = "examples") -> Iterator[Item]:
+    """Yield the items, showing the progress through them."""
+    with Progress(what, total, unit) as progress:
+        for item in items:
+            yield item
+            progress.advance()

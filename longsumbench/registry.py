@@ -1,0 +1,92 @@
+"""Names → systems, corpora, metrics, rankers: the only way the bench reaches a contestant.
+
+A table of the built-in names plus the entry points of other installed packages. Nothing is imported until a name is
+loaded, so listing names is cheap and one broken plug-in harms only those who ask for it.
+
+A package adds a system by declaring, in its own pyproject.toml:
+
+    [project.entry-points."longsumbench.systems"]
+    mine = "my_package.mine:MySystem"
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import entry_points
+from types import MappingProxyType
+from typing import Any
+
+from longsumbench.errors import UnknownName, UsageError
+
+
+@dataclass(frozen=True)
+class Registry:
+    """One kind of thing that can be named on the command line.
+
+    Attributes:
+        kind: what users call it ("model", "dataset", "metric", "ranker").
+        group: the entry-point group that plug-ins use.
+        built_in: name → "module:attribute".
+    """
+
+    kind: str
+    group: str
+    built_in: Mapping[str, str]
+
+    def targets(self) -> dict[str, str]:
+        """Return name → "module:attribute", built-in names first; a plug-in cannot take a built-in name."""
+        plugged = {point.name: point.value for point in entry_points(group=self.group)}
+        return {**self.built_in, **{name: target for name, target in plugged.items() if name not in self.built_in}}
+
+    def load(self, name: str) -> Any:
+        """Import and return what `name` stands for.
+
+        Raises:
+            UnknownName: nobody registered that name.
+            UsageError: the name is registered, but importing it fails.
+        """
+        targets = self.targets()
+        if name not in targets:
+            raise UnknownName(self.kind, name, targets)
+        module, _, attribute = targets[name].partition(":")
+        try:
+            return getattr(import_module(module), attribute)
+        except (ImportError, AttributeError) as error:
+            raise UsageError(f"{self.kind} '{name}' ({targets[name]}) cannot be imported: {error}") from error
+
+
+systems = Registry(
+    "model",
+    "longsumbench.systems",
+    MappingProxyType(
+        {
+            "lead": "longsumbench.models.baselines.system:Lead",
+            "random": "longsumbench.models.baselines.system:Random",
+            "oracle": "longsumbench.models.baselines.system:Oracle",
+            "trunc": "longsumbench.models.seal.system:Trunc",
+        }
+    ),
+)
+
+corpora = Registry(
+    "dataset",
+    "longsumbench.corpora",
+    MappingProxyType(
+        {
+            "pydoc": "longsumbench.corpora.pydoc:CORPUS",
+            "arxiv": "longsumbench.corpora.arxiv:CORPUS",
+            "pubmed": "longsumbench.corpora.pubmed:CORPUS",
+            "jsonl": "longsumbench.corpora.jsonl:CORPUS",
+        }
+    ),
+)
+
+metrics = Registry("metric", "longsumbench.metrics", MappingProxyType({"rouge": "longsumbench.metrics.rouge:Rouge"}))
+
+rankers = Registry(
+    "ranker",
+    "longsumbench.rankers",
+    MappingProxyType(
+        {"tfidf": "longsumbench.ranking:tfidf_with_title", "title": "longsumbench.ranking:title_similarity"}
+    ),
+)

@@ -1,0 +1,160 @@
+"""The contract between the bench and a system: fit, summarize, save, load. No torch here: see `neural.py`."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, Self
+
+from longsumbench.configuration import Decoding, Recipe
+from longsumbench.documents import Example, Truncation
+from longsumbench.errors import DataError, UsageError
+from longsumbench.stages import StageStore
+
+
+class Split(Protocol):
+    """A split as a system sees it: a sequence of examples, read as they are asked for."""
+
+    name: str
+    fingerprint: str  # of the texts; part of every stage made from them
+    source_words: Sequence[int]  # of every example, without reading it
+    reference_words: Sequence[int]  # of every example's first reference
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int) -> Example: ...
+    def __iter__(self) -> Iterator[Example]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a system wrote for one example.
+
+    Attributes:
+        id: the example's.
+        text: the summary; may be empty, then it scores 0.
+        truncation: what the system left out of the source; None for a system that reads all of it.
+        complete: False when the output hit its length limit before it ended by itself.
+    """
+
+    id: str
+    text: str
+    truncation: Truncation | None = None
+    complete: bool = True
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """What training was, for the record. All zero for a system that does not train.
+
+    Attributes:
+        parameters: weights of the model, shared ones counted once.
+        steps: optimizer steps done.
+        examples, source_tokens, target_tokens: what the model was trained on, repetitions counted.
+        seconds: training and validation, over all resumed pieces.
+        ended_by: the budget or rule that ended training.
+        best_step: the step whose weights are used.
+        validation_loss: theirs, in nats per target token; None without a validation split.
+        first_loss, last_loss: mean training loss of the first and last logged stretch, in nats per target token.
+        targets: the ledger of the training targets.
+        precision: "float32" or "bfloat16" (autocast).
+    """
+
+    parameters: int = 0
+    steps: int = 0
+    examples: int = 0
+    source_tokens: int = 0
+    target_tokens: int = 0
+    seconds: float = 0.0
+    ended_by: str = "nothing to train"
+    best_step: int = 0
+    validation_loss: float | None = None
+    first_loss: float | None = None
+    last_loss: float | None = None
+    targets: Truncation | None = None
+    targets_cut: int = 0
+    precision: str = "float32"
+
+
+class System(ABC):
+    """A way of summarizing long input.
+
+    A subclass names its settings in a dataclass and its reading in `summarize`; one that learns overrides `fit`, and
+    `save`/`load` when it learns more than `state`.
+
+    Attributes:
+        Config: the dataclass of its settings (`model.*`); must have a field `name`.
+        decided_by: the parts of a run's configuration, beside `model`, `dataset` and `score`, that decide its outcome
+            ("seed", "train", "decode"); two runs that differ elsewhere are one run.
+        oracle: True when it looks at the reference; every table says so.
+    """
+
+    Config: ClassVar[type]
+    decided_by: ClassVar[frozenset[str]] = frozenset()
+    oracle: bool = False
+
+    def __init__(self, config: Any) -> None:
+        self.config = config
+        self.state: dict[str, Any] = {}
+
+    def fit(
+        self, train: Split | None, validation: Split | None, recipe: Recipe, workdir: Path, stages: StageStore
+    ) -> FitReport:
+        """Learn from the training split. Nothing to do unless a system says otherwise.
+
+        Args:
+            train, validation: None when the dataset has no such split.
+            recipe: how to train, for how long.
+            workdir: the run's own folder for logs and links.
+            stages: finished pieces of work, shared between runs.
+
+        Raises:
+            DataError: the system needs a split that is missing.
+        """
+        return FitReport()
+
+    @abstractmethod
+    def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
+        """Yield one summary per example, in their order.
+
+        The bench hands over batches of examples of similar length, `decoding.batch_size` at a time, in an order that
+        depends on the data alone: a resumed run sees the same batches.
+        """
+
+    def save(self, folder: Path) -> None:
+        """Write all that `load` needs into an existing, empty folder."""
+        content = {"system": self.config.name, "config": asdict(self.config), "state": self.state}
+        (folder / "system.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Rebuild what `save` wrote.
+
+        Raises:
+            UsageError: the folder holds another system, or none.
+        """
+        content = read_checkpoint(folder, cls.Config)
+        system = cls(cls.Config(**content["config"]))
+        system.state = content["state"]
+        return system
+
+
+def read_checkpoint(folder: Path, config: type) -> dict[str, Any]:
+    """Read a checkpoint's `system.json` and check that it belongs to the system with this `Config`.
+
+    Raises:
+        UsageError: there is no checkpoint, or it is another system's.
+        DataError: the file is not readable.
+    """
+    path = folder / "system.json"
+    if not path.is_file():
+        raise UsageError(f"{folder} is no checkpoint of this suite: it has no system.json")
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        found = content["system"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"not a checkpoint's system.json ({error})", path) from error
+    expected = config().name
+    if found != expected:
+        raise UsageError(f"{folder} is a checkpoint of '{found}', not of '{expected}': choose model={found}")
+    return content
