@@ -1,0 +1,177 @@
+"""What a run was: RunSpec → run id; RunRecord; atomic JSON; the layout of a results folder.
+
+    results/runs/<dataset>/<model>/<run id>/   config.yaml  record.json  predictions.jsonl  scores.csv  work/
+    results/leaderboard/<dataset>.{csv,md,tex}
+
+`record.json` is written last, in one rename: a run folder that has one is finished.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Self
+
+from longsumbench.errors import DataError, UsageError
+from longsumbench.stages import digest
+
+FORMAT = 1  # of record.json
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """Everything that decides a run's outcome.
+
+    Attributes:
+        model, dataset: their names.
+        settings: the resolved configuration, without what cannot change an outcome.
+        fingerprint: of the dataset's texts.
+        versions: stage → number that changes only when the stage's outcome does.
+    """
+
+    model: str
+    dataset: str
+    settings: Mapping[str, Any]
+    fingerprint: str
+    versions: Mapping[str, int]
+
+    @property
+    def run_id(self) -> str:
+        """Twelve hexadecimal digits."""
+        return digest(asdict(self))[:12]
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """Enough to compare a run and to repeat it. Scores are 0–100, times in seconds, lengths in tokens.
+
+    Attributes:
+        run_id, model, dataset, split: which run.
+        variant: the model and decode overrides that differ from the recipe, sorted ("input_length=64").
+        scale: the name of the sizes ("tiny", "paper").
+        seed: None when the outcome does not depend on one.
+        oracle: whether the system saw the references.
+        signature: how the scores were computed.
+        scores: type → {"p", "r", "f": means; "f_lo", "f_hi": the 95 % interval of f}.
+        n: the examples in the means.
+        examples: a hash of their ids; two runs with the same one summarized the same examples.
+        empty_references: ids left out of the means.
+        empty_predictions: how many scored 0 for being empty.
+        fingerprint: of the dataset's texts.
+        corpus: what is known of them: counts per split, licence, source, versions, what was skipped.
+        source: the ledger of what was read: tokens, words, cuts by cause; None when a system keeps none.
+        outputs_cut: how many outputs hit the length limit.
+        fit: the FitReport, as plain values.
+        decode_tokens_per_second: output tokens (words, where a system has no tokens) written a second.
+        timings: step → seconds.
+        peak_memory_gb: of the process (and the GPU), in 1e9 bytes.
+        config: the resolved configuration.
+        environment: versions, hardware, commit and patch.
+        command: what was typed.
+        finished: the time, UTC, ISO 8601.
+        repeatable: False when a budget in minutes ended training.
+    """
+
+    run_id: str
+    model: str
+    dataset: str
+    split: str
+    variant: str
+    scale: str
+    seed: int | None
+    oracle: bool
+    signature: str
+    scores: Mapping[str, Mapping[str, float]]
+    n: int
+    examples: str
+    empty_references: tuple[str, ...]
+    empty_predictions: int
+    fingerprint: str
+    corpus: Mapping[str, Any]
+    source: Mapping[str, Any] | None
+    outputs_cut: int
+    fit: Mapping[str, Any]
+    decode_tokens_per_second: float
+    timings: Mapping[str, float]
+    peak_memory_gb: float
+    config: Mapping[str, Any]
+    environment: Mapping[str, Any]
+    command: tuple[str, ...]
+    finished: str
+    repeatable: bool = True
+    format: int = field(default=FORMAT)
+
+    def write(self, folder: Path) -> None:
+        """Write `record.json`, whole or not at all."""
+        write_atomically(folder / "record.json", json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n")
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read `record.json` from a run folder.
+
+        Raises:
+            DataError: it is not a record, or one of a later format.
+        """
+        path = folder / "record.json"
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            if content["format"] > FORMAT:
+                raise DataError(f"written by a later version (format {content['format']}); update longsumbench", path)
+            values = {item.name: content[item.name] for item in fields(cls)}
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(f"not a run's record ({error!r}); remove it and run again", path) from error
+        for name in ("empty_references", "command"):
+            values[name] = tuple(values[name])
+        return cls(**values)
+
+
+@dataclass(frozen=True)
+class Results:
+    """A results folder."""
+
+    root: Path
+
+    def run_folder(self, spec: RunSpec) -> Path:
+        """Return where a run's files stand, whether or not they do yet."""
+        return self.root / "runs" / spec.dataset / spec.model / spec.run_id
+
+    def records(self, dataset: str) -> Iterator[RunRecord]:
+        """Yield the records of all finished runs on a dataset, sorted by model and run id."""
+        for path in sorted((self.root / "runs" / dataset).glob("*/*/record.json")):
+            yield RunRecord.read(path.parent)
+
+    def datasets(self) -> list[str]:
+        """Return the datasets that have finished runs."""
+        return sorted({path.parents[2].name for path in (self.root / "runs").glob("*/*/*/record.json")})
+
+    def find(self, run: str) -> Path:
+        """Return the folder of a run named by its folder, its id or a unique prefix of it.
+
+        Raises:
+            UsageError: no run, or several, are meant by it.
+        """
+        if (Path(run) / "record.json").is_file():
+            return Path(run)
+        found = sorted(path.parent for path in (self.root / "runs").glob(f"*/*/{run}*/record.json"))
+        if len(found) != 1:
+            many = f"{len(found)} runs begin with '{run}'" if found else f"no run is called '{run}'"
+            raise UsageError(f"{many} under {self.root}; see {self.root / 'leaderboard'} for the ids")
+        return found[0]
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file so that readers see the old content or the new, and a full disk leaves the old."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
