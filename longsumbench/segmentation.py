@@ -1,0 +1,141 @@
+"""Packing sentences into units: pure functions from token ids to token ids and the ledger of what was left out.
+
+A unit is a list of token ids that remembers the document it comes from. Whoever calls these functions tokenizes; the
+lengths are in the tokens given, so special tokens are the caller's to add and to allow for.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+
+from longsumbench.configuration import at_least
+from longsumbench.documents import Cut, Truncation
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedSentence:
+    """A sentence as a tokenizer saw it.
+
+    Attributes:
+        ids: its tokens, without special ones.
+        words: its whitespace-separated words.
+    """
+
+    ids: Sequence[int]
+    words: int
+
+    def head(self, length: int) -> "EncodedSentence":
+        """Return the first `length` tokens, with the words that are whole in them.
+
+        Words are shared out evenly over the tokens and a word cut in two counts as left out, so cutting c of t tokens
+        takes ⌈words · c / t⌉ words away.
+        """
+        cut = max(0, len(self.ids) - length)
+        return self if cut == 0 else EncodedSentence(self.ids[:length], self.words - _share(self.words, cut, self.ids))
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """What a system reads of one example, and what it does not.
+
+    Attributes:
+        ids: a list of token ids per unit, none empty.
+        documents: unit → index of the document it comes from (its first token's, for a unit that joins several).
+        words: unit → words that are whole in it.
+        truncation: the example's ledger: everything given, and what no unit holds.
+    """
+
+    ids: tuple[list[int], ...]
+    documents: tuple[int, ...]
+    words: tuple[int, ...]
+    truncation: Truncation
+
+
+def snippets(encoded: Sequence[Sequence[EncodedSentence]], snippet_length: int, num_snippets: int) -> Units:
+    """Pack whole consecutive sentences into snippets, in order of appearance (SEAL, §3).
+
+    A snippet is closed when the next sentence would pass `snippet_length`, and never crosses a document boundary. A
+    sentence longer than `snippet_length` is cut to it (cause "snippet_length"). Sentences after the last snippet are
+    left out whole (cause "num_snippets"). A sentence without tokens takes no room and cuts nothing.
+
+    Args:
+        encoded: the sentences of each document.
+        snippet_length: the most tokens of a snippet.
+        num_snippets: the most snippets of an example.
+
+    Raises:
+        UsageError: a limit is below 1.
+    """
+    at_least("snippet_length", snippet_length, 1)
+    at_least("num_snippets", num_snippets, 1)
+    every = (
+        (index, packed)
+        for index, document in enumerate(encoded)
+        for packed in _pack(document, snippet_length)
+        if any(sentence.ids for sentence in packed)
+    )
+    kept = list(islice(every, num_snippets))
+    heads = [[sentence.head(snippet_length) for sentence in packed] for _, packed in kept]
+    ids = tuple(list(chain.from_iterable(sentence.ids for sentence in unit)) for unit in heads)
+    words = tuple(sum(sentence.words for sentence in unit) for unit in heads)
+
+    whole = _size(sentence for document in encoded for sentence in document)
+    packed_whole = _size(sentence for _, packed in kept for sentence in packed)
+    seen = (sum(map(len, ids)), sum(words))
+    cuts = (
+        Cut("snippet_length", packed_whole[0] - seen[0], packed_whole[1] - seen[1]),
+        Cut("num_snippets", whole[0] - packed_whole[0], whole[1] - packed_whole[1]),
+    )
+    truncation = Truncation(*whole, tuple(cut for cut in cuts if cut.tokens))
+    return Units(ids, tuple(index for index, _ in kept), words, truncation)
+
+
+def join(units: Units, input_length: int) -> Units:
+    """Join the leading units into one and cut it at `input_length` (SEAL's Trunc); the rest is cut for that cause.
+
+    Of the unit that crosses the limit, words are left out as `EncodedSentence.head` does.
+
+    Raises:
+        UsageError: the limit is below 1.
+    """
+    at_least("input_length", input_length, 1)
+    if not units.ids:
+        return units
+    joined: list[int] = []
+    words = 0
+    for ids, of_unit in zip(units.ids, units.words, strict=True):
+        head = EncodedSentence(ids, of_unit).head(input_length - len(joined))
+        joined.extend(head.ids)
+        words += head.words
+    left_out = Cut("input_length", sum(map(len, units.ids)) - len(joined), sum(units.words) - words)
+    ledger = units.truncation
+    cuts = (*ledger.cuts, left_out) if left_out.tokens else ledger.cuts
+    return Units((joined,), units.documents[:1], (words,), Truncation(ledger.tokens, ledger.words, cuts))
+
+
+def _pack(document: Sequence[EncodedSentence], length: int) -> Iterator[list[EncodedSentence]]:
+    """Yield groups of consecutive sentences of at most `length` tokens; an over-long sentence is alone in its group."""
+    group: list[EncodedSentence] = []
+    tokens = 0
+    for sentence in document:
+        if group and tokens + len(sentence.ids) > length:
+            yield group
+            group, tokens = [], 0
+        group.append(sentence)
+        tokens += len(sentence.ids)
+    if group:
+        yield group
+
+
+def _size(sentences: Iterator[EncodedSentence]) -> tuple[int, int]:
+    """Count tokens and words."""
+    tokens = words = 0
+    for sentence in sentences:
+        tokens += len(sentence.ids)
+        words += sentence.words
+    return tokens, words
+
+
+def _share(words: int, cut: int, ids: Sequence[int]) -> int:
+    """Return how many of a text's words fall to `cut` of its tokens, rounded up."""
+    return -(-words * cut // len(ids))
