@@ -1,0 +1,130 @@
+"""The one sentence splitter: for every corpus when it is read, and for every prediction when it is scored.
+
+Text is cut at blank lines and list items first; a single newline is a soft wrap. Within such a stretch white space becomes
+one space, and an end mark (. ! ? … and their relatives in other scripts) with a space behind it ends a sentence unless
+the words on its two sides say otherwise. Every decision looks only at the sentence so far and at the next word, so that
+
+* splitting a sentence again gives the same sentence, and
+* time is linear, whatever the text.
+
+Whether a lower-case word can begin a sentence is decided by how the sentence at hand began: in cased prose it began with
+a capital ("approx. three"), in lower-cased prose it did not ("… was seen. the cells …").
+"""
+
+import re
+
+VERSION = 1  # changes with any change of outcome: it is part of stage keys and of score signatures
+NAME = f"longsumbench-sentences-{VERSION}"
+
+_CLOSERS = "\"'’”»)\\]}*_`"
+_OPENERS = "\"'“‘«([{<*_`¿¡"
+
+_STRETCHES = re.compile(
+    r"\n[^\S\n]*\n\s*"  # blank lines
+    r"|\n[^\S\n]*(?=(?:[-*+•‣·–—]|\(?[0-9]{1,3}[.)]|\(?[a-z]\))\s)"  # a list item on the next line
+)
+_ENDS = re.compile(
+    r"(?<![.!?…])([.!?…।॥؟۔]++)"  # the mark, group 1; without it the end is a CJK one, which needs no space
+    r"(?:\[[0-9, –-]{1,20}\])*+"  # citations set behind the mark
+    rf"([{_CLOSERS}]*+(?: (?:''|[’”»)\]}}])(?=[ {_CLOSERS}]))*+) (?=\S)"  # what the sentence opened, group 2
+    rf"|[。！？｡]++[」』”’）{_CLOSERS}]*+ ?(?=[^\s，、；：])"
+)
+_NEXT_WORD = re.compile(rf"[{re.escape(_OPENERS)}]*+([^\s.,;:!?)\]}}>'’]*)")
+_INNER_PERIODS = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")  # U.S, Ph.D, i.v
+_LETTER = re.compile(r"[^\W\d_]")
+_FIRST_LETTER_WITHIN = 200  # characters
+
+# Never the end of a sentence: something that belongs to them must follow.
+_BOUND = frozenset(
+    "dr mr mrs ms prof messrs mme mlle gen col sgt capt lt cmdr adm rev hon gov sen rep pres supt"
+    " e.g i.e eg ie cf viz vs fig figs eq eqs ref refs tab resp approx incl esp aka".split()
+)
+# The end of a sentence unless a number follows.
+_COUNTED = frozenset(
+    "no nos nr p pp vol vols ch chap sec sect art para ex thm lem prop def cor alg app v ver ca c circa"
+    " jan feb mar apr jun jul aug sep sept oct nov dec min max avg ser ed eds suppl".split()
+)
+# The end of a sentence only if the next word looks like a beginning.
+_DOUBTFUL = frozenset(
+    "al etc inc ltd co corp bros jr sr st mt ft ave blvd rd dept univ assn natl intl var sp spp subsp ssp"
+    " cv nov comb jan feb aug sept oct dec ed eds".split()
+)
+# What a capitalised sentence often begins with …
+_BEGINNINGS = frozenset(
+    "the this these those that it its in on at for from we our they their he she his her you i a an and but or if as"
+    " however moreover furthermore thus therefore then when while where what who why how although though because since"
+    " after before during to with there here all both each some many most no not one two such so also another other"
+    " finally first second by of see let note is are was were yet once only it's given using based under over".split()
+)
+# … and what begins hardly anything but a sentence, even in lower case.
+_STRONG_BEGINNINGS = frozenset(
+    "the this these we it however moreover furthermore thus therefore he she they our although".split()
+)
+
+
+def split_sentences(text: str) -> tuple[str, ...]:
+    """Split a text into its sentences.
+
+    No character but white space is lost; white space inside a sentence becomes one space. The result is stable: a
+    sentence that is split again comes back whole.
+
+    Args:
+        text: prose in any casing, on one line or several.
+
+    Returns:
+        The sentences in reading order; none for a text without any.
+    """
+    sentences: list[str] = []
+    for stretch in _STRETCHES.split(text) if "\n" in text else (text,):
+        _split_stretch(" ".join(stretch.split()), sentences)
+    return tuple(sentences)
+
+
+def _split_stretch(text: str, sentences: list[str]) -> None:
+    """Append the sentences of a text that has single spaces only."""
+    start = 0
+    for end in _ENDS.finditer(text):
+        if end[1] is None or _ends_sentence(text, start, end):
+            sentences.append(text[start : end.end()].rstrip(" "))
+            start = end.end()
+    if start < len(text):
+        sentences.append(text[start:])
+
+
+def _ends_sentence(text: str, start: int, end: re.Match[str]) -> bool:
+    """Tell whether the sentence that began at `start` is over at this end mark."""
+    if text[end.end()] in ",;:)]}%.!?…":
+        return False
+    upcoming = _NEXT_WORD.match(text, end.end())
+    assert upcoming is not None  # it can match nothing
+    word = upcoming[1]
+    lower = word[:1].islower() and word.islower() and word.isalpha()  # mRNA and p53 can begin any sentence
+    if lower and not _began_in_lower_case(text, start):
+        return False
+    if end[1] != ".":
+        return not lower or (end[1][-1] in "!?" and not end[2])
+    return _period_ends_sentence(text, start, end.start(), word)
+
+
+def _period_ends_sentence(text: str, start: int, period: int, upcoming: str) -> bool:
+    """Decide by the words on the two sides of a period."""
+    word_start = max(start, text.rfind(" ", start, period) + 1)
+    word = text[word_start:period].lstrip(_OPENERS)
+    number_follows = upcoming[:1].isdigit()
+    if not word:  # tokenized text; "3 . 5" is one number
+        return not (number_follows and text[period - 2 : period - 1].isdigit())
+    key = word.lower()
+    if key in _BOUND or (number_follows and key in _COUNTED):
+        return False
+    if word_start == start and len(word) <= 3 and (word.isdigit() or len(word) == 1):  # "2. Methods", "b. Methods"
+        return False
+    if len(word) == 1 and word.islower() and upcoming[:1].isupper():  # "after 16 h. Cells"
+        return True
+    if key in _DOUBTFUL or (len(word) == 1 and word.isalpha()) or _INNER_PERIODS.fullmatch(word):
+        return upcoming.lower() in (_BEGINNINGS if upcoming[:1].isupper() else _STRONG_BEGINNINGS)
+    return True
+
+
+def _began_in_lower_case(text: str, start: int) -> bool:
+    first = _LETTER.search(text, start, start + _FIRST_LETTER_WITHIN)
+    return first is not None and first[0].islower()
