@@ -90,6 +90,17 @@ def snippets(encoded: Sequence[Sequence[EncodedSentence]], snippet_length: int, 
     return Units(ids, tuple(index for index, _ in kept), words, truncation)
 
 
+def reorder(units: Units, order: Sequence[int]) -> Units:
+    """Return the units in another order, best first for a ranker's; the ledger stays.
+
+    Args:
+        units: what was packed.
+        order: every index of a unit once.
+    """
+    ids, documents, words = (tuple(values[i] for i in order) for values in (units.ids, units.documents, units.words))
+    return Units(ids, documents, words, units.truncation)
+
+
 def join(units: Units, input_length: int) -> Units:
     """Join the leading units into one and cut it at `input_length` (SEAL's Trunc); the rest is cut for that cause.
 
@@ -114,11 +125,11 @@ def join(units: Units, input_length: int) -> Units:
 
 
 def _pack(document: Sequence[EncodedSentence], length: int) -> Iterator[list[EncodedSentence]]:
-    """Yield groups of consecutive sentences of at most `length` tokens; an over-long sentence is alone in its group."""
+    """Yield groups of consecutive sentences of at most `length` tokens; a longer sentence has a group of its own."""
     group: list[EncodedSentence] = []
     tokens = 0
     for sentence in document:
-        if group and tokens + len(sentence.ids) > length:
+        if tokens and tokens + len(sentence.ids) > length:
             yield group
             group, tokens = [], 0
         group.append(sentence)

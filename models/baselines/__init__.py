@@ -1,0 +1,1 @@
+"""Baselines that need no model: lead, random, and the greedy oracle."""

@@ -1,0 +1,48 @@
+"""The settings of the baselines."""
+
+from dataclasses import dataclass
+
+from longsumbench.errors import UsageError, did_you_mean
+
+RULES = ("train", "reference")
+
+
+@dataclass
+class LeadConfig:
+    """The beginning of the source."""
+
+    name: str = "lead"
+    length: str = "train"  # words: a number; train: the mean training target; reference: each example's own (an oracle)
+
+    def __post_init__(self) -> None:
+        check_length(self.length)
+
+
+@dataclass
+class RandomConfig:
+    """Sentences drawn from the whole source."""
+
+    name: str = "random"
+    length: str = "train"  # words, as lead's
+
+    def __post_init__(self) -> None:
+        check_length(self.length)
+
+
+@dataclass
+class OracleConfig:
+    """The sentences that score best; nothing to set."""
+
+    name: str = "oracle"
+
+
+def check_length(length: str) -> None:
+    """Check that a length is a rule or a number of words.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    if length not in RULES and not (length.isdecimal() and int(length) > 0):
+        raise UsageError(
+            f"model.length={length}{did_you_mean(length, RULES)}; allowed: {', '.join(RULES)}, or a number of words"
+        )

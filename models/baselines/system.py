@@ -1,0 +1,113 @@
+"""Lead, random and oracle: what any summarizer should beat, and what no extractive one can."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random as Dice
+from statistics import fmean
+
+from longsumbench.configuration import Decoding, Recipe
+from longsumbench.documents import Cut, Example, Truncation, count_words
+from longsumbench.errors import DataError, UsageError
+from longsumbench.models.baselines.config import LeadConfig, OracleConfig, RandomConfig
+from longsumbench.models.baselines.greedy import StemmedWords, greedy_selection
+from longsumbench.stages import StageStore
+from longsumbench.system import FitReport, Split, Summary, System
+
+
+class FixedLength(System):
+    """A system that writes a number of words known beforehand: `model.length`."""
+
+    def __init__(self, config: LeadConfig | RandomConfig) -> None:
+        super().__init__(config)
+        self.oracle = config.length == "reference"
+
+    def fit(
+        self, train: Split | None, validation: Split | None, recipe: Recipe, workdir: Path, stages: StageStore
+    ) -> FitReport:
+        """Learn the mean length of the training targets, where that is the length to write.
+
+        Raises:
+            DataError: there is no training split to learn it from.
+        """
+        if self.config.length == "train":
+            if train is None or len(train) == 0:
+                raise DataError("model.length=train needs a train split: choose model.length=<words> or =reference")
+            self.state["length"] = max(1, round(fmean(train.reference_words)))
+        return FitReport()
+
+    def length(self, example: Example) -> int:
+        """Return how many words an example's summary has.
+
+        Raises:
+            UsageError: that was to be learned, and `fit` was not called.
+        """
+        if self.config.length == "reference":
+            return count_words(example.references[0])
+        if self.config.length != "train":
+            return int(self.config.length)
+        if "length" not in self.state:
+            raise UsageError("model.length=train has not been fitted: choose model.length=<words>")
+        return int(self.state["length"])
+
+
+class Lead(FixedLength):
+    """The source's first words; the sentence that crosses the length is cut (Hierarchical Transformer, §4.3)."""
+
+    Config = LeadConfig
+
+    def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
+        """Yield every example's beginning, one sentence a line; the ledger counts in words."""
+        for example in examples:
+            taken = take(list(example.sentences()), self.length(example))
+            seen, source = count_words(taken), example.source_words()
+            cuts = (Cut("length", source - seen, source - seen),) if seen < source else ()
+            yield Summary(example.id, "\n".join(taken), Truncation(source, source, cuts))
+
+
+class Random(FixedLength):
+    """Sentences drawn without replacement up to the length, in the order of the source.
+
+    The last one drawn is cut, so that summaries are as long as Lead's. What is drawn depends on the seed and the
+    example's id alone, never on the other examples of a batch.
+    """
+
+    Config = RandomConfig
+    decided_by = frozenset({"seed"})
+
+    def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
+        """Yield a random extract of every example, one sentence a line."""
+        for example in examples:
+            sentences = list(example.sentences())
+            order = list(range(len(sentences)))
+            Dice(f"{decoding.seed} {example.id}").shuffle(order)  # noqa: S311 - no secret is made here
+            taken = take([sentences[index] for index in order], self.length(example))
+            in_order = sorted(zip(order, taken, strict=False))
+            yield Summary(example.id, "\n".join(sentence for _, sentence in in_order))
+
+
+class Oracle(System):
+    """The sentences that a greedy search finds closest to the references (Nallapati et al., 2017)."""
+
+    Config = OracleConfig
+    oracle = True
+
+    def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
+        """Yield the selected sentences in the order of the source, one a line."""
+        words = StemmedWords()
+        for example in examples:
+            sentences = list(example.sentences())
+            references = [words.of("\n".join(reference)) for reference in example.references]
+            selected = greedy_selection([words.of(sentence) for sentence in sentences], references)
+            yield Summary(example.id, "\n".join(sentences[index] for index in selected))
+
+
+def take(sentences: Sequence[str], length: int) -> list[str]:
+    """Return the leading sentences up to `length` words, the last one cut to the words left."""
+    taken: list[str] = []
+    for sentence in sentences:
+        if length <= 0:
+            break
+        words = sentence.split()
+        taken.append(sentence if len(words) <= length else " ".join(words[:length]))
+        length -= len(words)
+    return taken
