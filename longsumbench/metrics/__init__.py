@@ -1,0 +1,1 @@
+"""Metrics behind one interface: scores per example first, then their mean and its interval."""

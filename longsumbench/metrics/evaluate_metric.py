@@ -1,0 +1,59 @@
+"""The suite's ROUGE for users of `evaluate`: the same numbers from plain strings, without the hub.
+
+metric = RougeMetric()
+metric.compute(predictions=["…"], references=["…"])      # or references=[["…", "…"]]
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import datasets
+import evaluate
+
+from longsumbench.configuration import Scoring
+from longsumbench.metrics.metric import aggregate, score_all
+from longsumbench.metrics.rouge import Rouge
+from longsumbench.sentences import split_sentences
+
+DESCRIPTION = """ROUGE-1, -2, -L and -Lsum with precision, recall and F1, as longsumbench reports them.
+
+Both sides are split into sentences by the suite's splitter. Values are 0–100; `rouge1` is F1, `rouge1_p` and `rouge1_r`
+precision and recall, `rouge1_lo` and `rouge1_hi` the 95 % interval of F1; likewise for the other types.
+"""
+
+
+class RougeMetric(evaluate.Metric):  # type: ignore[misc]  # evaluate has no annotations
+    """ROUGE as an `evaluate.Metric`; works with `compute`, `add_batch` and `evaluate.combine`."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        text = datasets.Value("string")
+        one = datasets.Features({"predictions": text, "references": text})
+        several = datasets.Features({"predictions": text, "references": datasets.Sequence(text)})
+        return evaluate.MetricInfo(
+            description=DESCRIPTION,
+            citation="",
+            inputs_description="predictions: list of str; references: list of str, or of lists of str.",
+            features=[one, several],
+        )
+
+    def _compute(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[str | Sequence[str]],
+        stem: bool = True,
+        resamples: int = 1_000,
+    ) -> dict[str, Any]:
+        metric = Rouge(Scoring(stem=stem, resamples=resamples))
+        split = ([one] if isinstance(one, str) else one for one in references)
+        items = (
+            (f"{number:012}", prediction, [split_sentences(text) for text in texts])
+            for number, (prediction, texts) in enumerate(zip(predictions, split, strict=True))
+        )
+        scored = score_all(metric, items)
+        values: dict[str, Any] = {}
+        for kind, score in aggregate(scored.per_example, resamples).items():
+            values |= {kind: score["f"], f"{kind}_p": score["p"], f"{kind}_r": score["r"]}
+            values |= {f"{kind}_lo": score["f_lo"], f"{kind}_hi": score["f_hi"]}
+        values["signature"] = metric.signature(len(scored.per_example))
+        values["empty_references"] = [int(name) for name in scored.empty_references]
+        return values

@@ -1,0 +1,39 @@
+"""ROUGE-1, -2, -L and -Lsum as one metric: the suite's currency."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from longsumbench.configuration import Scoring
+from longsumbench.documents import Sentences
+from longsumbench.metrics.metric import Metric
+from longsumbench.rouge.google import TYPES, GoogleRouge
+from longsumbench.rouge.signature import signature
+from longsumbench.sentences import split_sentences
+
+
+class Rouge(Metric):
+    """ROUGE over the sentences of the references as they were read and of the prediction as the suite splits it.
+
+    Args:
+        scoring: the mode, and whether words are stemmed.
+    """
+
+    name: ClassVar[str] = "rouge"
+    types: ClassVar[tuple[str, ...]] = TYPES
+
+    def __init__(self, scoring: Scoring) -> None:
+        self.scoring = scoring
+        self._rouge = GoogleRouge(scoring.stem)
+
+    def score(self, prediction: str, references: Sequence[Sentences]) -> dict[str, float]:
+        """Score one prediction; `rouge1_p` … `rougeLsum_f` → 0–1."""
+        scores = self._rouge.score(split_sentences(prediction), references)
+        return {f"{kind}_{part}": value for kind in TYPES for part, value in scores[kind]._asdict().items()}
+
+    def can_score(self, references: Sequence[Sentences]) -> bool:
+        """Tell whether the tokenizer finds a word in any reference."""
+        return any(self._rouge.has_words(reference) for reference in references)
+
+    def signature(self, n: int) -> str:
+        """Describe how a mean over `n` examples is computed."""
+        return signature(self.scoring.stem, n, self.scoring.mode)

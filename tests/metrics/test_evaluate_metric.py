@@ -1,0 +1,54 @@
+"""The suite's ROUGE as an `evaluate.Metric`."""
+
+from pathlib import Path
+
+import evaluate
+import pytest
+
+from longsumbench.configuration import Scoring
+from longsumbench.metrics.evaluate_metric import RougeMetric
+from longsumbench.metrics.metric import aggregate, score_all
+from longsumbench.metrics.rouge import Rouge
+from longsumbench.sentences import split_sentences
+
+PREDICTIONS = ["The cat sat on the mat. It slept.", "Nobody came.", ""]
+REFERENCES = ["It slept. A cat was sitting on the mat.", "Somebody came, nobody stayed.", "Something."]
+
+
+@pytest.fixture
+def metric(tmp_path: Path) -> RougeMetric:
+    return RougeMetric(cache_dir=str(tmp_path))
+
+
+def test_equals_the_suite(metric: RougeMetric) -> None:
+    """`compute` gives the means, intervals and signature that a run's record has."""
+    rouge = Rouge(Scoring())
+    items = zip("abc", PREDICTIONS, [[split_sentences(text)] for text in REFERENCES], strict=True)
+    expected = aggregate(score_all(rouge, items).per_example)
+    actual = metric.compute(predictions=PREDICTIONS, references=REFERENCES)
+    for kind, score in expected.items():
+        names = (f"{kind}_p", f"{kind}_r", kind, f"{kind}_lo", f"{kind}_hi")
+        assert [actual[name] for name in names] == list(score.values())
+    assert actual["signature"] == rouge.signature(3)
+
+
+def test_several_references(metric: RougeMetric) -> None:
+    """Lists of references are taken too; the best counts."""
+    several = [[text, prediction or "x"] for text, prediction in zip(REFERENCES, PREDICTIONS, strict=True)]
+    assert metric.compute(predictions=PREDICTIONS, references=several)["rouge1"] == pytest.approx(200 / 3)
+
+
+def test_combine(tmp_path: Path) -> None:
+    """It works in `evaluate.combine`, without the hub."""
+    both = {"stemmed": RougeMetric(cache_dir=str(tmp_path / "a")), "again": RougeMetric(cache_dir=str(tmp_path / "b"))}
+    scores = evaluate.combine(both).compute(predictions=PREDICTIONS, references=REFERENCES)
+    assert scores["stemmed_rougeLsum"] == scores["again_rougeLsum"] > 0
+
+
+def test_batches_and_stemming(metric: RougeMetric) -> None:
+    """Batches add up, and stemming can be switched off."""
+    for prediction, reference in zip(PREDICTIONS, REFERENCES, strict=True):
+        metric.add(prediction=prediction, reference=reference)
+    scores = metric.compute(stem=False)
+    assert "stemmer:none" in scores["signature"]
+    assert scores["signature"].endswith("|v:1")
