@@ -52,7 +52,7 @@ class Units:
 
 
 def snippets(encoded: Sequence[Sequence[EncodedSentence]], snippet_length: int, num_snippets: int) -> Units:
-    """Pack whole consecutive sentences into snippets, in order of appearance (SEAL, §3).
+    """Pack whole consecutive sentences into snippets, in order of appearance (SEAL, §3.1).
 
     A snippet is closed when the next sentence would pass `snippet_length`, and never crosses a document boundary. A
     sentence longer than `snippet_length` is cut to it (cause "snippet_length"). Sentences after the last snippet are
@@ -102,7 +102,7 @@ def reorder(units: Units, order: Sequence[int]) -> Units:
 
 
 def join(units: Units, input_length: int) -> Units:
-    """Join the leading units into one and cut it at `input_length` (SEAL's Trunc); the rest is cut for that cause.
+    """Join the leading units into one and cut it at `input_length` (Trunc: SEAL, §3.2); the rest is cut for that cause.
 
     Of the unit that crosses the limit, words are left out as `EncodedSentence.head` does.
 

@@ -88,7 +88,7 @@ class Overlap:
 
 
 def greedy_selection(sentences: Sequence[Words], references: Sequence[Words]) -> list[int]:
-    """Select sentences whose text scores high against the references (Nallapati et al., 2017, §2).
+    """Select sentences whose text scores high against the references (Nallapati et al., 2017).
 
     Starting from none, add the sentence that raises the score most, of equal ones the earliest, while it rises. The
     score is the mean of ROUGE-1 and ROUGE-2 F1 of the selected sentences in their order, each the best over the

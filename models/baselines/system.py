@@ -51,7 +51,7 @@ class FixedLength(System):
 
 
 class Lead(FixedLength):
-    """The source's first words; the sentence that crosses the length is cut (Hierarchical Transformer, §4.3)."""
+    """The source's first words; the sentence that crosses the length is cut (Hierarchical Transformer, §4)."""
 
     Config = LeadConfig
 

@@ -1,0 +1,171 @@
+"""Lead, random and oracle as systems."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longsumbench.configuration import Decoding, Recipe, settle
+from longsumbench.documents import Cut, Document, Example, Section, Sentences, Truncation, count_words
+from longsumbench.errors import DataError, UsageError
+from longsumbench.models.baselines.config import LeadConfig, OracleConfig, RandomConfig
+from longsumbench.models.baselines.system import Lead, Oracle, Random
+from longsumbench.stages import StageStore
+from longsumbench.system import System
+
+SOURCE = ("One two three.", "Four five six seven.", "Eight.", "Nine ten eleven.", "Twelve.")
+
+
+def example(id: str = "a", source: Sentences = SOURCE, references: Sequence[Sentences] = (("One two.",),)) -> Example:
+    document = Document(None, (Section(None, (source,)),))
+    return Example(id, None, None, (document,), tuple(references))
+
+
+class Train(list[Example]):
+    """A train split in memory."""
+
+    name, fingerprint = "train", "0"
+    source_words: Sequence[int] = ()
+
+    @property
+    def reference_words(self) -> list[int]:
+        """Count the words of the first references."""
+        return [count_words(one.references[0]) for one in self]
+
+
+def fitted(system: System, train: Any, folder: Path) -> System:
+    system.fit(train, None, Recipe(), folder, StageStore(folder))
+    return system
+
+
+def texts(system: System, *examples: Example, seed: int = 1) -> list[str]:
+    return [summary.text for summary in system.summarize(examples, Decoding(seed=seed))]
+
+
+@pytest.mark.parametrize(
+    ("length", "expected"),
+    [
+        ("3", "One two three."),
+        ("5", "One two three.\nFour five"),
+        ("1", "One"),
+        ("99", "\n".join(SOURCE)),
+        ("reference", "One two"),
+    ],
+)
+def test_lead_cuts_at_the_word(length: str, expected: str) -> None:
+    """Lead writes exactly the first words up to the length, or the whole source where it is shorter."""
+    assert texts(Lead(LeadConfig(length=length)), example()) == [expected]
+
+
+def test_lead_counts_what_it_leaves_out() -> None:
+    """Of 12 words Lead with 5 leaves out 7; with 12 it leaves out nothing."""
+    (cut,) = Lead(LeadConfig(length="5")).summarize([example()], Decoding())
+    (whole,) = Lead(LeadConfig(length="12")).summarize([example()], Decoding())
+    assert cut.truncation == Truncation(12, 12, (Cut("length", 7, 7),))
+    assert whole.truncation == Truncation(12, 12)
+
+
+@pytest.mark.parametrize("length", range(1, 14))
+def test_random_writes_sentences_in_order(length: int) -> None:
+    """Random's lines are distinct source sentences in their order, one at most cut, and as many words as asked for."""
+    (text,) = texts(Random(RandomConfig(length=str(length))), example())
+    lines = text.split("\n")
+    places = [next(i for i, sentence in enumerate(SOURCE) if sentence.startswith(line)) for line in lines]
+    assert places == sorted(set(places))
+    assert sum(line not in SOURCE for line in lines) <= 1
+    assert len(text.split()) == min(length, 12)
+
+
+def test_random_depends_on_seed_and_id_alone() -> None:
+    """An example's summary is the same alone, in any batch and in any order; another seed or id draws anew."""
+    source = tuple(f"Sentence {number}." for number in range(50))
+    system = Random(RandomConfig(length="20"))
+    one, two = example("one", source), example("two", source)
+    together = texts(system, one, two)
+    assert texts(system, two, one) == together[::-1]
+    assert texts(system, one) == together[:1]
+    assert together[0] != together[1]
+    assert texts(system, one, seed=2) != together[:1]
+
+
+def test_random_draws_the_same_everywhere() -> None:
+    """What a seed draws is fixed: a record made on another machine or Python can be repeated."""
+    source = tuple(f"S{number}" for number in range(20))
+    assert texts(Random(RandomConfig(length="5")), example("x", source)) == ["S1\nS12\nS14\nS16\nS19"]
+
+
+@pytest.mark.parametrize("system", [Lead(LeadConfig()), Random(RandomConfig())])
+def test_the_length_is_learned_and_kept(system: System, tmp_path: Path) -> None:
+    """`length=train` is the mean of the training targets (2 and 4 words: 3), and survives save and load."""
+    train = Train([example(references=[("One two.",)]), example(references=[("One two", "three four."), ("x",)])])
+    fitted(system, train, tmp_path).save(tmp_path)
+    loaded = type(system).load(tmp_path)
+    assert loaded.state == {"length": 3}
+    assert texts(loaded, example()) == texts(system, example())
+    assert len(texts(loaded, example())[0].split()) == 3
+
+
+@pytest.mark.parametrize("train", [None, Train()])
+def test_no_training_split_names_the_other_choices(train: Train | None, tmp_path: Path) -> None:
+    """Without training targets `length=train` is a data error that names both other choices."""
+    with pytest.raises(DataError, match=r"model.length=<words> or =reference"):
+        fitted(Lead(LeadConfig()), train, tmp_path)
+    fitted(Lead(LeadConfig(length="7")), train, tmp_path)
+
+
+def test_an_unfitted_length_is_an_error() -> None:
+    """Summarizing with a length that was never learned says so."""
+    with pytest.raises(UsageError, match="not been fitted"):
+        texts(Lead(LeadConfig()), example())
+
+
+@pytest.mark.parametrize(
+    ("system", "oracle"),
+    [
+        (Lead(LeadConfig()), False),
+        (Lead(LeadConfig(length="9")), False),
+        (Lead(LeadConfig(length="reference")), True),
+        (Random(RandomConfig(length="reference")), True),
+        (Oracle(OracleConfig()), True),
+    ],
+)
+def test_who_sees_the_reference_is_an_oracle(system: System, oracle: bool) -> None:
+    """A system that looks at the reference, if only at its length, is labelled."""
+    assert system.oracle is oracle
+
+
+def test_only_random_depends_on_the_seed() -> None:
+    """A run of lead or oracle has no seed; one of random has."""
+    assert (Lead.decided_by, Oracle.decided_by, Random.decided_by) == (frozenset(), frozenset(), {"seed"})
+
+
+@pytest.mark.parametrize("length", ["50", "reference", "train"])
+def test_lengths_that_are_allowed(length: str) -> None:
+    """A number from the command line is taken for text, and the two rules as they stand."""
+    given = int(length) if length.isdecimal() else length
+    assert settle(LeadConfig, {"length": given}, "model.") == LeadConfig(length=length)
+
+
+@pytest.mark.parametrize("length", ["0", "-3", "1.5", "", "refrence"])
+def test_lengths_that_are_refused(length: str) -> None:
+    """Anything else is a usage error that lists what is allowed."""
+    with pytest.raises(UsageError, match="allowed: train, reference, or a number of words"):
+        RandomConfig(length=length)
+
+
+def test_oracle_reads_every_document() -> None:
+    """The oracle takes sentences from any document and joins them in the order of the source."""
+    documents = tuple(
+        Document(None, (Section(None, ((text,),)),)) for text in ("Cats sleep.", "Rain falls.", "Dogs run.")
+    )
+    one = Example("a", None, None, documents, (("Dogs run.", "Cats sleep."),))
+    assert texts(Oracle(OracleConfig()), one) == ["Cats sleep.\nDogs run."]
+
+
+def test_an_empty_source_gives_an_empty_summary(tmp_path: Path) -> None:
+    """No system fails on a text without sentences or a reference without words."""
+    empty = example(source=(), references=[("…",)])
+    for system in (Lead(LeadConfig(length="5")), Random(RandomConfig(length="5")), Oracle(OracleConfig())):
+        assert texts(system, empty) == [""]
+    assert texts(Oracle(OracleConfig()), example(references=[("…",)])) == [""]
