@@ -1,14 +1,14 @@
 """The one sentence splitter: for every corpus when it is read, and for every prediction when it is scored.
 
-Text is cut at blank lines and list items first; a single newline is a soft wrap. Within such a stretch white space becomes
-one space, and an end mark (. ! ? … and their relatives in other scripts) with a space behind it ends a sentence unless
-the words on its two sides say otherwise. Every decision looks only at the sentence so far and at the next word, so that
+Text is cut at blank lines and list items first; a single newline is a soft wrap. Within such a stretch white space
+becomes one space, and an end mark (. ! ? … and their relatives in other scripts) with a space behind it ends a sentence
+unless the words on its two sides say otherwise. Each decision looks only at the sentence so far and the next word, so
 
 * splitting a sentence again gives the same sentence, and
 * time is linear, whatever the text.
 
-Whether a lower-case word can begin a sentence is decided by how the sentence at hand began: in cased prose it began with
-a capital ("approx. three"), in lower-cased prose it did not ("… was seen. the cells …").
+Whether a lower-case word can begin a sentence is decided by how the sentence at hand began: in cased prose it began
+with a capital ("Of approx. three"), in lower-cased prose it did not ("… was seen. the cells …").
 """
 
 import re
@@ -34,32 +34,35 @@ _INNER_PERIODS = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")  # U.S, Ph.D, 
 _LETTER = re.compile(r"[^\W\d_]")
 _FIRST_LETTER_WITHIN = 200  # characters
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # Never the end of a sentence: something that belongs to them must follow.
-_BOUND = frozenset(
+_BOUND = _words(
     "dr mr mrs ms prof messrs mme mlle gen col sgt capt lt cmdr adm rev hon gov sen rep pres supt"
-    " e.g i.e eg ie cf viz vs fig figs eq eqs ref refs tab resp approx incl esp aka".split()
+    " e.g i.e eg ie cf viz vs fig figs eq eqs ref refs tab resp approx incl esp aka"
 )
 # The end of a sentence unless a number follows.
-_COUNTED = frozenset(
+_COUNTED = _words(
     "no nos nr p pp vol vols ch chap sec sect art para ex thm lem prop def cor alg app v ver ca c circa"
-    " jan feb mar apr jun jul aug sep sept oct nov dec min max avg ser ed eds suppl".split()
+    " jan feb mar apr jun jul aug sep sept oct nov dec min max avg ser ed eds suppl"
 )
 # The end of a sentence only if the next word looks like a beginning.
-_DOUBTFUL = frozenset(
+_DOUBTFUL = _words(
     "al etc inc ltd co corp bros jr sr st mt ft ave blvd rd dept univ assn natl intl var sp spp subsp ssp"
-    " cv nov comb jan feb aug sept oct dec ed eds".split()
+    " cv nov comb jan feb aug sept oct dec ed eds"
 )
 # What a capitalised sentence often begins with …
-_BEGINNINGS = frozenset(
+_BEGINNINGS = _words(
     "the this these those that it its in on at for from we our they their he she his her you i a an and but or if as"
     " however moreover furthermore thus therefore then when while where what who why how although though because since"
     " after before during to with there here all both each some many most no not one two such so also another other"
-    " finally first second by of see let note is are was were yet once only it's given using based under over".split()
+    " finally first second by of see let note is are was were yet once only it's given using based under over"
 )
 # … and what begins hardly anything but a sentence, even in lower case.
-_STRONG_BEGINNINGS = frozenset(
-    "the this these we it however moreover furthermore thus therefore he she they our although".split()
-)
+_STRONG_BEGINNINGS = _words("the this these we it however moreover furthermore thus therefore he she they our although")
 
 
 def split_sentences(text: str) -> tuple[str, ...]:

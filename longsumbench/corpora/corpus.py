@@ -1,0 +1,145 @@
+"""What a dataset says of itself, and how its rows are checked while they become Examples."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from longsumbench.documents import Document, Example, Section, Sentences
+from longsumbench.errors import DataError
+from longsumbench.sentences import split_sentences
+
+Row = Mapping[str, Any]
+Paragraphs = tuple[Sentences, ...]
+
+
+class BadRow(DataError):
+    """A row that cannot be used; whoever reads the rows knows the file and the line.
+
+    Args:
+        reason: the same words for the same problem, so that skipped rows can be counted by it.
+        detail: what is particular to this row.
+    """
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Hub:
+    """A dataset on the Hugging Face hub.
+
+    Attributes:
+        repository: "owner/name".
+        config: the configuration to load, where it has several.
+        revision: a commit; None takes the newest one and records which that was.
+        splits: the hub's split names → ours, where they are not `train`, `validation`, `test` or an alias.
+    """
+
+    repository: str
+    config: str | None = None
+    revision: str | None = None
+    splits: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class BuiltIn:
+    """A dataset that is made on the spot, from what every machine with the suite has.
+
+    Attributes:
+        generate: yields (split name, example).
+        decided_by: JSON values that decide what is generated (versions); stage key and record hold them.
+    """
+
+    generate: Callable[[], Iterator[tuple[str, Example]]]
+    decided_by: Callable[[], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A dataset: where it comes from, and how a row becomes an Example.
+
+    Attributes:
+        name: as in `dataset.name`.
+        title: one line for `longsumbench list datasets`.
+        licence: what its authors allow, in a few words.
+        homepage: where its authors describe it.
+        version: changes whenever the same rows would become other Examples.
+        multi_document: whether an example is several documents by design.
+        hub: where to download it; None when it is not there.
+        from_hub_row: a row of the hub's tables → Example; a row without an `id` is given one ("test-12").
+        from_file_row: a JSON object of the files under `dataset.path=` → Example.
+        built_in: how to make it without any file.
+    """
+
+    name: str
+    title: str
+    licence: str
+    homepage: str
+    version: int
+    multi_document: bool = False
+    hub: Hub | None = None
+    from_hub_row: Callable[[Row], Example] | None = None
+    from_file_row: Callable[[Row], Example] | None = None
+    built_in: BuiltIn | None = None
+
+
+def text_in(row: Row, field: str, required: bool = True) -> str | None:
+    """Return a field that holds text; None when it is absent and may be.
+
+    Raises:
+        BadRow: it is missing though required, or not text.
+    """
+    value = row.get(field)
+    if value is None:
+        if required:
+            raise BadRow(f"the field '{field}' is missing")
+        return None
+    if not isinstance(value, str):
+        raise BadRow(f"the field '{field}' must be text, not {json_type(value)}")
+    return value
+
+
+def id_in(row: Row, field: str) -> str:
+    """Return the row's id; a number becomes its digits.
+
+    Raises:
+        BadRow: it is missing, empty, or neither text nor a whole number.
+    """
+    value = row.get(field)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    text = (text_in(row, field) or "").strip()
+    if not text:
+        raise BadRow(f"the field '{field}' is empty")
+    return text
+
+
+def sentences_in(value: Any, field: str) -> Sentences:
+    """Return sentences from a list of them as given, or from running text by splitting it.
+
+    Raises:
+        BadRow: it is neither.
+    """
+    if isinstance(value, str):
+        return split_sentences(value)
+    if not isinstance(value, Sequence) or not all(isinstance(sentence, str) for sentence in value):
+        raise BadRow(f"the field '{field}' must be a list of sentences or text, not {json_type(value)}")
+    stripped = (" ".join(sentence.split()) for sentence in value)
+    return tuple(sentence for sentence in stripped if sentence)
+
+
+def plain_document(paragraphs: Paragraphs, source: str | None = None) -> Document:
+    """Return a document without headings; empty paragraphs are left out."""
+    return Document(source, (Section(None, tuple(paragraph for paragraph in paragraphs if paragraph)),))
+
+
+def json_type(value: Any) -> str:
+    """Return what JSON calls the value, for messages."""
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, (list, tuple)):
+        odd = next((item for item in value if not isinstance(item, str)), None)
+        return "a list" if odd is None else f"a list with {json_type(odd)} in it"
+    names = {bool: "true/false", int: "a number", float: "a number", str: "text", type(None): "null"}
+    return names.get(type(value), type(value).__name__)

@@ -1,0 +1,118 @@
+"""Local files as a source of rows: which file is which split, and their lines one by one."""
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from longsumbench.corpora.corpus import BadRow, Row, json_type
+from longsumbench.corpora.source import Entry, Source
+from longsumbench.documents import Example
+from longsumbench.errors import DataError, UsageError
+
+SPLITS = {
+    "train": "train",
+    "validation": "validation",
+    "val": "validation",
+    "dev": "validation",
+    "valid": "validation",
+    "test": "test",
+}
+_SPLIT_FILE = re.compile(rf"({'|'.join(SPLITS)})\.(jsonl|json|txt)(\.gz)?")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def files_source(path: Path, from_row: Callable[[Row], Example], split_by_hash: bool) -> Source:
+    """Return the rows of a folder with a file a split, or of one file.
+
+    Args:
+        path: the folder or the file.
+        from_row: a JSON object → Example.
+        split_by_hash: deal one file into the three splits by the examples' ids, instead of taking it as `test`.
+
+    Raises:
+        DataError: there is nothing at the path, or no split, or two files for one split.
+        UsageError: a folder was to be dealt by hash.
+    """
+    files = find_splits(path)
+    if split_by_hash and path.is_dir():
+        raise UsageError(
+            f"dataset.split_by_hash=true deals one file into splits, but {path} is a folder: name the file"
+        )
+    stated = [(file.name, file.stat()) for file in files.values()]
+    inputs = {
+        "files": [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stated],
+        "folder": str(path.resolve()),
+        "split_by_hash": split_by_hash,
+    }
+    facts = {"source": "local files", "files": [name for name, _ in stated]}
+    named: list[tuple[str | None, Path]] = [(None if split_by_hash else split, file) for split, file in files.items()]
+    return Source(inputs, facts, partial(_entries, named, from_row))
+
+
+def find_splits(path: Path) -> dict[str, Path]:
+    """Return split name → file, in the order train, validation, test; one file is `test`.
+
+    Raises:
+        DataError: there is nothing at the path, or no split, or two files for one split.
+    """
+    if path.is_file():
+        return {"test": path}
+    if not path.is_dir():
+        raise DataError("no such file or folder; correct dataset.path", path)
+    found: dict[str, Path] = {}
+    for file in sorted(path.iterdir()):
+        match = _SPLIT_FILE.fullmatch(file.name)
+        if match is None or not file.is_file():
+            continue
+        split = SPLITS[match[1]]
+        if split in found:
+            raise DataError(f"two files for the split '{split}', {found[split].name} and {file.name}; remove one", path)
+        found[split] = file
+    if not found:
+        raise DataError("no split files; expected train, validation or test .jsonl, .json or .txt (or .gz of it)", path)
+    return {split: found[split] for split in ("train", "validation", "test") if split in found}
+
+
+def _entries(
+    files: list[tuple[str | None, Path]], from_row: Callable[[Row], Example], full: set[str]
+) -> Iterator[Entry]:
+    for split, path in files:
+        empty = True
+        for number, line in enumerate(_lines(path), start=1):
+            if split in full:
+                break
+            if number == 1:
+                line = line.removeprefix(_BYTE_ORDER_MARK)
+            if line.strip():
+                empty = False
+                yield Entry(split, partial(_read, line, from_row), path, number)
+        if empty and split not in full:
+            raise DataError("the file is empty", path)
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file, unpacking it where its name ends in .gz."""
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            yield from file
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise DataError(f"not a whole gzip file ({error}); fetch it again, or drop .gz from its name", path) from error
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror or error})", path) from error
+
+
+def _read(line: bytes, from_row: Callable[[Row], Example]) -> Example:
+    try:
+        row: Any = json.loads(line.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise BadRow("not UTF-8", f"byte {error.start + 1} of the line; convert the file") from error
+    except (ValueError, RecursionError) as error:
+        raise BadRow("not a JSON object on one line", f"{error}") from error
+    if not isinstance(row, dict):
+        raise BadRow("not a JSON object on one line", f"it is {json_type(row)}")
+    return from_row(row)

@@ -1,0 +1,151 @@
+"""The Hugging Face hub as a source of rows: which revision, whether it can be reached, and what to say when it cannot.
+
+Without a network the library would retry for half a minute; so the endpoint is probed first, and a copy that an earlier
+run left (this suite's own, or the library's cache) is used without one.
+"""
+
+import json
+import os
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from longsumbench.corpora.corpus import Corpus, Hub
+from longsumbench.corpora.files import SPLITS
+from longsumbench.corpora.source import Entry, Source
+from longsumbench.documents import Example
+from longsumbench.errors import EnvironmentProblem
+from longsumbench.stages import StageStore
+
+PROBE_SECONDS = 2.5
+
+
+def hub_source(corpus: Corpus, stages: StageStore) -> Source:
+    """Return the rows of a dataset on the hub, at its pinned revision or at the newest one.
+
+    Raises:
+        EnvironmentProblem: the hub cannot be reached, and no copy of the dataset is here.
+    """
+    assert corpus.hub is not None
+    hub = corpus.hub
+    problem = None if hub.revision else unreachable()
+    if hub.revision:
+        revision = hub.revision
+    elif problem is None:
+        revision = _newest_revision(corpus, hub)
+    else:
+        kept = _kept_revision(hub, stages)
+        if kept is None:
+            raise _no_copy(corpus, hub, problem)
+        revision = kept
+    inputs = {"repository": hub.repository, "config": hub.config, "revision": revision}
+    facts = {"source": f"{hub.repository}@{revision}", "config": hub.config}
+    return Source(inputs, facts, partial(_entries, corpus, hub, revision))
+
+
+def unreachable() -> str | None:
+    """Say why the hub cannot be reached; None when it can. Takes `PROBE_SECONDS` at most."""
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_OFFLINE or os.environ.get("HF_DATASETS_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+        return "offline mode is set"
+    outcome: list[str | None] = []
+    prober = threading.Thread(target=lambda: outcome.append(_probe(constants.ENDPOINT)), daemon=True)
+    prober.start()  # in a thread, for looking up a host name knows no time limit
+    prober.join(PROBE_SECONDS)
+    return outcome[0] if outcome else f"no answer within {PROBE_SECONDS} s"
+
+
+def _probe(endpoint: str) -> str | None:
+    request = urllib.request.Request(endpoint, method="HEAD")  # noqa: S310 - the endpoint is the user's own setting
+    try:
+        with urllib.request.urlopen(request, timeout=PROBE_SECONDS):  # noqa: S310 - likewise
+            return None
+    except urllib.error.HTTPError as error:
+        return f"HTTP {error.code}" if error.code >= 500 else None
+    except (OSError, ValueError) as error:
+        return str(getattr(error, "reason", error)) or type(error).__name__
+
+
+def _newest_revision(corpus: Corpus, hub: Hub) -> str:
+    from huggingface_hub import HfApi
+
+    try:
+        return str(HfApi().dataset_info(hub.repository, timeout=10).sha)
+    except Exception as error:  # the library's errors have no class in common; each means the same to the user
+        raise _failed(corpus, hub, error) from error
+
+
+def _kept_revision(hub: Hub, stages: StageStore) -> str | None:
+    """Return the revision of a copy on this machine: the library's newest, else this suite's newest."""
+    if cached := _cached_revisions(hub):
+        return cached[-1]
+    found = []
+    for path in (stages.root / "corpus").glob("*/inputs.json"):
+        inputs = json.loads(path.read_text(encoding="utf-8"))
+        if (inputs.get("repository"), inputs.get("config")) == (hub.repository, hub.config):
+            found.append((path.stat().st_mtime_ns, str(inputs["revision"])))
+    return max(found)[1] if found else None
+
+
+def _cached_revisions(hub: Hub) -> list[str]:
+    """Return the revisions in the library's cache, the newest last."""
+    from huggingface_hub import constants
+
+    root = Path(os.environ.get("HF_DATASETS_CACHE") or Path(constants.HF_HOME) / "datasets").expanduser()
+    folders = root.glob(f"{hub.repository.replace('/', '___')}/{hub.config or '*'}/*/*/dataset_info.json")
+    return [path.parent.name for path in sorted(folders, key=lambda path: path.stat().st_mtime)]
+
+
+def _entries(corpus: Corpus, hub: Hub, revision: str, full: set[str]) -> Iterator[Entry]:
+    """Yield the rows of every split; downloads on the first one."""
+    for name, rows in _download(corpus, hub, revision).items():
+        split = (hub.splits or SPLITS).get(name)
+        if split is None:
+            continue
+        for index, row in enumerate(rows):
+            if split in full:
+                break
+            where = f"{hub.repository} {name}"
+            yield Entry(split, partial(_read, corpus, {"id": f"{name}-{index}", **row}), where, index + 1)
+
+
+def _read(corpus: Corpus, row: Mapping[str, Any]) -> Example:
+    assert corpus.from_hub_row is not None
+    return corpus.from_hub_row(row)
+
+
+def _download(corpus: Corpus, hub: Hub, revision: str) -> Mapping[str, Any]:
+    problem = unreachable()
+    if problem is not None and revision not in _cached_revisions(hub)[-1:]:
+        raise _no_copy(corpus, hub, problem)
+    import datasets
+
+    offline, datasets.config.HF_HUB_OFFLINE = datasets.config.HF_HUB_OFFLINE, problem is not None
+    try:
+        wanted = revision if problem is None else None
+        splits: Mapping[str, Any] = datasets.load_dataset(hub.repository, hub.config, revision=wanted)
+        return splits
+    except Exception as error:  # the library's errors have no class in common; each means the same to the user
+        raise _failed(corpus, hub, error) from error
+    finally:
+        datasets.config.HF_HUB_OFFLINE = offline
+
+
+def _no_copy(corpus: Corpus, hub: Hub, problem: str) -> EnvironmentProblem:
+    return EnvironmentProblem(
+        f"dataset '{corpus.name}' ({hub.repository}) is not on this machine, and the Hugging Face hub cannot be reached"
+        f" ({problem}): give its files by dataset.path=, or use the built-in dataset=pydoc"
+    )
+
+
+def _failed(corpus: Corpus, hub: Hub, error: Exception) -> EnvironmentProblem:
+    reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    return EnvironmentProblem(
+        f"dataset '{corpus.name}' ({hub.repository}) could not be fetched from the Hugging Face hub ({reason});"
+        " try again, give its files by dataset.path=, or use the built-in dataset=pydoc"
+    )

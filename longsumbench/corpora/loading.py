@@ -1,0 +1,178 @@
+"""Reads a dataset once, into the normal form, and keeps it as a finished stage.
+
+    load(settings, stages) → Texts: name, fingerprint, splits, facts
+
+Rows come from local files (`dataset.path=`), from the hub, or from a built-in generator; from there on nothing differs.
+A row that cannot be used ends the reading with one line that names its file and line; with `dataset.strict=false` it is
+left out and counted by reason.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from longsumbench import registry, sentences
+from longsumbench.configuration import DatasetSettings
+from longsumbench.corpora.corpus import BadRow, Corpus
+from longsumbench.corpora.files import files_source
+from longsumbench.corpora.hub import hub_source
+from longsumbench.corpora.source import Entry, Source, deal
+from longsumbench.corpora.store import ReadSplit, SplitWriter
+from longsumbench.errors import DataError, UsageError
+from longsumbench.progress import track
+from longsumbench.stages import StageStore, clear, digest
+
+VERSION = 1  # of the normal form on disk
+SPLITS = ("train", "validation", "test")
+
+
+@dataclass(frozen=True)
+class Texts:
+    """A dataset in the normal form.
+
+    Attributes:
+        name: of the dataset.
+        fingerprint: of the content of all splits, wherever it was read from.
+        splits: split name → its examples, in the order train, validation, test; only those that exist.
+        multi_document: whether examples are several documents.
+        facts: JSON values for the record: counts, licence, source, versions, what was left out and why.
+    """
+
+    name: str
+    fingerprint: str
+    splits: Mapping[str, ReadSplit]
+    multi_document: bool
+    facts: Mapping[str, Any]
+
+    def split(self, name: str) -> ReadSplit:
+        """Return a split that has to be there.
+
+        Raises:
+            DataError: it is not; the message names those that are.
+        """
+        if name not in self.splits:
+            raise DataError(f"dataset '{self.name}' has no split '{name}'; it has: {', '.join(self.splits)}")
+        return self.splits[name]
+
+
+def load(settings: DatasetSettings, stages: StageStore) -> Texts:
+    """Return a dataset, reading it first where that was not done before.
+
+    Raises:
+        UnknownName: nobody registered the dataset.
+        UsageError: the settings do not fit the dataset.
+        DataError: a file or a row cannot be used.
+        EnvironmentProblem: the dataset is on the hub and the hub cannot be reached.
+    """
+    corpus: Corpus = registry.corpora.load(settings.name)
+    source = _source(corpus, settings, stages)
+    inputs = {
+        "corpus": [corpus.name, corpus.version, VERSION],
+        "sentences": sentences.VERSION,
+        "limit": settings.limit,
+        "strict": settings.strict,
+        **source.inputs,
+    }
+    folder = stages.get("corpus", inputs, partial(_build, corpus, settings, source))
+    return _open(corpus.name, folder)
+
+
+def _source(corpus: Corpus, settings: DatasetSettings, stages: StageStore) -> Source:
+    if settings.path is not None:
+        if corpus.from_file_row is None:
+            raise UsageError(f"dataset '{corpus.name}' is not read from files: leave out dataset.path")
+        return files_source(Path(settings.path).expanduser(), corpus.from_file_row, settings.split_by_hash)
+    if settings.split_by_hash:
+        raise UsageError("dataset.split_by_hash=true needs dataset.path=FILE")
+    if corpus.built_in is not None:
+        generate, decided_by = corpus.built_in.generate, corpus.built_in.decided_by()
+        return Source(decided_by, {"source": "built in", **decided_by}, lambda full: _generated(generate(), full))
+    if corpus.hub is None:
+        raise UsageError(f"dataset '{corpus.name}' needs dataset.path=FOLDER or FILE")
+    return hub_source(corpus, stages)
+
+
+def _generated(examples: Iterator[tuple[str, Any]], full: set[str]) -> Iterator[Entry]:
+    for split, example in examples:
+        if split not in full:
+            yield Entry(split, partial(_same, example))
+
+
+def _same(example: Any) -> Any:
+    return example
+
+
+@dataclass
+class _Reading:
+    """The splits of a dataset while they are being written."""
+
+    folder: Path
+    settings: DatasetSettings
+    writers: dict[str, SplitWriter] = field(default_factory=dict)
+    skipped: dict[str, Counter[str]] = field(default_factory=dict)
+    full: set[str] = field(default_factory=set)
+
+    def take(self, entry: Entry) -> None:
+        """Write one row, or count why not."""
+        try:
+            example = entry.read()
+            split = entry.split or deal(example.id)
+            if split in self.full:
+                return
+            writer = self.writers.get(split) or SplitWriter(self.folder / f"{split}.arrow")
+            self.writers[split] = writer
+            writer.add(example, reference_needed=split == "train")
+        except BadRow as problem:
+            if self.settings.strict:
+                raise DataError(f"{problem}", entry.path, entry.line) from problem
+            self.skipped.setdefault(entry.split or "any", Counter())[problem.reason] += 1
+            return
+        if len(writer) == self.settings.limit:
+            self.full.add(split)
+
+
+def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Path) -> None:
+    """Read all rows of a source into a stage's folder."""
+    clear(folder)
+    reading = _Reading(folder, settings)
+    for entry in track(source.entries(reading.full), f"reading {corpus.name}", None, "rows"):
+        reading.take(entry)
+    writers = {split: reading.writers[split] for split in SPLITS if split in reading.writers}
+    for writer in writers.values():
+        writer.close()
+    skipped = {split: dict(sorted(reasons.items())) for split, reasons in reading.skipped.items()}
+    _check_not_empty(corpus.name, {split: len(writer) for split, writer in writers.items()}, skipped)
+    facts = {
+        "examples": {split: len(writer) for split, writer in writers.items()},
+        "skipped": skipped,
+        "licence": corpus.licence,
+        "homepage": corpus.homepage,
+        "sentences": sentences.NAME,
+        **source.facts,
+    }
+    content = {
+        "splits": {split: writer.fingerprint for split, writer in writers.items()},
+        "multi_document": corpus.multi_document or any(writer.multi_document for writer in writers.values()),
+        "facts": facts,
+    }
+    (folder / "corpus.json").write_text(json.dumps(content, indent=1, ensure_ascii=False), encoding="utf-8")
+
+
+def _check_not_empty(name: str, counts: Mapping[str, int], skipped: Mapping[str, Mapping[str, int]]) -> None:
+    for split in {*counts, *skipped} or {"any"}:
+        if not counts.get(split) and (split != "any" or not counts):
+            reasons = ", ".join(f"{count} × {reason}" for reason, count in skipped.get(split, {}).items())
+            raise DataError(f"dataset '{name}' has no usable example in split '{split}' ({reasons or 'no rows'})")
+
+
+def _open(name: str, folder: Path) -> Texts:
+    content = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
+    splits = {
+        split: ReadSplit(split, folder / f"{split}.arrow", fingerprint)
+        for split, fingerprint in content["splits"].items()
+    }
+    return Texts(name, digest(content["splits"]), splits, content["multi_document"], content["facts"])

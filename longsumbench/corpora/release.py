@@ -1,0 +1,77 @@
+"""The layout of the original arXiv and PubMed release (Cohan et al. 2018), which other sets of papers share.
+
+JSON lines: article_id, article_text [sentences], abstract_text ["<S> sentence </S>"], section_names, sections
+[[sentences]], and in some sets a title. Sentences stay as given, a section is one paragraph.
+"""
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Any
+
+from longsumbench.corpora.corpus import BadRow, Row, id_in, json_type, plain_document, sentences_in, text_in
+from longsumbench.documents import Document, Example, Section, Sentences
+from longsumbench.sentences import split_sentences
+
+
+def from_release_row(row: Row) -> Example:
+    """Turn one paper of the release into an Example.
+
+    Where `sections` is missing or empty, `article_text` is the document, as one section without a name. In the release
+    the two lists of a paper can differ in length: sections keep the name at their own place, those beyond the last name
+    have none, and a name without a section is dropped, for there is no text under it.
+
+    Raises:
+        BadRow: a field is missing or has the wrong type.
+    """
+    if row.get("abstract_text") is None:
+        raise BadRow("the field 'abstract_text' is missing")
+    reference = _abstract(row["abstract_text"])
+    title = text_in(row, "title", required=False) or None
+    return Example(id_in(row, "article_id"), title, None, (_article(row),), (reference,))
+
+
+def from_hub_row(row: Row) -> Example:
+    """Turn one row of the hub's copies into an Example: `article` and `abstract`, a paragraph on each line.
+
+    Raises:
+        BadRow: a field is missing or has the wrong type.
+    """
+    article, abstract = text_in(row, "article"), text_in(row, "abstract")
+    paragraphs = tuple(split_sentences(line) for line in (article or "").split("\n"))
+    reference = tuple(sentence for line in (abstract or "").split("\n") for sentence in split_sentences(line))
+    return Example(id_in(row, "id"), None, None, (plain_document(paragraphs),), (reference,))
+
+
+def _abstract(value: Any) -> Sentences:
+    if isinstance(value, str) and "<S>" in value:
+        value = value.split("<S>")
+    sentences = sentences_in(value, "abstract_text")
+    untagged = (sentence.removeprefix("<S>").removesuffix("</S>").strip() for sentence in sentences)
+    return tuple(sentence for sentence in untagged if sentence)
+
+
+def _article(row: Row) -> Document:
+    if sections := _sections(row):
+        return Document(None, sections)
+    if row.get("article_text") is None:
+        raise BadRow("the fields 'sections' and 'article_text' are missing or empty; one of them must hold the article")
+    return plain_document((sentences_in(row["article_text"], "article_text"),))
+
+
+def _sections(row: Row) -> tuple[Section, ...]:
+    sections, names = _list(row, "sections"), _list(row, "section_names")
+    texts = (sentences_in(section, "sections") for section in sections)
+    return tuple(Section(_name(name), (text,)) for text, name in zip_longest(texts, names[: len(sections)]) if text)
+
+
+def _list(row: Row, field: str) -> Sequence[Any]:
+    value = row.get(field) or ()
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise BadRow(f"the field '{field}' must be a list, not {json_type(value)}")
+    return value
+
+
+def _name(name: Any) -> str | None:
+    if name is not None and not isinstance(name, str):
+        raise BadRow(f"the field 'section_names' must be a list of text, not a list with {json_type(name)} in it")
+    return (name or "").strip() or None

@@ -1,0 +1,45 @@
+"""What a source of examples is, whether files, the hub or a built-in generator."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from longsumbench.documents import Example
+
+
+class Entry(NamedTuple):
+    """One row, not yet an example.
+
+    Attributes:
+        split: the split it belongs to; None deals it by the example's id.
+        read: makes the Example; raises BadRow.
+        path, line: where it stands, for messages.
+    """
+
+    split: str | None
+    read: Callable[[], Example]
+    path: Path | str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a dataset's rows come from.
+
+    Attributes:
+        inputs: what decides the rows, as JSON values: part of the stage key.
+        facts: what the record says of it; no path of this machine.
+        entries: yields the rows, leaving out splits that stand in the set it is given, which grows as they fill up.
+    """
+
+    inputs: Mapping[str, Any]
+    facts: Mapping[str, Any]
+    entries: Callable[[set[str]], Iterator[Entry]]
+
+
+def deal(identity: str) -> str:
+    """Return the split of an example by a hash of its id: 80 % train, 10 % validation, 10 % test."""
+    share = int.from_bytes(hashlib.sha256(identity.encode("utf-8", "surrogatepass")).digest()[:8]) / 2**64
+    return "train" if share < 0.8 else "validation" if share < 0.9 else "test"

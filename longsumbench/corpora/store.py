@@ -1,0 +1,156 @@
+"""Texts on disk in the normal form: an Arrow file a split, mapped into memory, so that size costs disk, not memory."""
+
+import hashlib
+import json
+from array import array
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from longsumbench.corpora.corpus import BadRow
+from longsumbench.documents import Example, count_words
+
+_BATCH_CHARACTERS = 4_000_000  # of text in one record batch
+
+
+class SplitWriter:
+    """Writes the examples of one split as they come, in constant memory.
+
+    Args:
+        path: the Arrow file, written anew.
+    """
+
+    def __init__(self, path: Path) -> None:
+        pa = _arrow()
+
+        self._schema = pa.schema(
+            [
+                ("id", pa.string()),
+                ("source_words", pa.int32()),
+                ("reference_words", pa.int32()),
+                ("example", pa.string()),
+            ]
+        )
+        self._writer = pa.ipc.new_file(str(path), self._schema)
+        self._columns: list[list[Any]] = [[], [], [], []]
+        self._characters = 0
+        self._hash = hashlib.sha256()
+        self._ids: set[str] = set()
+        self.multi_document = False
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the examples so far, in their order."""
+        return self._hash.hexdigest()
+
+    def add(self, example: Example, reference_needed: bool) -> None:
+        """Append an example.
+
+        Raises:
+            BadRow: its id is taken, it has no text, or no reference where one is needed.
+        """
+        if example.id in self._ids:
+            raise BadRow("the id is used twice in this split", f"'{example.id}'")
+        source_words, reference_words = example.source_words(), count_words(example.references[0])
+        if not source_words:
+            raise BadRow("the document is empty", f"example '{example.id}'")
+        if reference_needed and not any(example.references):
+            raise BadRow("the summary is empty", f"example '{example.id}'; training needs one")
+        text = json.dumps(example.to_dict(), ensure_ascii=False, separators=(",", ":"))
+        try:
+            self._hash.update(text.encode() + b"\n")
+        except UnicodeEncodeError:
+            raise BadRow("half a character (a lone surrogate) in the text", f"example '{example.id!r}'") from None
+        self._ids.add(example.id)
+        self.multi_document |= len(example.documents) > 1
+        for column, value in zip(self._columns, (example.id, source_words, reference_words, text), strict=True):
+            column.append(value)
+        self._characters += len(text)
+        if self._characters >= _BATCH_CHARACTERS:
+            self._flush()
+
+    def close(self) -> None:
+        """Write what is left and finish the file."""
+        self._flush()
+        self._writer.close()
+
+    def _flush(self) -> None:
+        pa = _arrow()
+
+        if self._columns[0]:
+            arrays = [pa.array(column, field.type) for column, field in zip(self._columns, self._schema, strict=True)]
+            self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
+        self._columns, self._characters = [[], [], [], []], 0
+
+
+class ReadSplit:
+    """A split in the normal form: a sequence of examples, read from disk as they are asked for; can be pickled.
+
+    Args:
+        name: `train`, `validation` or `test`.
+        path: the Arrow file that `SplitWriter` wrote.
+        fingerprint: of its examples.
+
+    Attributes:
+        source_words: of every example.
+        reference_words: of every example's first reference; 0 for an empty one.
+    """
+
+    def __init__(self, name: str, path: Path, fingerprint: str) -> None:
+        self.name = name
+        self.path = path
+        self.fingerprint = fingerprint
+        self._opened: Any = None
+        self.source_words: Sequence[int] = self._numbers("source_words")
+        self.reference_words: Sequence[int] = self._numbers("reference_words")
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of the examples, in their order."""
+        ids: list[str] = self._table().column("id").to_pylist()
+        return ids
+
+    def __len__(self) -> int:
+        return len(self.source_words)
+
+    def __getitem__(self, index: int) -> Example:
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"{self.name} has {len(self)} examples, not an example {index}")
+        return _example(self._table().column("example")[index % len(self)])
+
+    def __iter__(self) -> Iterator[Example]:
+        for chunk in self._table().column("example").chunks:
+            for text in chunk:
+                yield _example(text)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_opened": None}
+
+    def __repr__(self) -> str:
+        return f"ReadSplit({self.name!r}, {len(self)} examples)"
+
+    def _table(self) -> Any:
+        if self._opened is None:
+            pa = _arrow()
+
+            self._opened = pa.ipc.open_file(pa.memory_map(str(self.path))).read_all()
+        return self._opened
+
+    def _numbers(self, column: str) -> Sequence[int]:
+        numbers = array("i")
+        for chunk in self._table().column(column).chunks:
+            numbers.frombytes(chunk.to_numpy().tobytes())
+        return numbers
+
+
+def _example(text: Any) -> Example:
+    return Example.from_dict(json.loads(text.as_py()))
+
+
+def _arrow() -> Any:
+    import pyarrow  # type: ignore[import-untyped] # it ships no annotations; imported late, for it is heavy
+
+    return pyarrow
