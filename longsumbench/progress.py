@@ -62,7 +62,7 @@ class Progress:
         parts = [f"{self.what}: {self.done}{of} {self.unit}"]
         elapsed, here = time.monotonic() - self._started, self.done - self._first
         if self.total and here:
-            left = round(elapsed / here * (self.total - self.done))
+            left = max(0, round(elapsed / here * (self.total - self.done)))
             parts.append(f"{left // 60}:{left % 60:02d} left")
         return ", ".join([*parts, self._note] if self._note else parts)
 

@@ -6,6 +6,7 @@
 `record.json` is written last, in one rename: a run folder that has one is finished.
 """
 
+import glob
 import json
 import os
 import tempfile
@@ -154,7 +155,7 @@ class Results:
         """
         if (Path(run) / "record.json").is_file():
             return Path(run)
-        found = sorted(path.parent for path in (self.root / "runs").glob(f"*/*/{run}*/record.json"))
+        found = sorted(path.parent for path in (self.root / "runs").glob(f"*/*/{glob.escape(run)}*/record.json"))
         if len(found) != 1:
             many = f"{len(found)} runs begin with '{run}'" if found else f"no run is called '{run}'"
             raise UsageError(f"{many} under {self.root}; see {self.root / 'leaderboard'} for the ids")

@@ -51,7 +51,7 @@ class Registry:
         module, _, attribute = targets[name].partition(":")
         try:
             return getattr(import_module(module), attribute)
-        except (ImportError, AttributeError) as error:
+        except Exception as error:  # a plug-in's import can raise anything: a syntax error, a missing library
             raise UsageError(f"{self.kind} '{name}' ({targets[name]}) cannot be imported: {error}") from error
 
 
