@@ -1,0 +1,1 @@
+"""The configuration groups: YAML files that list departures from the dataclasses' defaults."""

@@ -5,8 +5,9 @@ refuses unknown keys, wrong types and values outside the allowed ones before any
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import MISSING, dataclass, field, fields, make_dataclass
+from functools import partial
+from typing import Any, get_type_hints
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -52,16 +53,16 @@ class Recipe:
     eval_steps: int = 1_000  # optimizer steps between validations (and checkpoints)
     eval_examples: int | None = 1_000  # the most validation examples looked at; None: all
     patience: int | None = None  # validations without a better one before training ends; None: never
-    keep_best: int = 1  # checkpoints kept, by validation loss
     bf16: bool | None = None  # None: on GPUs that have it; the CPU computes in float32 unless asked
     gradient_checkpointing: bool = False
     workers: int = 0  # processes that collate batches beside training
     seed: int = 1  # follows the top-level seed
+    device: str = "auto"  # follows the top-level device
 
     def __post_init__(self) -> None:
         allowed("train.optimizer", self.optimizer, ("adafactor", "adam"))
         allowed("train.schedule", self.schedule, ("sqrt_decay", "noam", "pagesum", "linear", "constant"))
-        for name in ("batch_size", "accumulation", "eval_steps", "keep_best"):
+        for name in ("batch_size", "accumulation", "eval_steps"):
             at_least(f"train.{name}", getattr(self, name), 1)
         for name in ("max_steps", "warmup_steps", "workers", "max_tokens", "max_minutes"):
             at_least(f"train.{name}", getattr(self, name), 0)
@@ -138,22 +139,29 @@ def resolve(composed: DictConfig, model_config: type) -> RunConfig:
     Raises:
         UsageError: an unknown key, a wrong type or a value that is not allowed, with its full key.
     """
-    plain = OmegaConf.to_container(composed, resolve=True)
+    try:
+        plain = OmegaConf.to_container(composed, resolve=True)
+    except OmegaConfBaseException as error:
+        raise UsageError(str(error).splitlines()[0]) from error
     assert isinstance(plain, dict)
     sections = {"model": model_config, **SECTIONS}
     scalars = {item.name for item in fields(RunConfig)} - set(sections)
     for key in plain:
         if key not in sections and key not in scalars:
-            raise UsageError(f"unknown setting '{key}'{did_you_mean(str(key), [*sections, *scalars])}")
+            raise UsageError(f"unknown setting '{key!s}'{did_you_mean(str(key), [*sections, *scalars])}")
     top = {str(key): value for key, value in plain.items() if key in scalars}
-    shared = {name: top[name] for name in ("seed", "device") if name in top}
+    shared: dict[str, Any] = {name: top[name] for name in ("seed", "device") if name in top}
     settled = {}
     for name, schema in sections.items():
-        given = {str(key): value for key, value in (plain.get(name) or {}).items()}
+        section = plain.get(name) or {}
+        if not isinstance(section, dict):
+            raise UsageError(f"{name}={section!r} is not a group of settings; set {name}.<setting>=<value>")
+        given = {str(key): value for key, value in section.items()}
         known = {item.name for item in fields(schema)}
         inherited = {key: value for key, value in shared.items() if key in known and name in ("train", "decode")}
         settled[name] = settle(schema, {**inherited, **given}, prefix=f"{name}.")
-    return settle(RunConfig, top, prefix="", given=settled)
+    config: RunConfig = settle(RunConfig, top, prefix="", given=settled)
+    return config
 
 
 def settle(schema: type, values: Mapping[str, Any], prefix: str, given: Mapping[str, Any] | None = None) -> Any:
@@ -169,11 +177,15 @@ def settle(schema: type, values: Mapping[str, Any], prefix: str, given: Mapping[
         UsageError: an unknown name or a wrong type.
     """
     given = given or {}
-    types = {item.name: item.type for item in fields(schema) if item.name not in given}
+    hints = get_type_hints(schema)
+    types = {item.name: hints[item.name] for item in fields(schema) if item.name not in given}
     for key in values:
         if key not in types:
             near = did_you_mean(key, types)
-            raise UsageError(f"unknown setting '{prefix}{key}'{near}; {prefix or 'top level '}has: {', '.join(types)}")
+            place = prefix.rstrip(".") or "the top level"
+            raise UsageError(f"unknown setting '{prefix}{key}'{near}; {place} has: {', '.join(types)}")
+        if values[key] == "???":
+            raise UsageError(f"{prefix}{key} has no default: it must be given")
     checked = OmegaConf.structured(_typed(schema, types))
     for key, value in values.items():
         try:
@@ -186,15 +198,17 @@ def settle(schema: type, values: Mapping[str, Any], prefix: str, given: Mapping[
 
 def _typed(schema: type, types: Mapping[str, Any]) -> type:
     """A copy of the dataclass with types and defaults only, so that OmegaConf never runs its checks half-built."""
-    from dataclasses import MISSING, make_dataclass
-
     columns = []
     for item in fields(schema):
         if item.name not in types:
             continue
         default = item.default_factory() if item.default_factory is not MISSING else item.default
-        columns.append((item.name, types[item.name], field(default_factory=lambda value=default: value)))
+        columns.append((item.name, types[item.name], field(default_factory=partial(_same, default))))
     return make_dataclass(schema.__name__, columns)
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _type_name(kind: Any) -> str:

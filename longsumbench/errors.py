@@ -11,6 +11,7 @@ Every message is one line: what happened, where, what to do. An interrupt (Ctrl-
 """
 
 import difflib
+import errno
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -47,7 +48,11 @@ class UnknownName(UsageError):
     def __init__(self, kind: str, name: str, choices: Iterable[str]) -> None:
         known = sorted(choices)
         super().__init__(f"unknown {kind} '{name}'{did_you_mean(name, known)}; known: {', '.join(known) or 'none'}")
-        self.name = name
+        self.kind, self.name, self.known = kind, name, known
+
+    def __reduce__(self) -> tuple[type["UnknownName"], tuple[str, str, list[str]]]:
+        """Pickle by the arguments, so that it reaches the user from another process."""
+        return type(self), (self.kind, self.name, self.known)
 
 
 class DataError(SuiteError):
@@ -71,6 +76,24 @@ class EnvironmentProblem(SuiteError):
     """The machine, not the user: no network, a full disk, too little memory."""
 
     exit_code = 4
+
+
+def as_suite_error(error: BaseException) -> SuiteError | None:
+    """Return the problem of the machine behind an error, or None when it is a fault of the program.
+
+    A full disk, a folder without permission, too little memory.
+    """
+    if isinstance(error, SuiteError):
+        return error
+    if isinstance(error, MemoryError) or "out of memory" in str(error).lower():
+        advice = "choose smaller train.batch_size, decode.batch_size or lengths"
+        return EnvironmentProblem(f"out of memory ({type(error).__name__}); {advice}, then run the same command again")
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        where = f" at {error.filename}" if error.filename else ""
+        return EnvironmentProblem(f"the disk is full{where}; free some space, then run the same command again")
+    if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return EnvironmentProblem(f"no permission to use {error.filename or 'a file'} ({error.strerror})")
+    return None
 
 
 def did_you_mean(name: str, choices: Iterable[str]) -> str:

@@ -9,7 +9,8 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,11 +41,13 @@ class StageStore:
 
     Attributes:
         root: where they live.
+        rebuild: names of stages that are thrown away and built again, once each.
         used: stage name → folder, of those this run asked for; the run links to them.
         say: told when another process holds a stage that this one waits for.
     """
 
     root: Path
+    rebuild: frozenset[str] = frozenset()
     used: dict[str, Path] = field(default_factory=dict)
     say: Callable[[str], None] = print
 
@@ -58,29 +61,38 @@ class StageStore:
         """
         key = digest({"stage": name, **inputs})[:24]
         folder = self.root / name / key
+        if name in self.rebuild and folder not in self.used.values():
+            shutil.rmtree(folder, ignore_errors=True)
         if not folder.is_dir():
             self._build(folder, inputs, build)
         self.used[name if name not in self.used or self.used[name] == folder else f"{name}-{key[:8]}"] = folder
         return folder
 
     def _build(self, folder: Path, inputs: Mapping[str, Any], build: Callable[[Path], None]) -> None:
-        partial = folder.with_name(folder.name + ".partial")
+        partial, name = folder.with_name(folder.name + ".partial"), folder.parent.name
         partial.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder.with_name(folder.name + ".lock"))
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            self.say(f"waiting for another process that builds {folder.parent.name}")
-            lock.acquire()
-        with lock:
+        with locked(folder.with_name(folder.name + ".lock"), lambda: self.say(f"waiting for another process: {name}")):
             if folder.is_dir():  # the process waited for has finished it
                 return
             partial.mkdir(exist_ok=True)
             build(partial)
             (partial / "inputs.json").write_text(json.dumps(dict(inputs), indent=1, sort_keys=True), encoding="utf-8")
             partial.rename(folder)
+
+
+@contextmanager
+def locked(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
+    """Hold an operating-system lock, which dies with its holder; `waiting` is called when another process has it."""
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        waiting()
+        lock.acquire()
+    try:
+        yield
+    finally:
         lock.release()
-        folder.with_name(folder.name + ".lock").unlink(missing_ok=True)
 
 
 def clear(folder: Path) -> None:

@@ -18,6 +18,7 @@ class Split(Protocol):
 
     name: str
     fingerprint: str  # of the texts; part of every stage made from them
+    ids: Sequence[str]
     source_words: Sequence[int]  # of every example, without reading it
     reference_words: Sequence[int]  # of every example's first reference
 
@@ -35,12 +36,14 @@ class Summary:
         text: the summary; may be empty, then it scores 0.
         truncation: what the system left out of the source; None for a system that reads all of it.
         complete: False when the output hit its length limit before it ended by itself.
+        tokens: how many the system wrote; None for a system without tokens of its own.
     """
 
     id: str
     text: str
     truncation: Truncation | None = None
     complete: bool = True
+    tokens: int | None = None
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ class FitReport:
         validation_loss: theirs, in nats per target token; None without a validation split.
         first_loss, last_loss: mean training loss of the first and last logged stretch, in nats per target token.
         targets: the ledger of the training targets.
+        targets_cut: how many of them were cut.
         precision: "float32" or "bfloat16" (autocast).
     """
 
@@ -87,11 +91,13 @@ class System(ABC):
         decided_by: the parts of a run's configuration, beside `model`, `dataset` and `score`, that decide its outcome
             ("seed", "train", "decode"); two runs that differ elsewhere are one run.
         oracle: True when it looks at the reference; every table says so.
+        version: rises when the same settings would give another outcome.
     """
 
     Config: ClassVar[type]
     decided_by: ClassVar[frozenset[str]] = frozenset()
     oracle: bool = False
+    version: ClassVar[int] = 1
 
     def __init__(self, config: Any) -> None:
         self.config = config
@@ -103,7 +109,8 @@ class System(ABC):
         """Learn from the training split. Nothing to do unless a system says otherwise.
 
         Args:
-            train, validation: None when the dataset has no such split.
+            train: None when the dataset has no such split.
+            validation: likewise.
             recipe: how to train, for how long.
             workdir: the run's own folder for logs and links.
             stages: finished pieces of work, shared between runs.

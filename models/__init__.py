@@ -1,0 +1,1 @@
+"""The systems, a folder each; none imports another."""

@@ -1,0 +1,59 @@
+"""Writing summaries: one search through the library's `generate`, for every system.
+
+Letters: B examples, T output tokens.
+"""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+from transformers import GenerationConfig, PreTrainedModel
+
+from longsumbench.configuration import Decoding
+
+
+def choose_device(wanted: str) -> torch.device:
+    """Return the device that `auto`, `cpu` or `cuda` means on this machine."""
+    found = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(found if wanted == "auto" else wanted)
+
+
+def generation_config(model: PreTrainedModel, decoding: Decoding, limit: int) -> GenerationConfig:
+    """Translate the decoding settings into the library's.
+
+    Args:
+        model: names the special tokens.
+        decoding: the search.
+        limit: the system's own limit on output tokens, used where the settings give none.
+    """
+    longest = min(limit, decoding.max_length or limit)
+    return GenerationConfig(
+        num_beams=decoding.num_beams,
+        length_penalty=decoding.length_penalty if decoding.num_beams > 1 else None,
+        max_new_tokens=longest,
+        min_new_tokens=min(decoding.min_length, longest) or None,
+        no_repeat_ngram_size=decoding.no_repeat_ngram or None,
+        do_sample=False,
+        pad_token_id=model.config.pad_token_id,
+        bos_token_id=model.config.bos_token_id,
+        eos_token_id=model.config.eos_token_id,
+        decoder_start_token_id=model.config.decoder_start_token_id,
+    )
+
+
+@torch.inference_mode()
+def decode(
+    model: PreTrainedModel, batch: Mapping[str, Tensor], decoding: Decoding, limit: int
+) -> tuple[list[list[int]], list[bool]]:
+    """Write a batch of summaries.
+
+    Returns:
+        Token ids of each summary, up to its end token and without it; and whether each ended by itself.
+    """
+    model.eval()
+    inputs = {name: value.to(model.device) for name, value in batch.items() if name != "labels"}
+    outputs = model.generate(**inputs, generation_config=generation_config(model, decoding, limit))
+    end = model.config.eos_token_id
+    rows = [ids[1:] for ids in outputs.tolist()]  # without the start token
+    texts = [ids[: ids.index(end)] if end in ids else ids for ids in rows]
+    return texts, [end in ids for ids in rows]

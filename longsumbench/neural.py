@@ -1,0 +1,234 @@
+"""NeuralSystem: the half of a system that transformers already provides.
+
+A subclass says what its units are and what its model is; tokenizer, stages, training, decoding, checkpoints are here.
+"""
+
+import json
+import shutil
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import datasets
+import transformers
+from datasets.arrow_writer import ArrowWriter
+from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
+
+from longsumbench import tokenization
+from longsumbench.batching import UnitCollator, row
+from longsumbench.configuration import Decoding, Recipe
+from longsumbench.documents import Cut, Example, Truncation
+from longsumbench.errors import DataError, UsageError
+from longsumbench.generation import choose_device, decode
+from longsumbench.progress import track
+from longsumbench.segmentation import EncodedSentence, Units
+from longsumbench.stages import StageStore, clear
+from longsumbench.system import FitReport, Split, Summary, System, read_checkpoint
+from longsumbench.training import parameters, train
+
+Encode = Callable[[Sequence[str]], list[EncodedSentence]]
+
+UNITS_VERSION = 1  # rises when rows of units change
+FIT_VERSION = 1  # rises when training changes its outcome
+
+
+transformers.utils.logging.set_verbosity_error()  # its advice is for people who call it themselves
+transformers.utils.logging.disable_progress_bar()
+
+
+class NeuralSystem(System):
+    """A system that is a transformers model.
+
+    Attributes:
+        Model: its class: a `PreTrainedModel` with `generate`, that takes `input_ids` and `unit_mask` [B, U, L].
+        units_decided_by: the settings that decide `units`; texts are tokenized again only when one of them changes.
+        tokenizer, model: set by `fit` and `load`.
+    """
+
+    decided_by = frozenset({"seed", "train", "decode"})
+    Model: ClassVar[type[PreTrainedModel]]
+    units_decided_by: ClassVar[tuple[str, ...]]
+    tokenizer: PreTrainedTokenizerBase
+    model: PreTrainedModel
+
+    @abstractmethod
+    def units(self, example: Example, encode: Encode) -> Units:
+        """Cut an example into units.
+
+        Args:
+            example: the text.
+            encode: tokenizes consecutive sentences; no special tokens are added.
+        """
+
+    @abstractmethod
+    def build_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
+        """Build the network from random initialisation; its seed is set."""
+
+    def fit(
+        self, train: Split | None, validation: Split | None, recipe: Recipe, workdir: Path, stages: StageStore
+    ) -> FitReport:
+        """Train on the training split, or find the finished checkpoint of the same training.
+
+        Raises:
+            DataError: there is no training split, or it is empty.
+        """
+        if train is None or not len(train):
+            raise DataError(f"model={self.config.name} learns from a training split, and the dataset has none")
+        self.tokenizer = self._find_tokenizer(train, stages)
+        rows = self._rows(train, len(train), stages)
+        watched = min(len(validation), recipe.eval_examples or len(validation)) if validation is not None else 0
+        validation_rows = self._rows(validation, watched, stages) if validation is not None and watched else None
+        inputs = {
+            "config": asdict(self.config),
+            "recipe": {name: value for name, value in asdict(recipe).items() if name not in ("device", "workers")},
+            "train": train.fingerprint,
+            "validation": [validation.fingerprint, watched] if validation is not None else None,
+            "tokenizer": tokenization.identity(self.tokenizer),
+            "version": [FIT_VERSION, UNITS_VERSION, self.version],
+        }
+        build = partial(self._train, rows=rows, validation=validation_rows, recipe=recipe)
+        folder = stages.get("checkpoint", inputs, build)
+        self.tokenizer, self.model = self._open(folder)
+        return read_report(folder)
+
+    def _train(self, folder: Path, rows: Any, validation: Any, recipe: Recipe) -> None:
+        """Build the checkpoint stage; a killed training continues from its newest whole checkpoint."""
+        trainer_folder = folder / "trainer"
+        if not (folder / "fit.json").is_file():
+            set_seed(recipe.seed)
+            self.model = self._initial_model()
+            self.model.config.label_smoothing = recipe.label_smoothing
+            report = FitReport(parameters=parameters(self.model), ended_by="max_steps")
+            if recipe.max_steps > 0:
+                report = train(
+                    self.model, rows, validation, UnitCollator(self.tokenizer.pad_token_id), recipe, trainer_folder
+                )
+            self.save(folder)
+            content = {**asdict(report), **target_ledger(rows)}
+            (folder / "fit.json").write_text(json.dumps(content), encoding="utf-8")
+        shutil.rmtree(trainer_folder, ignore_errors=True)
+
+    def _initial_model(self) -> PreTrainedModel:
+        model = self.build_model(self.tokenizer)
+        if self.config.init != "random":
+            try:
+                model.load_state_dict(self._open(Path(self.config.init))[1].state_dict())
+            except RuntimeError as error:
+                reason = str(error).splitlines()[-1].strip()
+                raise UsageError(f"model.init={self.config.init} does not fit the other settings: {reason}") from error
+        return model
+
+    def _find_tokenizer(self, train: Split, stages: StageStore) -> PreTrainedTokenizerBase:
+        """Return the tokenizer the settings name: the checkpoint's, a trained one, or a Hugging Face one."""
+        if self.config.init != "random":
+            return self._open(Path(self.config.init))[0]
+        if self.config.tokenizer != "trained":
+            return tokenization.load_tokenizer(self.config.tokenizer)
+
+        def build(folder: Path) -> None:
+            clear(folder)
+            texts = track(train, "training the tokenizer", len(train))
+            tokenization.train_tokenizer(texts, self.config.vocabulary_size).save_pretrained(folder)
+
+        size, version = self.config.vocabulary_size, tokenization.VERSION
+        inputs = {"train": train.fingerprint, "vocabulary_size": size, "version": version}
+        return tokenization.load_tokenizer(stages.get("tokenizer", inputs, build))
+
+    def _rows(self, split: Split, examples: int, stages: StageStore) -> datasets.Dataset:
+        """Return the first examples of a split as rows of units on disk, made once."""
+        inputs = {
+            "system": self.config.name,
+            "settings": {name: getattr(self.config, name) for name in (*self.units_decided_by, "decode_length")},
+            "tokenizer": tokenization.identity(self.tokenizer),
+            "split": split.fingerprint,
+            "examples": examples,
+            "version": [UNITS_VERSION, self.version],
+        }
+
+        def build(folder: Path) -> None:
+            clear(folder)
+            with ArrowWriter(path=str(folder / "rows.arrow"), features=self.features()) as writer:
+                for index in track(range(examples), f"tokenizing {split.name}", examples):
+                    writer.write(self.row(split[index]))
+                writer.finalize()
+
+        return datasets.Dataset.from_file(str(stages.get("units", inputs, build) / "rows.arrow"))
+
+    def features(self) -> datasets.Features:
+        """Return the columns of a training row; a system that adds one overrides this and `row`."""
+        ids = datasets.List(datasets.Value("int32"))
+        counts = dict.fromkeys(("length", "target_tokens", "target_words", "target_words_cut"), datasets.Value("int32"))
+        return datasets.Features({"units": datasets.List(ids), "unit_documents": ids, "labels": ids, **counts})
+
+    def row(self, example: Example) -> dict[str, Any]:
+        """Return an example as a training row: its units, and its first reference as the target."""
+        whole = self.encode([" ".join(example.references[0])])[0]
+        kept = whole.head(self.config.decode_length - 1)
+        target = {
+            "target_tokens": len(whole.ids),
+            "target_words": whole.words,
+            "target_words_cut": whole.words - kept.words,
+        }
+        return {**row(self.units(example, self.encode), [*kept.ids, self.tokenizer.eos_token_id]), **target}
+
+    def encode(self, sentences: Sequence[str]) -> list[EncodedSentence]:
+        """Tokenize consecutive sentences."""
+        return tokenization.encode_sentences(self.tokenizer, sentences)
+
+    def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
+        """Decode one batch."""
+        self.model.to(choose_device(decoding.device))
+        read = [self.units(example, self.encode) for example in examples]
+        batch = UnitCollator(self.tokenizer.pad_token_id)([row(units) for units in read])
+        outputs, complete = decode(self.model, batch, decoding, self.config.decode_length)
+        texts = self.tokenizer.batch_decode(outputs, skip_special_tokens=True)
+        for example, units, ids, text, ended in zip(examples, read, outputs, texts, complete, strict=True):
+            yield Summary(example.id, text.strip(), units.truncation, ended, tokens=len(ids))
+
+    def save(self, folder: Path) -> None:
+        """Write model and tokenizer as `save_pretrained` does, with the settings beside them."""
+        self.model.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+        super().save(folder)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Rebuild what `save` wrote.
+
+        Raises:
+            UsageError: the folder holds another system, or none.
+        """
+        system = super().load(folder)
+        system.tokenizer, system.model = system._open(folder)
+        return system
+
+    def _open(self, folder: Path) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
+        """Read tokenizer and model of a checkpoint of this system."""
+        read_checkpoint(folder, self.Config)
+        model, loaded = self.Model.from_pretrained(folder, output_loading_info=True)
+        if loaded["missing_keys"] or loaded["mismatched_keys"]:
+            odd = sorted({*loaded["missing_keys"], *map(str, loaded["mismatched_keys"])})
+            raise UsageError(f"{folder} does not hold all weights of model={self.config.name}: {', '.join(odd[:3])} …")
+        return tokenization.load_tokenizer(folder), model
+
+
+def target_ledger(rows: datasets.Dataset) -> dict[str, Any]:
+    """Return what was cut from the training targets: the ledger, and how many targets were cut."""
+    whole = rows["target_tokens"]
+    kept = [len(labels) - 1 for labels in rows["labels"]]
+    tokens_cut = sum(whole) - sum(kept)
+    cuts = (Cut("decode_length", tokens_cut, sum(rows["target_words_cut"])),) if tokens_cut else ()
+    ledger = Truncation(sum(whole), sum(rows["target_words"]), cuts)
+    cut = sum(before > after for before, after in zip(whole, kept, strict=True))
+    return {"targets": asdict(ledger), "targets_cut": cut}
+
+
+def read_report(folder: Path) -> FitReport:
+    """Read the `fit.json` of a checkpoint stage."""
+    content = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
+    ledger = content.pop("targets")
+    cuts = tuple(Cut(**cut) for cut in ledger.pop("cuts"))
+    return FitReport(**content, targets=Truncation(**ledger, cuts=cuts))

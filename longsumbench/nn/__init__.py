@@ -1,0 +1,1 @@
+"""Parts of networks that two systems or more share."""

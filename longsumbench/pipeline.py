@@ -1,0 +1,226 @@
+"""One run, as a straight line: read → fit → summarize → score → record.
+
+Every step leaves its result on disk before the next begins, and finds it there when the run is started again.
+"""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from longsumbench import registry
+from longsumbench.configuration import RunConfig
+from longsumbench.corpora.loading import Texts, load
+from longsumbench.documents import total
+from longsumbench.environment import environment, patch, peak_memory_gb
+from longsumbench.errors import DataError, EnvironmentProblem
+from longsumbench.metrics.metric import Metric, Scored, aggregate, score_all, write_scores
+from longsumbench.predictions import summarize_split
+from longsumbench.progress import track
+from longsumbench.records import Results, RunRecord, RunSpec, write_atomically
+from longsumbench.stages import StageStore, cache_folder, digest, locked
+from longsumbench.system import FitReport, Split, Summary, System
+
+VERSIONS = {"decode": 1, "score": 1}  # a step's number rises when its outcome changes
+BASELINES = ("lead", "random", "oracle")
+NOT_HASHED = ("device", "workers")  # of train and decode: they change the speed, not the outcome
+
+
+@dataclass
+class Point:
+    """One run on its way.
+
+    Attributes:
+        config: everything that is settled before the first step.
+        variant: the overrides that differ from the recipe, as the table shows them.
+        command: what was typed.
+        say: shows one line to the user.
+        timings: step → seconds so far.
+    """
+
+    config: RunConfig
+    variant: str = ""
+    command: tuple[str, ...] = ()
+    say: Callable[[str], None] = print
+    timings: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def timed(self, step: str) -> Iterator[None]:
+        """Add the time spent inside to a step's."""
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self.timings[step] = round(self.timings.get(step, 0.0) + time.monotonic() - started, 3)
+
+
+def run(point: Point) -> RunRecord:
+    """Do a run, or what is missing of it, or nothing when it is finished.
+
+    Raises:
+        SuiteError: something the user can act on; all that is finished stays finished.
+    """
+    config = point.config
+    results = writable(config.results_dir)
+    stages = StageStore(cache_folder(), rebuild=frozenset({"checkpoint"} if config.overwrite else ()), say=point.say)
+    with point.timed("total"):
+        system: System = registry.systems.load(config.model.name)(config.model)
+        with point.timed("read"):
+            texts = load(config.dataset, stages)
+        spec = specify(config, system, texts)
+        folder = results.run_folder(spec)
+        if config.overwrite:
+            shutil.rmtree(folder, ignore_errors=True)
+        if not (folder / "record.json").is_file():
+            (folder / "work").mkdir(parents=True, exist_ok=True)
+            with locked(folder / "work" / ".lock", lambda: point.say(f"another process does the same run: {folder}")):
+                if not (folder / "record.json").is_file():  # a process waited for may have finished it
+                    return carry_out(point, system, spec, texts, stages, folder)
+    point.say(f"already finished: {config.model.name} on {config.dataset.name}, {folder}")
+    return RunRecord.read(folder)
+
+
+def carry_out(point: Point, system: System, spec: RunSpec, texts: Texts, stages: StageStore, folder: Path) -> RunRecord:
+    """Fit, summarize, score; write the run's files, the record last."""
+    config, workdir = point.config, folder / "work"
+    split = texts.splits[config.dataset.split]
+    write_atomically(folder / "config.yaml", OmegaConf.to_yaml(OmegaConf.create(asdict(config))))
+    write_atomically(workdir / "patch.diff", patch())
+    with point.timed("fit"):
+        report = system.fit(texts.splits.get("train"), texts.splits.get("validation"), config.train, workdir, stages)
+    link_stages(workdir, stages)
+    with point.timed("summarize"):
+        summaries = summarize_split(system, split, config.decode, folder / "predictions.jsonl")
+    metric: Metric = registry.metrics.load("rouge")(config.score)
+    with point.timed("score"):
+        scored = score_all(metric, scorable(split, summaries))
+        write_scores(folder / "scores.csv", scored.per_example)
+        scores = aggregate(scored.per_example, config.score.resamples)
+    facts = {**describe(point, system, spec, texts), **measure(point, report, summaries, scored)}
+    signature = metric.signature(len(scored.per_example))
+    record = RunRecord(**facts, scores=scores, signature=signature)
+    record.write(folder)
+    return record
+
+
+def with_baselines(point: Point) -> list[RunRecord]:
+    """Do a run, and score Lead, Random and Oracle on the same examples, so that no number stands alone."""
+    records = [run(point)]
+    if point.config.baselines:
+        for name in BASELINES:
+            if name != point.config.model.name:
+                records += baseline(point, name)
+    return records
+
+
+def baseline(point: Point, name: str) -> list[RunRecord]:
+    """Score one baseline where it can be: Lead and Random take their length from a training split."""
+    config = replace(point.config, model=registry.systems.load(name).Config(), overwrite=False)
+    quiet = replace(point, config=config, variant="", say=lambda line: None, timings={})
+    try:
+        return [run(quiet)]
+    except DataError as error:
+        point.say(f"{name} is not in the table: {error}")
+        return []
+
+
+def specify(config: RunConfig, system: System, texts: Texts) -> RunSpec:
+    """Return all that decides the outcome, and nothing else: its hash is the run id.
+
+    Raises:
+        DataError: the dataset does not have the split that is to be summarized.
+    """
+    if config.dataset.split not in texts.splits:
+        has = ", ".join(texts.splits)
+        raise DataError(f"{config.dataset.name} has no {config.dataset.split} split; choose dataset.split={has}")
+    settings: dict[str, Any] = {
+        "model": asdict(config.model),
+        "split": config.dataset.split,
+        "limit": config.decode.limit,
+        "score": asdict(config.score),
+    }
+    for section in ("train", "decode"):
+        if section in system.decided_by:
+            values = asdict(getattr(config, section))
+            settings[section] = {key: value for key, value in values.items() if key not in NOT_HASHED}
+    if "seed" in system.decided_by:
+        settings["seed"] = config.seed
+    versions = {**VERSIONS, "system": system.version}
+    return RunSpec(config.model.name, config.dataset.name, settings, texts.fingerprint, versions)
+
+
+def describe(point: Point, system: System, spec: RunSpec, texts: Texts) -> dict[str, Any]:
+    """Return the part of the record that is known before anything is done."""
+    config = point.config
+    return {
+        "run_id": spec.run_id,
+        "model": spec.model,
+        "dataset": spec.dataset,
+        "split": config.dataset.split,
+        "variant": point.variant,
+        "scale": config.scale,
+        "seed": config.seed if "seed" in system.decided_by else None,
+        "oracle": system.oracle,
+        "fingerprint": texts.fingerprint,
+        "corpus": texts.facts,
+        "config": asdict(config),
+        "environment": environment(),
+        "command": point.command,
+    }
+
+
+def measure(point: Point, report: FitReport, summaries: Sequence[Summary], scored: Scored) -> dict[str, Any]:
+    """Return the part of the record that was measured, but for the scores themselves."""
+    ledgers = [summary.truncation for summary in summaries if summary.truncation is not None]
+    written = sum(len(one.text.split()) if one.tokens is None else one.tokens for one in summaries)
+    return {
+        "n": len(scored.per_example),
+        "examples": digest(sorted(summary.id for summary in summaries))[:16],
+        "empty_references": scored.empty_references,
+        "empty_predictions": scored.empty_predictions,
+        "source": asdict(total(ledgers)) if ledgers else None,
+        "outputs_cut": sum(not summary.complete for summary in summaries),
+        "fit": asdict(report),
+        "decode_tokens_per_second": round(written / max(point.timings["summarize"], 1e-3), 1),
+        "timings": dict(point.timings),
+        "peak_memory_gb": peak_memory_gb(),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "repeatable": report.ended_by != "max_minutes",
+    }
+
+
+def scorable(split: Split, summaries: Sequence[Summary]) -> Iterator[tuple[str, str, Sequence[tuple[str, ...]]]]:
+    """Yield id, prediction and references, in the data's order, which is the summaries' too."""
+    for index, summary in enumerate(track(summaries, "scoring", len(summaries))):
+        yield summary.id, summary.text, split[index].references
+
+
+def writable(results_dir: str) -> Results:
+    """Return the results folder, made if need be.
+
+    Raises:
+        EnvironmentProblem: nothing can be written there.
+    """
+    probe = Path(results_dir) / "runs" / ".writable"
+    try:
+        probe.parent.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink(missing_ok=True)
+    except OSError as error:
+        reason = f"cannot write to {results_dir} ({error.strerror})"
+        raise EnvironmentProblem(f"{reason}; choose another folder with results_dir=") from error
+    return Results(Path(results_dir))
+
+
+def link_stages(workdir: Path, stages: StageStore) -> None:
+    """Link the finished stages into the run's folder, for whoever looks for its checkpoint."""
+    for name, stage in stages.used.items():
+        link = workdir / name
+        link.unlink(missing_ok=True)
+        link.symlink_to(stage.resolve(), target_is_directory=True)

@@ -1,0 +1,89 @@
+"""Summaries on disk: written batch by batch as they come, found again by a resumed run."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from longsumbench.configuration import Decoding
+from longsumbench.documents import Cut, Truncation
+from longsumbench.progress import Progress
+from longsumbench.records import write_atomically
+from longsumbench.system import Split, Summary, System
+
+
+def summarize_split(system: System, split: Split, decoding: Decoding, path: Path) -> list[Summary]:
+    """Summarize the first `decoding.limit` examples of a split, in batches of similar length.
+
+    The batches depend on the data alone. One that an earlier process wrote whole is kept and a torn one is done again,
+    so a resumed run writes the same summaries as an undisturbed one.
+
+    Args:
+        system: a fitted one.
+        split: what to summarize.
+        decoding: how; its `batch_size` is the size of a batch.
+        path: JSON lines; appended to as summaries come, in the data's order at the end.
+
+    Returns:
+        The summaries in the data's order.
+    """
+    examples = min(len(split), decoding.limit or len(split))
+    done = {summary.id: summary for summary in read_summaries(path)}
+    write_summaries(path, done.values())
+    with Progress("summarizing", examples) as progress, path.open("a", encoding="utf-8") as file:
+        for bucket in length_buckets(split.source_words[:examples], decoding.batch_size):
+            batch = [split[index] for index in bucket]
+            if any(example.id not in done for example in batch):
+                fresh = list(system.summarize(batch, decoding))
+                done |= {summary.id: summary for summary in fresh}
+                file.write("".join(map(to_line, fresh)))
+                file.flush()
+            progress.advance(len(bucket))
+    ordered = [done[split.ids[index]] for index in range(examples)]
+    write_summaries(path, ordered)
+    return ordered
+
+
+def length_buckets(lengths: Sequence[int], batch_size: int) -> list[list[int]]:
+    """Deal indices into batches of similar length, the longest first.
+
+    The longest first, so that too little memory shows at once and the time left is never underestimated. Equal lengths
+    keep the data's order, so the buckets depend on the lengths alone.
+    """
+    order = sorted(range(len(lengths)), key=lambda index: (-lengths[index], index))
+    return [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
+
+
+def to_line(summary: Summary) -> str:
+    """Return a summary as a JSON line: `id` and `prediction` first, for every reader, then what the record needs."""
+    ledger = asdict(summary.truncation) if summary.truncation else None
+    values = {"id": summary.id, "prediction": summary.text, "complete": summary.complete, "tokens": summary.tokens}
+    return json.dumps({**values, "truncation": ledger}, ensure_ascii=False) + "\n"
+
+
+def from_dict(values: dict[str, Any]) -> Summary:
+    """Rebuild what `to_line` wrote."""
+    ledger = values["truncation"]
+    truncation = None
+    if ledger is not None:
+        truncation = Truncation(ledger["tokens"], ledger["words"], tuple(Cut(**cut) for cut in ledger["cuts"]))
+    return Summary(values["id"], values["prediction"], truncation, values["complete"], values["tokens"])
+
+
+def read_summaries(path: Path) -> list[Summary]:
+    """Read the summaries written so far; a line that a killed process left torn is no summary."""
+    if not path.is_file():
+        return []
+    whole = []
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            whole.append(from_dict(json.loads(line)))
+        except (ValueError, KeyError, TypeError):
+            continue
+    return whole
+
+
+def write_summaries(path: Path, summaries: Sequence[Summary] | Any) -> None:
+    """Write summaries as JSON lines, whole or not at all."""
+    write_atomically(path, "".join(map(to_line, summaries)))

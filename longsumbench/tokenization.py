@@ -1,0 +1,79 @@
+"""Tokenizers: trained on a training split, or any fast Hugging Face tokenizer by name or folder."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
+
+from longsumbench.documents import Example
+from longsumbench.errors import UsageError
+from longsumbench.segmentation import EncodedSentence
+from longsumbench.stages import digest
+from longsumbench.system import Split
+
+VERSION = 1  # rises when a trained tokenizer would come out differently
+PAD, START, END, UNKNOWN = "<pad>", "<s>", "</s>", "<unk>"
+TRAINING_CHARACTERS = 100_000_000  # beyond this the merges of a byte-level vocabulary hardly change
+
+
+def train_tokenizer(train: Iterable[Example], vocabulary_size: int) -> PreTrainedTokenizerFast:
+    """Train byte-level BPE on sources and references: lossless, no unknown words.
+
+    Args:
+        train: the training split.
+        vocabulary_size: entries at most, the four special ones and 256 bytes included.
+    """
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary_size,
+        special_tokens=[PAD, START, END, UNKNOWN],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(_texts(train), trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token=PAD, bos_token=START, eos_token=END, unk_token=UNKNOWN
+    )
+
+
+def _texts(train: Iterable[Example]) -> Iterator[str]:
+    characters = 0
+    for example in train:
+        for text in (*example.sentences(), *(sentence for reference in example.references for sentence in reference)):
+            characters += len(text)
+            yield text
+        if characters > TRAINING_CHARACTERS:
+            return
+
+
+def load_tokenizer(name: str | Path) -> PreTrainedTokenizerBase:
+    """Load a fast tokenizer by hub name or from a folder.
+
+    Raises:
+        UsageError: there is none of that name, or it cannot be used here.
+    """
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(str(name))
+    except (OSError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise UsageError(f"no tokenizer '{name}': give a Hugging Face name or a folder ({reason})") from error
+    if not tokenizer.is_fast:
+        raise UsageError(f"tokenizer '{name}' has no fast version, which the suite needs")
+    if tokenizer.pad_token_id is None or tokenizer.eos_token_id is None:
+        raise UsageError(f"tokenizer '{name}' lacks a padding or an end token, which a summarizer needs")
+    return tokenizer
+
+
+def identity(tokenizer: PreTrainedTokenizerBase) -> str:
+    """Return a hash of all that a tokenizer does."""
+    return digest([tokenizer.backend_tokenizer.to_str(), tokenizer.special_tokens_map])
+
+
+def encode_sentences(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str]) -> list[EncodedSentence]:
+    """Tokenize consecutive sentences as the running text they are: all but the first begin with a space."""
+    texts = [sentence if index == 0 else f" {sentence}" for index, sentence in enumerate(sentences)]
+    encoded = tokenizer.backend_tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+    return [EncodedSentence(one.ids, len(text.split())) for one, text in zip(encoded, texts, strict=True)]

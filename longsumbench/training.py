@@ -1,0 +1,315 @@
+"""A recipe → transformers' Trainer: the papers' schedules, budgets, the best checkpoint, exact resume."""
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterator, Sized
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim import Adam, Optimizer
+from torch.optim.lr_scheduler import LambdaLR
+from torch.utils.data import Dataset
+from transformers import (
+    Adafactor,
+    EarlyStoppingCallback,
+    PreTrainedModel,
+    PrinterCallback,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+)
+from transformers.trainer_callback import ExportableState, TrainerControl, TrainerState
+from transformers.trainer_pt_utils import LengthGroupedSampler, get_length_grouped_indices
+
+from longsumbench.configuration import Recipe
+from longsumbench.progress import Progress
+from longsumbench.system import FitReport
+
+LOGGED_PARTS = 50  # stretches of a training whose mean loss is kept
+
+Schedule = Callable[[int], float]
+
+
+def learning_rate(recipe: Recipe, width: int) -> Schedule:
+    """Return the learning rate as a function of the optimizer step, counted from 1.
+
+    * `sqrt_decay`: lr · √(w / max(step, w)) with w warm-up steps (SEAL §4 says "square root decay" only; constant up to
+      w, as T5's and Pegasus's code do).
+    * `noam`: lr · d^-½ · min(step^-½, step · w^-1.5) (ETADS §4, Hierarchical Transformer §5).
+    * `pagesum`: lr · min(step^-½, step · w^-1.5) (PageSum, Eq. 11).
+    * `linear`: up over w steps, then down to 0 at `max_steps`. `constant`: up over w steps, then lr.
+
+    Args:
+        recipe: names the schedule, its factor and its warm-up.
+        width: d of the model, which noam needs.
+    """
+    peak, warmup, last = recipe.learning_rate, max(1, recipe.warmup_steps), max(1, recipe.max_steps)
+    schedules: dict[str, Schedule] = {
+        "sqrt_decay": lambda step: peak * math.sqrt(warmup / max(step, warmup)),
+        "noam": lambda step: peak * width**-0.5 * min(step**-0.5, step * warmup**-1.5),
+        "pagesum": lambda step: peak * min(step**-0.5, step * warmup**-1.5),
+        "linear": lambda step: peak * min(step / warmup, max(0.0, (last - step) / max(1, last - warmup))),
+        "constant": lambda step: peak * min(1.0, step / warmup),
+    }
+    return schedules[recipe.schedule]
+
+
+def optimizer_settings(recipe: Recipe) -> tuple[type[Optimizer], dict[str, Any]]:
+    """Return the library's optimizer and its arguments.
+
+    Adafactor scales its steps by the parameters' size, as its paper does; without that a rate of 0.01 diverges.
+    """
+    if recipe.optimizer == "adafactor":
+        fixed = {"scale_parameter": True, "relative_step": False, "warmup_init": False}
+        return Adafactor, {"lr": 1.0, "weight_decay": recipe.weight_decay, **fixed}
+    betas = (recipe.adam_beta1, recipe.adam_beta2)
+    return Adam, {"lr": 1.0, "betas": betas, "eps": recipe.adam_epsilon, "weight_decay": recipe.weight_decay}
+
+
+class Budget(TrainerCallback, ExportableState):
+    """Counts what training used, and ends it when a budget is used up; its counts survive a resume."""
+
+    def __init__(self, max_steps: int, max_tokens: int | None = None, max_minutes: float | None = None) -> None:
+        self.limits = {"max_steps": max_steps, "max_tokens": max_tokens, "max_minutes": max_minutes}
+        self.examples = self.source_tokens = self.target_tokens = 0
+        self.seconds = self.validation_seconds = 0.0
+        self.ended_by = ""
+        self._since: float | None = None
+
+    def state(self) -> dict[str, Any]:
+        """Return what the Trainer stores in a checkpoint."""
+        self._tick()
+        names = ("examples", "source_tokens", "target_tokens", "seconds", "validation_seconds", "ended_by")
+        return {"args": self.limits, "attributes": {name: getattr(self, name) for name in names}}
+
+    def count(self, batch: dict[str, Tensor]) -> None:
+        """Count the real tokens of a batch that is trained on."""
+        self.examples += len(batch["labels"])
+        self.source_tokens += int(batch["unit_mask"].sum())
+        self.target_tokens += int(batch["labels"].ne(-100).sum())
+
+    def _tick(self) -> None:
+        now = time.monotonic()
+        self.seconds += now - (self._since if self._since is not None else now)
+        self._since = now
+
+    def on_train_begin(self, *_: Any, **__: Any) -> None:
+        """Start the clock; the time of earlier pieces is already counted."""
+        self._since = time.monotonic()
+
+    def used_up(self, step: int) -> str:
+        """Return the first budget that is used up, or nothing."""
+        used = {
+            "max_steps": step,
+            "max_tokens": self.source_tokens + self.target_tokens,
+            "max_minutes": (self.seconds - self.validation_seconds) / 60,
+        }
+        return next((name for name, limit in self.limits.items() if limit is not None and used[name] >= limit), "")
+
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> TrainerControl:
+        """End training, with a last validation and checkpoint, when a budget is used up."""
+        self._tick()
+        if ended_by := self.used_up(state.global_step):
+            self.ended_by = ended_by
+            control.should_training_stop = control.should_save = True
+            control.should_evaluate = args.eval_strategy != "no"
+        return control
+
+
+class Shown(TrainerCallback):
+    """Shows the steps as progress."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress = progress
+        self._loss = ""
+
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        """Count the steps of earlier pieces as done."""
+        self.progress.start_at(state.global_step)
+
+    def on_log(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: Any = None, **_: Any
+    ) -> None:
+        """Keep the newest loss for the note behind the bar."""
+        if logs and "loss" in logs:
+            self._loss = f"loss {logs['loss']:.3f}"
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        """Advance by one."""
+        self.progress.advance(1, note=self._loss)
+
+
+class EpochSampler(LengthGroupedSampler):
+    """As LengthGroupedSampler, except: an epoch's order depends on seed and epoch alone, so a resume repeats it."""
+
+    def __init__(self, batch_size: int, lengths: list[int], seed: int) -> None:
+        super().__init__(batch_size, lengths=lengths)
+        self.seed, self.epoch = seed, 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the order of an epoch; the data loader calls it."""
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[int]:
+        generator = torch.Generator().manual_seed(self.seed * 1_000_003 + self.epoch)
+        return iter(get_length_grouped_indices(self.lengths, self.batch_size, generator=generator))
+
+
+class BudgetTrainer(Trainer):
+    """As Trainer, except: our schedules, our sampler, counted tokens, and a validation loss per target token."""
+
+    def __init__(self, recipe: Recipe, budget: Budget, lengths: list[int], **kwargs: Any) -> None:
+        self.recipe, self.budget, self.lengths = recipe, budget, lengths
+        super().__init__(optimizer_cls_and_kwargs=optimizer_settings(recipe), **kwargs)
+
+    def create_scheduler(self, num_training_steps: int, optimizer: Optimizer | None = None) -> LambdaLR:
+        """Build the recipe's schedule; the optimizer's own rate is 1."""
+        if self.lr_scheduler is None:
+            rate = learning_rate(self.recipe, getattr(self.model.config, "d_model", 1))
+            self.lr_scheduler = LambdaLR(optimizer or self.optimizer, lambda done: rate(done + 1))
+        return self.lr_scheduler
+
+    def _get_train_sampler(self, train_dataset: Any = None) -> EpochSampler:
+        return EpochSampler(self.recipe.batch_size * self.recipe.accumulation, self.lengths, self.recipe.seed)
+
+    def training_step(self, model: torch.nn.Module, inputs: dict[str, Tensor], *args: Any, **kwargs: Any) -> Tensor:
+        """Count the batch, then train on it."""
+        # the callback is looked up, because a resume puts a new one with the stored counts in its place
+        self.budget = next(item for item in self.callback_handler.callbacks if isinstance(item, Budget))
+        self.budget.count(inputs)
+        return super().training_step(model, inputs, *args, **kwargs)
+
+    def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
+        """Return the mean validation loss in nats per target token, over all real tokens."""
+        started = time.monotonic()
+        self.model.eval()
+        sums = torch.zeros(2, dtype=torch.float64)
+        with torch.no_grad():
+            for batch in self.get_eval_dataloader():
+                prepared = self._prepare_inputs(batch)
+                with self.compute_loss_context_manager():
+                    loss = self.model(**prepared, num_items_in_batch=1).loss
+                sums += torch.tensor([float(loss), int(prepared["labels"].ne(-100).sum())], dtype=torch.float64)
+        sums = self.accelerator.reduce(sums.to(torch.float32).to(self.accelerator.device), reduction="sum")
+        metrics = {"eval_loss": float(sums[0] / sums[1].clamp(min=1))}
+        self.budget.validation_seconds += time.monotonic() - started
+        self.log(metrics)
+        self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
+        return metrics
+
+
+def train(
+    model: PreTrainedModel,
+    rows: "Dataset[Any] | Any",
+    validation: "Sized | Any | None",
+    collator: Callable[[list[Any]], dict[str, Tensor]],
+    recipe: Recipe,
+    folder: Path,
+) -> FitReport:
+    """Train a model; on return it holds the best weights.
+
+    Args:
+        model: returns `loss` in nats per target token and divides it by `num_items_in_batch` when that is given.
+        rows: training rows with a `length` each, by which batches of similar length are drawn.
+        validation: rows of the validation split, or None: then the last weights are the best.
+        collator: rows → a batch with `unit_mask` and `labels`.
+        recipe: how, and for how long.
+        folder: checkpoints go here; training continues from the newest whole one it finds.
+    """
+    arguments = training_arguments(recipe, folder, validates=validation is not None)
+    budget = Budget(recipe.max_steps, recipe.max_tokens, recipe.max_minutes)
+    with Progress("training", recipe.max_steps, unit="steps") as progress:
+        callbacks: list[TrainerCallback] = [budget, Shown(progress)]
+        if recipe.patience is not None and validation is not None:
+            callbacks.append(EarlyStoppingCallback(early_stopping_patience=recipe.patience))
+        trainer = BudgetTrainer(
+            recipe,
+            budget,
+            list(rows["length"]),
+            model=model,
+            args=arguments,
+            data_collator=collator,
+            train_dataset=rows,
+            eval_dataset=validation,
+            callbacks=callbacks,
+        )
+        trainer.remove_callback(PrinterCallback)
+        trainer.train(resume_from_checkpoint=newest_checkpoint(folder))
+    return report(trainer, arguments)
+
+
+def training_arguments(recipe: Recipe, folder: Path, validates: bool) -> TrainingArguments:
+    """Translate a recipe into the Trainer's own arguments."""
+    on_cpu = recipe.device == "cpu" or not torch.cuda.is_available()
+    bf16 = recipe.bf16 if recipe.bf16 is not None else not on_cpu and torch.cuda.is_bf16_supported()
+    return TrainingArguments(
+        output_dir=str(folder),
+        per_device_train_batch_size=recipe.batch_size,
+        per_device_eval_batch_size=recipe.batch_size,
+        gradient_accumulation_steps=recipe.accumulation,
+        max_steps=recipe.max_steps,
+        max_grad_norm=recipe.max_grad_norm,
+        bf16=bf16,
+        use_cpu=on_cpu,
+        activation_checkpointing=recipe.gradient_checkpointing,
+        eval_strategy="steps" if validates else "no",
+        eval_steps=recipe.eval_steps,
+        save_strategy="steps",
+        save_steps=recipe.eval_steps,
+        save_total_limit=2,
+        load_best_model_at_end=validates,
+        metric_for_best_model="eval_loss" if validates else None,
+        greater_is_better=False if validates else None,
+        logging_steps=max(1, recipe.max_steps // LOGGED_PARTS),
+        dataloader_num_workers=recipe.workers,
+        dataloader_pin_memory=not on_cpu,
+        remove_unused_columns=False,
+        restore_callback_states_from_checkpoint=True,
+        label_names=["labels"],
+        seed=recipe.seed,
+        data_seed=recipe.seed,
+        report_to=[],
+        disable_tqdm=True,
+    )
+
+
+def newest_checkpoint(folder: Path) -> str | None:
+    """Return the newest whole checkpoint: `trainer_state.json`, written last, must parse."""
+    for checkpoint in sorted(folder.glob("checkpoint-*"), key=lambda path: -int(path.name.split("-")[1])):
+        try:
+            json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        return str(checkpoint)
+    return None
+
+
+def report(trainer: BudgetTrainer, arguments: TrainingArguments) -> FitReport:
+    """Return what training was."""
+    state, budget = trainer.state, trainer.budget
+    losses = [entry["loss"] for entry in state.log_history if "loss" in entry]
+    ended_by = budget.ended_by or "patience"
+    return FitReport(
+        parameters=parameters(trainer.model),
+        steps=state.global_step,
+        examples=budget.examples,
+        source_tokens=budget.source_tokens,
+        target_tokens=budget.target_tokens,
+        seconds=round(budget.seconds, 2),
+        ended_by=ended_by,
+        best_step=state.best_global_step or state.global_step,
+        validation_loss=state.best_metric,
+        first_loss=losses[0] if losses else None,
+        last_loss=losses[-1] if losses else None,
+        precision="bfloat16" if arguments.bf16 else "float32",
+    )
+
+
+def parameters(model: torch.nn.Module) -> int:
+    """Count the weights that are learned, shared ones once."""
+    return sum(weight.numel() for weight in model.parameters() if weight.requires_grad)

@@ -1,0 +1,47 @@
+"""Settings of the SEAL family (`model.*`)."""
+
+from dataclasses import dataclass
+
+from longsumbench.configuration import allowed, at_least
+
+# SEAL §4: "stated" is what the text says (about 39M parameters with tied embeddings); "223m" is the reading under which
+# its parameter count works out (12 + 12 layers of BART-base's width with the widest feed-forward).
+SIZES = {
+    "stated": {"d_model": 512, "d_ff": 512, "num_heads": 8, "encoder_layers": 2, "decoder_layers": 6},
+    "223m": {"d_model": 768, "d_ff": 3072, "num_heads": 12, "encoder_layers": 12, "decoder_layers": 12},
+}
+
+
+@dataclass
+class TruncConfig:
+    """Trunc (SEAL §3.2): the leading snippets, joined, cut, and read by an ordinary Transformer."""
+
+    name: str = "trunc"
+    input_length: int = 1024  # tokens the encoder reads (SEAL, Table 4: L_ext of the others)
+    snippet_length: int = 128  # tokens of a snippet at most (SEAL, Table 4)
+    num_snippets: int = 224  # snippets at most (SEAL, Table 4: arXiv)
+    decode_length: int = 768  # target and output tokens at most (SEAL, Table 4: arXiv)
+    rank: str = "none"  # none | tfidf | title: snippets ranked by similarity with the title, for search results
+    size: str = "stated"  # stated | 223m: see SIZES; a width or depth below, when given, goes before it
+    d_model: int | None = None  # width
+    d_ff: int | None = None  # width of the feed-forward layers
+    num_heads: int | None = None
+    encoder_layers: int | None = None
+    decoder_layers: int | None = None
+    dropout: float = 0.1  # SEAL §4
+    norm: str = "pre"  # pre | post: where LayerNorm stands; unstated in the paper
+    tokenizer: str = "trained"  # trained: byte-level BPE of the training split; else a Hugging Face name or folder
+    vocabulary_size: int = 32_776  # of a trained tokenizer (SEAL §3)
+    init: str = "random"  # random, or the folder of a checkpoint of this system
+
+    def __post_init__(self) -> None:
+        allowed("model.size", self.size, tuple(SIZES))
+        allowed("model.norm", self.norm, ("pre", "post"))
+        for name in ("input_length", "snippet_length", "num_snippets", "vocabulary_size"):
+            at_least(f"model.{name}", getattr(self, name), 1)
+        at_least("model.decode_length", self.decode_length, 2)
+
+    def dimension(self, name: str) -> int:
+        """Return a width or depth: the field when given, else what `size` says."""
+        given: int | None = getattr(self, name)
+        return SIZES[self.size][name] if given is None else given
