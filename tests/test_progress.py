@@ -1,0 +1,75 @@
+"""Progress of long steps."""
+
+import io
+import re
+
+import pytest
+
+from longsumbench import progress
+from longsumbench.progress import Progress, track
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        """Say so."""
+        return True
+
+
+def test_elsewhere_than_on_a_terminal_lines_are_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a log file every line is whole and ends with a newline: no bar, no carriage return."""
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
+    stream = io.StringIO()
+    with Progress("training", 3, "steps", stream) as shown:
+        shown.advance(note="loss 4.21")
+        shown.advance(2)
+    lines = stream.getvalue().splitlines()
+    assert re.fullmatch(r"training: 1/3 steps, \d+:\d\d left, loss 4\.21", lines[0])
+    assert lines[1] == "training: 3/3 steps, 0:00 left, loss 4.21"
+    assert "\r" not in stream.getvalue()
+
+
+def test_a_log_is_not_flooded() -> None:
+    """A thousand quick items print nothing: a line comes only after some seconds."""
+    stream = io.StringIO()
+    with Progress("reading", 1_000, stream=stream) as shown:
+        for _ in range(1_000):
+            shown.advance()
+    assert stream.getvalue() == ""
+    assert shown.done == 1_000
+
+
+def test_a_terminal_shows_a_bar() -> None:
+    """On a terminal the step and its unit stand in a bar."""
+    stream = Terminal()
+    with Progress("training", 2, "steps", stream) as shown:
+        shown.start_at(1)
+        shown.advance(note="loss 2")
+    assert "training" in stream.getvalue()
+    assert "\r" in stream.getvalue()
+
+
+def test_resumed_items_do_not_count_into_the_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After 90 of 100 were done before, 5 items in 10 seconds leave 5 items, so 10 seconds."""
+    now = iter([0.0, 10.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now, 10.0))
+    shown = Progress("decoding", 100, stream=io.StringIO())
+    shown.start_at(90)
+    shown.advance(5)
+    assert shown.line() == "decoding: 95/100 examples, 0:10 left"
+
+
+def test_nothing_is_promised_without_a_total() -> None:
+    """A step of unknown length shows what is done, and one past its total never shows a negative time."""
+    shown = Progress("reading", None, stream=io.StringIO())
+    shown.advance(3)
+    assert shown.line() == "reading: 3 examples"
+    over = Progress("reading", 2, stream=io.StringIO())
+    over.advance(3)
+    assert over.line() == "reading: 3/2 examples, 0:00 left"
+
+
+def test_track_yields_every_item() -> None:
+    """Tracking an iterable changes nothing about it."""
+    assert list(track(iter(range(5)), "reading", 5)) == [0, 1, 2, 3, 4]
