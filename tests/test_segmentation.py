@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from longsumbench.documents import Cut, Truncation
 from longsumbench.errors import UsageError
-from longsumbench.segmentation import EncodedSentence, Units, join, snippets
+from longsumbench.segmentation import EncodedSentence, Units, join, reorder, snippets
 
 
 def sentence(tokens: int, words: int, first: int = 0) -> EncodedSentence:
@@ -81,6 +81,13 @@ def test_joining_keeps_the_leading_tokens(encoded: list[list[EncodedSentence]], 
     joined = join(units, most)
     assert list(chain.from_iterable(joined.ids)) == list(chain.from_iterable(units.ids))[:most]
     assert len(joined.ids) == min(1, len(units.ids))
+
+
+def test_worked_reordering() -> None:
+    """Units in another order keep their documents and words, and nothing is cut."""
+    units = snippets([[sentence(2, 1)], [sentence(3, 2)], [sentence(1, 1)]], snippet_length=3, num_snippets=3)
+    moved = reorder(units, [2, 0, 1])
+    assert moved == Units(([0], [0, 1], [0, 1, 2]), (2, 0, 1), (1, 1, 2), units.truncation)
 
 
 def test_worked_example() -> None:

@@ -1,0 +1,157 @@
+"""Finished pieces of work: built once, whole, by one process."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from longsumbench.stages import CACHE_VARIABLE, StageStore, cache_folder, clear, digest
+
+BUILDER = """
+import sys, time
+from pathlib import Path
+from longsumbench.stages import StageStore
+
+root, name = Path(sys.argv[1]), sys.argv[2]
+
+def build(folder):
+    (folder / "half").write_text("from " + name)
+    (root / f"built-by-{name}").touch()
+    while not (root / "go").exists():
+        time.sleep(0.02)
+    (folder / "whole").write_text("from " + name)
+
+store = StageStore(root / "cache", say=lambda text: (root / f"waiting-{name}").touch())
+print((store.get("corpus", {"x": 1}, build) / "whole").read_text())
+"""
+
+
+def builder(root: Path, name: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-c", BUILDER, str(root), name], stdout=subprocess.PIPE, text=True)
+
+
+def wait_for(path: Path) -> None:
+    ends = time.monotonic() + 30
+    while not path.exists():
+        assert time.monotonic() < ends, f"{path.name} did not appear"
+        time.sleep(0.02)
+
+
+def writes(text: str) -> Callable[[Path], None]:
+    def build(folder: Path) -> None:
+        (folder / "text").write_text(text, encoding="utf-8")
+
+    return build
+
+
+def never(folder: Path) -> None:
+    raise AssertionError("built again")
+
+
+def test_a_finished_stage_is_found_again(tmp_path: Path) -> None:
+    """The same inputs in any order give the same folder, and it is not built twice, nor by another store."""
+    folder = StageStore(tmp_path).get("corpus", {"a": 1, "b": [2]}, writes("x"))
+    assert StageStore(tmp_path).get("corpus", {"b": [2], "a": 1}, never) == folder
+    assert (folder / "text").read_text(encoding="utf-8") == "x"
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs"), [("tokenizer", {"a": 1}), ("corpus", {"a": 2}), ("corpus", {"a": 1, "b": 1})]
+)
+def test_each_input_decides(name: str, inputs: dict[str, int], tmp_path: Path) -> None:
+    """Another name, value or input is another stage."""
+    store = StageStore(tmp_path)
+    assert store.get("corpus", {"a": 1}, writes("x")) != store.get(name, inputs, writes("y"))
+
+
+def test_a_failed_build_is_never_taken_for_a_finished_one(tmp_path: Path) -> None:
+    """What a failed build left is seen by the next builder only, which continues it."""
+
+    def fails(folder: Path) -> None:
+        (folder / "half").touch()
+        raise RuntimeError("stopped")
+
+    def continues(folder: Path) -> None:
+        assert (folder / "half").exists()
+        (folder / "whole").touch()
+
+    store = StageStore(tmp_path)
+    with pytest.raises(RuntimeError, match="stopped"):
+        store.get("corpus", {}, fails)
+    assert not store.used
+    folder = store.get("corpus", {}, continues)
+    assert {item.name for item in folder.iterdir()} == {"half", "whole", "inputs.json"}
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+def test_clear_empties_a_partial_folder(tmp_path: Path) -> None:
+    """A builder that cannot continue starts from an empty folder; what a link points to stays."""
+    (tmp_path / "partial" / "deep").mkdir(parents=True)
+    (tmp_path / "partial" / "deep" / "file").touch()
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "partial" / "link").symlink_to(tmp_path / "kept")
+    clear(tmp_path / "partial")
+    assert list((tmp_path / "partial").iterdir()) == []
+    assert (tmp_path / "kept").is_dir()
+
+
+def test_two_processes_build_once(tmp_path: Path) -> None:
+    """The second process says that it waits, and gets what the first built."""
+    first = builder(tmp_path, "first")
+    wait_for(tmp_path / "built-by-first")
+    second = builder(tmp_path, "second")
+    wait_for(tmp_path / "waiting-second")
+    (tmp_path / "go").touch()
+    outputs = [process.communicate(timeout=30)[0].strip() for process in (first, second)]
+    assert outputs == ["from first", "from first"]
+    assert not (tmp_path / "built-by-second").exists()
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+def test_a_killed_builder_holds_no_lock(tmp_path: Path) -> None:
+    """After SIGKILL the next builder starts at once, with what the killed one left."""
+    killed = builder(tmp_path, "killed")
+    wait_for(tmp_path / "built-by-killed")
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate(timeout=30)
+    found: list[str] = []
+    store = StageStore(tmp_path / "cache", say=found.append)
+    folder = store.get("corpus", {"x": 1}, lambda partial: found.append((partial / "half").read_text()))
+    assert found == ["from killed"]
+    assert not (folder / "whole").exists()
+
+
+def test_a_rebuilt_stage_is_built_once_more(tmp_path: Path) -> None:
+    """A stage named for rebuilding is thrown away and built again, once a store; others stay."""
+    StageStore(tmp_path).get("corpus", {}, writes("old"))
+    StageStore(tmp_path).get("tokenizer", {}, writes("old"))
+    store = StageStore(tmp_path, rebuild=frozenset({"corpus"}))
+    assert (store.get("corpus", {}, writes("new")) / "text").read_text(encoding="utf-8") == "new"
+    store.get("corpus", {}, never)
+    store.get("tokenizer", {}, never)
+
+
+def test_a_store_knows_what_was_used(tmp_path: Path) -> None:
+    """Every stage asked for is listed by its name; a second of the same name carries its key."""
+    store = StageStore(tmp_path)
+    one, two = store.get("units", {"split": "train"}, writes("x")), store.get("units", {"split": "test"}, writes("y"))
+    store.get("units", {"split": "train"}, never)
+    assert store.used == {"units": one, f"units-{two.name[:8]}": two}
+
+
+def test_digest_does_not_depend_on_key_order() -> None:
+    """Equal values have one hash, whatever the order of their keys; a list's order counts."""
+    assert digest({"a": 1, "b": {"c": 2, "d": 3}}) == digest({"b": {"d": 3, "c": 2}, "a": 1})
+    assert digest([1, 2]) != digest([2, 1])
+
+
+def test_the_cache_folder_can_be_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment variable wins over the user's cache folder."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    assert cache_folder() == tmp_path
+    monkeypatch.delenv(CACHE_VARIABLE)
+    assert cache_folder().name == "longsumbench"
