@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from longsumbench import __version__
-from longsumbench.errors import INTERRUPTED, PointsFailed, SuiteError, UsageError, as_suite_error
+from longsumbench.errors import INTERRUPTED, PointsFailed, UsageError, as_suite_error
 
 DESCRIPTION = """\
 Compare long-input summarizers on the same documents, with the same ROUGE, under the same budget.

@@ -10,9 +10,7 @@ from typing import Any
 
 import longsumbench
 
-PACKAGES = (
-    "torch transformers tokenizers datasets accelerate safetensors hydra-core numpy pandas scikit-learn rouge-score"
-).split()
+PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "hydra-core", "numpy", "rouge-score")
 
 
 def environment() -> dict[str, Any]:

@@ -42,6 +42,7 @@ class Point:
         command: what was typed.
         say: shows one line to the user.
         timings: step → seconds so far.
+        started: when it began, on the monotonic clock.
     """
 
     config: RunConfig
@@ -49,6 +50,7 @@ class Point:
     command: tuple[str, ...] = ()
     say: Callable[[str], None] = print
     timings: dict[str, float] = field(default_factory=dict)
+    started: float = field(default_factory=time.monotonic)
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
@@ -69,19 +71,18 @@ def run(point: Point) -> RunRecord:
     config = point.config
     results = writable(config.results_dir)
     stages = StageStore(cache_folder(), rebuild=frozenset({"checkpoint"} if config.overwrite else ()), say=point.say)
-    with point.timed("total"):
-        system: System = registry.systems.load(config.model.name)(config.model)
-        with point.timed("read"):
-            texts = load(config.dataset, stages)
-        spec = specify(config, system, texts)
-        folder = results.run_folder(spec)
-        if config.overwrite:
-            shutil.rmtree(folder, ignore_errors=True)
-        if not (folder / "record.json").is_file():
-            (folder / "work").mkdir(parents=True, exist_ok=True)
-            with locked(folder / "work" / ".lock", lambda: point.say(f"another process does the same run: {folder}")):
-                if not (folder / "record.json").is_file():  # a process waited for may have finished it
-                    return carry_out(point, system, spec, texts, stages, folder)
+    system: System = registry.systems.load(config.model.name)(config.model)
+    with point.timed("read"):
+        texts = load(config.dataset, stages)
+    spec = specify(config, system, texts)
+    folder = results.run_folder(spec)
+    if config.overwrite:
+        shutil.rmtree(folder, ignore_errors=True)
+    if not (folder / "record.json").is_file():
+        (folder / "work").mkdir(parents=True, exist_ok=True)
+        with locked(folder / "work" / ".lock", lambda: point.say(f"another process does the same run: {folder}")):
+            if not (folder / "record.json").is_file():  # a process waited for may have finished it
+                return carry_out(point, system, spec, texts, stages, folder)
     point.say(f"already finished: {config.model.name} on {config.dataset.name}, {folder}")
     return RunRecord.read(folder)
 
@@ -122,7 +123,7 @@ def with_baselines(point: Point) -> list[RunRecord]:
 def baseline(point: Point, name: str) -> list[RunRecord]:
     """Score one baseline where it can be: Lead and Random take their length from a training split."""
     config = replace(point.config, model=registry.systems.load(name).Config(), overwrite=False)
-    quiet = replace(point, config=config, variant="", say=lambda line: None, timings={})
+    quiet = replace(point, config=config, variant="", say=lambda line: None, timings={}, started=time.monotonic())
     try:
         return [run(quiet)]
     except DataError as error:
@@ -188,7 +189,7 @@ def measure(point: Point, report: FitReport, summaries: Sequence[Summary], score
         "outputs_cut": sum(not summary.complete for summary in summaries),
         "fit": asdict(report),
         "decode_tokens_per_second": round(written / max(point.timings["summarize"], 1e-3), 1),
-        "timings": dict(point.timings),
+        "timings": {**point.timings, "total": round(time.monotonic() - point.started, 3)},
         "peak_memory_gb": peak_memory_gb(),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "repeatable": report.ended_by != "max_minutes",

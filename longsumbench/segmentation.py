@@ -97,7 +97,9 @@ def reorder(units: Units, order: Sequence[int]) -> Units:
         units: what was packed.
         order: every index of a unit once.
     """
-    ids, documents, words = (tuple(values[i] for i in order) for values in (units.ids, units.documents, units.words))
+    ids = tuple(units.ids[index] for index in order)
+    documents = tuple(units.documents[index] for index in order)
+    words = tuple(units.words[index] for index in order)
     return Units(ids, documents, words, units.truncation)
 
 

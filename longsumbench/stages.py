@@ -1,8 +1,9 @@
 """Finished pieces of work (a read corpus, a tokenizer, a checkpoint), found again by what decided them.
 
-A stage lives in `<cache>/<name>/<key>`, the key being the hash of its inputs. It is built in `<key>.partial` and renamed
-when done, so a folder without that suffix is always whole. A builder finds in the partial folder what a killed one left
-there, and continues it or clears it. An operating-system lock, which dies with its holder, keeps builders apart.
+A stage lives in `<cache>/<name>/<key>`, the key being the hash of its inputs. It is built in `<key>.partial` and
+renamed when done, so a folder without that suffix is always whole. A builder finds in the partial folder what a killed
+one left there, and continues it or clears it. An operating-system lock, which dies with its holder, keeps builders
+apart.
 """
 
 import hashlib

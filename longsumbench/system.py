@@ -16,11 +16,25 @@ from longsumbench.stages import StageStore
 class Split(Protocol):
     """A split as a system sees it: a sequence of examples, read as they are asked for."""
 
-    name: str
-    fingerprint: str  # of the texts; part of every stage made from them
-    ids: Sequence[str]
-    source_words: Sequence[int]  # of every example, without reading it
-    reference_words: Sequence[int]  # of every example's first reference
+    @property
+    def name(self) -> str:
+        """The split's."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the texts; part of every stage made from them."""
+
+    @property
+    def ids(self) -> Sequence[str]:
+        """Of all examples."""
+
+    @property
+    def source_words(self) -> Sequence[int]:
+        """Of all examples, without reading them."""
+
+    @property
+    def reference_words(self) -> Sequence[int]:
+        """Of all examples' first references, without reading them."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: int) -> Example: ...

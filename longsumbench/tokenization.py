@@ -10,7 +10,6 @@ from longsumbench.documents import Example
 from longsumbench.errors import UsageError
 from longsumbench.segmentation import EncodedSentence
 from longsumbench.stages import digest
-from longsumbench.system import Split
 
 VERSION = 1  # rises when a trained tokenizer would come out differently
 PAD, START, END, UNKNOWN = "<pad>", "<s>", "</s>", "<unk>"

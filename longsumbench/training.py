@@ -169,9 +169,9 @@ class BudgetTrainer(Trainer):
 
     def create_scheduler(self, num_training_steps: int, optimizer: Optimizer | None = None) -> LambdaLR:
         """Build the recipe's schedule; the optimizer's own rate is 1."""
-        if self.lr_scheduler is None:
+        if getattr(self, "lr_scheduler", None) is None:
             rate = learning_rate(self.recipe, getattr(self.model.config, "d_model", 1))
-            self.lr_scheduler = LambdaLR(optimizer or self.optimizer, lambda done: rate(done + 1))
+            self.lr_scheduler: LambdaLR = LambdaLR(optimizer or self.optimizer, lambda done: rate(done + 1))
         return self.lr_scheduler
 
     def _get_train_sampler(self, train_dataset: Any = None) -> EpochSampler:
@@ -182,7 +182,8 @@ class BudgetTrainer(Trainer):
         # the callback is looked up, because a resume puts a new one with the stored counts in its place
         self.budget = next(item for item in self.callback_handler.callbacks if isinstance(item, Budget))
         self.budget.count(inputs)
-        return super().training_step(model, inputs, *args, **kwargs)
+        loss: Tensor = super().training_step(model, inputs, *args, **kwargs)
+        return loss
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
         """Return the mean validation loss in nats per target token, over all real tokens."""
@@ -199,7 +200,7 @@ class BudgetTrainer(Trainer):
         metrics = {"eval_loss": float(sums[0] / sums[1].clamp(min=1))}
         self.budget.validation_seconds += time.monotonic() - started
         self.log(metrics)
-        self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
+        self.control: TrainerControl = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
         return metrics
 
 

@@ -78,6 +78,8 @@ class TruncForConditionalGeneration(PegasusForConditionalGeneration):
         Returns:
             `loss` in nats per target token, when labels are given; `logits` [B, T, V]; the cache.
         """
+        if unit_mask is None:
+            raise TypeError("unit_mask [B, U, L] is needed: the decoder reads the real tokens alone")
         if encoder_outputs is None:
             encoder_outputs = self.model.encoder(input_ids=input_ids, unit_mask=unit_mask)
         if labels is not None and decoder_input_ids is None:

@@ -1,0 +1,111 @@
+"""Small texts that tests train on: the summary is the document's first sentence."""
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from longsumbench.configuration import Recipe
+from longsumbench.documents import Document, Example, Section, count_words
+
+WORDS = [f"{first}{second}" for first in ("ka", "lo", "mi", "nu", "re") for second in ("dan", "fel", "gor", "hit")]
+
+
+def example(number: int, sentences: int = 4) -> Example:
+    """Return a made-up example, the same for the same number."""
+    chance = random.Random(number)
+    text = tuple(" ".join(chance.choices(WORDS, k=6)) + "." for _ in range(sentences))
+    return Example(f"toy-{number}", "a toy", None, (Document(None, (Section(None, (text,)),)),), ((text[0],),))
+
+
+@dataclass
+class ToySplit:
+    """A split in memory."""
+
+    name: str
+    examples: list[Example]
+
+    @classmethod
+    def of(cls, name: str, size: int, start: int = 0) -> "ToySplit":
+        """Return `size` made-up examples of growing length."""
+        return cls(name, [example(start + i, sentences=2 + i % 5) for i in range(size)])
+
+    @property
+    def fingerprint(self) -> str:
+        return f"{self.name}-{len(self)}-{self.examples[0].id}"
+
+    @property
+    def ids(self) -> list[str]:
+        return [one.id for one in self.examples]
+
+    @property
+    def source_words(self) -> list[int]:
+        return [one.source_words() for one in self.examples]
+
+    @property
+    def reference_words(self) -> list[int]:
+        return [count_words(one.references[0]) for one in self.examples]
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def __getitem__(self, index: int) -> Example:
+        return self.examples[index]
+
+    def __iter__(self) -> Iterator[Example]:
+        return iter(self.examples)
+
+
+# Seconds on one core; laid over any neural system's own settings, as far as it has them.
+TINY = {
+    "input_length": 48,
+    "snippet_length": 16,
+    "num_snippets": 8,
+    "decode_length": 24,
+    "d_model": 32,
+    "d_ff": 48,
+    "num_heads": 2,
+    "encoder_layers": 1,
+    "decoder_layers": 1,
+    "vocabulary_size": 320,
+}
+
+
+def tiny_recipe(**changes: object) -> Recipe:
+    """Return a recipe of a few quick steps."""
+    values = {
+        "optimizer": "adam",
+        "learning_rate": 0.005,
+        "schedule": "linear",
+        "warmup_steps": 5,
+        "max_grad_norm": 1.0,
+        "batch_size": 8,
+        "accumulation": 1,
+        "max_steps": 12,
+        "eval_steps": 4,
+        "device": "cpu",
+    }
+    return Recipe(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def write_jsonl(folder: Path, train: int = 24, validation: int = 6, test: int = 8) -> Path:
+    """Write the toy examples as a `jsonl` dataset; return its folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    start = 0
+    for name, size in (("train", train), ("validation", validation), ("test", test)):
+        rows = [example(start + i, sentences=2 + i % 5) for i in range(size)]
+        start += size
+        if size:
+            lines = (
+                {"id": one.id, "document": " ".join(one.sentences()), "summary": one.references[0][0]} for one in rows
+            )
+            (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return folder
+
+
+def tiny_overrides(folder: Path, steps: int = 6) -> list[str]:
+    """Return the overrides under which `longsumbench run` takes seconds on the folder of `write_jsonl`."""
+    model = [f"model.{key}={value}" for key, value in TINY.items()]
+    train = [f"train.max_steps={steps}", "train.eval_steps=2", "train.batch_size=8", "decode.batch_size=4"]
+    return ["scale=tiny", "dataset=jsonl", f"dataset.path={folder}", "score.resamples=100", *train, *model]
