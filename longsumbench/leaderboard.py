@@ -1,0 +1,180 @@
+"""results/ → tables: one CSV row a run, and blocks of runs that may be compared.
+
+Two runs stand in one ranking only when the texts, the split, the examples and the signature of the scores agree.
+Oracles and published numbers stand in blocks of their own.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from filelock import FileLock
+
+from longsumbench import tables
+from longsumbench.errors import UsageError, did_you_mean
+from longsumbench.published import COLUMNS as PUBLISHED_SCORES
+from longsumbench.published import Published, read_published
+from longsumbench.records import Results, RunRecord, write_atomically
+from longsumbench.standings import TYPES, condition, percent, rank, run_blocks, source_seen
+from longsumbench.tables import Block
+
+COLUMNS = (
+    *("model", "variant", "dataset", "split", "n"),
+    *(f"{kind}{bound}" for kind in TYPES for bound in ("", "_lo", "_hi")),
+    *("source_seen", "targets_cut", "outputs_cut", "parameters"),
+    *("train_steps", "train_examples", "train_source_tokens", "train_target_tokens", "train_seconds"),
+    *("tokens_per_second", "peak_memory_gb", "seed", "signature", "run_id"),
+)
+DECIMALS = 4  # of numbers in the CSV
+SPLITS = ("test", "validation", "train")
+
+# The datasets of published.csv → ours; versions in parentheses are shown beside the numbers.
+PUBLISHED_AS = {
+    "arXiv": "arxiv",
+    "PubMed": "pubmed",
+    "CNN/DailyMail": "cnn_dailymail",
+    "CNN/DailyMail (anonymized)": "cnn_dailymail",
+    "WikiSum": "wikisum",
+    "Multi-News": "multi_news",
+    "Multi-News (LongBench 200)": "multi_news",
+    "GovReport": "gov_report",
+    "GovReport (SCROLLS)": "gov_report",
+    "GovReport (ZeroSCROLLS)": "gov_report",
+    "GovReport (LongBench 200)": "gov_report",
+    "Search2Wiki": "search2wiki",
+}
+OUR_PAPERS = ("liu2019hiersumm", "liu2022pagesum", "you2019etads", "zhao2020seal")  # shown on the terminal, too
+
+PUBLISHED_KINDS = tuple(PUBLISHED_SCORES.values())
+PUBLISHED_VIEW = (
+    "system",
+    "variant",
+    "input\ntokens",
+    *(kind.replace(" ", "\n") for kind in PUBLISHED_KINDS),
+    "split",
+    "source",
+)
+
+
+@dataclass(frozen=True)
+class Table:
+    """The table of a dataset.
+
+    Attributes:
+        dataset: its name.
+        runs: the finished runs, grouped into those that may be compared, best first.
+    """
+
+    dataset: str
+    runs: tuple[tuple[RunRecord, ...], ...]
+
+    def csv(self) -> str:
+        """Return one row a run, with all that was measured; the header is `COLUMNS`."""
+        rows = [row(record) for group in self.runs for record in group]
+        return pd.DataFrame(rows, columns=list(COLUMNS), dtype=object).to_csv(index=False, lineterminator="\n")
+
+    def render(self) -> str:
+        """Return the table for the terminal; of published numbers, those of the suite's own papers."""
+        return tables.terminal(f"longsumbench: {self.dataset}", self.blocks(brief=True))
+
+    def markdown(self) -> str:
+        """Return the table in Markdown."""
+        return tables.markdown(f"longsumbench: {self.dataset}", self.blocks())
+
+    def latex(self) -> str:
+        """Return the table in LaTeX, for booktabs."""
+        return tables.latex(f"longsumbench: {self.dataset}", self.blocks())
+
+    def blocks(self, brief: bool = False) -> list[Block]:
+        """Return our blocks, then the published one.
+
+        Args:
+            brief: whether published numbers are restricted to the papers whose systems the suite has.
+        """
+        ours = [block for group in self.runs for block in run_blocks(group, self.runs[0][0])]
+        return ours + published_blocks(self.dataset, [one for group in self.runs for one in group], brief)
+
+
+def update(results: Results, dataset: str) -> Table:
+    """Rebuild `leaderboard/<dataset>.csv`, `.md` and `.tex` from all finished runs on a dataset.
+
+    Jobs that finish at the same time take turns, so that the last table holds them all.
+
+    Raises:
+        UsageError: there is no finished run on it.
+        DataError: a record cannot be read.
+    """
+    if dataset not in results.datasets():
+        near = did_you_mean(dataset, results.datasets())
+        raise UsageError(f"no finished run on '{dataset}' under {results.root}{near}")
+    with FileLock(results.root / f".leaderboard-{dataset}.lock"):
+        table = Table(dataset, group(results.records(dataset)))
+        stem = results.root / "leaderboard" / dataset
+        for suffix, text in (("csv", table.csv()), ("md", table.markdown()), ("tex", table.latex())):
+            write_atomically(stem.with_name(f"{stem.name}.{suffix}"), text)
+    return table
+
+
+def group(records: Iterable[RunRecord]) -> tuple[tuple[RunRecord, ...], ...]:
+    """Put together what may be compared: largest group first; in a group best first, oracles last."""
+    groups: dict[tuple[str, ...], list[RunRecord]] = {}
+    for record in records:
+        groups.setdefault(condition(record), []).append(record)
+    ordered = sorted(
+        groups.items(), key=lambda item: (-len(item[1]), SPLITS.index(item[1][0].split), -item[1][0].n, item[0])
+    )
+    return tuple(tuple(sorted(members, key=rank)) for _, members in ordered)
+
+
+def row(record: RunRecord) -> dict[str, Any]:
+    """Return a run's row of the CSV: ROUGE is F1, 0–100; `source_seen` and the cuts are percentages."""
+    fit = record.fit
+    trained = bool(fit["steps"])
+    values: dict[str, Any] = {name: getattr(record, name) for name in ("model", "variant", "dataset", "split", "n")}
+    for kind in TYPES:
+        score = record.scores[kind]
+        values |= {kind: score["f"], f"{kind}_lo": score["f_lo"], f"{kind}_hi": score["f_hi"]}
+    values |= {
+        "source_seen": source_seen(record),
+        "targets_cut": percent(fit["targets_cut"], record.corpus["examples"].get("train")) if trained else None,
+        "outputs_cut": percent(record.outputs_cut, record.n + len(record.empty_references)),
+        "parameters": fit["parameters"],
+        **{f"train_{name}": fit[name] for name in ("steps", "examples", "source_tokens", "target_tokens", "seconds")},
+        "tokens_per_second": record.decode_tokens_per_second,
+        **{name: getattr(record, name) for name in ("peak_memory_gb", "seed", "signature", "run_id")},
+    }
+    return {name: round(value, DECIMALS) if isinstance(value, float) else value for name, value in values.items()}
+
+
+def published_blocks(dataset: str, ours: Sequence[RunRecord], brief: bool = False) -> list[Block]:
+    """Return what is published on a dataset as a block of its own; none for a dataset without published numbers.
+
+    Args:
+        dataset: our name of it.
+        ours: our runs on it, which may be on other texts than the official ones.
+        brief: whether only the suite's own papers are shown, and the rest counted.
+    """
+    found = read_published([name for name, our_name in PUBLISHED_AS.items() if our_name == dataset])
+    if not found:
+        return []
+    lines = [
+        "As printed, on the official test sets, each scored in its source's own way: F1, not ranked with our rows. "
+        "Sentence-level and summary-level R-L of one output can differ by 10–20 points."
+    ]
+    if any(record.config.get("dataset", {}).get("path") for record in ours):
+        lines.append(
+            "Our texts were read from local files (dataset.path); nothing shows that they are the official ones."
+        )
+    shown = [one for one in found if not brief or (one.own and one.key in OUR_PAPERS)]
+    if len(shown) < len(found):
+        lines.append(f"{len(found) - len(shown)} more rows stand in leaderboard/{dataset}.md.")
+    rows = [_published_row(one) for one in shown]
+    widths = (("system", 17), ("variant", 28), ("split", 10), ("source", 24))
+    return [Block("Published numbers", tuple(lines), PUBLISHED_VIEW, "llrrrrrrll", rows, widths)]
+
+
+def _published_row(one: Published) -> list[str]:
+    scores = dict(one.scores)
+    cells = [scores.get(column, "") for column in PUBLISHED_KINDS]
+    return [one.system, one.variant, one.input_tokens, *cells, one.test_set, one.source]

@@ -1,0 +1,113 @@
+"""What papers and repositories report, read from `published.csv`: numbers as printed, with source and ROUGE-L kind."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from importlib.resources import files
+from io import StringIO
+from typing import NamedTuple
+
+import pandas as pd
+
+PROVENANCE = {"own": "", "reported-by": "quoted", "reproduced-by": "re-run"}
+# (metric, ROUGE-L kind) → the column it belongs to; ROUGE-L of different kinds never share one.
+COLUMNS = {
+    ("rouge1", ""): "R-1",
+    ("rouge2", ""): "R-2",
+    ("rougeL", "sentence"): "R-L sentence",
+    ("rougeLsum", "summary"): "R-L summary",
+    ("rougeL", "unstated"): "R-L unstated",
+}
+
+
+@dataclass(frozen=True)
+class Published:
+    """What one source prints for one system on one test set.
+
+    Attributes:
+        source: the source's key, its tables, and how it got the numbers if they are not its own.
+        key: the source's key alone.
+        own: whether the source reports its own system or baseline.
+        system: as the source calls it.
+        variant: likewise; may be empty.
+        test_set: the split, and the version of the dataset where it is not the usual one.
+        input_tokens: the most the system reads; empty where unknown.
+        scores: column → F1, 0–100, as printed.
+    """
+
+    source: str
+    key: str
+    own: bool
+    system: str
+    variant: str
+    test_set: str
+    input_tokens: str
+    scores: tuple[tuple[str, str], ...]
+
+
+def read_published(names: Collection[str]) -> list[Published]:
+    """Return what is published on a dataset, sorted by system, variant, input length and source.
+
+    Args:
+        names: the dataset's names in `published.csv`.
+    """
+    table = _table()
+    chosen = table[table["dataset"].isin(list(names)) & (table["statistic"] == "f") & (table["column"] != "")]
+    found: dict[_Row, list[tuple[list[str], dict[str, str]]]] = {}
+    for labels, cells in chosen.groupby(["source_table", *_Row._fields], sort=False):
+        source_table, *rest = map(str, labels)
+        _merge(found.setdefault(_Row(*rest), []), source_table, dict(zip(cells["column"], cells["value"], strict=True)))
+    published = [_published(what, *printed) for what, several in found.items() for printed in several]
+    return sorted(
+        published, key=lambda one: (one.system.casefold(), one.variant, one.input_tokens.zfill(9), one.source)
+    )
+
+
+class _Row(NamedTuple):
+    """The columns of `published.csv` that numbers of one row of a table share."""
+
+    source_key: str
+    system: str
+    variant: str
+    dataset: str
+    split: str
+    input_tokens: str
+    provenance: str
+
+
+def _table() -> pd.DataFrame:
+    text = files("longsumbench").joinpath("published.csv").read_text(encoding="utf-8")
+    table = pd.read_csv(StringIO(text), dtype=str, keep_default_na=False)
+    kinds = zip(table["metric"], table["rouge_l_kind"], strict=True)
+    return table.assign(column=[COLUMNS.get(kind, "") for kind in kinds])
+
+
+def _merge(printed: list[tuple[list[str], dict[str, str]]], table: str, scores: dict[str, str]) -> None:
+    """Add what a table prints to the first of the same source's tables that it does not contradict."""
+    for tables, known in printed:
+        if all(known.get(column, value) == value for column, value in scores.items()):
+            tables.append(table)
+            known.update(scores)
+            return
+    printed.append(([table], scores))
+
+
+def _published(what: _Row, tables: list[str], scores: dict[str, str]) -> Published:
+    numbered = [name for name in tables if name.startswith(("Table ", "§"))]  # others are addresses: see the CSV
+    source = ", ".join([" ".join([what.source_key, *numbered[:1]]), *(name[len("Table ") :] for name in numbered[1:])])
+    how = PROVENANCE[what.provenance]
+    return Published(
+        source=f"{source} ({how})" if how else source,
+        key=what.source_key,
+        own=what.provenance == "own",
+        system=what.system,
+        variant=what.variant,
+        test_set=_test_set(what.dataset, what.split),
+        input_tokens=what.input_tokens,
+        scores=tuple(scores.items()),
+    )
+
+
+def _test_set(dataset: str, split: str) -> str:
+    """Put a split and the version in a dataset's name together: "test, SCROLLS"."""
+    _, _, version = dataset.partition(" (")
+    return f"{split}, {version.removesuffix(')')}" if version else split

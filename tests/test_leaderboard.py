@@ -1,0 +1,260 @@
+"""Finished runs → tables: who is ranked with whom, and what is said beside the numbers."""
+
+import csv
+import io
+import random
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from longsumbench import leaderboard
+from longsumbench.documents import Cut, Truncation
+from longsumbench.errors import UsageError
+from longsumbench.leaderboard import OUR_PAPERS, PUBLISHED_AS, Table
+from longsumbench.published import COLUMNS as PUBLISHED_COLUMNS
+from longsumbench.published import read_published
+from longsumbench.records import Results, RunRecord
+from longsumbench.standings import budget, duration
+from longsumbench.system import FitReport
+
+HEADER = (
+    "model,variant,dataset,split,n,rouge1,rouge1_lo,rouge1_hi,rouge2,rouge2_lo,rouge2_hi,rougeL,rougeL_lo,rougeL_hi,"
+    "rougeLsum,rougeLsum_lo,rougeLsum_hi,source_seen,targets_cut,outputs_cut,parameters,train_steps,train_examples,"
+    "train_source_tokens,train_target_tokens,train_seconds,tokens_per_second,peak_memory_gb,seed,signature,run_id"
+)
+TRAINED = FitReport(parameters=5, steps=300, examples=4800, source_tokens=9, target_tokens=8, seconds=90, targets_cut=3)
+
+
+def scores(f: float) -> dict[str, dict[str, float]]:
+    """Scores whose F is around `f`, best in ROUGE-1."""
+    shifted = {"rouge1": f + 3, "rouge2": f - 9, "rougeL": f - 5, "rougeLsum": f}
+    return {kind: {"p": v, "r": v, "f": v, "f_lo": v - 1, "f_hi": v + 0.6} for kind, v in shifted.items()}
+
+
+def record(model: str, f: float, **changes: object) -> RunRecord:
+    """A finished run on arxiv whose ROUGE-Lsum is `f`."""
+    made = RunRecord(
+        run_id=f"{model}0000000000"[:12],
+        model=model,
+        dataset="arxiv",
+        split="test",
+        variant="",
+        scale="tiny",
+        seed=None,
+        oracle=False,
+        signature="rouge:rouge_score-0.1.2|stemmer:porter|n:20|v:1",
+        scores=scores(f),
+        n=20,
+        examples="e1",
+        empty_references=(),
+        empty_predictions=0,
+        fingerprint="f1",
+        corpus={"examples": {"train": 60, "test": 20}},
+        source=None,
+        outputs_cut=5,
+        fit=asdict(FitReport()),
+        decode_tokens_per_second=12.5,
+        timings={},
+        peak_memory_gb=1.5,
+        config={"model": {}, "dataset": {"path": None}},
+        environment={},
+        command=(),
+        finished="2026-01-01T00:00:00+00:00",
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def update(tmp_path: Path) -> Callable[..., Table]:
+    """Write records in the order given, rebuilding the table after each; return the last table."""
+
+    def write(*records: RunRecord, root: Path = tmp_path) -> Table:
+        for one in records:
+            one.write(root / "runs" / one.dataset / one.model / one.run_id)
+            table = leaderboard.update(Results(root), one.dataset)
+        return table
+
+    return write
+
+
+def rows(table: Table) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(table.csv())))
+
+
+def test_header(update: Callable[..., Table], tmp_path: Path) -> None:
+    """The CSV has exactly the columns that others rely on, and holds no published number."""
+    update(record("lead", 30))
+    lines = (tmp_path / "leaderboard" / "arxiv.csv").read_text().splitlines()
+    assert lines[0] == HEADER
+    assert len(lines) == 2
+
+
+def test_row(update: Callable[..., Table]) -> None:
+    """A row holds F1 with its interval, what was read in percent, what was cut in percent, and the cost."""
+    ledger = asdict(
+        Truncation(tokens=200, words=100, cuts=(Cut("input_length", 150, 70), Cut("snippet_length", 10, 5)))
+    )
+    (row,) = rows(update(record("trunc", 30.123456, fit=asdict(TRAINED), source=ledger, seed=4)))
+    assert (row["rougeLsum"], row["rougeLsum_lo"], row["rougeLsum_hi"]) == ("30.1235", "29.1235", "30.7235")
+    assert (row["source_seen"], row["targets_cut"], row["outputs_cut"]) == ("20.0", "5.0", "25.0")
+    assert (row["train_steps"], row["train_examples"], row["train_seconds"], row["seed"]) == ("300", "4800", "90", "4")
+    assert (row["tokens_per_second"], row["peak_memory_gb"]) == ("12.5", "1.5")
+
+
+def test_untrained_row(update: Callable[..., Table]) -> None:
+    """What does not apply to a system is left empty: no ledger, no targets, no seed."""
+    (row,) = rows(update(record("lead", 30)))
+    assert (row["source_seen"], row["targets_cut"], row["seed"]) == ("", "", "")
+
+
+def test_best_first_and_ties(update: Callable[..., Table]) -> None:
+    """Runs are ranked by ROUGE-Lsum; equal ones by name."""
+    table = update(record("random", 20), record("b", 30), record("lead", 25), record("a", 30))
+    assert [row["model"] for row in rows(table)] == ["a", "b", "lead", "random"]
+    assert table.markdown().count("**30.0 ±0.8**") == 2
+
+
+def test_order_of_finishing(update: Callable[..., Table], tmp_path: Path) -> None:
+    """The three files are the same byte for byte in whatever order runs finished."""
+    records = [record(name, 20 + ord(name) % 3, signature=f"n:{ord(name) % 2}|v:1") for name in "abcdefg"]
+    contents = set()
+    for seed in range(3):
+        random.Random(seed).shuffle(records)  # noqa: S311 - no secret
+        root = tmp_path / str(seed)
+        update(*records, root=root)
+        contents.add(tuple((root / "leaderboard" / f"arxiv.{suffix}").read_bytes() for suffix in ("csv", "md", "tex")))
+    assert len(contents) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"signature": "rouge:rouge_score-0.1.2|stemmer:none|n:20|v:1"}, "stemmer:none instead of stemmer:porter"),
+        ({"fingerprint": "f2"}, "other texts (f2 instead of f1)"),
+        ({"examples": "e2", "n": 7}, "other examples (7 instead of 20)"),
+        ({"split": "validation"}, "validation instead of test split"),
+    ],
+)
+def test_set_apart(update: Callable[..., Table], changes: dict[str, object], told: str) -> None:
+    """A run under another condition stands in a block of its own, whatever its score; the heading says why."""
+    table = update(record("lead", 30), record("random", 20), record("winner", 99, **changes))
+    assert [[one.model for one in group] for group in table.runs] == [["lead", "random"], ["winner"]]
+    assert f"not comparable with the first block: {told}" in table.markdown()
+    assert "**33.0 ±0.8**" in table.markdown()
+
+
+def test_oracles(update: Callable[..., Table]) -> None:
+    """Oracles, and systems told the reference's length, are labelled, last, and never the best."""
+    told = record("lead", 50, variant="length=reference", run_id="told")
+    recipe = record("random", 45, config={"model": {"length": "reference"}}, run_id="recipe")
+    table = update(record("oracle", 60, oracle=True), told, recipe, record("lead", 30), record("random", 20))
+    assert [row["run_id"][:6] for row in rows(table)] == ["lead00", "random", "oracle", "told", "recipe"]
+    ranking, rest = table.render().split("Oracles: they saw the references")
+    assert "60.0" not in ranking
+    assert "lead (oracle)" in rest
+    assert "random (oracle)" in rest
+    assert "*30.0 ±0.8" in ranking
+    assert "*60.0" not in rest
+
+
+def test_not_repeatable(update: Callable[..., Table]) -> None:
+    """A run that a clock ended says so beside its variant."""
+    table = update(record("trunc", 30, variant="input_length=64", repeatable=False))
+    assert "input_length=64; not repeatable" in table.markdown()
+
+
+def test_budget() -> None:
+    """One line says whether all that was trained had the same steps × examples a step."""
+    one = record("a", 1, fit=asdict(TRAINED))
+    assert budget([one, record("b", 1, fit=asdict(TRAINED)), record("lead", 1)]) == (
+        "Equal budget: 300 steps × 16 examples."
+    )
+    longer = record("b", 1, fit=asdict(replace(TRAINED, steps=2000, examples=32000)))
+    assert budget([one, longer]) == "Budgets differ: 300 steps × 16 examples (a); 2,000 steps × 16 examples (b)."
+    assert budget([record("lead", 1)]) == "Nothing was trained for these rows."
+
+
+def test_what_a_small_budget_is_good_for(update: Callable[..., Table], tmp_path: Path) -> None:
+    """Under a small budget the table says that it is a check, not a comparison; under a large one it does not."""
+    assert "not a comparison of systems" in update(record("trunc", 30, fit=asdict(TRAINED))).render()
+    large = asdict(replace(TRAINED, steps=200_000, examples=51_200_000))
+    table = update(record("trunc", 30, fit=large, scale="paper"), root=tmp_path / "large")
+    assert "not a comparison of systems" not in table.render()
+
+
+def test_what_was_empty(update: Callable[..., Table]) -> None:
+    """Empty predictions and references that could not be scored are counted in view of the reader."""
+    text = update(record("trunc", 30, empty_references=("x", "y"), empty_predictions=4)).markdown()
+    assert "Left out for want of a reference: 2 examples." in text
+    assert "Empty predictions, which score 0: trunc trunc000: 4." in text
+
+
+def test_published(update: Callable[..., Table]) -> None:
+    """Published numbers stand in a block of their own, with source, input and ROUGE-L by kind."""
+    ours, published = update(record("lead", 30)).markdown().split("## Published numbers")
+    assert "liu2022pagesum" not in ours
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in published.splitlines() if "|" in line]
+    table = [dict(zip(cells[0], line, strict=True)) for line in cells[2:]]
+    spatial = {(row["R-L sentence"], row["R-L summary"], row["input tokens"]) for row in table if row["R-1"] == "49.72"}
+    assert spatial == {("", "44.69", "7168")}
+    assert [(row["R-L sentence"], row["R-L summary"]) for row in table if row["system"] == "SEAL"] == [("26.3", "39.3")]
+    quoted = [
+        row["R-L summary"] for row in table if row["source"].startswith("liu2022pagesum") and row["R-1"] == "47.65"
+    ]
+    assert quoted == ["43.19", "43.15"]  # one paper, two tables, two numbers: both stay
+
+
+def test_published_on_the_terminal(update: Callable[..., Table]) -> None:
+    """The terminal shows what the suite's own papers report of themselves, and counts the rest."""
+    table = update(record("lead", 30))
+    (published,) = [block for block in table.blocks(brief=True) if block.heading == "Published numbers"]
+    everything = read_published(["arXiv"])
+    assert all(row[-1].startswith(OUR_PAPERS) for row in published.rows)
+    assert f"{len(everything) - len(published.rows)} more rows" in published.notes[-1]
+
+
+def test_local_texts(update: Callable[..., Table]) -> None:
+    """Beside published numbers, runs on local files are said not to be known to be on the official texts."""
+    local = record("lead", 30, config={"model": {}, "dataset": {"path": "somewhere"}})
+    assert "nothing shows that they are the official ones" in update(local).markdown()
+
+
+def test_every_published_dataset_has_a_name() -> None:
+    """Every dataset of published.csv is one of ours, so that no published number is lost; pydoc has none."""
+    everything = read_published(PUBLISHED_AS)
+    assert len(everything) > 200
+    assert all(set(dict(one.scores)) <= set(PUBLISHED_COLUMNS.values()) for one in everything)
+    assert leaderboard.published_blocks("pydoc", []) == []
+
+
+def test_width(update: Callable[..., Table]) -> None:
+    """The terminal's view fits 140 columns, long variants and published sources included."""
+    wide = record("hierarchical", 30, variant=",".join(f"setting_{number}=123456" for number in range(6)), seed=12)
+    signature = "|".join(f"part{number}:value-of-it" for number in range(12))
+    text = update(wide, record("lead", 31), record("b", 1, signature=signature)).render()
+    assert max(map(len, text.splitlines())) <= 140
+
+
+def test_latex(update: Callable[..., Table]) -> None:
+    """LaTeX comes with booktabs rules, escaped, with the best in bold."""
+    text = update(record("lead_3", 30), record("random", 20)).latex()
+    assert r"lead\_3" in text
+    assert r"\toprule" in text
+    assert r"\textbf{30.0 $\pm$0.8}" in text
+    assert text.count(r"\begin{longtable}") == text.count(r"\end{longtable}") == 1
+    assert not {"\x02", "\x03", "±", "%"} & set(text.replace(r"\%", "").partition("\n")[2])
+
+
+def test_no_runs(tmp_path: Path) -> None:
+    """A dataset without finished runs is an error that names the nearest one with runs."""
+    record("lead", 30).write(tmp_path / "runs" / "arxiv" / "lead" / "1")
+    with pytest.raises(UsageError, match=r"no finished run on 'arxv'.*did you mean 'arxiv'"):
+        leaderboard.update(Results(tmp_path), "arxv")
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(42.4, "42 s"), (450, "7.5 min"), (11_520, "3.2 h")])
+def test_duration(seconds: float, text: str) -> None:
+    """Times are in the unit that people would choose."""
+    assert duration(seconds) == text
