@@ -22,7 +22,7 @@ precision and recall, `rouge1_lo` and `rouge1_hi` the 95 % interval of F1; likew
 """
 
 
-class RougeMetric(evaluate.Metric):  # type: ignore[misc]  # evaluate has no annotations
+class RougeMetric(evaluate.Metric):
     """ROUGE as an `evaluate.Metric`; works with `compute`, `add_batch` and `evaluate.combine`."""
 
     def _info(self) -> evaluate.MetricInfo:

@@ -55,7 +55,7 @@ def implementation() -> str:
     return f"rouge_score-{version('rouge-score')}"
 
 
-class _Tokenizer(tokenizers.Tokenizer):  # type: ignore[misc]  # rouge_score has no annotations
+class _Tokenizer(tokenizers.Tokenizer):
     """rouge_score's default tokenizer, with a memory of stems."""
 
     def __init__(self, stem: bool) -> None:
