@@ -1,5 +1,6 @@
 """Names → systems, corpora, metrics, rankers."""
 
+import re
 import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -8,8 +9,11 @@ from types import MappingProxyType
 import pytest
 
 from longsumbench import registry
+from longsumbench.configuration import Decoding
+from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import UnknownName, UsageError
 from longsumbench.registry import Registry
+from longsumbench.system import Summary
 
 KIND = Registry("model", "longsumbench.systems", MappingProxyType({"path": "pathlib:Path", "gone": "nowhere:Thing"}))
 
@@ -75,3 +79,17 @@ def test_listing_imports_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "longsumbench.models.baselines.system", raising=False)
     assert "lead" in registry.systems.targets()
     assert "longsumbench.models.baselines.system" not in sys.modules
+
+
+def test_the_documented_system_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system that CONTRIBUTING.md shows, named by its entry point, loads and writes what it says."""
+    guide = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (tmp_path / "last").mkdir()
+    (tmp_path / "last" / "system.py").write_text(guide.split("```python\n")[1].split("```")[0], encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    name, target = re.findall(r'^(\w+) = "(last\.system:\w+)"$', guide, re.MULTILINE)[0]
+    plug_in(monkeypatch, **{name: target})
+    kind = registry.systems.load("last")
+    example = Example("a", None, None, (Document(None, (Section(None, (("One two.", "Three four."),)),)),), ())
+    (summary,) = kind(kind.Config(words=3)).summarize([example], Decoding())
+    assert summary == Summary("a", "two. Three four.")
