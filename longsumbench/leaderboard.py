@@ -137,7 +137,7 @@ def row(record: RunRecord) -> dict[str, Any]:
         values |= {kind: score["f"], f"{kind}_lo": score["f_lo"], f"{kind}_hi": score["f_hi"]}
     values |= {
         "source_seen": source_seen(record),
-        "targets_cut": percent(fit["targets_cut"], record.corpus["examples"].get("train")) if trained else None,
+        "targets_cut": percent(fit["targets_cut"], record.corpus.get("examples", {}).get("train")) if trained else None,
         "outputs_cut": percent(record.outputs_cut, record.n + len(record.empty_references)),
         "parameters": fit["parameters"],
         **{f"train_{name}": fit[name] for name in ("steps", "examples", "source_tokens", "target_tokens", "seconds")},
@@ -162,6 +162,8 @@ def published_blocks(dataset: str, ours: Sequence[RunRecord], brief: bool = Fals
         "As printed, on the official test sets, each scored in its source's own way: F1, not ranked with our rows. "
         "Sentence-level and summary-level R-L of one output can differ by 10–20 points."
     ]
+    if any(one.doubted for one in found):
+        lines.append("† Contradicted elsewhere in print: see the note in published.csv.")
     if any(record.config.get("dataset", {}).get("path") for record in ours):
         lines.append(
             "Our texts were read from local files (dataset.path); nothing shows that they are the official ones."
@@ -177,4 +179,11 @@ def published_blocks(dataset: str, ours: Sequence[RunRecord], brief: bool = Fals
 def _published_row(one: Published) -> list[str]:
     scores = dict(one.scores)
     cells = [scores.get(column, "") for column in PUBLISHED_KINDS]
-    return [one.system, one.variant, one.input_tokens, *cells, one.test_set, one.source]
+    return [
+        one.system,
+        one.variant,
+        one.input_tokens,
+        *cells,
+        one.test_set,
+        f"{one.source} †" if one.doubted else one.source,
+    ]

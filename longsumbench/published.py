@@ -32,6 +32,7 @@ class Published:
         test_set: the split, and the version of the dataset where it is not the usual one.
         input_tokens: the most the system reads; empty where unknown.
         scores: column → F1, 0–100, as printed.
+        doubted: whether another place in print contradicts them; the note in `published.csv` says how.
     """
 
     source: str
@@ -42,6 +43,7 @@ class Published:
     test_set: str
     input_tokens: str
     scores: tuple[tuple[str, str], ...]
+    doubted: bool = False
 
 
 def read_published(names: Collection[str]) -> list[Published]:
@@ -52,11 +54,12 @@ def read_published(names: Collection[str]) -> list[Published]:
     """
     table = _table()
     chosen = table[table["dataset"].isin(list(names)) & (table["statistic"] == "f") & (table["column"] != "")]
-    found: dict[_Row, list[tuple[list[str], dict[str, str]]]] = {}
+    found: dict[_Row, list[_Printed]] = {}
     for labels, cells in chosen.groupby(["source_table", *_Row._fields], sort=False):
         source_table, *rest = map(str, labels)
-        _merge(found.setdefault(_Row(*rest), []), source_table, dict(zip(cells["column"], cells["value"], strict=True)))
-    published = [_published(what, *printed) for what, several in found.items() for printed in several]
+        scores = dict(zip(cells["column"], cells["value"], strict=True))
+        _merge(found.setdefault(_Row(*rest), []), _Printed([source_table], scores, bool(cells["doubted"].any())))
+    published = [_published(what, one) for what, several in found.items() for one in several]
     return sorted(
         published, key=lambda one: (one.system.casefold(), one.variant, one.input_tokens.zfill(9), one.source)
     )
@@ -74,25 +77,38 @@ class _Row(NamedTuple):
     provenance: str
 
 
+@dataclass
+class _Printed:
+    """What tables of one source agree on."""
+
+    tables: list[str]
+    scores: dict[str, str]
+    doubted: bool
+
+
 def _table() -> pd.DataFrame:
     text = files("longsumbench").joinpath("published.csv").read_text(encoding="utf-8")
     table = pd.read_csv(StringIO(text), dtype=str, keep_default_na=False)
     kinds = zip(table["metric"], table["rouge_l_kind"], strict=True)
-    return table.assign(column=[COLUMNS.get(kind, "") for kind in kinds])
+    doubted = table["note"].str.contains("contradiction|inconsistent", case=False)
+    return table.assign(column=[COLUMNS.get(kind, "") for kind in kinds], doubted=doubted)
 
 
-def _merge(printed: list[tuple[list[str], dict[str, str]]], table: str, scores: dict[str, str]) -> None:
-    """Add what a table prints to the first of the same source's tables that it does not contradict."""
-    for tables, known in printed:
-        if all(known.get(column, value) == value for column, value in scores.items()):
-            tables.append(table)
-            known.update(scores)
+def _merge(several: list[_Printed], new: _Printed) -> None:
+    """Add what a table prints to the first of its source's tables that it does not contradict."""
+    for one in several:
+        if all(one.scores.get(column, value) == value for column, value in new.scores.items()):
+            one.tables += new.tables
+            one.scores |= new.scores
+            one.doubted |= new.doubted
             return
-    printed.append(([table], scores))
+    several.append(new)
 
 
-def _published(what: _Row, tables: list[str], scores: dict[str, str]) -> Published:
-    numbered = [name for name in tables if name.startswith(("Table ", "§"))]  # others are addresses: see the CSV
+def _published(what: _Row, printed: _Printed) -> Published:
+    numbered = [
+        name for name in printed.tables if name.startswith(("Table ", "§"))
+    ]  # others are addresses: see the CSV
     source = ", ".join([" ".join([what.source_key, *numbered[:1]]), *(name[len("Table ") :] for name in numbered[1:])])
     how = PROVENANCE[what.provenance]
     return Published(
@@ -103,7 +119,8 @@ def _published(what: _Row, tables: list[str], scores: dict[str, str]) -> Publish
         variant=what.variant,
         test_set=_test_set(what.dataset, what.split),
         input_tokens=what.input_tokens,
-        scores=tuple(scores.items()),
+        scores=tuple(printed.scores.items()),
+        doubted=printed.doubted,
     )
 
 

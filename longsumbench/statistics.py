@@ -14,7 +14,7 @@ def bootstrap_interval(
     """Return the percentile interval of the mean of some values, in their unit.
 
     Args:
-        values: one a example.
+        values: one an example.
         resamples: how many samples of the same size are drawn with replacement.
         seed: of the drawing.
         confidence: the share of the resampled means that lies inside.
