@@ -158,32 +158,29 @@ def published_blocks(dataset: str, ours: Sequence[RunRecord], brief: bool = Fals
     found = read_published([name for name, our_name in PUBLISHED_AS.items() if our_name == dataset])
     if not found:
         return []
-    lines = [
-        "As printed, on the official test sets, each scored in its source's own way: F1, not ranked with our rows. "
-        "Sentence-level and summary-level R-L of one output can differ by 10–20 points."
-    ]
-    if any(one.doubted for one in found):
-        lines.append("† Contradicted elsewhere in print: see the note in published.csv.")
-    if any(record.config.get("dataset", {}).get("path") for record in ours):
-        lines.append(
-            "Our texts were read from local files (dataset.path); nothing shows that they are the official ones."
-        )
     shown = [one for one in found if not brief or (one.own and one.key in OUR_PAPERS)]
+    lines = _published_notes(shown, any(record.config.get("dataset", {}).get("path") for record in ours))
     if len(shown) < len(found):
         lines.append(f"{len(found) - len(shown)} more rows stand in leaderboard/{dataset}.md.")
-    rows = [_published_row(one) for one in shown]
     widths = (("system", 17), ("variant", 28), ("split", 10), ("source", 24))
+    rows = [_published_row(one) for one in shown]
     return [Block("Published numbers", tuple(lines), PUBLISHED_VIEW, "llrrrrrrll", rows, widths)]
+
+
+def _published_notes(shown: Sequence[Published], local: bool) -> list[str]:
+    lines = [
+        "As printed, on the official data, each scored in its source's own way: F1, not ranked with our rows. "
+        "Sentence-level and summary-level R-L of one output can differ by 10–20 points."
+    ]
+    if any(one.doubted for one in shown):
+        lines.append("† Contradicted elsewhere in print: see the note in published.csv.")
+    if local:
+        lines.append("Our texts came from local files (dataset.path); nothing shows that they are the official ones.")
+    return lines
 
 
 def _published_row(one: Published) -> list[str]:
     scores = dict(one.scores)
     cells = [scores.get(column, "") for column in PUBLISHED_KINDS]
-    return [
-        one.system,
-        one.variant,
-        one.input_tokens,
-        *cells,
-        one.test_set,
-        f"{one.source} †" if one.doubted else one.source,
-    ]
+    source = f"{one.source} †" if one.doubted else one.source
+    return [one.system, one.variant, one.input_tokens, *cells, one.test_set, source]

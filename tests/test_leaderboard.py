@@ -200,10 +200,15 @@ def test_published(update: Callable[..., Table]) -> None:
     spatial = {(row["R-L sentence"], row["R-L summary"], row["input tokens"]) for row in table if row["R-1"] == "49.72"}
     assert spatial == {("", "44.69", "7168")}
     assert [(row["R-L sentence"], row["R-L summary"]) for row in table if row["system"] == "SEAL"] == [("26.3", "39.3")]
-    quoted = [
-        row["R-L summary"] for row in table if row["source"].startswith("liu2022pagesum") and row["R-1"] == "47.65"
-    ]
-    assert quoted == ["43.19", "43.15"]  # one paper, two tables, two numbers: both stay
+
+
+def test_contradictions_in_print() -> None:
+    """Where one paper prints two numbers for one thing, both rows stay and are marked."""
+    (block,) = leaderboard.published_blocks("arxiv", [])
+    rows = [row for row in block.rows if row[-1].startswith("liu2022pagesum") and "47.65" in row]
+    assert [row[-1] for row in rows] == ["liu2022pagesum Table 2 (re-run) †", "liu2022pagesum Table 3 (re-run) †"]
+    assert [cell for row in rows for cell in row if cell.startswith("43.")] == ["43.19", "43.15"]
+    assert any(note.startswith("†") for note in block.notes)
 
 
 def test_published_on_the_terminal(update: Callable[..., Table]) -> None:
