@@ -33,18 +33,22 @@ class ToySplit:
 
     @property
     def fingerprint(self) -> str:
+        """Made of what decides the texts."""
         return f"{self.name}-{len(self)}-{self.examples[0].id}"
 
     @property
     def ids(self) -> list[str]:
+        """As the bench reads them."""
         return [one.id for one in self.examples]
 
     @property
     def source_words(self) -> list[int]:
+        """Counted, not stored."""
         return [one.source_words() for one in self.examples]
 
     @property
     def reference_words(self) -> list[int]:
+        """Counted, not stored."""
         return [count_words(one.references[0]) for one in self.examples]
 
     def __len__(self) -> int:

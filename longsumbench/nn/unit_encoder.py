@@ -28,8 +28,8 @@ class UnitEncoder(PegasusEncoder):
             **kwargs: what the library's layers take.
 
         Returns:
-            `last_hidden_state` [B, U·L, D]: the units one behind the other, zero where no token is; `unit_mask`
-            flattened to [B, U·L] is the mask of its real positions.
+            `last_hidden_state` [B, U·L, D]: the units one behind the other, absent ones zero; `joined_mask` tells its
+            real positions, the others hold nothing of use.
         """
         kwargs.pop("attention_mask", None)
         batch, units, length = input_ids.shape

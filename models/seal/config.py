@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from longsumbench.configuration import allowed, at_least
 
-# SEAL §4: "stated" is what the text says (about 39M parameters with tied embeddings); "223m" is the reading under which
-# its parameter count works out (12 + 12 layers of BART-base's width with the widest feed-forward).
+# SEAL §4: "stated" is what the text says (35.7M parameters with tied embeddings, about 39M with SEAL's scorer); "223m"
+# is the reading under which its count of 223M works out (12 + 12 layers, d 768, d_ff 3072).
 SIZES = {
     "stated": {"d_model": 512, "d_ff": 512, "num_heads": 8, "encoder_layers": 2, "decoder_layers": 6},
     "223m": {"d_model": 768, "d_ff": 3072, "num_heads": 12, "encoder_layers": 12, "decoder_layers": 12},

@@ -32,28 +32,37 @@ class Trunc(NeuralSystem):
 
     def build_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
         """Build the network; Choice: the paper does not say how its weights start."""
-        config = self.config
-        model = TruncForConditionalGeneration(
-            TruncModelConfig(
-                vocab_size=len(tokenizer),
-                d_model=config.dimension("d_model"),
-                encoder_ffn_dim=config.dimension("d_ff"),
-                decoder_ffn_dim=config.dimension("d_ff"),
-                encoder_layers=config.dimension("encoder_layers"),
-                decoder_layers=config.dimension("decoder_layers"),
-                encoder_attention_heads=config.dimension("num_heads"),
-                decoder_attention_heads=config.dimension("num_heads"),
-                dropout=config.dropout,
-                activation_function="relu",
-                scale_embedding=True,
-                max_position_embeddings=max(config.input_length, config.decode_length),
-                norm=config.norm,
-                pad_token_id=tokenizer.pad_token_id,
-                eos_token_id=tokenizer.eos_token_id,
-                bos_token_id=tokenizer.bos_token_id,
-                decoder_start_token_id=tokenizer.bos_token_id,
-                forced_eos_token_id=None,
-            )
-        )
-        xavier(model, config.dimension("d_model"))
+        special = (tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id)
+        model = TruncForConditionalGeneration(self.model_config(len(tokenizer), special))
+        xavier(model, self.config.dimension("d_model"))
         return model
+
+    def model_config(self, vocabulary: int, special: tuple[int, int | None, int]) -> TruncModelConfig:
+        """Return the network's own configuration.
+
+        Args:
+            vocabulary: entries of the tokenizer.
+            special: the ids that pad, start and end; without a start token the padding starts, as in T5.
+        """
+        config = self.config
+        pad, start, end = special
+        return TruncModelConfig(
+            vocab_size=vocabulary,
+            d_model=config.dimension("d_model"),
+            encoder_ffn_dim=config.dimension("d_ff"),
+            decoder_ffn_dim=config.dimension("d_ff"),
+            encoder_layers=config.dimension("encoder_layers"),
+            decoder_layers=config.dimension("decoder_layers"),
+            encoder_attention_heads=config.dimension("num_heads"),
+            decoder_attention_heads=config.dimension("num_heads"),
+            dropout=config.dropout,
+            activation_function="relu",
+            scale_embedding=True,
+            max_position_embeddings=max(config.input_length, config.decode_length),
+            norm=config.norm,
+            pad_token_id=pad,
+            bos_token_id=start,
+            eos_token_id=end,
+            decoder_start_token_id=pad if start is None else start,
+            forced_eos_token_id=None,
+        )

@@ -1,0 +1,199 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from toys import TINY, ToySplit, example, tiny_recipe
+from transformers import AutoTokenizer, PegasusConfig, PegasusForConditionalGeneration
+
+from longsumbench.configuration import Decoding
+from longsumbench.documents import Document, Example, Section
+from longsumbench.errors import UsageError
+from longsumbench.models.seal.config import TruncConfig
+from longsumbench.models.seal.model import TruncForConditionalGeneration, TruncModelConfig
+from longsumbench.models.seal.system import Trunc
+from longsumbench.segmentation import EncodedSentence
+from longsumbench.stages import StageStore
+
+SMALL = {
+    "vocab_size": 60,
+    "d_model": 16,
+    "encoder_ffn_dim": 24,
+    "decoder_ffn_dim": 24,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 2,
+    "decoder_attention_heads": 2,
+    "max_position_embeddings": 40,
+    "scale_embedding": True,
+    "activation_function": "relu",
+    "pad_token_id": 0,
+    "eos_token_id": 2,
+    "decoder_start_token_id": 1,
+}
+
+
+def network(**changes: Any) -> TruncForConditionalGeneration:
+    torch.manual_seed(0)
+    return TruncForConditionalGeneration(TruncModelConfig(**{**SMALL, **changes})).eval()
+
+
+def batch(*lengths: int) -> dict[str, torch.Tensor]:
+    torch.manual_seed(1)
+    ids = torch.zeros(len(lengths), 1, max(lengths), dtype=torch.long)
+    mask = torch.zeros_like(ids, dtype=torch.bool)
+    for i, length in enumerate(lengths):
+        ids[i, 0, :length] = torch.randint(3, 60, (length,))
+        mask[i, 0, :length] = True
+    return {"input_ids": ids, "unit_mask": mask}
+
+
+def test_equals_the_library_model() -> None:
+    """With the same weights, logits, loss and greedy ids are those of a stock Pegasus that is given a flat input."""
+    ours = network()
+    stock = PegasusForConditionalGeneration(PegasusConfig(**SMALL)).eval()
+    stock.load_state_dict(ours.state_dict())
+    inputs, labels = batch(9, 5), torch.tensor([[5, 6, 7, 2], [8, 2, -100, -100]])
+    flat = {"input_ids": inputs["input_ids"][:, 0], "attention_mask": inputs["unit_mask"][:, 0].long()}
+    expected, actual = stock(**flat, labels=labels), ours(**inputs, labels=labels)
+    torch.testing.assert_close(actual.logits, expected.logits, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(actual.loss, expected.loss)
+    for beams in (1, 3):
+        search = {"max_new_tokens": 12, "num_beams": beams, "do_sample": False}
+        assert ours.generate(**inputs, **search).tolist() == stock.generate(**flat, **search).tolist()
+
+
+def test_post_norm_has_no_last_norm_and_normalises_every_sublayer() -> None:
+    """norm=post: the encoder's output is the output of a LayerNorm, so every state has mean 0 and variance 1."""
+    states = network(norm="post").model.encoder(**batch(6)).last_hidden_state
+    torch.testing.assert_close(states.mean(-1), torch.zeros(1, 6), rtol=0, atol=1e-5)
+    torch.testing.assert_close(states.var(-1, unbiased=False), torch.ones(1, 6), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_padding_and_neighbours_change_nothing(norm: str) -> None:
+    """An example alone gives the logits it has beside a longer one."""
+    model, inputs, labels = network(norm=norm), batch(4, 11), torch.tensor([[5, 6, 2], [7, 8, 2]])
+    together = model(**inputs, labels=labels).logits[0]
+    alone = model(inputs["input_ids"][:1, :, :4], inputs["unit_mask"][:1, :, :4], labels=labels[:1]).logits[0]
+    torch.testing.assert_close(together, alone, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("beams", [1, 3, 4])
+def test_cached_search_equals_uncached(beams: int) -> None:
+    """Keys and values kept between steps give the ids that computing everything anew gives."""
+    model, inputs = network(), batch(7, 3)
+    search = {"max_new_tokens": 10, "num_beams": beams, "do_sample": False}
+    cached = model.generate(**inputs, **search, use_cache=True)
+    assert cached.tolist() == model.generate(**inputs, **search, use_cache=False).tolist()
+
+
+def test_stepwise_equals_teacher_forced() -> None:
+    """Feeding one token at a time through the cache gives the logits of the whole target at once."""
+    model, inputs = network(), batch(6)
+    target = torch.tensor([[1, 9, 8, 7, 6]])
+    whole = model(**inputs, decoder_input_ids=target).logits
+    encoded, cache, steps = model.model.encoder(**inputs), None, []
+    for t in range(target.shape[1]):
+        one = model(
+            unit_mask=inputs["unit_mask"],
+            encoder_outputs=encoded,
+            decoder_input_ids=target[:, t : t + 1],
+            past_key_values=cache,
+            use_cache=True,
+        )
+        cache = one.past_key_values
+        steps.append(one.logits)
+    torch.testing.assert_close(torch.cat(steps, 1), whole, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("size", "parameters"), [("stated", 35_717_120), ("223m", 223_582_464)])
+def test_parameter_counts(size: str, parameters: int) -> None:
+    """By hand for d 512, f 512: V·d 16,781,312 + 2·1,577,984 + 6·2,629,632 + last norms 2,048 = 35,717,120.
+
+    A layer is 4 (encoder) or 8 (decoder) projections d²+d, the feed-forward 2df+f+d, and 2 or 3 norms of 2d. The
+    scorer's layer brings SEAL to the 39M of the stated sizes; the other reading is the paper's 223M without a scorer.
+    """
+    with torch.device("meta"):
+        config = Trunc(TruncConfig(size=size)).model_config(vocabulary=32_776, special=(0, 1, 2))
+        model = TruncForConditionalGeneration(config)
+    named = dict(model.named_parameters())
+    assert sum(weight.numel() for name, weight in named.items() if "embed_positions" not in name) == parameters
+
+
+def test_a_checkpoint_loads_with_from_pretrained_alone(tmp_path: Path, stages: StageStore) -> None:
+    """The saved folder is an ordinary model and tokenizer folder."""
+    system = Trunc(TruncConfig(**TINY))
+    split = ToySplit.of("train", 8)
+    system.fit(split, None, tiny_recipe(max_steps=1), stages.root, stages)
+    system.save(tmp_path)
+    model = TruncForConditionalGeneration.from_pretrained(tmp_path)
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path)
+    assert tokenizer("kadan.").input_ids == system.tokenizer("kadan.").input_ids
+    for name, value in system.model.state_dict().items():
+        assert torch.equal(model.state_dict()[name], value)
+
+
+def test_training_goes_on_from_a_checkpoint(tmp_path: Path, stages: StageStore) -> None:
+    """model.init=FOLDER starts with that folder's weights and tokenizer; other sizes are refused."""
+    split = ToySplit.of("train", 8)
+    first = Trunc(TruncConfig(**TINY))
+    first.fit(split, None, tiny_recipe(max_steps=3), stages.root, stages)
+    first.save(tmp_path)
+    second = Trunc(TruncConfig(**{**TINY, "init": str(tmp_path), "vocabulary_size": 999}))
+    second.fit(split, None, tiny_recipe(max_steps=0), stages.root, stages)
+    assert all(torch.equal(value, second.model.state_dict()[key]) for key, value in first.model.state_dict().items())
+    wider = Trunc(TruncConfig(**{**TINY, "init": str(tmp_path), "d_model": 64}))
+    with pytest.raises(UsageError, match="does not fit"):
+        wider.fit(split, None, tiny_recipe(max_steps=0), stages.root, stages)
+
+
+def encode(sentences: list[str]) -> list[EncodedSentence]:
+    """A token a letter, for cases worked by hand."""
+    return [EncodedSentence([ord(letter) for letter in text.replace(" ", "")], len(text.split())) for text in sentences]
+
+
+def text_of(*documents: tuple[str, ...]) -> Example:
+    return Example("x", "bb", None, tuple(Document(None, (Section(None, (one,)),)) for one in documents), (("a",),))
+
+
+def test_hand_worked_units() -> None:
+    """Snippets of at most 4: "aaa", "bb"+"c", "dddd|d" cut; joined and cut at 8: a a a b b c d d."""
+    system = Trunc(TruncConfig(input_length=8, snippet_length=4, num_snippets=3))
+    units = system.units(text_of(("aaa", "bb", "c"), ("ddddd", "ee")), encode)
+    assert ["".join(map(chr, ids)) for ids in units.ids] == ["aaabbcdd"]
+    assert {cut.cause: cut.tokens for cut in units.truncation.cuts} == {
+        "snippet_length": 1,
+        "num_snippets": 2,
+        "input_length": 2,
+    }
+
+
+def test_ranked_snippets_come_best_first() -> None:
+    """With rank=title the snippet that shares the title's word is read first."""
+    system = Trunc(TruncConfig(input_length=5, snippet_length=3, rank="title"))
+
+    class Letters:
+        def batch_decode(self, ids: Any) -> list[str]:
+            return ["".join(map(chr, one)) for one in ids]
+
+    system.tokenizer = Letters()  # type: ignore[assignment]
+    units = system.units(text_of(("aaa", "bb", "ccc")), encode)
+    assert "".join(map(chr, units.ids[0])) == "bbaaa"
+
+
+def test_summaries_tell_whether_they_ended(stages: StageStore) -> None:
+    """An output that fills its limit is marked incomplete, and never longer than the limit."""
+    system = Trunc(TruncConfig(**TINY))
+    system.fit(ToySplit.of("train", 8), None, tiny_recipe(max_steps=0), stages.root, stages)
+    for summary in system.summarize([example(1), example(2)], Decoding(max_length=3, device="cpu")):
+        assert summary.tokens is not None
+        assert summary.tokens == 3 or summary.complete
+
+
+def test_wrong_settings_name_their_key() -> None:
+    """A value that is not allowed is refused with its full key and the allowed ones."""
+    with pytest.raises(UsageError, match=r"model\.norm=middle.*pre, post"):
+        TruncConfig(norm="middle")
+    with pytest.raises(UsageError, match=r"model\.input_length=0"):
+        TruncConfig(input_length=0)

@@ -1,0 +1,36 @@
+import math
+
+import torch
+from torch.nn import functional as F
+
+from longsumbench.nn.losses import token_cross_entropy
+
+
+def test_equals_the_library_mean() -> None:
+    """Without a count it is torch's mean over the real tokens."""
+    torch.manual_seed(0)
+    logits, labels = torch.randn(2, 3, 7), torch.tensor([[1, 2, -100], [6, -100, -100]])
+    expected = F.cross_entropy(logits.view(-1, 7), labels.view(-1), ignore_index=-100)
+    torch.testing.assert_close(token_cross_entropy(logits, labels), expected)
+
+
+def test_hand_worked_smoothing() -> None:
+    """ε/V on every column: two columns, p = .75/.25, gold first, ε .2 → -(.9 ln .75 + .1 ln .25)."""
+    logits = torch.tensor([[[math.log(3.0), 0.0]]])
+    loss = token_cross_entropy(logits, torch.tensor([[0]]), smoothing=0.2)
+    torch.testing.assert_close(loss.item(), -(0.9 * math.log(0.75) + 0.1 * math.log(0.25)), rtol=1e-6, atol=0)
+
+
+def test_parts_of_a_step_add_up() -> None:
+    """Divided by the count of the whole step, the losses of its parts add up to the loss of the whole."""
+    torch.manual_seed(1)
+    logits, labels = torch.randn(4, 5, 9), torch.randint(0, 9, (4, 5))
+    labels[0, 1:] = -100
+    count = labels.ne(-100).sum()
+    parts = sum(token_cross_entropy(logits[i : i + 1], labels[i : i + 1], count) for i in range(4))
+    torch.testing.assert_close(parts, token_cross_entropy(logits, labels))
+
+
+def test_nothing_to_predict_is_zero() -> None:
+    """A batch without target tokens costs nothing and is no division by zero."""
+    assert token_cross_entropy(torch.randn(1, 2, 3), torch.full((1, 2), -100)).item() == 0.0

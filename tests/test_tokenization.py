@@ -1,0 +1,54 @@
+import random
+from pathlib import Path
+
+import pytest
+from toys import ToySplit, example
+
+from longsumbench.errors import UsageError
+from longsumbench.tokenization import encode_sentences, identity, load_tokenizer, train_tokenizer
+
+TOKENIZER = train_tokenizer(ToySplit.of("train", 30), 300)
+
+
+def test_lossless() -> None:
+    """Byte-level: whatever is encoded comes back to the letter, unknown scripts and signs included."""
+    chance = random.Random(0)
+    for text in (
+        "kadan lofel.",
+        "Größe 3 × 4 — naïve",
+        "日本語のテキスト",
+        "".join(map(chr, chance.choices(range(33, 900), k=80))),
+    ):
+        ids = TOKENIZER(text, add_special_tokens=False).input_ids
+        assert TOKENIZER.decode(ids).strip() == text
+
+
+def test_vocabulary_size_is_kept() -> None:
+    """No more entries than asked for, the special ones included and first."""
+    assert len(TOKENIZER) <= 300
+    assert TOKENIZER.convert_tokens_to_ids(["<pad>", "<s>", "</s>"]) == [0, 1, 2]
+
+
+def test_sentences_encode_as_running_text() -> None:
+    """Sentence by sentence gives the ids of the sentences joined by spaces."""
+    sentences = list(example(3).sentences())
+    encoded = encode_sentences(TOKENIZER, sentences)
+    whole = TOKENIZER(" ".join(sentences), add_special_tokens=False).input_ids
+    assert [token for one in encoded for token in one.ids] == whole
+    assert [one.words for one in encoded] == [len(sentence.split()) for sentence in sentences]
+
+
+def test_the_same_texts_give_the_same_tokenizer(tmp_path: Path) -> None:
+    """Training is repeatable, and saving keeps the identity; other texts give another."""
+    again = train_tokenizer(ToySplit.of("train", 30), 300)
+    assert identity(again) == identity(TOKENIZER)
+    TOKENIZER.save_pretrained(tmp_path)
+    assert identity(load_tokenizer(tmp_path)) == identity(TOKENIZER)
+    assert identity(train_tokenizer(ToySplit.of("train", 10, start=500), 280)) != identity(TOKENIZER)
+
+
+def test_no_such_tokenizer(tmp_path: Path) -> None:
+    """A folder without a tokenizer ends in one line that says what to give."""
+    with pytest.raises(UsageError, match="no tokenizer") as raised:
+        load_tokenizer(tmp_path)
+    assert "\n" not in str(raised.value)
