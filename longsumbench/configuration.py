@@ -150,6 +150,7 @@ def resolve(composed: DictConfig, model_config: type) -> RunConfig:
         if key not in sections and key not in scalars:
             raise UsageError(f"unknown setting '{key!s}'{did_you_mean(str(key), [*sections, *scalars])}")
     top = {str(key): value for key, value in plain.items() if key in scalars}
+    settle(RunConfig, top, prefix="", given=dict.fromkeys(sections))  # before the sections that inherit some of them
     shared: dict[str, Any] = {name: top[name] for name in ("seed", "device") if name in top}
     settled = {}
     for name, schema in sections.items():
