@@ -8,6 +8,7 @@ from tabulate import tabulate
 
 from longsumbench import registry
 from longsumbench.configuration import SECTIONS, RunConfig
+from longsumbench.errors import UsageError
 
 CONF = Path(__file__).parent / "conf"
 TABLES = {
@@ -19,13 +20,24 @@ TABLES = {
 
 
 def names(what: str) -> str:
-    """Return a table of the registered names of a kind, with the first comment of their YAML file."""
+    """Return a table of the registered names of a kind, with a line about each."""
     table, group = TABLES[what]
-    rows = []
-    for name, target in sorted(table.targets().items()):
-        about = first_comment(CONF / group / f"{name}.yaml") if group else ""
-        rows.append([name, about or target])
-    return tabulate(rows, tablefmt="plain")
+    return tabulate([[name, about(table, group, name)] for name in sorted(table.targets())], tablefmt="plain")
+
+
+def about(table: registry.Registry, group: str | None, name: str) -> str:
+    """Return the first comment of a name's YAML file, or the first line of its docstring, or where it stands.
+
+    What has a YAML file is not imported; a plug-in that cannot be is listed with the reason.
+    """
+    if group and (comment := first_comment(CONF / group / f"{name}.yaml")):
+        return comment
+    try:
+        found = table.load(name)
+    except UsageError as problem:
+        return str(problem)
+    written = getattr(found, "title", None) or (inspect.getdoc(found) or "").partition("\n")[0]
+    return written or table.targets()[name]
 
 
 def first_comment(path: Path) -> str:
@@ -43,19 +55,20 @@ def settings(model: str | None) -> str:
         schemas = {"model": registry.systems.load(model).Config, **schemas}
     rows = []
     for prefix, schema in schemas.items():
-        about = comments(schema)
+        meanings = comments(schema)
         for item in fields(schema):
             if item.name not in (*SECTIONS, "model") or prefix:
                 key = f"{prefix}.{item.name}" if prefix else item.name
-                rows.append([key, "" if item.default is None else item.default, about.get(item.name, "")])
+                rows.append([key, "" if item.default is None else item.default, meanings.get(item.name, "")])
     return tabulate(rows, headers=["setting", "default", "meaning"], tablefmt="plain", disable_numparse=True)
 
 
 def comments(schema: type) -> dict[str, str]:
-    """Return field → the comment behind its line in the source."""
+    """Return field → the comment behind its line in the source, those that a dataclass inherits included."""
     found = {}
-    for line in inspect.getsource(schema).splitlines():
-        name, colon, rest = line.strip().partition(":")
-        if colon and "  # " in rest:
-            found[name] = rest.partition("  # ")[2].strip()
+    for owner in reversed(schema.__mro__[:-1]):
+        for line in inspect.getsource(owner).splitlines():
+            name, colon, rest = line.strip().partition(":")
+            if colon and "  # " in rest:
+                found[name] = rest.partition("  # ")[2].strip()
     return found

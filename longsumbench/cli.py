@@ -1,12 +1,20 @@
 """The command line. Only argparse at import; what a command needs is imported inside it."""
 
 import argparse
+import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
 from longsumbench import __version__
-from longsumbench.errors import INTERRUPTED, PointsFailed, UsageError, as_suite_error
+from longsumbench.errors import INTERRUPTED, PointsFailed, UsageError, as_suite_error, did_you_mean
+
+if TYPE_CHECKING:
+    from longsumbench.launch import Launch
+
+Command = Callable[[argparse.Namespace, Sequence[str]], None]
 
 DESCRIPTION = """\
 Compare long-input summarizers on the same documents, with the same ROUGE, under the same budget.
@@ -21,7 +29,7 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
 RUN = """\
 Run one point, or with -m every combination of the comma-separated values.
 
-groups:    model=NAME  dataset=NAME  scale=tiny|small|paper  experiment=NAME      (longsumbench list models|datasets)
+groups:    model=NAME  dataset=NAME  scale=tiny|paper                             (longsumbench list models|datasets)
 settings:  model.*  dataset.*  train.*  decode.*  score.*                         (longsumbench list settings [MODEL])
 top level: seed=1  device=auto|cpu|cuda  results_dir=results  overwrite=false  baselines=true
 
@@ -30,7 +38,26 @@ top level: seed=1  device=auto|cpu|cuda  results_dir=results  overwrite=false  b
   longsumbench run -m seed=1,2,3 --show         what would be run, without running it
 
 Running the same command again continues it: what is finished is skipped, what was broken off is resumed.
+In a sweep, all points are checked before the first one runs; one that fails later leaves the others untouched,
+and points that differ in nothing their system depends on are done once.
 Lead, Random and Oracle are scored beside the first run on a dataset (baselines=false: not).
+A value with a comma, a bracket or a blank in it is quoted twice: "dataset.path='my texts'".
+"""
+
+LEADERBOARD = """\
+Rebuild the tables of finished runs, and print them.
+
+  longsumbench leaderboard                      every dataset with results
+  longsumbench leaderboard pydoc --latex        one of them, for a paper
+
+Beside what is printed, results/leaderboard/ holds each table as .csv (all columns), .md and .tex.
+"""
+
+LIST = """\
+Print what can be named on the command line, with a line about each.
+
+  longsumbench list models                      also those that other installed packages add
+  longsumbench list settings trunc              every setting, its default and what it means
 """
 
 EXIT_CODES = """\
@@ -38,48 +65,71 @@ exit codes: 0 done, 1 some points failed, 2 wrong usage or configuration, 3 bad 
 4 environment (network, disk, memory), 130 interrupted
 """
 
+FLAGS = ("--multirun", "--config-dir", "--show", "--latex", "--results-dir", "--help", "--version")
+
+
+class Parser(argparse.ArgumentParser):
+    """As ArgumentParser, except: wrong usage is an error like any other, in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what argparse would print behind its usage.
+
+        Raises:
+            UsageError: always.
+        """
+        if choice := re.search(r"argument (\w+): invalid choice: '(.*)' \(choose from (.*)\)", message):
+            what, word, choices = choice.groups()
+            known = re.findall(r"[\w-]+", choices)
+            message = f"unknown {what.lower()} '{word}'{did_you_mean(word, known)}; known: {', '.join(known)}"
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
 
 def parser() -> argparse.ArgumentParser:
     """Build the parser of all commands."""
     raw = argparse.RawDescriptionHelpFormatter
-    top = argparse.ArgumentParser("longsumbench", description=DESCRIPTION, epilog=EXIT_CODES, formatter_class=raw)
+    top = Parser("longsumbench", description=DESCRIPTION, epilog=EXIT_CODES, formatter_class=raw, allow_abbrev=False)
     top.add_argument("--version", action="version", version=f"longsumbench {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    run = commands.add_parser(
-        "run", help="run a point or a sweep", description=RUN, epilog=EXIT_CODES, formatter_class=raw
-    )
+    def add(name: str, about: str, description: str, function: Command) -> argparse.ArgumentParser:
+        command = commands.add_parser(
+            name, help=about, description=description, epilog=EXIT_CODES, formatter_class=raw, allow_abbrev=False
+        )
+        command.set_defaults(command=function)
+        return command
+
+    run = add("run", "run a point or a sweep", RUN, run_command)
     run.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="what departs from the defaults")
     run.add_argument("-m", "--multirun", action="store_true", help="sweep over comma-separated values")
     run.add_argument("--config-dir", metavar="FOLDER", help="a folder with more YAML files (model/, dataset/, …)")
     run.add_argument("--show", action="store_true", help="print the resolved configuration and stop")
-    run.set_defaults(command=run_command)
 
-    table = commands.add_parser("leaderboard", help="rebuild and print tables from results/")
+    table = add("leaderboard", "rebuild and print tables from results/", LEADERBOARD, leaderboard_command)
     table.add_argument("dataset", nargs="?", help="one dataset; all of them when left out")
     table.add_argument("--latex", action="store_true", help="print LaTeX (booktabs) instead")
-    table.add_argument("--results-dir", default="results", metavar="FOLDER")
-    table.set_defaults(command=leaderboard_command)
+    table.add_argument(
+        "--results-dir", default="results", metavar="FOLDER", help="where the runs are (default: results)"
+    )
 
-    known = commands.add_parser("list", help="list what can be named")
-    known.add_argument("what", choices=("models", "datasets", "metrics", "rankers", "settings"))
+    known = add("list", "list what can be named", LIST, list_command)
+    kinds = ("models", "datasets", "metrics", "rankers", "settings")
+    known.add_argument("what", metavar="KIND", choices=kinds, help=", ".join(kinds))
     known.add_argument("model", nargs="?", help="with settings: those of this model too")
-    known.set_defaults(command=list_command)
     return top
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    options, extra = parser().parse_known_args(words)
     try:
-        if extra:
-            take_overrides(options, extra)
-        command: Callable[[argparse.Namespace, Sequence[str]], None] = options.command
-        command(options, words)
+        options = read(words)
+        options.command(options, words)
+        sys.stdout.flush()
     except KeyboardInterrupt:
-        print("interrupted: what is finished is kept, the same command continues it", file=sys.stderr)
+        print("longsumbench: interrupted; what is finished is kept, the same command continues it", file=sys.stderr)
         return INTERRUPTED
+    except BrokenPipeError:  # whoever read the output has seen enough: `longsumbench list settings | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as error:
         known = as_suite_error(error)
         if known is None:
@@ -89,43 +139,57 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def take_overrides(options: argparse.Namespace, extra: Sequence[str]) -> None:
-    """Give overrides that stand behind a flag to `run`; argparse takes only those before it.
+def read(words: Sequence[str]) -> argparse.Namespace:
+    """Parse the words of a command line; overrides may stand on either side of a flag.
 
     Raises:
-        UsageError: a word that is neither a flag of the command nor an override.
+        UsageError: no command, or a word that is neither a flag of the command nor an override.
     """
-    unknown = [word for word in extra if word.startswith("-") or not hasattr(options, "overrides")]
-    if unknown:
-        raise UsageError(f"unknown argument '{unknown[0]}' (see longsumbench --help)")
-    options.overrides = [*options.overrides, *extra]
+    options, extra = parser().parse_known_args(words or ["--help"])
+    for word in extra:
+        if word.startswith("-"):
+            flag = word.partition("=")[0]
+            raise UsageError(f"unknown flag '{flag}'{did_you_mean(flag, FLAGS)} (see longsumbench --help)")
+        if not hasattr(options, "overrides"):
+            raise UsageError(f"unknown argument '{word}' (see longsumbench --help)")
+    if extra:
+        options.overrides = [*options.overrides, *extra]  # argparse takes only those before the first flag
+    return options
 
 
 def run_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench run`."""
-    from longsumbench.launch import Launch
+    from longsumbench.launch import Launch, plan, show
 
-    launch = Launch(options.overrides, command=("longsumbench", *words), show=options.show)
+    points = plan(options.overrides, options.multirun, options.config_dir)
+    if options.show:
+        print(show(points))
+        return
+    launch = Launch(points, ("longsumbench", *words), options.multirun)
     try:
-        launch.start(options.multirun, options.config_dir)
-    finally:
-        if launch.finished:
-            show_tables(launch.results_dirs, {record.dataset for record in launch.finished})
+        launch.start()
+    except Exception:
+        show_tables(launch)  # of what was finished before
+        raise
+    show_tables(launch)
     if launch.failed:
-        points = "\n".join(f"  {what}: {why}" for what, why in launch.failed.items())
-        raise PointsFailed(f"{len(launch.failed)} points failed, the others are kept:\n{points}")
+        from tabulate import tabulate
+
+        reasons = tabulate(launch.failed.items(), headers=["point", "reason"], tablefmt="plain")
+        raise PointsFailed(f"{len(launch.failed)} of {len(points)} points failed, the others are kept:\n{reasons}")
 
 
-def show_tables(results_dirs: set[str], names: set[str]) -> None:
-    """Rebuild the tables of these datasets and print them."""
+def show_tables(launch: "Launch") -> None:
+    """Rebuild the tables of the datasets that a launch has finished runs on, and print them."""
     from longsumbench import leaderboard
     from longsumbench.records import Results
 
-    for folder in sorted(results_dirs):
-        results = Results(Path(folder))
-        for name in sorted(names & set(results.datasets())):
+    folders = {planned.config.results_dir for planned in launch.points}
+    for folder in sorted(folders):
+        results = Results(Path(folder).expanduser())
+        for name in sorted({record.dataset for record in launch.finished} & set(results.datasets())):
             print(leaderboard.update(results, name).render())
-            print(f"\n{Path(folder) / 'leaderboard' / name}.csv, .md, .tex")
+            print(f"\n{results.root / 'leaderboard' / name}.csv, .md, .tex")
 
 
 def leaderboard_command(options: argparse.Namespace, words: Sequence[str]) -> None:
@@ -134,7 +198,7 @@ def leaderboard_command(options: argparse.Namespace, words: Sequence[str]) -> No
     from longsumbench.errors import UnknownName
     from longsumbench.records import Results
 
-    results = Results(Path(options.results_dir))
+    results = Results(Path(options.results_dir).expanduser())
     found = results.datasets()
     if not found:
         raise UsageError(f"no finished run under {results.root}: start with `longsumbench run`, or name --results-dir")
@@ -149,6 +213,8 @@ def list_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench list`."""
     from longsumbench import catalogue
 
+    if options.model and options.what != "settings":
+        raise UsageError(f"'{options.model}' is one word too many: longsumbench list {options.what}")
     print(catalogue.settings(options.model) if options.what == "settings" else catalogue.names(options.what))
 
 

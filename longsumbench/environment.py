@@ -4,6 +4,7 @@ import os
 import platform
 import subprocess
 import sys
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -36,16 +37,33 @@ def patch() -> str:
     return _git("diff", "HEAD", "--", "longsumbench", "models", "conf") or ""
 
 
-def peak_memory_gb() -> float:
-    """Return the most memory this process has held, in 1e9 bytes; on a GPU, the most allocated there is added."""
-    import resource
+def reset_peak_memory() -> None:
+    """Forget the peak so far, so that a run is not charged for those before it; no effect where Linux forbids it."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # 5: the peak of the resident set
+    torch = sys.modules.get("torch")
+    if torch and torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
 
-    unit = 1 if sys.platform == "darwin" else 1024
-    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+def peak_memory_gb() -> float:
+    """Return the most memory held since `reset_peak_memory`, in 1e9 bytes: this process, and its share of a GPU."""
+    held = _peak_resident_bytes()
     torch = sys.modules.get("torch")
     if torch and torch.cuda.is_available():
         held += torch.cuda.max_memory_allocated()
     return round(held / 1e9, 3)
+
+
+def _peak_resident_bytes() -> int:
+    """Ask Linux for the peak that can be reset; elsewhere take the peak of the whole process."""
+    with suppress(OSError, StopIteration):
+        lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def _git(*arguments: str) -> str | None:

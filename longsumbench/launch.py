@@ -1,112 +1,146 @@
-"""From the words of a command line to points: Hydra composes and sweeps, `configuration` checks, `pipeline` runs.
+"""From the words of a command line to points: Hydra composes, `configuration` checks, `pipeline` runs.
 
+All points of a sweep are composed and checked before the first one runs, so that a misspelt setting costs no time.
 Overrides of a setting (`model.page_size=128`) are handed to Hydra as additions, because its YAML files hold departures
 from the dataclasses only; whether such a setting exists is checked against the dataclasses, with better advice.
 """
 
-import os
 import sys
 import traceback
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import hydra
 from hydra.core.config_store import ConfigStore
-from hydra.core.hydra_config import HydraConfig
-from hydra.errors import HydraException, MissingConfigException
-from hydra.types import RunMode
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from longsumbench import registry
 from longsumbench.configuration import SECTIONS, RunConfig, resolve
 from longsumbench.errors import SuiteError, UnknownName, UsageError, as_suite_error, did_you_mean
-from longsumbench.pipeline import Point, with_baselines
+from longsumbench.pipeline import Point, identity, with_baselines
 from longsumbench.records import RunRecord
 
 CONF = Path(__file__).parent / "conf"
 GROUPS = ("model", "dataset", "scale", "train", "decode", "score", "experiment")
 SETTINGS = ("model", *SECTIONS)
 TOP = tuple(item.name for item in fields(RunConfig) if item.name not in (*SETTINGS, "scale"))
+NO_VARIANT = ("device", "limit")  # of decode: they change no summary
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A point that is settled but not begun.
+
+    Attributes:
+        name: the words in which it differs from the others of its sweep; empty for a point alone.
+        config: all that was chosen.
+        variant: the model and decode overrides that differ from the recipe ("input_length=64,norm=post").
+        identity: equal for points that are one run, because they differ in nothing their system depends on.
+    """
+
+    name: str
+    config: RunConfig
+    variant: str
+    identity: str
 
 
 @dataclass
 class Launch:
-    """One `longsumbench run`: its words, and what became of its points.
+    """The points of one `longsumbench run`, and what became of them.
 
     Attributes:
-        words: the overrides as typed.
+        points: to be run, in this order.
         command: everything as typed, for the records.
-        show: only print the resolved configuration.
-        finished: the records of this launch's points, baselines included.
-        failed: overrides of a point → why.
+        sweep: whether a point's failure leaves the others untouched.
+        finished: the records so far, baselines included.
+        failed: name of a point → why.
+        done: how many runs were done, others having been found finished.
     """
 
-    words: Sequence[str]
+    points: Sequence[Planned]
     command: tuple[str, ...] = ()
-    show: bool = False
+    sweep: bool = False
     finished: list[RunRecord] = field(default_factory=list)
-    results_dirs: set[str] = field(default_factory=set)
     failed: dict[str, str] = field(default_factory=dict)
+    done: int = 0
+    _said: set[str] = field(default_factory=set)
+    _taken: set[str] = field(default_factory=set)
 
-    def start(self, multirun: bool, config_dir: str | None) -> None:
-        """Compose the points and run them, one after the other.
+    def start(self) -> None:
+        """Run the points, one after the other; points that are the same run once.
 
         Raises:
-            SuiteError: the words cannot be meant, or the only point failed.
+            SuiteError: the only point failed.
         """
-        os.environ["HYDRA_FULL_ERROR"] = "1"  # errors reach us as exceptions instead of being printed
-        flags = ["--multirun"] * multirun + (["--config-dir", config_dir] if config_dir else [])
-        if config_dir and not Path(config_dir).is_dir():
-            raise UsageError(f"--config-dir {config_dir}: no such folder")
-        OmegaConf.register_new_resolver("longsumbench.process", os.getpid, replace=True)
-        overrides = [as_hydra(word) for word in self.words]
-        offer_plugins(config_dir)
-        typed, sys.argv = sys.argv, [sys.argv[0], *overrides, *flags]
-        try:
-            hydra.main(config_path="pkg://longsumbench.conf", config_name="run", version_base="1.3")(self.point)()
-        except (HydraException, OmegaConfBaseException) as error:
-            raise translate(error) from error
-        finally:
-            sys.argv = typed
+        first: dict[str, int] = {}
+        self._taken |= {planned.identity for planned in self.points}
+        for number, planned in enumerate(self.points, start=1):
+            same = first.setdefault(planned.identity, number)
+            if self.sweep:
+                end = "" if same == number else f": the same run as point {same}"
+                self.say(f"point {number}/{len(self.points)}: {planned.name}{end}")
+            if same == number:
+                self._run(planned)
+        if self.sweep:
+            found = len(first) - self.done - len(self.failed)
+            self.say(f"{len(first)} runs: {self.done} done, {found} found finished, {len(self.failed)} failed")
 
-    def point(self, composed: DictConfig) -> None:
+    def _run(self, planned: Planned) -> None:
         """Run one point; in a sweep its failure is noted and the others go on."""
+        point = Point(planned.config, planned.variant, self.command, self.say)
         try:
-            self._run(composed)
+            for record in with_baselines(point, self._taken):
+                self.finished.append(record)
         except Exception as error:
             known = as_suite_error(error)
-            if HydraConfig.get().mode != RunMode.MULTIRUN:
+            if not self.sweep:
                 raise known or error from error
             if known is None:
                 traceback.print_exc()
-            what = " ".join(readable(HydraConfig.get().overrides.task))
-            self.failed[what] = str(known or f"{type(error).__name__}: {error}")
-            print(f"failed: {what}: {self.failed[what]}", file=sys.stderr)
+            self.failed[planned.name] = str(known or f"{type(error).__name__}: {error}")
+            self.say(f"failed: {self.failed[planned.name]}")
+        else:
+            self.done += point.carried_out
 
-    def _run(self, composed: DictConfig) -> None:
-        model_config = registry.systems.load(composed.model.name).Config
-        self._drop_what_others_take(composed, model_config)
-        config = resolve(composed, model_config)
-        if self.show:
-            print(OmegaConf.to_yaml(OmegaConf.structured(config)))
-            return
-        point = Point(config, variant(composed), self.command, say=lambda line: print(line, file=sys.stderr))
-        self.results_dirs.add(config.results_dir)
-        self.finished += with_baselines(point)
+    def say(self, line: str) -> None:
+        """Show a line, the same one once."""
+        if line not in self._said:
+            print(line, file=sys.stderr, flush=True)
+        self._said.add(line)
 
-    def _drop_what_others_take(self, composed: DictConfig, model_config: type) -> None:
-        """In a sweep over models, a setting that only some of them have is left out for the others."""
-        chosen = [word.partition("=")[2].split(",") for word in self.words if word.startswith("model=")]
-        others = [registry.systems.load(name).Config for name in (chosen[-1] if chosen else [])]
-        known = {item.name for item in fields(model_config)}
-        elsewhere = {item.name for other in others for item in fields(other)}
-        for key in list(composed.model):
-            if key not in known and key in elsewhere and HydraConfig.get().mode == RunMode.MULTIRUN:
-                print(f"model={composed.model.name} has no {key}: left out for it", file=sys.stderr)
-                del composed.model[key]
+
+def plan(words: Sequence[str], sweep: bool = False, config_dir: str | None = None) -> list[Planned]:
+    """Compose and check the points that the words of a command line mean; do no work.
+
+    Args:
+        words: the overrides as typed.
+        sweep: whether comma-separated values are swept over.
+        config_dir: a folder with more YAML files.
+
+    Raises:
+        UsageError: the words cannot be meant.
+    """
+    if config_dir is not None and not Path(config_dir).is_dir():
+        raise UsageError(f"--config-dir {config_dir}: no such folder")
+    offer_plugins(config_dir)
+    overrides = [as_hydra(word) for word in words]
+    try:
+        with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
+            named = list(expand(overrides, sweep))
+            composed = [compose(chosen, config_dir) for _, chosen in named]
+            if sweep:
+                leave_out_what_others_take(composed)
+            pairs = zip(named, composed, strict=True)
+            return [settle_point(name, chosen, one, config_dir) for (name, chosen), one in pairs]
+    except (HydraException, OmegaConfBaseException) as error:
+        raise translate(error) from error
 
 
 def as_hydra(word: str) -> str:
@@ -115,20 +149,97 @@ def as_hydra(word: str) -> str:
     Raises:
         UsageError: it is no override, or of nothing that exists.
     """
-    key, sign, _ = word.lstrip("+~").partition("=")
+    key, sign, value = word.lstrip("+~").partition("=")
     if not sign:
         raise UsageError(f"'{word}' is no override: write key=value (see longsumbench run --help)")
     head = key.partition(".")[0].partition("/")[0].partition("@")[0]
-    if head in SETTINGS and "." in key:
-        return f"++{key}={word.partition('=')[2]}"
-    if head not in (*GROUPS, *TOP, "hydra"):
-        raise UsageError(f"unknown setting '{key}'{did_you_mean(key, [*GROUPS, *TOP])}")
-    return word
+    if head == "hydra":
+        raise UsageError(f"'{word}': Hydra's own settings have no effect here; points run in this process")
+    if (head in SETTINGS and "." in key) or key in TOP:
+        return f"++{key}={value}"
+    if head not in GROUPS or "." in key:
+        raise UsageError(f"unknown setting '{key}'{did_you_mean(head, [*GROUPS, *TOP])} (see longsumbench run --help)")
+    return f"{key}={value}"
 
 
-def readable(overrides: Sequence[str]) -> list[str]:
-    """Return Hydra's overrides as a user would write them."""
-    return [str(word).lstrip("+") for word in overrides]
+def expand(overrides: Sequence[str], sweep: bool) -> Iterator[tuple[str, list[str]]]:
+    """Yield every combination of the values that are swept over: its name, and its overrides.
+
+    Raises:
+        UsageError: several values are given, but no sweep is asked for.
+    """
+    parsed = OverridesParser.create(GlobalHydra.instance().config_loader()).parse_overrides(list(overrides))
+    choices, swept = [], []
+    for word, override in zip(overrides, parsed, strict=True):
+        swept.append(override.is_sweep_override())
+        if swept[-1] and not sweep:
+            raise UsageError(f"'{readable(word)}' has several values: sweep over them with -m, or quote them as one")
+        values = override.sweep_string_iterator() if swept[-1] else ()
+        choices.append([f"{override.get_key_element()}={value}" for value in values] if swept[-1] else [word])
+    for chosen in product(*choices):
+        varying = (readable(word) for word, varies in zip(chosen, swept, strict=True) if varies)
+        yield " ".join(varying), list(chosen)
+
+
+def compose(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
+    """Let Hydra lay the overrides over the YAML files."""
+    quoted = str(Path(config_dir or ".").resolve()).replace("\\", "\\\\").replace("'", "\\'")
+    searched = [f"hydra.searchpath=['file://{quoted}']"] if config_dir is not None else []
+    composed: DictConfig = hydra.compose("run", [*overrides, *searched])
+    OmegaConf.set_struct(composed, False)
+    return composed
+
+
+def leave_out_what_others_take(points: Sequence[DictConfig]) -> None:
+    """In a sweep over models, leave out a setting that only some of them have for the others; say so once."""
+    known = {
+        name: {item.name for item in fields(registry.systems.load(name).Config)}
+        for name in dict.fromkeys(str(composed.model.name) for composed in points)
+    }
+    anywhere = set().union(*known.values())
+    without: dict[str, dict[str, None]] = {}
+    for composed in points:
+        for key in [str(key) for key in composed.model if key in anywhere - known[composed.model.name]]:
+            without.setdefault(key, {})[composed.model.name] = None
+            del composed.model[key]
+    for models in dict.fromkeys(", ".join(names) for names in without.values()):
+        keys = ", ".join(f"model.{key}" for key, names in without.items() if ", ".join(names) == models)
+        print(f"left out for {models}, which have no such settings: {keys}", file=sys.stderr)
+
+
+def settle_point(name: str, overrides: Sequence[str], composed: DictConfig, config_dir: str | None) -> Planned:
+    """Check a composed point."""
+    system_class = registry.systems.load(composed.model.name)
+    config = resolve(composed, system_class.Config)
+    system = system_class(config.model)
+    return Planned(name, config, variant(overrides, config, system.decided_by, config_dir), identity(config, system))
+
+
+def variant(overrides: Sequence[str], config: RunConfig, decided_by: frozenset[str], config_dir: str | None) -> str:
+    """Return the model and decode overrides that differ from the recipe and decide the outcome, sorted."""
+    kept = [word for word in overrides if not readable(word).startswith(("model.", "decode.", "decode="))]
+    if len(kept) == len(overrides):
+        return ""
+    recipe = compose(kept, config_dir)
+    changed = []
+    for section in ("model", *({"decode"} & decided_by)):
+        for key in [key for key in recipe[section] if OmegaConf.is_missing(recipe[section], key)]:
+            del recipe[section][key]  # the user must give it: every value differs from none
+        usual = asdict(getattr(resolve(recipe, type(config.model)), section))
+        for key, value in asdict(getattr(config, section)).items():
+            if value != usual[key] and (section == "model" or key not in NO_VARIANT):
+                changed.append(f"{key}={plain(value)}")
+    return ",".join(sorted(changed))
+
+
+def plain(value: Any) -> str:
+    """Return a setting's value as it is typed on the command line."""
+    return {"None": "null", "True": "true", "False": "false"}.get(str(value), str(value))
+
+
+def readable(override: str) -> str:
+    """Return one of Hydra's overrides as a user would write it."""
+    return override.lstrip("+")
 
 
 def offer_plugins(config_dir: str | None) -> None:
@@ -142,37 +253,22 @@ def offer_plugins(config_dir: str | None) -> None:
                 store.store(group=group, name=name, node=node, package=group if group == "model" else "_global_")
 
 
-def variant(composed: DictConfig) -> str:
-    """Return the model and decode overrides that differ from the recipe: "input_length=64, num_beams=4"."""
-    words = readable(HydraConfig.get().overrides.task)
-    typed = [word for word in words if word.startswith(("model.", "decode."))]
-    if not typed:
-        return ""
-    recipe = hydra.compose("run", [as_hydra(word) for word in words if word not in typed])
-    kept = []
-    for word in typed:
-        key = word.partition("=")[0]
-        value = OmegaConf.select(composed, key)
-        if value != OmegaConf.select(recipe, key) and key != "decode.limit" and key in existing(composed, key):
-            kept.append(f"{key.partition('.')[2]}={value}")
-    return ", ".join(sorted(kept))
-
-
-def existing(composed: DictConfig, key: str) -> tuple[str, ...]:
-    """Return the key when the point still has it: a sweep drops settings that its system does not have."""
-    section, _, name = key.partition(".")
-    return (key,) if name.partition(".")[0] in composed.get(section, {}) else ()
-
-
 def translate(error: Exception) -> SuiteError:
     """Turn what Hydra says of a command line into one line."""
     if isinstance(error, MissingConfigException) and error.missing_cfg_file:
         group, _, name = str(error.missing_cfg_file).rpartition("/")
-        return UnknownName(group or "configuration", name, error.options or choices(group))
+        return UnknownName(group or "configuration", name, error.options or [])
+    if isinstance(error, OverrideParseException):
+        word = readable(error.override)
+        return UsageError(f"cannot read '{word}': quote its value twice, \"{word.partition('=')[0]}='…'\"")
     first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
     return UsageError(f"{first} (see longsumbench run --help)")
 
 
-def choices(group: str) -> list[str]:
-    """Return the names of a group's YAML files."""
-    return sorted(path.stem for path in (CONF / group).glob("*.yaml"))
+def show(points: Sequence[Planned]) -> str:
+    """Return the resolved configurations as YAML, points that are the same run once."""
+    shown: dict[str, str] = {}
+    for planned in points:
+        text = OmegaConf.to_yaml(OmegaConf.create(asdict(planned.config)))
+        shown.setdefault(planned.identity, f"# {planned.name}\n{text}" if planned.name else text)
+    return "---\n".join(shown.values()).rstrip()

@@ -3,7 +3,9 @@
 Every step leaves its result on disk before the next begins, and finds it there when the run is started again.
 """
 
+import errno
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,13 +20,13 @@ from longsumbench import registry
 from longsumbench.configuration import RunConfig
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.documents import total
-from longsumbench.environment import environment, patch, peak_memory_gb
+from longsumbench.environment import environment, patch, peak_memory_gb, reset_peak_memory
 from longsumbench.errors import DataError, EnvironmentProblem
 from longsumbench.metrics.metric import Metric, Scored, aggregate, score_all, write_scores
 from longsumbench.predictions import summarize_split
 from longsumbench.progress import track
 from longsumbench.records import Results, RunRecord, RunSpec, write_atomically
-from longsumbench.stages import StageStore, cache_folder, digest, locked
+from longsumbench.stages import CACHE_VARIABLE, StageStore, cache_folder, digest, locked
 from longsumbench.system import FitReport, Split, Summary, System
 
 VERSIONS = {"decode": 1, "score": 1}  # a step's number rises when its outcome changes
@@ -43,6 +45,7 @@ class Point:
         say: shows one line to the user.
         timings: step → seconds so far.
         started: when it began, on the monotonic clock.
+        carried_out: whether anything had to be done; False for a run that was found finished.
     """
 
     config: RunConfig
@@ -51,6 +54,7 @@ class Point:
     say: Callable[[str], None] = print
     timings: dict[str, float] = field(default_factory=dict)
     started: float = field(default_factory=time.monotonic)
+    carried_out: bool = False
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
@@ -69,8 +73,9 @@ def run(point: Point) -> RunRecord:
         SuiteError: something the user can act on; all that is finished stays finished.
     """
     config = point.config
-    results = writable(config.results_dir)
-    stages = StageStore(cache_folder(), rebuild=frozenset({"checkpoint"} if config.overwrite else ()), say=point.say)
+    results = Results(writable(Path(config.results_dir).expanduser(), "results_dir="))
+    cache = writable(cache_folder(), f"the environment variable {CACHE_VARIABLE}")
+    stages = StageStore(cache, rebuild=frozenset({"checkpoint"} if config.overwrite else ()), say=point.say)
     system: System = registry.systems.load(config.model.name)(config.model)
     with point.timed("read"):
         texts = load(config.dataset, stages)
@@ -90,6 +95,8 @@ def run(point: Point) -> RunRecord:
 def carry_out(point: Point, system: System, spec: RunSpec, texts: Texts, stages: StageStore, folder: Path) -> RunRecord:
     """Fit, summarize, score; write the run's files, the record last."""
     config, workdir = point.config, folder / "work"
+    point.carried_out = True
+    reset_peak_memory()
     split = texts.splits[config.dataset.split]
     write_atomically(folder / "config.yaml", OmegaConf.to_yaml(OmegaConf.create(asdict(config))))
     write_atomically(workdir / "patch.diff", patch())
@@ -110,36 +117,49 @@ def carry_out(point: Point, system: System, spec: RunSpec, texts: Texts, stages:
     return record
 
 
-def with_baselines(point: Point) -> list[RunRecord]:
-    """Do a run, and score Lead, Random and Oracle on the same examples, so that no number stands alone."""
-    records = [run(point)]
+def with_baselines(point: Point, taken: set[str] | None = None) -> Iterator[RunRecord]:
+    """Do a run, and score Lead, Random and Oracle on the same examples, so that no number stands alone.
+
+    Args:
+        point: the run.
+        taken: identities of runs that are done or planned anyway; those of baselines done here are added.
+    """
+    yield run(point)
     if point.config.baselines:
         for name in BASELINES:
             if name != point.config.model.name:
-                records += baseline(point, name)
-    return records
+                yield from baseline(point, name, set() if taken is None else taken)
 
 
-def baseline(point: Point, name: str) -> list[RunRecord]:
-    """Score one baseline where it can be: Lead and Random take their length from a training split."""
-    config = replace(point.config, model=registry.systems.load(name).Config(), overwrite=False)
-    quiet = replace(point, config=config, variant="", say=lambda line: None, timings={}, started=time.monotonic())
+def baseline(point: Point, name: str, taken: set[str]) -> Iterator[RunRecord]:
+    """Score one baseline where it can be: Lead and Random take their length from a training split.
+
+    Its seed is always the default one, so that a sweep over seeds adds no rows.
+    """
+    seed = RunConfig.seed
+    decode = replace(point.config.decode, seed=seed)
+    train = replace(point.config.train, seed=seed)
+    system = registry.systems.load(name)
+    model = system.Config()
+    config = replace(point.config, model=model, train=train, decode=decode, seed=seed, overwrite=False)
+    key = identity(config, system(model))
+    if key in taken:
+        return
+    taken.add(key)
     try:
-        return [run(quiet)]
+        yield run(Point(config, command=point.command, say=lambda line: None))
     except DataError as error:
         point.say(f"{name} is not in the table: {error}")
-        return []
 
 
-def specify(config: RunConfig, system: System, texts: Texts) -> RunSpec:
-    """Return all that decides the outcome, and nothing else: its hash is the run id.
+def identity(config: RunConfig, system: System) -> str:
+    """Return what is equal for two configurations that are the same run, without reading the dataset."""
+    dataset = {**asdict(config.dataset), "results_dir": config.results_dir}
+    return digest([config.model.name, dataset, outcome_settings(config, system)])
 
-    Raises:
-        DataError: the dataset does not have the split that is to be summarized.
-    """
-    if config.dataset.split not in texts.splits:
-        has = ", ".join(texts.splits)
-        raise DataError(f"{config.dataset.name} has no {config.dataset.split} split; choose dataset.split={has}")
+
+def outcome_settings(config: RunConfig, system: System) -> dict[str, Any]:
+    """Return the settings that decide a run's outcome, beside the dataset's texts."""
     settings: dict[str, Any] = {
         "model": asdict(config.model),
         "split": config.dataset.split,
@@ -151,8 +171,20 @@ def specify(config: RunConfig, system: System, texts: Texts) -> RunSpec:
             values = asdict(getattr(config, section))
             settings[section] = {key: value for key, value in values.items() if key not in NOT_HASHED}
     if "seed" in system.decided_by:
-        settings["seed"] = config.seed
-    versions = {**VERSIONS, "system": system.version}
+        settings["seed"] = [config.seed, config.train.seed, config.decode.seed]
+    return settings
+
+
+def specify(config: RunConfig, system: System, texts: Texts) -> RunSpec:
+    """Return all that decides the outcome, and nothing else: its hash is the run id.
+
+    Raises:
+        DataError: the dataset does not have the split that is to be summarized.
+    """
+    if config.dataset.split not in texts.splits:
+        has = ", ".join(texts.splits)
+        raise DataError(f"{config.dataset.name} has no {config.dataset.split} split; choose dataset.split={has}")
+    settings, versions = outcome_settings(config, system), {**VERSIONS, "system": system.version}
     return RunSpec(config.model.name, config.dataset.name, settings, texts.fingerprint, versions)
 
 
@@ -202,21 +234,25 @@ def scorable(split: Split, summaries: Sequence[Summary]) -> Iterator[tuple[str, 
         yield summary.id, summary.text, split[index].references
 
 
-def writable(results_dir: str) -> Results:
-    """Return the results folder, made if need be.
+def writable(folder: Path, chosen_by: str) -> Path:
+    """Return a folder, made if need be.
+
+    Args:
+        folder: where things are to be written.
+        chosen_by: how the user can choose another one.
 
     Raises:
         EnvironmentProblem: nothing can be written there.
     """
-    probe = Path(results_dir) / "runs" / ".writable"
     try:
-        probe.parent.mkdir(parents=True, exist_ok=True)
-        probe.touch()
-        probe.unlink(missing_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
-        reason = f"cannot write to {results_dir} ({error.strerror})"
-        raise EnvironmentProblem(f"{reason}; choose another folder with results_dir=") from error
-    return Results(Path(results_dir))
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        reason = f"cannot write to {folder} ({error.strerror})"
+        raise EnvironmentProblem(f"{reason}; choose another folder by {chosen_by}") from error
+    return folder
 
 
 def link_stages(workdir: Path, stages: StageStore) -> None:
