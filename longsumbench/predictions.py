@@ -1,7 +1,7 @@
 """Summaries on disk: written batch by batch as they come, found again by a resumed run."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -33,9 +33,8 @@ def summarize_split(system: System, split: Split, decoding: Decoding, path: Path
     write_summaries(path, done.values())
     with Progress("summarizing", examples) as progress, path.open("a", encoding="utf-8") as file:
         for bucket in length_buckets(split.source_words[:examples], decoding.batch_size):
-            batch = [split[index] for index in bucket]
-            if any(example.id not in done for example in batch):
-                fresh = list(system.summarize(batch, decoding))
+            if any(split.ids[index] not in done for index in bucket):
+                fresh = list(system.summarize([split[index] for index in bucket], decoding))
                 done |= {summary.id: summary for summary in fresh}
                 file.write("".join(map(to_line, fresh)))
                 file.flush()
@@ -76,7 +75,7 @@ def read_summaries(path: Path) -> list[Summary]:
     if not path.is_file():
         return []
     whole = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+    for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):  # texts hold other line breaks
         try:
             whole.append(from_dict(json.loads(line)))
         except (ValueError, KeyError, TypeError):
@@ -84,6 +83,6 @@ def read_summaries(path: Path) -> list[Summary]:
     return whole
 
 
-def write_summaries(path: Path, summaries: Sequence[Summary] | Any) -> None:
+def write_summaries(path: Path, summaries: Iterable[Summary]) -> None:
     """Write summaries as JSON lines, whole or not at all."""
     write_atomically(path, "".join(map(to_line, summaries)))
