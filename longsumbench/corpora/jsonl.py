@@ -62,7 +62,8 @@ def _section(item: Any) -> Section:
 def _references(row: Row) -> tuple[Sentences, ...]:
     if _chosen(row, "summary", "references") == "summary":
         return (split_sentences(text_in(row, "summary") or ""),)
-    return tuple(sentences_in(value, "references") for value in _list(row["references"], "references"))
+    listed = tuple(sentences_in(value, "references") for value in _list(row["references"], "references"))
+    return listed or ((),)  # none is as good as an empty one
 
 
 def _paragraphs(text: str) -> Paragraphs:
