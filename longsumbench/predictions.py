@@ -28,18 +28,18 @@ def summarize_split(system: System, split: Split, decoding: Decoding, path: Path
     Returns:
         The summaries in the data's order.
     """
-    examples = min(len(split), decoding.limit or len(split))
+    examples, ids = min(len(split), decoding.limit or len(split)), split.ids
     done = {summary.id: summary for summary in read_summaries(path)}
     write_summaries(path, done.values())
     with Progress("summarizing", examples) as progress, path.open("a", encoding="utf-8") as file:
         for bucket in length_buckets(split.source_words[:examples], decoding.batch_size):
-            if any(split.ids[index] not in done for index in bucket):
+            if any(ids[index] not in done for index in bucket):
                 fresh = list(system.summarize([split[index] for index in bucket], decoding))
                 done |= {summary.id: summary for summary in fresh}
                 file.write("".join(map(to_line, fresh)))
                 file.flush()
             progress.advance(len(bucket))
-    ordered = [done[split.ids[index]] for index in range(examples)]
+    ordered = [done[ids[index]] for index in range(examples)]
     write_summaries(path, ordered)
     return ordered
 
