@@ -88,12 +88,20 @@ def as_suite_error(error: BaseException) -> SuiteError | None:
     if isinstance(error, MemoryError) or "out of memory" in str(error).lower():
         advice = "choose smaller train.batch_size, decode.batch_size or lengths"
         return EnvironmentProblem(f"out of memory ({type(error).__name__}); {advice}, then run the same command again")
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        where = f" at {error.filename}" if error.filename else ""
+    if _disk_is_full(error):
+        where = f" at {name}" if (name := getattr(error, "filename", None)) else ""
         return EnvironmentProblem(f"the disk is full{where}; free some space, then run the same command again")
     if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return EnvironmentProblem(f"no permission to use {error.filename or 'a file'} ({error.strerror})")
     return None
+
+
+def _disk_is_full(error: BaseException) -> bool:
+    """Recognize a full disk, also in the words of libraries whose errors carry no number."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return True
+    words = str(error).lower()  # safetensors quotes the system; torch's writer finds that its file did not grow
+    return "no space left on device" in words or ("inline_container" in words and "unexpected pos" in words)
 
 
 def did_you_mean(name: str, choices: Iterable[str]) -> str:
