@@ -1,0 +1,40 @@
+"""Near-duplicates among many texts, found by the word sequences they share."""
+
+import zlib
+from collections import Counter, defaultdict
+
+
+class Clones:
+    """Texts seen so far. Two texts are clones when they share most of their word sequences.
+
+    Args:
+        words: the length of a sequence.
+        share: of the sequences of the longer text, from which on the other is its clone.
+        one_in: only every so-manieth sequence is looked at, for long texts; the choice depends on the sequence alone.
+    """
+
+    def __init__(self, words: int = 5, share: float = 0.6, one_in: int = 1) -> None:
+        self.words, self.share, self.one_in = words, share, one_in
+        self._holders: defaultdict[int, list[int]] = defaultdict(list)
+        self._sizes: list[int] = []
+
+    def contain(self, text: str) -> bool:
+        """Tell whether the text is a clone of one that was added."""
+        sequences = self._sequences(text)
+        shared = Counter(holder for sequence in sequences for holder in self._holders.get(sequence, ()))
+        return any(
+            count >= self.share * max(len(sequences), self._sizes[holder]) for holder, count in shared.most_common(20)
+        )
+
+    def add(self, text: str) -> None:
+        """Remember a text."""
+        sequences = self._sequences(text)
+        for sequence in sequences:
+            self._holders[sequence].append(len(self._sizes))
+        self._sizes.append(len(sequences))
+
+    def _sequences(self, text: str) -> set[int]:
+        words = text.lower().split()
+        starts = range(max(1, len(words) - self.words + 1))
+        hashes = (zlib.crc32(" ".join(words[at : at + self.words]).encode("utf-8", "replace")) for at in starts)
+        return {sequence for sequence in hashes if sequence % self.one_in == 0}

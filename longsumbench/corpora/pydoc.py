@@ -1,0 +1,246 @@
+"""pydoc, the built-in dataset: the docstrings of the standard library and of the suite's own dependencies.
+
+One example is a module or a class: the documentation of its members is the input, a document each; the prose of its own
+docstring, up to the first heading, list or prompt, is the reference. Files are parsed and never imported. A module and
+the classes in it share text, so a hash of the *module's* name decides the split of all of them.
+"""
+
+import ast
+import gc
+import importlib.metadata
+import importlib.util
+import platform
+import re
+import sys
+import sysconfig
+import warnings
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from longsumbench.corpora.clones import Clones
+from longsumbench.corpora.corpus import BuiltIn, Corpus, Paragraphs
+from longsumbench.corpora.docstrings import HEADING, ITEM, PARAGRAPH, Event, events
+from longsumbench.corpora.source import deal
+from longsumbench.documents import Document, Example, Section, Sentences, count_words
+from longsumbench.errors import EnvironmentProblem
+from longsumbench.sentences import split_sentences
+
+# Distribution → package: the suite's runtime dependencies and those that they always bring. What is installed besides
+# never changes the dataset.
+PACKAGES = {
+    "absl-py": "absl",
+    "accelerate": "accelerate",
+    "datasets": "datasets",
+    "evaluate": "evaluate",
+    "filelock": "filelock",
+    "fsspec": "fsspec",
+    "huggingface-hub": "huggingface_hub",
+    "hydra-core": "hydra",
+    "jinja2": "jinja2",
+    "joblib": "joblib",
+    "mpmath": "mpmath",
+    "networkx": "networkx",
+    "nltk": "nltk",
+    "numpy": "numpy",
+    "omegaconf": "omegaconf",
+    "pandas": "pandas",
+    "platformdirs": "platformdirs",
+    "psutil": "psutil",
+    "pyarrow": "pyarrow",
+    "rouge-score": "rouge_score",
+    "safetensors": "safetensors",
+    "scikit-learn": "sklearn",
+    "scipy": "scipy",
+    "sympy": "sympy",
+    "tabulate": "tabulate",
+    "tokenizers": "tokenizers",
+    "torch": "torch",
+    "tqdm": "tqdm",
+    "transformers": "transformers",
+}
+INPUT_WORDS = 100  # at least
+REFERENCE_WORDS = range(10, 201)
+
+_SKIPPED_FOLDERS = re.compile(
+    r"tests?|testing|idlelib|lib2to3|turtledemo|(site|dist)-packages|externals?|_vendor|vendored|third_party|_bundled"
+)
+_TRIPLE_QUOTED = re.compile(rb'"""(.*?)"""|\'\'\'(.*?)\'\'\'', re.DOTALL)
+_HOLDER_DOCSTRING = re.compile(
+    rb"""(?:\A(?:\#[^\n]*+|\s)*+|^class\ \w[^:"']{0,400}:\s*+(?:\#[^\n]*+\s++)?)[rRuU]?(?=\"{3}|'{3})""",
+    re.MULTILINE | re.VERBOSE,
+)
+_POINTER = re.compile(r"Read more in the .{1,40}\.")  # a sentence that only points to a manual
+_SKIPPED_FILES = re.compile(r"test_.*|.*_test|conftest|setup|__main__|.*_pb2")
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def generate() -> Iterator[tuple[str, Example]]:
+    """Yield (split, example), in the order of the modules' names."""
+    inputs, references = Clones(one_in=8), Clones()
+    for module, path in source_files():
+        source = path.read_bytes()
+        for example in examples_in(module, source) if promising(source) else ():
+            text, reference = " ".join(example.sentences()), " ".join(example.references[0])
+            if not (references.contain(reference) or inputs.contain(text)):
+                references.add(reference)
+                inputs.add(text)
+                yield deal(module), example
+
+
+def versions() -> dict[str, Any]:
+    """Return the version of Python and of every package that is read.
+
+    Raises:
+        EnvironmentProblem: one of them is not installed.
+    """
+    return {
+        "python": platform.python_version(),
+        "packages": {name: _version(name) for name in sorted(PACKAGES)},
+    }
+
+
+def source_files() -> Iterator[tuple[str, Path]]:
+    """Yield (module name, file) of the standard library and then of the packages, each sorted, without tests."""
+    library = Path(sysconfig.get_path("stdlib"))
+    for name in sorted(sys.stdlib_module_names):
+        yield from _modules(name, library / name)
+    for package in sorted(PACKAGES.values()):
+        found = importlib.util.find_spec(package)
+        if found is None or found.origin is None:
+            raise EnvironmentProblem(f"the package {package} is not installed: install longsumbench anew")
+        origin = Path(found.origin)
+        yield from _modules(package, origin.parent if origin.name == "__init__.py" else origin.with_suffix(""))
+
+
+def promising(source: bytes) -> bool:
+    """Tell quickly whether a file can hold an example, for parsing all of them would take most of the time.
+
+    It does when a module's or class's triple-quoted docstring has as many words as a reference, and all triple-quoted
+    strings together as many as an input and a reference.
+    """
+    words = {match.start(): len((match[1] or match[2] or b"").split()) for match in _TRIPLE_QUOTED.finditer(source)}
+    if sum(words.values()) < INPUT_WORDS + REFERENCE_WORDS[0]:
+        return False
+    return any(words.get(match.end(), 0) >= REFERENCE_WORDS[0] for match in _HOLDER_DOCSTRING.finditer(source))
+
+
+def examples_in(module: str, source: bytes) -> Iterator[Example]:
+    """Yield the examples of one source file: the module's, then those of its classes."""
+    tree = _parse(source)
+    if tree is None:
+        return
+    holders: list[tuple[str, ast.Module | ast.ClassDef]] = [(module, tree)]
+    holders += [(f"{module}.{node.name}", node) for node in tree.body if isinstance(node, ast.ClassDef)]
+    for name, holder in holders:
+        example = example_of(name, holder)
+        if example is not None:
+            yield example
+
+
+def example_of(name: str, holder: ast.Module | ast.ClassDef) -> Example | None:
+    """Return the example of a module or class; None when it says too little, or too much of itself."""
+    docstring = ast.get_docstring(holder)
+    reference = reference_in(docstring) if docstring else ()
+    if count_words(reference) not in REFERENCE_WORDS:
+        return None
+    documents = tuple(_members(name, holder, set()))
+    example = Example(name, name, None, documents, (reference,))
+    return example if example.source_words() >= INPUT_WORDS else None
+
+
+def reference_in(docstring: str) -> Sentences:
+    """Return the prose up to the first heading, list or prompt, but no last paragraph that introduces what is cut."""
+    prose: list[str] = []
+    for event in events(docstring):
+        if event.kind != PARAGRAPH:
+            break
+        prose.append(event.text)
+    if prose and prose[-1].endswith(":"):
+        prose.pop()
+    sentences = (sentence for paragraph in prose for sentence in split_sentences(paragraph))
+    return tuple(sentence for sentence in sentences if not _POINTER.fullmatch(sentence))
+
+
+def document_of(name: str, docstring: str) -> Document | None:
+    """Return a member's documentation with its headings as sections; None when nothing of it is prose."""
+    sections = tuple(_sections(events(docstring)))
+    return Document(name, sections) if sections else None
+
+
+def _parse(source: bytes) -> ast.Module | None:
+    """Parse a file; None for templates and files for other versions of Python."""
+    collects = gc.isenabled()
+    gc.disable()  # syntax trees have no cycles, and looking for some takes a quarter of the time
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # escapes in other people's strings
+            return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _members(name: str, holder: ast.Module | ast.ClassDef, seen: set[str]) -> Iterator[Document]:
+    """Yield the documentation of functions and classes, each class followed by its own members."""
+    for member in holder.body:
+        if not isinstance(member, Definition):
+            continue
+        qualified, docstring = f"{name}.{member.name}", ast.get_docstring(member)
+        if docstring and docstring not in seen and (document := document_of(qualified, docstring)):
+            seen.add(docstring)
+            yield document
+        if isinstance(member, ast.ClassDef):
+            yield from _members(qualified, member, seen)
+
+
+def _sections(pieces: Iterable[Event]) -> Iterator[Section]:
+    name: str | None = None
+    paragraphs: list[Sentences] = []
+    for piece in pieces:
+        if piece.kind == HEADING and piece.text != name:
+            yield from _section(name, tuple(paragraphs))
+            name, paragraphs = piece.text, []
+        elif piece.kind in (PARAGRAPH, ITEM) and (sentences := split_sentences(piece.text)):
+            paragraphs.append(sentences)
+    yield from _section(name, tuple(paragraphs))
+
+
+def _section(name: str | None, paragraphs: Paragraphs) -> Iterator[Section]:
+    if paragraphs:
+        yield Section(name, paragraphs)
+
+
+def _modules(name: str, place: Path) -> Iterator[tuple[str, Path]]:
+    """Yield (module name, file) of a module or, sorted, of a package and all below it."""
+    if place.with_suffix(".py").is_file():
+        yield name, place.with_suffix(".py")
+    elif place.is_dir() and not _SKIPPED_FOLDERS.fullmatch(place.name):
+        if (place / "__init__.py").is_file():
+            yield name, place / "__init__.py"
+        for item in sorted(place.iterdir()):
+            if item.is_dir():
+                yield from _modules(f"{name}.{item.name}", item)
+            elif item.suffix == ".py" and item.stem != "__init__" and not _SKIPPED_FILES.fullmatch(item.stem):
+                yield f"{name}.{item.stem}", item
+
+
+def _version(distribution: str) -> str:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError as error:
+        raise EnvironmentProblem(f"the package {distribution} is not installed: install longsumbench anew") from error
+
+
+CORPUS = Corpus(
+    name="pydoc",
+    title="Python docstrings: members' documentation → the module's or class's own summary (built in)",
+    licence="the licences of Python and of each package (PSF, BSD, MIT, Apache-2.0)",
+    homepage="https://docs.python.org/3/library/",
+    version=1,
+    multi_document=True,
+    built_in=BuiltIn(generate, versions),
+)
