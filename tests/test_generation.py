@@ -1,3 +1,4 @@
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -72,7 +73,7 @@ def test_no_repeated_ngrams(model: Any) -> None:
     """With no_repeat_ngram=2 no pair of tokens comes twice."""
     outputs, _ = decode(model, inputs(), Decoding(no_repeat_ngram=2, min_length=20, max_length=25), limit=60)
     for ids in outputs:
-        pairs = list(zip(ids, ids[1:], strict=False))
+        pairs = list(pairwise(ids))
         assert len(pairs) == len(set(pairs))
 
 
