@@ -21,9 +21,9 @@ class Event(NamedTuple):
 
 _HEADINGS = re.compile(
     r"(?:args|arguments|attributes|called by|examples?|inputs?|keyword (?:args|arguments)|kwargs|methods|notes?"
-    r"|outputs?|other parameters|param(?:eter)?s|raises|references|returns?|see also|shape|todo|tips?|usage|warnings?|warns"
-    r"|yields?|variables|functions|classes|exceptions|constants|limitations|motivation|algorithm|details|options)"
-    r"\s*:",
+    r"|outputs?|other parameters|param(?:eter)?s|raises|references|returns?|see also|shape|todo|tips?|usage|warnings?"
+    r"|warns|yields?|variables|functions|classes|exceptions|constants|limitations|motivation|algorithm|details"
+    r"|options)\s*:",
     re.IGNORECASE,
 )
 _UNDERLINE = re.compile(r"\s*([-=~^\"*#+])\1{2,}\s*")
