@@ -26,12 +26,12 @@ _STRETCHES = re.compile(
 _ENDS = re.compile(
     r"(?<![.!?…])([.!?…।॥؟۔]++)"  # the mark, group 1; without it the end is a CJK one, which needs no space
     r"(?:\[[0-9, –-]{1,20}\])*+"  # citations set behind the mark
-    rf"([{_CLOSERS}]*+(?: (?:''|[’”»)\]}}])(?=[ {_CLOSERS}]))*+) (?=\S)"  # what the sentence opened, group 2
+    rf"([{_CLOSERS}]*+(?: (?:''|[’”»)\]}}])(?![^ {_CLOSERS}]))*+) (?=\S)"  # what the sentence opened, group 2
     rf"|[。！？｡]++[」』”’）{_CLOSERS}]*+ ?(?=[^\s，、；：])"
 )
 _NEXT_WORD = re.compile(rf"[{re.escape(_OPENERS)}]*+([^\s.,;:!?)\]}}>'’]*)")
 _INNER_PERIODS = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")  # U.S, Ph.D, i.v
-_LETTER = re.compile(r"[^\W\d_]")
+_LETTER = re.compile(r"[A-Za-z]|[^\W\d_]{2}")  # a lone Δ is a symbol and says nothing about the casing
 _FIRST_LETTER_WITHIN = 200  # characters
 
 
@@ -130,4 +130,4 @@ def _period_ends_sentence(text: str, start: int, period: int, upcoming: str) -> 
 
 def _began_in_lower_case(text: str, start: int) -> bool:
     first = _LETTER.search(text, start, start + _FIRST_LETTER_WITHIN)
-    return first is not None and first[0].islower()
+    return first is not None and first[0][0].islower()

@@ -1,0 +1,169 @@
+"""The sentence splitter against cases worked by hand, its promises, and sentences that others split."""
+
+import gzip
+import json
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from longsumbench.sentences import split_sentences
+
+SHARED = Path(__file__).parents[2] / "shared" / "data"
+
+BY_HAND = [
+    ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
+    ("See Fig. 3 and Eq. (2). It fits.", ["See Fig. 3 and Eq. (2).", "It fits."]),
+    ("Smith et al. (2010) agree. We do not.", ["Smith et al. (2010) agree.", "We do not."]),
+    ("As in Smith et al. We extend it.", ["As in Smith et al.", "We extend it."]),
+    ("Fruit, e.g. Apples, i.e. Red ones.", ["Fruit, e.g. Apples, i.e. Red ones."]),
+    ("Dr. J. R. Smith met Mrs. Jones.", ["Dr. J. R. Smith met Mrs. Jones."]),
+    ("The U.S. Senate met. In the U.S. The vote fell.", ["The U.S. Senate met.", "In the U.S.", "The vote fell."]),
+    ("It is No. 5 of 7. The answer is no. Five remain.", ["It is No. 5 of 7.", "The answer is no.", "Five remain."]),
+    ("Pi is 3.14159. Version 2.0. Done.", ["Pi is 3.14159.", "Version 2.0.", "Done."]),
+    ("Wait... and see. Well... Now.", ["Wait... and see.", "Well...", "Now."]),
+    ("He said “Go.” She went. (It rained.) Then sun.", ["He said “Go.”", "She went.", "(It rained.)", "Then sun."]),
+    ('"Really?" he asked. "Yes!" she said.', ['"Really?" he asked.', '"Yes!" she said.']),
+    ("It was so.[12] The rest.", ["It was so.[12]", "The rest."]),
+    ("kept for 16 h. Cells were then washed.", ["kept for 16 h.", "Cells were then washed."]),
+    ("2. Methods are old. 3. Results too.", ["2. Methods are old.", "3. Results too."]),
+    ("We saw it. mRNA rose. p53 fell.", ["We saw it.", "mRNA rose.", "p53 fell."]),
+    ("Of approx. three kinds. Of temp. unknown kinds.", ["Of approx. three kinds.", "Of temp. unknown kinds."]),
+    ("the cells grew. we saw e. coli. then they died.", ["the cells grew.", "we saw e. coli.", "then they died."]),
+    ("Δ ln l is large. so it was .", ["Δ ln l is large.", "so it was ."]),
+    ("it is rare in fig. 2 . what is it? we ask.", ["it is rare in fig. 2 .", "what is it?", "we ask."]),
+    ("你好。我很好！是吗？是", ["你好。", "我很好！", "是吗？", "是"]),
+    ("“你好。”他说。走吧", ["“你好。”", "他说。", "走吧"]),
+    ("", []),
+    (" \n\t ", []),
+    ("...", ["..."]),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), BY_HAND)
+def test_sentences_worked_by_hand(text: str, expected: list[str]) -> None:
+    """Abbreviations, numbers, quotes, lower-cased prose and CJK marks end sentences where a reader would."""
+    assert list(split_sentences(text)) == expected
+
+
+def test_lines_and_paragraphs() -> None:
+    """A blank line and a list item end a sentence, a soft line break does not."""
+    text = "A first line\nthat goes on. And\r\n\r\nA paragraph\n- one\n- two\n3. three"
+    expected = ["A first line that goes on.", "And", "A paragraph", "- one", "- two", "3. three"]
+    assert list(split_sentences(text)) == expected
+
+
+WORDS = st.sampled_from(
+    [
+        *("The", "cell", "e.g.", "Fig.", "3", "3.", "et", "al.", "U.S.", "we.", "it?", "no.", "(so.)", '"Go!"', "mRNA"),
+        *(
+            "J.",
+            "\n",
+            "\n\n",
+            "-",
+            "。",
+            "好。",
+            "...",
+            "[12]",
+            ".[3]",
+            "''",
+            ")",
+            "…",
+            "a.",
+            "the",
+            "1)",
+            "*x.*",
+            "‘",
+            "’",
+        ),
+    ]
+)
+TEXTS = st.one_of(st.text(), st.lists(WORDS).map(" ".join), st.text(alphabet="aA.!?。 \n\"'()[]1-…’"))
+
+
+@given(TEXTS)
+@settings(deadline=None, max_examples=500)
+def test_nothing_is_lost(text: str) -> None:
+    """Joined again, the sentences hold every character that is not white space, in order."""
+    assert "".join("".join(split_sentences(text)).split()) == "".join(text.split())
+
+
+@given(TEXTS)
+@settings(deadline=None, max_examples=500)
+def test_a_sentence_is_stable(text: str) -> None:
+    """A sentence that is split again comes back whole, with single spaces and none at its ends."""
+    for sentence in split_sentences(text):
+        assert split_sentences(sentence) == (sentence,)
+        assert sentence == " ".join(sentence.split()) != ""
+
+
+HARD = {
+    "a sentence of a million characters": "x" * 1_000_000,
+    "a million periods": "." * 1_000_000,
+    "periods and brackets": ".)" * 500_000,
+    "openers": ". " + "(" * 1_000_000,
+    "line breaks": "\n " * 500_000 + "x",
+    "numbers without a letter": "1. 1. " * 160_000 + "a. b",
+    "abbreviations": "e.g. " * 200_000,
+    "lower-case initials": "7 " * 300 + "a. " * 300_000,
+    "CJK": "好。" * 500_000,
+    "citations": ".[1, " * 200_000,
+}
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_time_is_bounded(name: str) -> None:
+    """A million characters of the worst kind take seconds at most, where a quadratic rule would take hours."""
+    started = time.process_time()
+    split_sentences(HARD[name])
+    assert time.process_time() - started < 8
+
+
+def test_time_is_linear() -> None:
+    """Four times the text takes about four times as long, and 400,000 words take well under the bound."""
+    text = "The cells were kept at 37 °C for 16 h. Then, as in Fig. 3 (Smith et al. 2010), we washed them. " * 5_000
+
+    def seconds(repeated: int) -> float:
+        started = time.process_time()
+        split_sentences(text * repeated)
+        return time.process_time() - started
+
+    once = min(seconds(1) for _ in range(3))
+    assert seconds(4) < 12 * once + 0.1
+    assert once < 3  # 100,000 words
+
+
+def given_sentences(corpus: str) -> Iterator[list[str]]:
+    path = SHARED / corpus / "test.jsonl.gz"
+    if not path.exists():
+        pytest.skip(f"the corpus {corpus} is not here")
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for line in islice(lines, 60):
+            for section in json.loads(line)["sections"]:
+                yield [" ".join(sentence.split()) for sentence in section if sentence.strip()]
+
+
+def boundaries(sentences: list[str]) -> set[int]:
+    """Where the sentences end in their joined text, the end of the text left out."""
+    ends, at = set(), 0
+    for sentence in sentences[:-1]:
+        at += len(sentence) + 1
+        ends.add(at)
+    return ends
+
+
+@pytest.mark.parametrize(("corpus", "precision", "recall"), [("sumpubmed", 0.99, 0.97), ("elife", 0.98, 0.97)])
+def test_agreement_with_given_sentences(corpus: str, precision: float, recall: float) -> None:
+    """Joined and split again, real papers get back the sentences they came with, where an end mark stands between."""
+    found = expected = both = 0
+    for sentences in given_sentences(corpus):
+        text = " ".join(sentences)
+        ours = boundaries(list(split_sentences(text)))
+        theirs = {end for end in boundaries(sentences) if text[: end - 1].rstrip("\"'”’)] ")[-1:] in ".!?"}
+        found, expected, both = found + len(ours), expected + len(theirs), both + len(ours & theirs)
+    assert both / found >= precision
+    assert both / expected >= recall
