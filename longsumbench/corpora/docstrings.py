@@ -119,7 +119,8 @@ class _Lines:
         if name in _PROSE_DIRECTIVES:
             self.at += 1
             if argument and name not in ("admonition", "topic"):
-                self.lines.insert(self.at, " " * len(match[1]) + argument)
+                depth = max(len(match[1]), _indent(self._peek(0)))
+                self.lines.insert(self.at, " " * depth + argument)
             return
         self._skip_indented(len(match[1]))
         if name is not None and not name.startswith(("version", "deprecated", "_")):

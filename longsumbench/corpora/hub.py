@@ -4,6 +4,7 @@ Without a network the library would retry for half a minute; so the endpoint is 
 run left (this suite's own, or the library's cache) is used without one.
 """
 
+import http.client
 import json
 import os
 import threading
@@ -61,13 +62,13 @@ def unreachable() -> str | None:
 
 
 def _probe(endpoint: str) -> str | None:
-    request = urllib.request.Request(endpoint, method="HEAD")  # noqa: S310 - the endpoint is the user's own setting
     try:
+        request = urllib.request.Request(endpoint, method="HEAD")  # noqa: S310 - the endpoint is the user's own setting
         with urllib.request.urlopen(request, timeout=PROBE_SECONDS):  # noqa: S310 - likewise
             return None
     except urllib.error.HTTPError as error:
         return f"HTTP {error.code}" if error.code >= 500 else None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, http.client.HTTPException) as error:
         return str(getattr(error, "reason", error)) or type(error).__name__
 
 

@@ -71,7 +71,7 @@ _HOLDER_DOCSTRING = re.compile(
     re.MULTILINE | re.VERBOSE,
 )
 _POINTER = re.compile(r"Read more in the .{1,40}\.")  # a sentence that only points to a manual
-_SKIPPED_FILES = re.compile(r"test_.*|.*_test|conftest|setup|__main__|.*_pb2")
+_SKIPPED_FILES = re.compile(r"tests?|test_.*|.*_test|conftest|setup|__main__|.*_pb2")
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -151,15 +151,15 @@ def example_of(name: str, holder: ast.Module | ast.ClassDef) -> Example | None:
 
 
 def reference_in(docstring: str) -> Sentences:
-    """Return the prose up to the first heading, list or prompt, but no last paragraph that introduces what is cut."""
+    """Return the prose up to the first heading, list or prompt, but no last sentence that introduces what is cut."""
     prose: list[str] = []
     for event in events(docstring):
         if event.kind != PARAGRAPH:
             break
         prose.append(event.text)
-    if prose and prose[-1].endswith(":"):
-        prose.pop()
-    sentences = (sentence for paragraph in prose for sentence in split_sentences(paragraph))
+    sentences = [sentence for paragraph in prose for sentence in split_sentences(paragraph)]
+    if sentences and sentences[-1].endswith(":"):
+        sentences.pop()
     return tuple(sentence for sentence in sentences if not _POINTER.fullmatch(sentence))
 
 

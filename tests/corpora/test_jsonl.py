@@ -1,0 +1,52 @@
+"""The schema of the user's own texts."""
+
+from typing import Any
+
+import pytest
+
+from longsumbench.corpora.corpus import BadRow
+from longsumbench.corpora.jsonl import from_row
+from longsumbench.documents import Document, Section
+
+
+def test_plain_text() -> None:
+    """Blank lines separate paragraphs, soft line breaks do not, a number may be the id."""
+    example = from_row(
+        {"id": 7, "document": "One. Two\nlines.\n \n\nThree.", "summary": "Good. Bad.", "title": "", "query": "Q"}
+    )
+    assert (example.id, example.title, example.query) == ("7", None, "Q")
+    assert example.documents == (Document(None, (Section(None, (("One.", "Two lines."), ("Three.",))),)),)
+    assert example.references == (("Good.", "Bad."),)
+
+
+def test_structured_documents() -> None:
+    """Documents keep sources, section names and paragraphs; references are split unless given as sentences."""
+    documents = [
+        {"source": "s", "sections": [{"name": "n", "paragraphs": ["One. Two.", "", "Three."]}, {"text": "D.\n\nE."}]},
+        {"sections": [{"text": " "}]},
+    ]
+    example = from_row({"id": "x", "documents": documents, "references": ["Good. Bad.", ["Good. Bad.", " C "]]})
+    expected = Document("s", (Section("n", (("One.", "Two."), ("Three.",))), Section(None, (("D.",), ("E.",)))))
+    assert example.documents == (expected,)
+    assert example.references == (("Good.", "Bad."), ("Good. Bad.", "C"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"documents": "text"}, "'documents' must be a list, not text"),
+        ({"documents": ["text"]}, "'documents' must be a list of objects, not a list with text in it"),
+        ({"documents": [{}]}, "'sections' is missing"),
+        ({"documents": [{"sections": [{}]}]}, "'paragraphs' and 'text' are missing"),
+        ({"documents": [{"sections": [{"paragraphs": [1]}]}]}, "'paragraphs' must be a list of sentences or text"),
+        ({"documents": [], "references": "text"}, "'references' must be a list, not text"),
+        ({"documents": [], "references": [{}]}, "'references' must be a list of sentences or text, not an object"),
+        ({"documents": [], "summary": True}, "'summary' must be text, not true/false"),
+        ({"documents": [], "id": True}, "'id' must be text, not true/false"),
+    ],
+)
+def test_a_bad_row_says_why(changes: dict[str, Any], expected: str) -> None:
+    """A missing field, or a value of another kind, is named."""
+    row = {"id": "x", **({} if "references" in changes else {"summary": "S."}), **changes}
+    with pytest.raises(BadRow, match=expected):
+        from_row(row)

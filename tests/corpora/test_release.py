@@ -1,0 +1,92 @@
+"""The layout of the arXiv/PubMed release, and the rows of its copies on the hub."""
+
+from typing import Any
+
+import pytest
+
+from longsumbench import registry
+from longsumbench.corpora.corpus import BadRow
+from longsumbench.corpora.release import from_hub_row, from_release_row
+from longsumbench.documents import Section
+
+
+def paper(**changes: Any) -> dict[str, Any]:
+    """A paper of the release."""
+    return {
+        "article_id": "1",
+        "article_text": ["flat text ."],
+        "abstract_text": ["<S> we do . </S>", "<S>  </S>", "<S> it works . </S>"],
+        "section_names": ["intro", "end"],
+        "sections": [["a b . c . ", ""], ["d ."]],
+        **changes,
+    }
+
+
+def sections(**changes: Any) -> tuple[Section, ...]:
+    return from_release_row(paper(**changes)).documents[0].sections
+
+
+def test_sentences_and_names_stay_as_given() -> None:
+    """Sentences are not split again, empty ones and the abstract's tags go, each section is one paragraph."""
+    assert sections() == (Section("intro", (("a b . c .",),)), Section("end", (("d .",),)))
+    assert from_release_row(paper()).references == (("we do .", "it works ."),)
+    assert from_release_row(paper(title="T")).title == "T"
+
+
+def test_lists_of_different_length() -> None:
+    """A section beyond the last name has none; a name without a section is dropped; names never move."""
+    assert [section.name for section in sections(section_names=["intro"])] == ["intro", None]
+    assert [section.name for section in sections(section_names=["a", "b", "c"])] == ["a", "b"]
+    assert [section.name for section in sections(sections=[[], ["d ."]])] == ["end"]
+    assert [section.name for section in sections(section_names=None)] == [None, None]
+
+
+@pytest.mark.parametrize("empty", [None, [], [[], [" "]]])
+def test_the_flat_text_stands_in(empty: Any) -> None:
+    """Without text in sections, article_text is the document."""
+    assert sections(sections=empty) == (Section(None, (("flat text .",),)),)
+
+
+def test_text_is_accepted_for_lists_of_sentences() -> None:
+    """Running text where sentences are expected is split; a tagged abstract is split at its tags."""
+    assert sections(sections=None, article_text="A b. C d.")[0].paragraphs == (("A b.", "C d."),)
+    assert from_release_row(paper(abstract_text="A b. C d.")).references == (("A b.", "C d."),)
+    tagged = "<S> a . b </S> <S> c . </S>"
+    assert from_release_row(paper(abstract_text=tagged)).references == (("a . b", "c ."),)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"abstract_text": None}, "'abstract_text' is missing"),
+        ({"abstract_text": 3}, "'abstract_text' must be a list of sentences or text, not a number"),
+        ({"abstract_text": ["a", 1]}, "not a list with a number in it"),
+        ({"sections": "text"}, "'sections' must be a list, not text"),
+        ({"sections": {"a": 1}}, "'sections' must be a list, not an object"),
+        ({"section_names": [1]}, "'section_names' must be a list of text"),
+        ({"sections": [], "article_text": None}, "one of them must hold the article"),
+        ({"article_id": None}, "'article_id' is missing"),
+        ({"article_id": " "}, "'article_id' is empty"),
+        ({"title": ["T"]}, "'title' must be text, not a list"),
+    ],
+)
+def test_a_bad_paper_says_why(changes: dict[str, Any], expected: str) -> None:
+    """A missing field or a wrong type is named, with what was found."""
+    with pytest.raises(BadRow, match=expected):
+        from_release_row(paper(**changes))
+
+
+def test_rows_of_the_hub() -> None:
+    """A line is a paragraph; the abstract's sentences are one reference."""
+    example = from_hub_row({"id": "test-1", "article": "a b . c d .\n\n e f .", "abstract": "we do . \n it works ."})
+    assert example.documents[0].sections == (Section(None, (("a b .", "c d ."), ("e f .",))),)
+    assert example.references == (("we do .", "it works ."),)
+
+
+@pytest.mark.parametrize("name", ["arxiv", "pubmed"])
+def test_both_datasets_are_registered(name: str) -> None:
+    """Each names its copy on the hub and reads the release's files."""
+    corpus = registry.corpora.load(name)
+    assert corpus.name == name
+    assert corpus.hub.repository == f"ccdv/{name}-summarization"
+    assert corpus.from_file_row is from_release_row
