@@ -25,9 +25,9 @@ class TruncConfig:
     size: str = "stated"  # stated | 223m: see SIZES; a width or depth below, when given, goes before it
     d_model: int | None = None  # width
     d_ff: int | None = None  # width of the feed-forward layers
-    num_heads: int | None = None
-    encoder_layers: int | None = None
-    decoder_layers: int | None = None
+    num_heads: int | None = None  # of every attention
+    encoder_layers: int | None = None  # depth of the encoder
+    decoder_layers: int | None = None  # depth of the decoder
     dropout: float = 0.1  # SEAL §4
     norm: str = "pre"  # pre | post: where LayerNorm stands; unstated in the paper
     tokenizer: str = "trained"  # trained: byte-level BPE of the training split; else a Hugging Face name or folder
