@@ -107,11 +107,12 @@ def notes(members: Sequence[RunRecord]) -> tuple[str, ...]:
 
 def budget(members: Sequence[RunRecord]) -> str:
     """Say in one line whether the trained runs had the same optimizer steps × examples a step."""
-    models: dict[tuple[int, float], set[str]] = {}
+    models: dict[tuple[int, int], set[str]] = {}
     for record in members:
         if steps := record.fit["steps"]:
-            models.setdefault((steps, round(record.fit["examples"] / steps, 1)), set()).add(record.model)
-    told = [(f"{steps:,} steps × {size:g} examples", models[steps, size]) for steps, size in sorted(models)]
+            recipe = record.config["train"]
+            models.setdefault((steps, recipe["batch_size"] * recipe["accumulation"]), set()).add(record.model)
+    told = [(f"{steps:,} steps × {size} examples", models[steps, size]) for steps, size in sorted(models)]
     if not told:
         return "Nothing was trained for these rows."
     if len(told) == 1:

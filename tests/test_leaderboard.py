@@ -58,7 +58,7 @@ def record(model: str, f: float, **changes: object) -> RunRecord:
         decode_tokens_per_second=12.5,
         timings={},
         peak_memory_gb=1.5,
-        config={"model": {}, "dataset": {"path": None}},
+        config={"model": {}, "dataset": {"path": None}, "train": {"batch_size": 16, "accumulation": 1}},
         environment={},
         command=(),
         finished="2026-01-01T00:00:00+00:00",
