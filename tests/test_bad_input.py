@@ -1,0 +1,345 @@
+"""Bad input ends in one clear line (what, where, what to do) and the right exit code, with nothing lost."""
+
+import errno
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from toys import tiny_overrides, write_jsonl
+
+from longsumbench.cli import main
+
+GOOD = {"id": "good", "document": "One two three. Four five six.", "summary": "One two."}
+TEXT = json.dumps(GOOD) + "\n"
+BAD_ROWS = {
+    "malformed": (b'{"id": oops}\n', "test.jsonl:2: not a JSON object"),
+    "cut off": (TEXT.encode()[:30] + b"\n", "test.jsonl:2: not a JSON object"),
+    "a list": (b"[1, 2]\n", "test.jsonl:2: not a JSON object on one line: it is a list"),
+    "no summary": (
+        b'{"id": "x", "document": "One."}\n',
+        "test.jsonl:2: the fields 'summary' and 'references' are missing",
+    ),
+    "no id": (b'{"document": "One.", "summary": "One."}\n', "test.jsonl:2: the field 'id' is missing"),
+    "number for text": (
+        b'{"id": "x", "document": 5, "summary": "One."}\n',
+        "test.jsonl:2: the field 'document' must be",
+    ),
+    "empty document": (b'{"id": "x", "document": "", "summary": "One."}\n', "test.jsonl:2: the document is empty"),
+    "same id": (TEXT.encode(), "test.jsonl:2: the id is used twice"),
+    "not UTF-8": (b'{"id": "x", "document": "\xff", "summary": "One."}\n', "test.jsonl:2: not UTF-8: byte 26"),
+    "half a character": (b'{"id": "x", "document": "\\ud800.", "summary": "One."}\n', "test.jsonl:2: half a character"),
+}
+USAGE = {
+    "model=led": "unknown model 'led' (did you mean 'lead'?)",
+    "model=": "unknown model ''",
+    "dataset=pubmd": "unknown dataset 'pubmd' (did you mean 'pubmed'?)",
+    "scale=tyny": "unknown scale 'tyny' (did you mean 'tiny'?)",
+    "modle=lead": "unknown setting 'modle' (did you mean 'model'?)",
+    "trian.max_steps=5": "unknown setting 'trian.max_steps' (did you mean 'train'?)",
+    "train.max_stps=5": "unknown setting 'train.max_stps' (did you mean 'max_steps'?)",
+    "model.lenth=5": "unknown setting 'model.lenth' (did you mean 'length'?)",
+    "train.max_steps=abc": "train.max_steps='abc' is not of type int",
+    "train.max_steps=-1": "train.max_steps=-1 is below 0",
+    "decode.limit=0": "decode.limit=0 is below 1",
+    "dataset.limit=-3": "dataset.limit=-3 is below 1",
+    "model.length=abc": "model.length=abc; allowed: train, reference, or a number of words",
+    "model.length=-5": "model.length=-5; allowed",
+    "dataset.split=nonsense": "dataset.split=nonsense; allowed: train, validation, test",
+    "device=tpu": "device=tpu (did you mean 'cpu'?); allowed: auto, cpu, cuda",
+    "seed=": "seed='' is not of type int",
+    "seed": "'seed' is no override: write key=value",
+    "seed=1,2": "'seed=1,2' has several values: sweep over them with -m",
+    "seed=[1": "cannot read 'seed=[1': quote its value",
+    "overwrite=perhaps": "overwrite='perhaps' is not of type bool",
+    "model.length.x=5": "model.length={'x': 5} is not of type str",
+    "hydra.verbose=true": "Hydra's own settings have no effect here",
+    "--shw": "unknown flag '--shw' (did you mean '--show'?)",
+    "--config-dir=nowhere": "--config-dir nowhere: no such folder",
+}
+
+
+def told_in(error: str) -> list[str]:
+    """Return the lines of stderr but for those of progress, which a slow machine shows."""
+    return [line for line in error.strip().splitlines() if not re.match(r"[a-z ]+: \d+(/\d+)? [a-z]+", line)]
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    """A small dataset of three splits."""
+    return write_jsonl(tmp_path / "toy")
+
+
+@pytest.fixture
+def fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """A command line that must end with a code and one line, which is returned."""
+
+    def check(code: int, *overrides: str) -> str:
+        assert main(["run", "model=lead", "dataset=jsonl", f"results_dir={tmp_path / 'results'}", *overrides]) == code
+        error = told_in(capsys.readouterr().err)
+        assert len(error) == 1, error
+        assert error[0].startswith("longsumbench: ")
+        assert "Traceback" not in error[0]
+        return error[0]
+
+    return check
+
+
+def works(folder: Path, tmp_path: Path, *overrides: str) -> Path:
+    """Run to the end; return the run's folder."""
+    results = tmp_path / "results"
+    common = ["run", "dataset=jsonl", f"dataset.path={folder}", f"results_dir={results}", "baselines=false"]
+    assert main([*common, "score.resamples=100", *overrides]) == 0
+    (record,) = results.glob("runs/jsonl/*/*/record.json")
+    return record.parent
+
+
+@pytest.mark.parametrize("kind", BAD_ROWS)
+def test_a_bad_row_is_named_by_file_and_line(kind: str, toy: Path, fails: Callable[..., str]) -> None:
+    """What cannot be read ends with exit code 3 and a line that names file, line and problem."""
+    bad, told = BAD_ROWS[kind]
+    (toy / "test.jsonl").write_bytes(TEXT.encode() + bad)
+    assert f"{toy}/{told}" in fails(3, f"dataset.path={toy}")
+
+
+def test_a_bad_row_can_be_left_out(toy: Path, tmp_path: Path) -> None:
+    """With dataset.strict=false the other rows are used, and the record counts what was left out."""
+    (toy / "test.jsonl").write_bytes(TEXT.encode() + b"".join(bad for bad, _ in BAD_ROWS.values()))
+    folder = works(toy, tmp_path, "model=lead", "dataset.strict=false")
+    record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
+    assert record["n"] == 1
+    assert sum(record["corpus"]["skipped"]["test"].values()) == len(BAD_ROWS)
+
+
+@pytest.mark.parametrize("word", USAGE)
+def test_wrong_usage_is_told_with_the_nearest_name(word: str, toy: Path, fails: Callable[..., str]) -> None:
+    """A word that cannot be meant ends with exit code 2 before any work, and says what could be."""
+    assert USAGE[word] in fails(2, f"dataset.path={toy}", word)
+    assert not (toy.parent / "results").exists()
+
+
+def test_one_wrong_point_ends_a_sweep_before_it_begins(toy: Path, fails: Callable[..., str]) -> None:
+    """A sweep with a name or a value that cannot be meant does none of its points."""
+    assert "unknown model 'nosuch'" in fails(2, "-m", f"dataset.path={toy}", "model=lead,nosuch")
+    assert "seed='abc'" in fails(2, "-m", f"dataset.path={toy}", "seed=1,abc")
+    assert not (toy.parent / "results").exists()
+
+
+def test_an_empty_file_is_named(toy: Path, fails: Callable[..., str]) -> None:
+    """A file without a row is bad data."""
+    (toy / "test.jsonl").write_text("\n", encoding="utf-8")
+    assert f"{toy / 'test.jsonl'}: the file is empty" in fails(3, f"dataset.path={toy}")
+
+
+def test_a_missing_folder_is_named(tmp_path: Path, fails: Callable[..., str]) -> None:
+    """A path where nothing is, or nothing usable, is bad data."""
+    assert "correct dataset.path" in fails(3, f"dataset.path={tmp_path / 'nowhere'}")
+    assert "no split files" in fails(3, f"dataset.path={tmp_path}")
+
+
+def test_an_empty_reference_is_left_out_of_the_means(toy: Path, tmp_path: Path) -> None:
+    """An example without a reference is summarized, not scored, and named in the record."""
+    empty = [{**GOOD, "id": "a", "summary": ""}, {"id": "b", "document": "One two.", "references": []}]
+    (toy / "test.jsonl").write_text(TEXT + "".join(json.dumps(row) + "\n" for row in empty), encoding="utf-8")
+    record = json.loads((works(toy, tmp_path, "model=oracle") / "record.json").read_text(encoding="utf-8"))
+    assert (record["n"], record["empty_references"]) == (1, ["a", "b"])
+
+
+def test_no_reference_at_all_cannot_be_scored(toy: Path, fails: Callable[..., str]) -> None:
+    """A split without any reference is bad data."""
+    (toy / "test.jsonl").write_text(json.dumps({**GOOD, "summary": ""}) + "\n", encoding="utf-8")
+    assert "no example can be scored" in fails(3, f"dataset.path={toy}")
+
+
+@pytest.mark.parametrize("model", ["lead", "random", "trunc"])
+def test_a_missing_train_split_is_told(model: str, tmp_path: Path, fails: Callable[..., str]) -> None:
+    """What learns from a training split says so where there is none, and names other ways if there are any."""
+    folder = write_jsonl(tmp_path / "toy", train=0, validation=0)
+    told = "train" if model == "trunc" else "choose model.length=<words> or =reference"
+    assert told in fails(3, f"dataset.path={folder}", f"model={model}")
+
+
+def test_a_missing_split_is_told(tmp_path: Path, fails: Callable[..., str]) -> None:
+    """The split to summarize must be there; the others are named."""
+    folder = write_jsonl(tmp_path / "toy", validation=0)
+    told = fails(3, f"dataset.path={folder}", "dataset.split=validation")
+    assert "has no validation split; choose dataset.split=train, test" in told
+
+
+@pytest.mark.parametrize("model", ["lead", "random", "oracle", "trunc"])
+@pytest.mark.parametrize(
+    "document",
+    ["w" * 1_000_000 + ". One two three.", "Some words stand here now. " * 80_000, "One\u2028two\x00three.\u0085Four."],
+    ids=["a sentence of a million characters", "400,000 words", "odd separators"],
+)
+def test_odd_documents_simply_work(document: str, model: str, toy: Path, tmp_path: Path) -> None:
+    """A huge sentence, a huge document and odd characters are summarized like any other."""
+    rows = [{**GOOD, "document": document}, {**GOOD, "id": "other"}]
+    (toy / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    settings = [word for word in tiny_overrides(toy, steps=1) if model == "trunc" or not word.startswith("model.")]
+    folder = works(toy, tmp_path, *settings, f"model={model}")
+    predictions = (folder / "predictions.jsonl").read_text(encoding="utf-8").split("\n")
+    assert [json.loads(line)["id"] for line in predictions if line] == ["good", "other"]
+
+
+@pytest.mark.parametrize("setting", ["results_dir", "cache"])
+def test_an_unwritable_folder_is_told(
+    setting: str, toy: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that cannot be made ends with exit code 4 and the way to choose another one."""
+    below_a_file = toy / "test.jsonl" / "below"
+    words = [f"dataset.path={toy}"]
+    if setting == "cache":
+        monkeypatch.setenv("LONGSUMBENCH_CACHE", str(below_a_file))
+    else:
+        words.append(f"results_dir={below_a_file}")
+    told = fails(4, *words)
+    assert f"cannot write to {below_a_file}" in told
+    assert ("results_dir=" if setting == "results_dir" else "LONGSUMBENCH_CACHE") in told
+
+
+def test_no_permission_is_told(toy: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder without permission ends like any other that cannot be written."""
+
+    def refused(self: Path, **_: Any) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "mkdir", refused)
+    assert "(Permission denied); choose another folder" in fails(4, f"dataset.path={toy}")
+
+
+def no_space(*_: Any, **__: Any) -> None:
+    """Fail as a full disk does."""
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def full_after_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the disk be full in the middle of the second batch of predictions."""
+    usual, batches = Path.open, []
+
+    def opened(self: Path, mode: str = "r", **options: Any) -> Any:
+        file = usual(self, mode, **options)
+        if self.name != "predictions.jsonl" or mode != "a":
+            return file
+        write = file.write
+
+        def limited(text: str) -> int:
+            batches.append(text)
+            if len(batches) == 1:
+                return write(text)
+            write(text[: len(text) // 2])
+            no_space()
+            raise AssertionError
+
+        file.write = limited
+        return file
+
+    monkeypatch.setattr(Path, "open", opened)
+
+
+def full_at_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the disk be full when the record is written."""
+    usual = os.replace
+    monkeypatch.setattr(os, "replace", lambda a, b: no_space() if Path(b).name == "record.json" else usual(a, b))
+
+
+def full_at_a_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the disk be full when training saves its second checkpoint, weights written and the rest not."""
+    from transformers import Trainer
+
+    usual = Trainer._save_optimizer_and_scheduler
+
+    def limited(self: Any, folder: str) -> None:
+        if folder.endswith("checkpoint-4"):
+            no_space()
+        usual(self, folder)
+
+    monkeypatch.setattr(Trainer, "_save_optimizer_and_scheduler", limited)
+
+
+@pytest.mark.parametrize("fill", [full_after_a_batch, full_at_the_record, full_at_a_checkpoint])
+def test_a_full_disk_loses_nothing(
+    fill: Callable[[pytest.MonkeyPatch], None], tmp_path: Path, fails: Callable[..., str]
+) -> None:
+    """ENOSPC ends with exit code 4; the same command afterwards ends as if nothing had happened."""
+    folder = write_jsonl(tmp_path / "toy", train=31 if fill is full_at_a_checkpoint else 24)  # a training of its own
+    overrides = [*tiny_overrides(folder), "model=trunc", "seed=7", "baselines=false"]
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        fill(monkeypatch)
+        assert "the disk is full" in fails(4, *overrides)
+    interrupted = works(folder, tmp_path, *overrides)
+    undisturbed = works(folder, tmp_path / "again", *overrides)
+    assert (interrupted / "predictions.jsonl").read_bytes() == (undisturbed / "predictions.jsonl").read_bytes()
+    assert json.loads((interrupted / "record.json").read_text())["fit"]["steps"] == 6
+
+
+def test_too_little_memory_is_told(toy: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Running out of memory ends with exit code 4 and what to make smaller."""
+
+    def exhausted(*_: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("longsumbench.pipeline.summarize_split", exhausted)
+    assert "choose smaller train.batch_size" in fails(4, f"dataset.path={toy}")
+
+
+def test_no_network_is_told_within_seconds(fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dataset on the hub fails within 5 s without a network, and says how else to get texts."""
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://192.0.2.1")  # reserved: nobody answers there
+    started = time.monotonic()
+    told = fails(4, "dataset=arxiv")
+    assert time.monotonic() - started < 5
+    assert "'arxiv'" in told
+    assert "dataset.path=" in told
+    assert "dataset=pydoc" in told
+
+
+def test_a_checkpoint_of_another_system_is_refused(toy: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
+    """model.init takes a checkpoint of the same system only; the message names the system it is of."""
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "system.json").write_text('{"system": "lead", "config": {}, "state": {}}', encoding="utf-8")
+    words = [*tiny_overrides(toy), "model=trunc"]
+    assert "is a checkpoint of 'lead', not of 'trunc'" in fails(2, *words, f"model.init={other}")
+    assert "is no checkpoint of this suite" in fails(2, *words, f"model.init={tmp_path / 'nowhere'}")
+
+
+def test_a_fault_of_the_program_is_not_hidden(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is nobody's bad input raises, with its traceback."""
+    monkeypatch.setattr("longsumbench.pipeline.summarize_split", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        main(["run", "model=lead", "dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'results'}"])
+
+
+@pytest.mark.parametrize("during", ["training", "summarizing"])
+def test_an_interrupt_is_continued(during: str, tmp_path: Path) -> None:
+    """Ctrl-C ends with exit code 130 and one line; the same command completes."""
+    folder = write_jsonl(tmp_path / "toy", train=21, test=24)
+    results, steps = tmp_path / "results", 100 if during == "training" else 2
+    words = [*tiny_overrides(folder, steps=steps), "decode.batch_size=1", "train.eval_steps=20", "baselines=false"]
+    command = [sys.executable, "-m", "longsumbench.cli", "run", *words, f"results_dir={results}"]
+    environment = {**os.environ, "LONGSUMBENCH_CACHE": str(tmp_path / "cache"), "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+    seen = {
+        "training": lambda: any((tmp_path / "cache").glob("checkpoint/*/trainer/checkpoint-*/trainer_state.json")),
+        "summarizing": lambda: any(path.stat().st_size for path in results.glob("runs/*/*/*/predictions.jsonl")),
+    }[during]
+    while not seen():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130, error
+    assert told_in(error) == ["longsumbench: interrupted; what is finished is kept, the same command continues it"]
+    assert not list(results.glob("runs/*/*/*/record.json"))
+    again = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
+    assert again.returncode == 0, again.stderr
+    (record,) = results.glob("runs/*/*/*/record.json")
+    assert json.loads(record.read_text(encoding="utf-8"))["n"] == 24
