@@ -130,7 +130,8 @@ class NeuralSystem(System):
 
         def build(folder: Path) -> None:
             clear(folder)
-            texts = track(train, "training the tokenizer", len(train))
+            chosen = tokenization.sample(train)
+            texts = track((train[index] for index in chosen), "training the tokenizer", len(chosen))
             tokenization.train_tokenizer(texts, self.config.vocabulary_size).save_pretrained(folder)
 
         size, version = self.config.vocabulary_size, tokenization.VERSION

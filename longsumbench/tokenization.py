@@ -10,17 +10,18 @@ from longsumbench.documents import Example
 from longsumbench.errors import UsageError
 from longsumbench.segmentation import EncodedSentence
 from longsumbench.stages import digest
+from longsumbench.system import Split
 
 VERSION = 1  # rises when a trained tokenizer would come out differently
 PAD, START, END, UNKNOWN = "<pad>", "<s>", "</s>", "<unk>"
-TRAINING_CHARACTERS = 100_000_000  # beyond this the merges of a byte-level vocabulary hardly change
+TRAINING_WORDS = 5_000_000  # beyond this the merges of a vocabulary of tens of thousands hardly change
 
 
 def train_tokenizer(train: Iterable[Example], vocabulary_size: int) -> PreTrainedTokenizerFast:
     """Train byte-level BPE on sources and references: lossless, no unknown words.
 
     Args:
-        train: the training split.
+        train: the training split, or a sample of it.
         vocabulary_size: entries at most, the four special ones and 256 bytes included.
     """
     tokenizer = Tokenizer(models.BPE())
@@ -38,14 +39,16 @@ def train_tokenizer(train: Iterable[Example], vocabulary_size: int) -> PreTraine
     )
 
 
+def sample(train: Split) -> list[int]:
+    """Return the examples a tokenizer is trained on: all, or every n-th of a split of more than TRAINING_WORDS."""
+    step = max(1, -(-sum(train.source_words) // TRAINING_WORDS))
+    return list(range(0, len(train), step))
+
+
 def _texts(train: Iterable[Example]) -> Iterator[str]:
-    characters = 0
     for example in train:
-        for text in (*example.sentences(), *(sentence for reference in example.references for sentence in reference)):
-            characters += len(text)
-            yield text
-        if characters > TRAINING_CHARACTERS:
-            return
+        yield " ".join(example.sentences())
+        yield from (" ".join(reference) for reference in example.references)
 
 
 def load_tokenizer(name: str | Path) -> PreTrainedTokenizerBase:

@@ -4,8 +4,9 @@ from pathlib import Path
 import pytest
 from toys import ToySplit, example
 
+from longsumbench import tokenization
 from longsumbench.errors import UsageError
-from longsumbench.tokenization import encode_sentences, identity, load_tokenizer, train_tokenizer
+from longsumbench.tokenization import encode_sentences, identity, load_tokenizer, sample, train_tokenizer
 
 TOKENIZER = train_tokenizer(ToySplit.of("train", 30), 300)
 
@@ -52,3 +53,11 @@ def test_no_such_tokenizer(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no tokenizer") as raised:
         load_tokenizer(tmp_path)
     assert "\n" not in str(raised.value)
+
+
+def test_a_large_split_is_sampled_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the limit every n-th example is taken, from the whole split; below it all of them."""
+    split = ToySplit.of("train", 20)
+    assert sample(split) == list(range(20))
+    monkeypatch.setattr(tokenization, "TRAINING_WORDS", sum(split.source_words) // 4)
+    assert sample(split) in ([0, 4, 8, 12, 16], [0, 5, 10, 15])
