@@ -1,0 +1,79 @@
+"""What is known of the machine and the code."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import longsumbench
+from longsumbench import environment as module
+from longsumbench.environment import environment, patch, peak_memory_gb, reset_peak_memory
+
+
+def test_the_environment_is_complete_and_plain() -> None:
+    """Versions, hardware and commit are JSON values; the libraries that decide numbers are named."""
+    facts = environment()
+    assert json.loads(json.dumps(facts)) == facts
+    assert facts["longsumbench"] == longsumbench.__version__
+    assert {"torch", "transformers", "numpy", "rouge-score"} <= set(facts["packages"])
+    assert facts["cores"] >= 1
+    assert {"python", "system", "processor", "threads", "gpu", "commit", "patched"} <= set(facts)
+
+
+def test_an_installed_package_has_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outside a checkout the commit is null and the patch empty, also where some other repository is around."""
+    (tmp_path / "site" / "longsumbench").mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    monkeypatch.setattr(longsumbench, "__file__", str(tmp_path / "site" / "longsumbench" / "__init__.py"))
+    assert environment()["commit"] is None
+    assert patch() == ""
+
+
+def test_a_checkout_is_known_by_its_commit_and_patch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a checkout the commit stands in the record, with the code's departure from it."""
+    package = tmp_path / "longsumbench"
+    package.mkdir()
+    (package / "__init__.py").write_text("a = 1\n", encoding="utf-8")
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=t", "-c", "user.email=t@example.org"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "first"]):
+        subprocess.run([*git, *words], check=True)
+    monkeypatch.setattr(longsumbench, "__file__", str(package / "__init__.py"))
+    assert len(str(environment()["commit"])) == 40
+    assert not environment()["patched"]
+    (package / "__init__.py").write_text("a = 2\n", encoding="utf-8")
+    assert environment()["patched"]
+    assert "+a = 2" in patch()
+
+
+def test_without_git_there_is_no_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine without git is no reason to fail."""
+
+    def missing(*_: object, **__: object) -> None:
+        raise FileNotFoundError("git")
+
+    monkeypatch.setattr(module.subprocess, "run", missing)
+    assert environment()["commit"] is None
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="only Linux forgets a peak")
+def test_a_peak_is_that_of_the_run_alone() -> None:
+    """Memory that was given back before a run does not count for it, memory taken during it does."""
+    size = 300_000_000
+    taken = bytearray(size)
+    taken[::1024] = b"x" * len(taken[::1024])
+    before = peak_memory_gb()
+    del taken
+    reset_peak_memory()
+    assert peak_memory_gb() < before - 0.2
+    taken = bytearray(size)
+    taken[::1024] = b"x" * len(taken[::1024])
+    assert peak_memory_gb() > before - 0.1
+    del taken
+
+
+def test_a_peak_is_known_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where Linux's own count is missing, the peak of the whole process stands in; resetting it does not fail."""
+    monkeypatch.setattr(module, "Path", lambda _: Path("/nowhere/to/be/found"))
+    reset_peak_memory()
+    assert 0.01 < peak_memory_gb() < 1000
