@@ -1,0 +1,37 @@
+"""Where a run's time went: the suite's own share beside training, decoding and scoring.
+
+python benchmarks/overhead.py RUN [--results-dir FOLDER]
+"""
+
+import argparse
+from pathlib import Path
+
+from tabulate import tabulate
+
+from longsumbench.records import Results, RunRecord
+
+
+def main() -> None:
+    """Print the steps of a finished run, and the share of all that is not training, decoding or scoring."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("run", help="a run folder, an id or a unique prefix of one")
+    parser.add_argument("--results-dir", default="results")
+    options = parser.parse_args()
+    record = RunRecord.read(Results(Path(options.results_dir)).find(options.run))
+    total, trained = record.timings["total"], record.fit["seconds"]
+    steps = {
+        "training": trained,
+        "decoding": record.timings["summarize"],
+        "scoring": record.timings["score"],
+        "reading texts": record.timings["read"],
+        "tokenizer, tokenizing, checkpoints": record.timings["fit"] - trained,
+    }
+    own = total - trained - record.timings["summarize"] - record.timings["score"]
+    rows = [[name, f"{seconds:.1f} s", f"{100 * seconds / total:.1f} %"] for name, seconds in steps.items()]
+    rows.append(["the suite's own (asked: under 5 % of ten minutes)", f"{own:.1f} s", f"{100 * own / total:.1f} %"])
+    print(f"{record.model} on {record.dataset}, {total:.0f} s in all")
+    print(tabulate(rows, headers=["step", "seconds", "share"]))
+
+
+if __name__ == "__main__":
+    main()
