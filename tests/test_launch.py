@@ -1,0 +1,231 @@
+"""From words to points: what is composed, what is the same run, what a variant is called."""
+
+import json
+from pathlib import Path
+
+import pytest
+from toys import tiny_overrides, write_jsonl
+
+from longsumbench.errors import DataError, UsageError
+from longsumbench.launch import Launch, as_hydra, plain, plan, show
+
+SWEEP = ["model=lead,random,oracle,trunc", "model.input_length=64,256", "seed=1,2"]
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    """A small dataset of three splits."""
+    return write_jsonl(tmp_path / "toy")
+
+
+@pytest.mark.parametrize(
+    ("word", "as_composed"),
+    [
+        ("model=lead", "model=lead"),
+        ("+model=lead", "model=lead"),
+        ("model.length=50", "++model.length=50"),
+        ("+model.length=50", "++model.length=50"),
+        ("train.max_steps=5", "++train.max_steps=5"),
+        ("seed=3", "++seed=3"),
+        ("dataset.path=a=b", "++dataset.path=a=b"),
+    ],
+)
+def test_words_become_overrides(word: str, as_composed: str) -> None:
+    """Groups are chosen, settings are laid over, whether or not a YAML file lists them."""
+    assert as_hydra(word) == as_composed
+
+
+@pytest.mark.parametrize(
+    "word", ["seed", "=5", "sed=5", "seed.x=5", "modle.length=5", "hydra/launcher=joblib", "~seed"]
+)
+def test_what_is_no_override_is_refused(word: str) -> None:
+    """A word of nothing that exists is wrong usage."""
+    with pytest.raises(UsageError):
+        as_hydra(word)
+
+
+def test_precedence() -> None:
+    """A dataclass's default gives way to the model × dataset recipe, that to the scale, all to the command line."""
+    lengths = [
+        plan(["model=trunc", *words])[0].config.model.num_snippets
+        for words in (["dataset=arxiv"], ["dataset=pubmed"], ["dataset=pubmed", "scale=tiny"])
+    ]
+    assert lengths == [224, 96, 64]
+    assert plan(["dataset=pubmed", "scale=tiny", "model.num_snippets=5"])[0].config.model.num_snippets == 5
+
+
+def test_a_dataset_brings_its_scale_and_the_command_line_another() -> None:
+    """The built-in dataset is tiny unless another scale is named; the order of the words does not matter."""
+    assert plan([])[0].config.scale == "tiny"
+    assert plan(["scale=paper"])[0].config.scale == plan(["scale=paper", "dataset=pydoc"])[0].config.scale == "paper"
+
+
+def test_the_seed_is_followed() -> None:
+    """Training and decoding take the top-level seed and device, unless they are given their own."""
+    config = plan(["seed=5", "device=cpu", "decode.seed=6"])[0].config
+    assert (config.train.seed, config.decode.seed, config.train.device) == (5, 6, "cpu")
+
+
+@pytest.mark.parametrize(
+    ("words", "variant"),
+    [
+        ([], ""),
+        (["model.input_length=64"], "input_length=64"),
+        (["model.norm=post", "model.input_length=64", "decode.num_beams=4"], "input_length=64,norm=post,num_beams=4"),
+        (["model.input_length=64", "model.input_length=512"], "input_length=512"),
+        (["model.input_length=256"], ""),  # what the scale says anyway
+        (["model.input_length=1024"], "input_length=1024"),  # the dataclass's default, but not the recipe's
+        (["scale=paper", "model.input_length=1024"], ""),
+        (["scale=paper"], ""),
+        (["model.norm='post'"], "norm=post"),
+        (["decode.limit=5", "decode.device=cpu"], ""),
+        (["seed=4"], ""),
+        (["decode.seed=4"], "seed=4"),
+        (["train.max_steps=5"], ""),
+        (["decode=default"], ""),
+        (["model=lead", "model.length=50", "decode.num_beams=4"], "length=50"),  # lead does not search
+    ],
+)
+def test_a_variant_is_what_differs_from_the_recipe(words: list[str], variant: str) -> None:
+    """Model and decode overrides that change the outcome, sorted, by their last value, without the recipe's own."""
+    assert plan(words)[0].variant == variant
+
+
+def test_values_are_shown_as_they_are_typed() -> None:
+    """None, true and false are written as on the command line."""
+    assert [plain(value) for value in (None, True, False, 1, 0.5, "x")] == ["null", "true", "false", "1", "0.5", "x"]
+
+
+def test_a_sweep_is_every_combination(capsys: pytest.CaptureFixture[str]) -> None:
+    """Points come in the order of the words; what some systems lack is left out for them, said in one line."""
+    points = plan(SWEEP, sweep=True)
+    assert len(points) == 16
+    assert points[0].name == "model=lead model.input_length=64 seed=1"
+    assert points[-1].name == "model=trunc model.input_length=256 seed=2"
+    assert capsys.readouterr().err.splitlines() == [
+        "left out for lead, random, oracle, which have no such settings: model.input_length"
+    ]
+    runs = {(one.config.model.name, one.identity) for one in points}
+    assert sorted(name for name, _ in runs) == ["lead", "oracle", "random", "random", *["trunc"] * 4]
+
+
+def test_without_a_sweep_a_setting_of_another_system_is_refused() -> None:
+    """What the model does not have is an error when no other model of the command has it."""
+    for words, sweep in ((["model=lead", "model.input_length=64"], False), (["model=lead", *SWEEP[1:]], True)):
+        with pytest.raises(UsageError, match=r"unknown setting 'model\.input_length'"):
+            plan(words, sweep)
+
+
+def test_values_with_commas_are_quoted() -> None:
+    """A quoted value is one value, in a sweep too."""
+    for sweep in (False, True):
+        (point,) = plan(["model=lead", "dataset=jsonl", "dataset.path='a, b'"], sweep)
+        assert point.config.dataset.path == "a, b"
+
+
+def test_ranges_and_all_of_a_group_can_be_swept_over() -> None:
+    """Hydra's ways to name several values are understood."""
+    assert [one.config.seed for one in plan(["model=lead", "seed=range(1,4)"], sweep=True)] == [1, 2, 3]
+    names = {one.config.model.name for one in plan(["model=glob(*)"], sweep=True)}
+    assert {"lead", "random", "oracle", "trunc"} <= names
+
+
+def test_a_folder_of_ones_own_files(tmp_path: Path) -> None:
+    """`--config-dir` adds files to the groups, whatever the folder is called, for this command only."""
+    folder = tmp_path / "it's my, folder"
+    (folder / "experiment").mkdir(parents=True)
+    text = "# @package _global_\nmodel:\n  input_length: 77\n"
+    (folder / "experiment" / "mine.yaml").write_text(text, encoding="utf-8")
+    (point,) = plan(["experiment=mine"], config_dir=str(folder))
+    assert point.config.model.input_length == 77
+    with pytest.raises(UsageError, match="unknown experiment 'mine'"):
+        plan(["experiment=mine"])
+
+
+def test_a_value_that_must_be_given(tmp_path: Path) -> None:
+    """A file may leave a value open; it is asked for, and then it is part of the variant."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "open.yaml").write_text("name: lead\nlength: ???\n", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"model\.length has no default"):
+        plan(["model=open"], config_dir=str(tmp_path))
+    assert plan(["model=open", "model.length=5"], config_dir=str(tmp_path))[0].variant == "length=5"
+
+
+def test_what_would_be_run_is_shown_once() -> None:
+    """--show prints every different run, resolved to the last setting."""
+    text = show(plan(["model=lead,oracle", "seed=1,2"], sweep=True))
+    assert text.count("# model=lead") == text.count("# model=oracle") == 1
+    assert text.count("results_dir: results") == 2
+
+
+def records(results: Path) -> dict[str, dict[str, object]]:
+    """Return run id → record of everything finished."""
+    found = results.glob("runs/*/*/*/record.json")
+    return {path.parent.name: json.loads(path.read_text(encoding="utf-8")) for path in found}
+
+
+def test_a_sweep_runs_each_run_once(toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line a point; the same run is done once; baselines are done once, and not beside their own points."""
+    words = ["model=lead,random", "seed=1,2", "dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'r'}"]
+    launch = Launch(plan(words, sweep=True), ("longsumbench",), sweep=True)
+    launch.start()
+    assert capsys.readouterr().err.splitlines() == [
+        "point 1/4: model=lead seed=1",
+        "point 2/4: model=lead seed=2: the same run as point 1",
+        "point 3/4: model=random seed=1",
+        "point 4/4: model=random seed=2",
+        "3 runs: 3 done, 0 found finished, 0 failed",
+    ]
+    assert sorted(str(one["model"]) for one in records(tmp_path / "r").values()) == [
+        "lead",
+        "oracle",
+        "random",
+        "random",
+    ]
+    again = Launch(plan(words, sweep=True), sweep=True)
+    again.start()
+    assert "3 runs: 0 done, 3 found finished, 0 failed" in capsys.readouterr().err
+    assert {one.run_id for one in again.finished} == set(records(tmp_path / "r"))
+
+
+def test_a_failing_point_leaves_the_others_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In a sweep the others are finished, and what failed is told with its reason; alone, a failure is an error."""
+    folder = write_jsonl(tmp_path / "toy", train=0, validation=0)
+    words = ["dataset=jsonl", f"dataset.path={folder}", f"results_dir={tmp_path / 'r'}", "baselines=false"]
+    launch = Launch(plan([*words, "model=lead,oracle"], sweep=True), sweep=True)
+    launch.start()
+    assert [one.model for one in launch.finished] == ["oracle"]
+    assert list(launch.failed) == ["model=lead"]
+    assert "needs a train split" in launch.failed["model=lead"]
+    assert "2 runs: 1 done, 0 found finished, 1 failed" in capsys.readouterr().err
+    with pytest.raises(DataError, match="needs a train split"):
+        Launch(plan([*words, "model=lead"])).start()
+
+
+def test_a_fault_of_the_program_is_shown_and_the_others_go_on(
+    toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a sweep even a fault of one system takes no other point with it; its traceback is shown."""
+    monkeypatch.setattr("longsumbench.models.baselines.system.take", lambda *_: 1 / 0)
+    words = ["dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'r'}", "baselines=false"]
+    launch = Launch(plan([*words, "model=lead,oracle"], sweep=True), sweep=True)
+    launch.start()
+    assert [one.model for one in launch.finished] == ["oracle"]
+    assert launch.failed == {"model=lead": "ZeroDivisionError: division by zero"}
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_trained_points_differ_by_their_settings(toy: Path, tmp_path: Path) -> None:
+    """Each combination of settings is trained and recorded with its variant and seed."""
+    words = [*tiny_overrides(toy, steps=2), f"results_dir={tmp_path / 'r'}", "baselines=false"]
+    words = [word for word in words if not word.startswith("model.input_length")]
+    launch = Launch(plan([*words, "model.input_length=24,48", "seed=1,2"], sweep=True), sweep=True)
+    launch.start()
+    assert not launch.failed
+    found = [(one.seed, [part for part in one.variant.split(",") if "input_length" in part]) for one in launch.finished]
+    assert found == [
+        (1, ["input_length=24"]),
+        (2, ["input_length=24"]),
+        (1, ["input_length=48"]),
+        (2, ["input_length=48"]),
+    ]
