@@ -12,12 +12,6 @@ from transformers import GenerationConfig, PreTrainedModel
 from longsumbench.configuration import Decoding
 
 
-def choose_device(wanted: str) -> torch.device:
-    """Return the device that `auto`, `cpu` or `cuda` means on this machine."""
-    found = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(found if wanted == "auto" else wanted)
-
-
 def generation_config(model: PreTrainedModel, decoding: Decoding, limit: int) -> GenerationConfig:
     """Translate the decoding settings into the library's.
 

@@ -22,7 +22,8 @@ from longsumbench.batching import UnitCollator, row
 from longsumbench.configuration import Decoding, Recipe
 from longsumbench.documents import Cut, Example, Truncation
 from longsumbench.errors import DataError, UsageError
-from longsumbench.generation import choose_device, decode
+from longsumbench.generation import decode
+from longsumbench.nn.device import choose_device
 from longsumbench.progress import track
 from longsumbench.segmentation import EncodedSentence, Units
 from longsumbench.stages import StageStore, clear

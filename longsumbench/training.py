@@ -25,6 +25,7 @@ from transformers.trainer_callback import ExportableState, TrainerControl, Train
 from transformers.trainer_pt_utils import LengthGroupedSampler, get_length_grouped_indices
 
 from longsumbench.configuration import Recipe
+from longsumbench.nn.device import choose_device
 from longsumbench.progress import Progress
 from longsumbench.system import FitReport
 
@@ -246,7 +247,7 @@ def train(
 
 def training_arguments(recipe: Recipe, folder: Path, validates: bool) -> TrainingArguments:
     """Translate a recipe into the Trainer's own arguments."""
-    on_cpu = recipe.device == "cpu" or not torch.cuda.is_available()
+    on_cpu = choose_device(recipe.device).type == "cpu"
     bf16 = recipe.bf16 if recipe.bf16 is not None else not on_cpu and torch.cuda.is_bf16_supported()
     return TrainingArguments(
         output_dir=str(folder),

@@ -121,7 +121,7 @@ def test_order_of_finishing(update: Callable[..., Table], tmp_path: Path) -> Non
     records = [record(name, 20 + ord(name) % 3, signature=f"n:{ord(name) % 2}|v:1") for name in "abcdefg"]
     contents = set()
     for seed in range(3):
-        random.Random(seed).shuffle(records)  # noqa: S311 - no secret
+        random.Random(seed).shuffle(records)
         root = tmp_path / str(seed)
         update(*records, root=root)
         contents.add(tuple((root / "leaderboard" / f"arxiv.{suffix}").read_bytes() for suffix in ("csv", "md", "tex")))
