@@ -39,10 +39,10 @@ class Recipe:
     learning_rate: float = 0.01  # peak of sqrt_decay and linear; the factor of noam and pagesum
     schedule: str = "sqrt_decay"  # sqrt_decay | noam | pagesum | linear | constant
     warmup_steps: int = 10_000  # optimizer steps; the step from which sqrt_decay falls
-    adam_beta1: float = 0.9
-    adam_beta2: float = 0.999
-    adam_epsilon: float = 1e-8
-    weight_decay: float = 0.0
+    adam_beta1: float = 0.9  # decay of the mean gradient
+    adam_beta2: float = 0.999  # decay of the mean squared gradient
+    adam_epsilon: float = 1e-8  # added to Adam's denominator
+    weight_decay: float = 0.0  # pull towards zero, per unit of learning rate
     max_grad_norm: float = 0.0  # gradients are clipped to this norm; 0: not at all
     label_smoothing: float = 0.0  # ε, spread as ε/V over every column
     batch_size: int = 16  # examples a forward pass
@@ -54,7 +54,7 @@ class Recipe:
     eval_examples: int | None = 1_000  # the most validation examples looked at; None: all
     patience: int | None = None  # validations without a better one before training ends; None: never
     bf16: bool | None = None  # None: on GPUs that have it; the CPU computes in float32 unless asked
-    gradient_checkpointing: bool = False
+    gradient_checkpointing: bool = False  # computes activations twice to save memory
     workers: int = 0  # processes that collate batches beside training
     seed: int = 1  # follows the top-level seed
     device: str = "auto"  # follows the top-level device
@@ -72,7 +72,7 @@ class Recipe:
 class Decoding:
     """How summaries are written. Defaults are SEAL's greedy search (papers: SEAL §5)."""
 
-    num_beams: int = 1
+    num_beams: int = 1  # hypotheses searched side by side; 1: greedy
     length_penalty: float = 1.0  # exponent of the length that divides a hypothesis's log-probability
     min_length: int = 0  # tokens
     max_length: int | None = None  # tokens; None: the system's own limit
@@ -115,7 +115,7 @@ class RunConfig:
     train: Recipe = field(default_factory=Recipe)
     decode: Decoding = field(default_factory=Decoding)
     score: Scoring = field(default_factory=Scoring)
-    scale: str = "paper"  # the name of the sizes that were chosen; every table says it
+    scale: str = "paper"  # the name of the sizes that were chosen; every record says it
     seed: int = 1
     device: str = "auto"  # auto: a GPU when there is one; cpu; cuda
     results_dir: str = "results"
