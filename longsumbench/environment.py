@@ -17,11 +17,10 @@ PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "hy
 def environment() -> dict[str, Any]:
     """Return versions, hardware and the commit of a checkout, as JSON values."""
     torch = sys.modules.get("torch")
-    changes = patch()
     return {
         "longsumbench": longsumbench.__version__,
-        "commit": _git("rev-parse", "HEAD"),
-        "patched": bool(changes),
+        "commit": (_git("rev-parse", "HEAD") or "").strip() or None,
+        "patched": bool(_git("status", "--porcelain", "--", "longsumbench", "models", "conf")),
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),
@@ -73,7 +72,7 @@ def _git(*arguments: str) -> str | None:
         return None
     command = ["git", "-C", str(checkout), *arguments]
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()  # noqa: S603 # fixed arguments
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout  # noqa: S603 # fixed arguments
     except (OSError, subprocess.SubprocessError):
         return None
 

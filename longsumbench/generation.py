@@ -28,6 +28,7 @@ def generation_config(model: PreTrainedModel, decoding: Decoding, limit: int) ->
         min_new_tokens=min(decoding.min_length, longest) or None,
         no_repeat_ngram_size=decoding.no_repeat_ngram or None,
         do_sample=False,
+        use_cache=True,
         pad_token_id=model.config.pad_token_id,
         bos_token_id=model.config.bos_token_id,
         eos_token_id=model.config.eos_token_id,

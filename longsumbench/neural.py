@@ -3,6 +3,7 @@
 A subclass says what its units are and what its model is; tokenizer, stages, training, decoding, checkpoints are here.
 """
 
+import hashlib
 import json
 import shutil
 from abc import abstractmethod
@@ -25,8 +26,9 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.generation import decode
 from longsumbench.nn.device import choose_device
 from longsumbench.progress import track
+from longsumbench.records import write_atomically
 from longsumbench.segmentation import EncodedSentence, Units
-from longsumbench.stages import StageStore, clear
+from longsumbench.stages import StageStore, clear, digest
 from longsumbench.system import FitReport, Split, Summary, System, read_checkpoint
 from longsumbench.training import parameters, train
 
@@ -77,13 +79,14 @@ class NeuralSystem(System):
             DataError: there is no training split, or it is empty.
         """
         if train is None or not len(train):
-            raise DataError(f"model={self.config.name} learns from a training split, and the dataset has none")
+            problem = f"model={self.config.name} learns from a training split, and the dataset has none"
+            raise DataError(f"{problem}; add one, or choose model=oracle, or model=lead model.length=<words>")
         self.tokenizer = self._find_tokenizer(train, stages)
         rows = self._rows(train, len(train), stages)
         watched = min(len(validation), recipe.eval_examples or len(validation)) if validation is not None else 0
         validation_rows = self._rows(validation, watched, stages) if validation is not None and watched else None
         inputs = {
-            "config": asdict(self.config),
+            "config": self.identity(),
             "recipe": {name: value for name, value in asdict(recipe).items() if name not in ("device", "workers")},
             "train": train.fingerprint,
             "validation": [validation.fingerprint, watched] if validation is not None else None,
@@ -107,20 +110,43 @@ class NeuralSystem(System):
                 report = train(
                     self.model, rows, validation, UnitCollator(self.tokenizer.pad_token_id), recipe, trainer_folder
                 )
+            self.model.config.use_cache = True  # the Trainer switches it off
             self.save(folder)
             content = {**asdict(report), **target_ledger(rows)}
-            (folder / "fit.json").write_text(json.dumps(content), encoding="utf-8")
+            write_atomically(folder / "fit.json", json.dumps(content))
         shutil.rmtree(trainer_folder, ignore_errors=True)
 
     def _initial_model(self) -> PreTrainedModel:
         model = self.build_model(self.tokenizer)
         if self.config.init != "random":
-            try:
-                model.load_state_dict(self._open(Path(self.config.init))[1].state_dict())
-            except RuntimeError as error:
-                reason = str(error).splitlines()[-1].strip()
-                raise UsageError(f"model.init={self.config.init} does not fit the other settings: {reason}") from error
+            found = self._open(Path(self.config.init))[1]
+            if unlike := unlike_settings(model.config.to_dict(), found.config.to_dict()):
+                raise UsageError(f"model.init={self.config.init} does not fit the other settings: {unlike}")
+            model.load_state_dict(found.state_dict())
         return model
+
+    def identity(self) -> dict[str, Any]:
+        """Return the settings, a checkpoint or tokenizer they name by its content instead of its place.
+
+        Raises:
+            UsageError: there is no such checkpoint or tokenizer.
+        """
+        settings = asdict(self.config)
+        if self.config.init != "random":
+            folder = Path(self.config.init)
+            read_checkpoint(folder, self.Config)
+            files = sorted(path for path in folder.iterdir() if path.suffix in (".safetensors", ".json"))
+            settings["init"] = digest([[path.name, file_digest(path)] for path in files])
+            settings["tokenizer"] = "the checkpoint's"
+        elif self.config.tokenizer != "trained":
+            settings["tokenizer"] = tokenization.identity(tokenization.load_tokenizer(self.config.tokenizer))
+        return settings
+
+    @classmethod
+    def versions(cls) -> dict[str, int]:
+        """Return the version numbers of the steps that decide the outcome."""
+        steps = {"fit": FIT_VERSION, "units": UNITS_VERSION, "tokenizer": tokenization.VERSION}
+        return {**super().versions(), **steps}
 
     def _find_tokenizer(self, train: Split, stages: StageStore) -> PreTrainedTokenizerBase:
         """Return the tokenizer the settings name: the checkpoint's, a trained one, or a Hugging Face one."""
@@ -210,11 +236,26 @@ class NeuralSystem(System):
     def _open(self, folder: Path) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
         """Read tokenizer and model of a checkpoint of this system."""
         read_checkpoint(folder, self.Config)
-        model, loaded = self.Model.from_pretrained(folder, output_loading_info=True)
+        model, loaded = self.Model.from_pretrained(folder, output_loading_info=True, use_safetensors=True)
         if loaded["missing_keys"] or loaded["mismatched_keys"]:
             odd = sorted({*loaded["missing_keys"], *map(str, loaded["mismatched_keys"])})
             raise UsageError(f"{folder} does not hold all weights of model={self.config.name}: {', '.join(odd[:3])} …")
         return tokenization.load_tokenizer(folder), model
+
+
+def unlike_settings(wanted: dict[str, Any], found: dict[str, Any]) -> str:
+    """Return the first setting of the networks in which they are not the same, for the user; nothing if none."""
+    free = {"dropout", "label_smoothing", "use_cache", "dtype", "architectures", "transformers_version"}
+    for key in sorted((set(wanted) & set(found)) - free - {"_name_or_path"}):
+        if wanted[key] != found[key]:
+            return f"{key} is {found[key]} there and {wanted[key]} here"
+    return ""
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def target_ledger(rows: datasets.Dataset) -> dict[str, Any]:

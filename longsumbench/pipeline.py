@@ -16,20 +16,21 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from longsumbench import registry
+from longsumbench import registry, sentences
 from longsumbench.configuration import RunConfig
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.documents import total
 from longsumbench.environment import environment, patch, peak_memory_gb, reset_peak_memory
 from longsumbench.errors import DataError, EnvironmentProblem
 from longsumbench.metrics.metric import Metric, Scored, aggregate, score_all, write_scores
-from longsumbench.predictions import summarize_split
+from longsumbench.predictions import seconds_of_decoding, summarize_split
 from longsumbench.progress import track
 from longsumbench.records import Results, RunRecord, RunSpec, write_atomically
+from longsumbench.rouge.signature import SCORING_VERSION
 from longsumbench.stages import CACHE_VARIABLE, StageStore, cache_folder, digest, locked
 from longsumbench.system import FitReport, Split, Summary, System
 
-VERSIONS = {"decode": 1, "score": 1}  # a step's number rises when its outcome changes
+VERSIONS = {"decode": 1, "score": SCORING_VERSION, "sentences": sentences.VERSION}  # rise with a step's outcome
 BASELINES = ("lead", "random", "oracle")
 NOT_HASHED = ("device", "workers")  # of train and decode: they change the speed, not the outcome
 
@@ -46,6 +47,7 @@ class Point:
         timings: step → seconds so far.
         started: when it began, on the monotonic clock.
         carried_out: whether anything had to be done; False for a run that was found finished.
+        quiet: whether a run that is found finished goes without saying.
     """
 
     config: RunConfig
@@ -55,6 +57,7 @@ class Point:
     timings: dict[str, float] = field(default_factory=dict)
     started: float = field(default_factory=time.monotonic)
     carried_out: bool = False
+    quiet: bool = False
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
@@ -81,14 +84,15 @@ def run(point: Point) -> RunRecord:
         texts = load(config.dataset, stages)
     spec = specify(config, system, texts)
     folder = results.run_folder(spec)
-    if config.overwrite:
-        shutil.rmtree(folder, ignore_errors=True)
-    if not (folder / "record.json").is_file():
+    if config.overwrite or not (folder / "record.json").is_file():
         (folder / "work").mkdir(parents=True, exist_ok=True)
         with locked(folder / "work" / ".lock", lambda: point.say(f"another process does the same run: {folder}")):
+            if config.overwrite:
+                empty(folder)
             if not (folder / "record.json").is_file():  # a process waited for may have finished it
                 return carry_out(point, system, spec, texts, stages, folder)
-    point.say(f"already finished: {config.model.name} on {config.dataset.name}, {folder}")
+    if not point.quiet:
+        point.say(f"already finished: {config.model.name} on {config.dataset.name}, {folder}")
     return RunRecord.read(folder)
 
 
@@ -97,22 +101,26 @@ def carry_out(point: Point, system: System, spec: RunSpec, texts: Texts, stages:
     config, workdir = point.config, folder / "work"
     point.carried_out = True
     reset_peak_memory()
+    facts = describe(point, system, spec, texts)
     split = texts.splits[config.dataset.split]
     write_atomically(folder / "config.yaml", OmegaConf.to_yaml(OmegaConf.create(asdict(config))))
     write_atomically(workdir / "patch.diff", patch())
     with point.timed("fit"):
         report = system.fit(texts.splits.get("train"), texts.splits.get("validation"), config.train, workdir, stages)
     link_stages(workdir, stages)
+    keep_predictions_of(report, folder)
+    predictions, log = folder / "predictions.jsonl", workdir / "decoding.jsonl"
     with point.timed("summarize"):
-        summaries = summarize_split(system, split, config.decode, folder / "predictions.jsonl")
+        summaries = summarize_split(system, split, config.decode, predictions, log)
     metric: Metric = registry.metrics.load("rouge")(config.score)
     with point.timed("score"):
         scored = score_all(metric, scorable(split, summaries))
         write_scores(folder / "scores.csv", scored.per_example)
         scores = aggregate(scored.per_example, config.score.resamples)
-    facts = {**describe(point, system, spec, texts), **measure(point, report, summaries, scored)}
-    signature = metric.signature(len(scored.per_example))
-    record = RunRecord(**facts, scores=scores, signature=signature)
+    seconds = seconds_of_decoding(log)
+    facts |= {"fit": asdict(report), **measure(point, summaries, scored, seconds)}
+    signature, repeatable = metric.signature(len(scored.per_example)), report.ended_by != "max_minutes"
+    record = RunRecord(**facts, scores=scores, signature=signature, repeatable=repeatable)
     record.write(folder)
     return record
 
@@ -147,7 +155,7 @@ def baseline(point: Point, name: str, taken: set[str]) -> Iterator[RunRecord]:
         return
     taken.add(key)
     try:
-        yield run(Point(config, command=point.command, say=lambda line: None))
+        yield run(Point(config, command=point.command, say=point.say, quiet=True))
     except DataError as error:
         point.say(f"{name} is not in the table: {error}")
 
@@ -161,7 +169,7 @@ def identity(config: RunConfig, system: System) -> str:
 def outcome_settings(config: RunConfig, system: System) -> dict[str, Any]:
     """Return the settings that decide a run's outcome, beside the dataset's texts."""
     settings: dict[str, Any] = {
-        "model": asdict(config.model),
+        "model": system.identity(),
         "split": config.dataset.split,
         "limit": config.decode.limit,
         "score": asdict(config.score),
@@ -184,12 +192,12 @@ def specify(config: RunConfig, system: System, texts: Texts) -> RunSpec:
     if config.dataset.split not in texts.splits:
         has = ", ".join(texts.splits)
         raise DataError(f"{config.dataset.name} has no {config.dataset.split} split; choose dataset.split={has}")
-    settings, versions = outcome_settings(config, system), {**VERSIONS, "system": system.version}
+    settings, versions = outcome_settings(config, system), {**VERSIONS, **system.versions()}
     return RunSpec(config.model.name, config.dataset.name, settings, texts.fingerprint, versions)
 
 
 def describe(point: Point, system: System, spec: RunSpec, texts: Texts) -> dict[str, Any]:
-    """Return the part of the record that is known before anything is done."""
+    """Return the part of the record that is known before anything is done; the commit may change meanwhile."""
     config = point.config
     return {
         "run_id": spec.run_id,
@@ -208,8 +216,15 @@ def describe(point: Point, system: System, spec: RunSpec, texts: Texts) -> dict[
     }
 
 
-def measure(point: Point, report: FitReport, summaries: Sequence[Summary], scored: Scored) -> dict[str, Any]:
-    """Return the part of the record that was measured, but for the scores themselves."""
+def measure(point: Point, summaries: Sequence[Summary], scored: Scored, decoding: float) -> dict[str, Any]:
+    """Return the part of the record that was measured, but for training and the scores themselves.
+
+    Args:
+        point: with its timings, those of this process alone.
+        summaries: all of them.
+        scored: their scores.
+        decoding: seconds of writing them, in all processes that did.
+    """
     ledgers = [summary.truncation for summary in summaries if summary.truncation is not None]
     written = sum(len(one.text.split()) if one.tokens is None else one.tokens for one in summaries)
     return {
@@ -219,12 +234,10 @@ def measure(point: Point, report: FitReport, summaries: Sequence[Summary], score
         "empty_predictions": scored.empty_predictions,
         "source": asdict(total(ledgers)) if ledgers else None,
         "outputs_cut": sum(not summary.complete for summary in summaries),
-        "fit": asdict(report),
-        "decode_tokens_per_second": round(written / max(point.timings["summarize"], 1e-3), 1),
+        "decode_tokens_per_second": round(written / max(decoding, 1e-3), 1),
         "timings": {**point.timings, "total": round(time.monotonic() - point.started, 3)},
         "peak_memory_gb": peak_memory_gb(),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "repeatable": report.ended_by != "max_minutes",
     }
 
 
@@ -253,6 +266,28 @@ def writable(folder: Path, chosen_by: str) -> Path:
         reason = f"cannot write to {folder} ({error.strerror})"
         raise EnvironmentProblem(f"{reason}; choose another folder by {chosen_by}") from error
     return folder
+
+
+def empty(folder: Path) -> None:
+    """Delete a run's files, all but the lock that is held meanwhile."""
+    for path in [*folder.iterdir(), *(folder / "work").iterdir()]:
+        if path.is_symlink() or path.is_file():
+            if path.name != ".lock":
+                path.unlink()
+        elif path.name != "work":
+            shutil.rmtree(path)
+
+
+def keep_predictions_of(report: FitReport, folder: Path) -> None:
+    """Throw away predictions that a killed process wrote with other weights than those of this training.
+
+    A training is told by its report: its seconds and losses are never the same twice.
+    """
+    marker, mark = folder / "work" / "fitted.json", digest(asdict(report))
+    if not marker.is_file() or marker.read_text(encoding="utf-8") != mark:
+        for path in (folder / "predictions.jsonl", folder / "work" / "decoding.jsonl"):
+            path.unlink(missing_ok=True)
+        write_atomically(marker, mark)
 
 
 def link_stages(workdir: Path, stages: StageStore) -> None:

@@ -1,6 +1,8 @@
 """Summaries on disk: written batch by batch as they come, found again by a resumed run."""
 
+import contextlib
 import json
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -13,7 +15,9 @@ from longsumbench.records import write_atomically
 from longsumbench.system import Split, Summary, System
 
 
-def summarize_split(system: System, split: Split, decoding: Decoding, path: Path) -> list[Summary]:
+def summarize_split(
+    system: System, split: Split, decoding: Decoding, path: Path, log: Path | None = None
+) -> list[Summary]:
     """Summarize the first `decoding.limit` examples of a split, in batches of similar length.
 
     The batches depend on the data alone. One that an earlier process wrote whole is kept and a torn one is done again,
@@ -24,6 +28,7 @@ def summarize_split(system: System, split: Split, decoding: Decoding, path: Path
         split: what to summarize.
         decoding: how; its `batch_size` is the size of a batch.
         path: JSON lines; appended to as summaries come, in the data's order at the end.
+        log: JSON lines; the seconds of each batch, appended when given.
 
     Returns:
         The summaries in the data's order.
@@ -34,14 +39,32 @@ def summarize_split(system: System, split: Split, decoding: Decoding, path: Path
     with Progress("summarizing", examples) as progress, path.open("a", encoding="utf-8") as file:
         for bucket in length_buckets(split.source_words[:examples], decoding.batch_size):
             if any(ids[index] not in done for index in bucket):
+                started = time.monotonic()
                 fresh = list(system.summarize([split[index] for index in bucket], decoding))
                 done |= {summary.id: summary for summary in fresh}
                 file.write("".join(map(to_line, fresh)))
                 file.flush()
+                if log is not None:
+                    note_batch(log, len(fresh), time.monotonic() - started)
             progress.advance(len(bucket))
     ordered = [done[ids[index]] for index in range(examples)]
     write_summaries(path, ordered)
     return ordered
+
+
+def note_batch(log: Path, examples: int, seconds: float) -> None:
+    """Append what a batch took."""
+    with log.open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"examples": examples, "seconds": round(seconds, 4)}) + "\n")
+
+
+def seconds_of_decoding(log: Path) -> float:
+    """Return the seconds of all batches, those of earlier processes included."""
+    batches = []
+    for line in log.read_text(encoding="utf-8").splitlines() if log.is_file() else ():
+        with contextlib.suppress(ValueError):  # a torn line
+            batches.append(json.loads(line)["seconds"])
+    return float(sum(batches))
 
 
 def length_buckets(lengths: Sequence[int], batch_size: int) -> list[list[int]]:

@@ -83,6 +83,11 @@ def split_sentences(text: str) -> tuple[str, ...]:
     return tuple(sentences)
 
 
+def split_summary(text: str) -> tuple[str, ...]:
+    """Split a summary: its line breaks end sentences, as whoever wrote one a line meant; within a line as above."""
+    return tuple(sentence for line in text.splitlines() for sentence in split_sentences(line))
+
+
 def _split_stretch(text: str, sentences: list[str]) -> None:
     """Append the sentences of a text that has single spaces only."""
     start = 0

@@ -62,18 +62,20 @@ class StageStore:
         """
         key = digest({"stage": name, **inputs})[:24]
         folder = self.root / name / key
-        if name in self.rebuild and folder not in self.used.values():
-            shutil.rmtree(folder, ignore_errors=True)
-        if not folder.is_dir():
-            self._build(folder, inputs, build)
+        afresh = name in self.rebuild and folder not in self.used.values()
+        if afresh or not folder.is_dir():
+            self._build(folder, inputs, build, afresh)
         self.used[name if name not in self.used or self.used[name] == folder else f"{name}-{key[:8]}"] = folder
         return folder
 
-    def _build(self, folder: Path, inputs: Mapping[str, Any], build: Callable[[Path], None]) -> None:
+    def _build(self, folder: Path, inputs: Mapping[str, Any], build: Callable[[Path], None], afresh: bool) -> None:
         partial, name = folder.with_name(folder.name + ".partial"), folder.parent.name
         partial.mkdir(parents=True, exist_ok=True)
         with locked(folder.with_name(folder.name + ".lock"), lambda: self.say(f"waiting for another process: {name}")):
-            if folder.is_dir():  # the process waited for has finished it
+            if afresh:
+                discard(folder)
+                discard(partial)
+            elif folder.is_dir():  # the process waited for has finished it
                 return
             partial.mkdir(exist_ok=True)
             build(partial)
@@ -94,6 +96,13 @@ def locked(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def discard(folder: Path) -> None:
+    """Delete a folder; others see it whole or not at all."""
+    if folder.is_dir():
+        folder.rename(old := folder.with_name(f"{folder.name}.old-{os.getpid()}"))
+        shutil.rmtree(old)
 
 
 def clear(folder: Path) -> None:

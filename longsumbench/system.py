@@ -3,7 +3,7 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
 
@@ -142,6 +142,15 @@ class System(ABC):
         depends on the data alone: a resumed run sees the same batches.
         """
 
+    def identity(self) -> dict[str, Any]:
+        """Return the settings as they decide the outcome: JSON values, part of the run id."""
+        return asdict(self.config)
+
+    @classmethod
+    def versions(cls) -> dict[str, int]:
+        """Return the version numbers of whatever decides the outcome; part of the run id."""
+        return {"system": cls.version}
+
     def save(self, folder: Path) -> None:
         """Write all that `load` needs into an existing, empty folder."""
         content = {"system": self.config.name, "config": asdict(self.config), "state": self.state}
@@ -175,7 +184,7 @@ def read_checkpoint(folder: Path, config: type) -> dict[str, Any]:
         found = content["system"]
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"not a checkpoint's system.json ({error})", path) from error
-    expected = config().name
+    expected = next(item.default for item in fields(config) if item.name == "name")
     if found != expected:
         raise UsageError(f"{folder} is a checkpoint of '{found}', not of '{expected}': choose model={found}")
     return content

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import time
 from collections.abc import Callable, Iterator, Sized
 from pathlib import Path
@@ -25,6 +26,7 @@ from transformers.trainer_callback import ExportableState, TrainerControl, Train
 from transformers.trainer_pt_utils import LengthGroupedSampler, get_length_grouped_indices
 
 from longsumbench.configuration import Recipe
+from longsumbench.errors import UsageError
 from longsumbench.nn.device import choose_device
 from longsumbench.progress import Progress
 from longsumbench.system import FitReport
@@ -110,6 +112,11 @@ class Budget(TrainerCallback, ExportableState):
         }
         return next((name for name, limit in self.limits.items() if limit is not None and used[name] >= limit), "")
 
+    def on_evaluate(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        """Note the end that patience, asked before, has called for; it stands in the checkpoint saved next."""
+        if control.should_training_stop and not self.ended_by:
+            self.ended_by = "patience"
+
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> TrainerControl:
@@ -164,9 +171,21 @@ class EpochSampler(LengthGroupedSampler):
 class BudgetTrainer(Trainer):
     """As Trainer, except: our schedules, our sampler, counted tokens, and a validation loss per target token."""
 
-    def __init__(self, recipe: Recipe, budget: Budget, lengths: list[int], **kwargs: Any) -> None:
-        self.recipe, self.budget, self.lengths = recipe, budget, lengths
+    def __init__(self, recipe: Recipe, lengths: list[int], **kwargs: Any) -> None:
+        self.recipe, self.lengths = recipe, lengths
         super().__init__(optimizer_cls_and_kwargs=optimizer_settings(recipe), **kwargs)
+
+    @property
+    def budget(self) -> Budget:
+        """The callback that counts; a resume puts one with the stored counts in the place of the one handed over."""
+        return next(callback for callback in self.callback_handler.callbacks if isinstance(callback, Budget))
+
+    def _run_epoch(self, *args: Any, **kwargs: Any) -> None:
+        """Do nothing when the checkpoint resumed from is the last one: killed after it, training had ended."""
+        if self.budget.ended_by:
+            self.control.should_training_stop = True
+            return
+        super()._run_epoch(*args, **kwargs)
 
     def create_scheduler(self, num_training_steps: int, optimizer: Optimizer | None = None) -> LambdaLR:
         """Build the recipe's schedule; the optimizer's own rate is 1."""
@@ -180,8 +199,6 @@ class BudgetTrainer(Trainer):
 
     def training_step(self, model: torch.nn.Module, inputs: dict[str, Tensor], *args: Any, **kwargs: Any) -> Tensor:
         """Count the batch, then train on it."""
-        # the callback is looked up, because a resume puts a new one with the stored counts in its place
-        self.budget = next(item for item in self.callback_handler.callbacks if isinstance(item, Budget))
         self.budget.count(inputs)
         loss: Tensor = super().training_step(model, inputs, *args, **kwargs)
         return loss
@@ -224,14 +241,13 @@ def train(
         folder: checkpoints go here; training continues from the newest whole one it finds.
     """
     arguments = training_arguments(recipe, folder, validates=validation is not None)
-    budget = Budget(recipe.max_steps, recipe.max_tokens, recipe.max_minutes)
     with Progress("training", recipe.max_steps, unit="steps") as progress:
-        callbacks: list[TrainerCallback] = [budget, Shown(progress)]
+        callbacks: list[TrainerCallback] = [Shown(progress)]
         if recipe.patience is not None and validation is not None:
             callbacks.append(EarlyStoppingCallback(early_stopping_patience=recipe.patience))
+        callbacks.append(Budget(recipe.max_steps, recipe.max_tokens, recipe.max_minutes))  # sees what patience decided
         trainer = BudgetTrainer(
             recipe,
-            budget,
             list(rows["length"]),
             model=model,
             args=arguments,
@@ -246,10 +262,18 @@ def train(
 
 
 def training_arguments(recipe: Recipe, folder: Path, validates: bool) -> TrainingArguments:
-    """Translate a recipe into the Trainer's own arguments."""
+    """Translate a recipe into the Trainer's own arguments.
+
+    Raises:
+        UsageError: several processes train together, whose batch would not be the recipe's.
+    """
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise UsageError("several processes (WORLD_SIZE > 1) cannot train one point yet: start a single one")
     on_cpu = choose_device(recipe.device).type == "cpu"
-    bf16 = recipe.bf16 if recipe.bf16 is not None else not on_cpu and torch.cuda.is_bf16_supported()
-    return TrainingArguments(
+    bf16 = recipe.bf16
+    if bf16 is None:
+        bf16 = not on_cpu and torch.cuda.is_bf16_supported(including_emulation=False)
+    arguments = TrainingArguments(
         output_dir=str(folder),
         per_device_train_batch_size=recipe.batch_size,
         per_device_eval_batch_size=recipe.batch_size,
@@ -278,6 +302,8 @@ def training_arguments(recipe: Recipe, folder: Path, validates: bool) -> Trainin
         report_to=[],
         disable_tqdm=True,
     )
+    arguments._n_gpu = min(1, arguments.n_gpu)  # several would multiply the recipe's batch
+    return arguments
 
 
 def newest_checkpoint(folder: Path) -> str | None:
@@ -295,7 +321,6 @@ def report(trainer: BudgetTrainer, arguments: TrainingArguments) -> FitReport:
     """Return what training was."""
     state, budget = trainer.state, trainer.budget
     losses = [entry["loss"] for entry in state.log_history if "loss" in entry]
-    ended_by = budget.ended_by or "patience"
     return FitReport(
         parameters=parameters(trainer.model),
         steps=state.global_step,
@@ -303,7 +328,7 @@ def report(trainer: BudgetTrainer, arguments: TrainingArguments) -> FitReport:
         source_tokens=budget.source_tokens,
         target_tokens=budget.target_tokens,
         seconds=round(budget.seconds, 2),
-        ended_by=ended_by,
+        ended_by=budget.ended_by,
         best_step=state.best_global_step or state.global_step,
         validation_loss=state.best_metric,
         first_loss=losses[0] if losses else None,

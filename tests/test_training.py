@@ -11,6 +11,7 @@ from transformers import TrainerCallback
 
 from longsumbench import training
 from longsumbench.configuration import Recipe
+from longsumbench.errors import UsageError
 from longsumbench.models.seal.system import Trunc
 from longsumbench.neural import read_report
 from longsumbench.stages import StageStore
@@ -103,6 +104,53 @@ def test_a_resumed_training_ends_with_the_same_bits(
     assert all(torch.equal(value, weights(resumed)[name]) for name, value in weights(undisturbed).items())
     counted = ("steps", "examples", "source_tokens", "target_tokens", "best_step", "validation_loss")
     assert [getattr(whole, name) for name in counted] == [getattr(pieces, name) for name in counted]
+
+
+KILLED_LATE = {
+    "max_steps": tiny_recipe(max_steps=14, eval_steps=2),
+    "end of an epoch": tiny_recipe(max_steps=15, eval_steps=5),
+    "max_tokens": tiny_recipe(max_steps=500, max_tokens=2_000),
+    "patience": tiny_recipe(max_steps=80, eval_steps=2, learning_rate=0.3, schedule="constant", patience=2),
+}
+
+
+@pytest.mark.parametrize("recipe", KILLED_LATE.values(), ids=KILLED_LATE)
+def test_killed_behind_the_last_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recipe: Recipe) -> None:
+    """A training that had ended when it was killed is not trained further: same bits, same counts, same end."""
+    undisturbed, whole = fit(StageStore(tmp_path / "a"), recipe)
+    with monkeypatch.context() as patched:
+        patched.setattr(training, "report", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            fit(StageStore(tmp_path / "b"), recipe)
+    resumed, pieces = fit(StageStore(tmp_path / "b"), recipe)
+    assert all(torch.equal(value, weights(resumed)[name]) for name, value in weights(undisturbed).items())
+    counted = ("steps", "examples", "source_tokens", "target_tokens", "best_step", "validation_loss", "ended_by")
+    assert [getattr(whole, name) for name in counted] == [getattr(pieces, name) for name in counted]
+
+
+def test_a_torn_report_is_no_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk while the report is written leaves none, and the next run finishes the stage."""
+    import errno
+
+    from longsumbench import neural
+
+    def full(path: Path, text: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    store = StageStore(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(neural, "write_atomically", full)
+        with pytest.raises(OSError, match="No space"):
+            fit(store, tiny_recipe(max_steps=2))
+    _, report = fit(store, tiny_recipe(max_steps=2))
+    assert report.steps == 2
+
+
+def test_several_processes_are_refused(stages: StageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Started by torchrun the batch would not be the recipe's, so nothing is trained."""
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(UsageError, match="WORLD_SIZE"):
+        fit(stages, tiny_recipe(max_steps=1))
 
 
 def test_counts_by_hand(stages: StageStore) -> None:

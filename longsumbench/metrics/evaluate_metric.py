@@ -13,7 +13,7 @@ import evaluate
 from longsumbench.configuration import Scoring
 from longsumbench.metrics.metric import aggregate, score_all
 from longsumbench.metrics.rouge import Rouge
-from longsumbench.sentences import split_sentences
+from longsumbench.sentences import split_summary
 
 DESCRIPTION = """ROUGE-1, -2, -L and -Lsum with precision, recall and F1, as longsumbench reports them.
 
@@ -46,7 +46,7 @@ class RougeMetric(evaluate.Metric):
         metric = Rouge(Scoring(stem=stem, resamples=resamples))
         split = ([one] if isinstance(one, str) else one for one in references)
         items = (
-            (f"{number:012}", prediction, [split_sentences(text) for text in texts])
+            (f"{number:012}", prediction, [split_summary(text) for text in texts])
             for number, (prediction, texts) in enumerate(zip(predictions, split, strict=True))
         )
         scored = score_all(metric, items)

@@ -8,7 +8,7 @@ from longsumbench.documents import Sentences
 from longsumbench.metrics.metric import Metric
 from longsumbench.rouge.google import TYPES, GoogleRouge
 from longsumbench.rouge.signature import signature
-from longsumbench.sentences import split_sentences
+from longsumbench.sentences import split_summary
 
 
 class Rouge(Metric):
@@ -27,7 +27,7 @@ class Rouge(Metric):
 
     def score(self, prediction: str, references: Sequence[Sentences]) -> dict[str, float]:
         """Score one prediction; `rouge1_p` … `rougeLsum_f` → 0–1."""
-        scores = self._rouge.score(split_sentences(prediction), references)
+        scores = self._rouge.score(split_summary(prediction), references)
         return {f"{kind}_{part}": value for kind in TYPES for part, value in scores[kind]._asdict().items()}
 
     def can_score(self, references: Sequence[Sentences]) -> bool:

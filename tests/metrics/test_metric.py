@@ -94,3 +94,10 @@ def test_no_scores_file(tmp_path: Path, content: str | None) -> None:
         path.write_text(content)
     with pytest.raises(DataError, match=r"scores\.csv"):
         read_scores(path)
+
+
+def test_line_breaks_of_a_prediction_end_its_sentences() -> None:
+    """Two lines in the other order than the reference's sentences: the union LCS finds both, so Lsum is 1, L is 1/2."""
+    reference = ("epsilon zeta eta theta", "alpha beta gamma delta")
+    scores = metrics.load("rouge")(Scoring()).score("alpha beta gamma delta\nepsilon zeta eta theta", [reference])
+    assert (scores["rougeLsum_f"], scores["rougeL_f"]) == (1.0, 0.5)

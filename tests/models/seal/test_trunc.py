@@ -143,9 +143,26 @@ def test_training_goes_on_from_a_checkpoint(tmp_path: Path, stages: StageStore) 
     second = Trunc(TruncConfig(**{**TINY, "init": str(tmp_path), "vocabulary_size": 999}))
     second.fit(split, None, tiny_recipe(max_steps=0), stages.root, stages)
     assert all(torch.equal(value, second.model.state_dict()[key]) for key, value in first.model.state_dict().items())
-    wider = Trunc(TruncConfig(**{**TINY, "init": str(tmp_path), "d_model": 64}))
-    with pytest.raises(UsageError, match="does not fit"):
-        wider.fit(split, None, tiny_recipe(max_steps=0), stages.root, stages)
+    for change in ({"d_model": 64}, {"num_heads": 4}):
+        other = Trunc(TruncConfig(**{**TINY, "init": str(tmp_path), **change}))
+        with pytest.raises(UsageError, match="does not fit"):
+            other.fit(split, None, tiny_recipe(max_steps=0), stages.root, stages)
+
+
+def test_a_checkpoint_is_known_by_its_content(tmp_path: Path, stages: StageStore) -> None:
+    """Moved, it is the same start; with other weights at the same place, another."""
+    first = Trunc(TruncConfig(**TINY))
+    first.fit(ToySplit.of("train", 8), None, tiny_recipe(max_steps=0), stages.root, stages)
+    known = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        first.save(tmp_path / name)
+        known.append(Trunc(TruncConfig(**{**TINY, "init": str(tmp_path / name)})).identity())
+    assert known[0] == known[1]
+    with torch.no_grad():
+        first.model.lm_head.weight.add_(1)
+    first.save(tmp_path / "a")
+    assert Trunc(TruncConfig(**{**TINY, "init": str(tmp_path / "a")})).identity() != known[0]
 
 
 def encode(sentences: list[str]) -> list[EncodedSentence]:
