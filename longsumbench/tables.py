@@ -1,13 +1,15 @@
 """Tables as text: blocks of rows under headings, for the terminal, in Markdown and in LaTeX."""
 
+import re
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tabulate import tabulate
 
 TERMINAL_WIDTH = 130  # columns; longer notes are wrapped
 ROWS_ON_A_PAGE = 40  # longer LaTeX tables may break across pages
+_MARKDOWN = re.compile(r"[\\|<`*_\[]")  # what Markdown would read as its own
 _STRESS, _END = "\x02", "\x03"  # around stressed cells while tabulate escapes LaTeX
 
 
@@ -50,11 +52,23 @@ def terminal(title: str, blocks: Sequence[Block]) -> str:
 
 def markdown(title: str, blocks: Sequence[Block]) -> str:
     """Write Markdown, ending with a line break."""
-    parts = [f"# {title}"]
-    for block in blocks:
-        drawn = _draw(block, "github", lambda cell: f"**{cell}**") if block.rows else ""  # cells hold no "|"
+    parts = [f"# {_escape_markdown(title)}"]
+    for block in map(_escaped_for_markdown, blocks):
+        drawn = _draw(block, "github", lambda cell: f"**{cell}**") if block.rows else ""
         parts += [part for part in (block.heading and f"## {block.heading}", *block.notes, drawn) if part]
     return "\n\n".join(parts) + "\n"
+
+
+def _escaped_for_markdown(block: Block) -> Block:
+    """Escape whatever was typed or read; the only markers are the ones this file adds."""
+    rows = [[type(cell)(_escape_markdown(cell)) for cell in row] for row in block.rows]
+    notes = tuple(_escape_markdown(note) for note in block.notes)
+    columns = tuple(_escape_markdown(column) for column in block.columns)
+    return replace(block, heading=_escape_markdown(block.heading), notes=notes, columns=columns, rows=rows)
+
+
+def _escape_markdown(text: str) -> str:
+    return _MARKDOWN.sub(r"\\\g<0>", text)
 
 
 def latex(title: str, blocks: Sequence[Block]) -> str:

@@ -3,6 +3,7 @@
 import csv
 import io
 import random
+import re
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from longsumbench.leaderboard import OUR_PAPERS, PUBLISHED_AS, Table
 from longsumbench.published import COLUMNS as PUBLISHED_COLUMNS
 from longsumbench.published import read_published
 from longsumbench.records import Results, RunRecord
-from longsumbench.standings import budget, duration
+from longsumbench.standings import VIEW, budget, duration
 from longsumbench.system import FitReport
 
 HEADER = (
@@ -162,7 +163,7 @@ def test_oracles(update: Callable[..., Table]) -> None:
 def test_not_repeatable(update: Callable[..., Table]) -> None:
     """A run that a clock ended says so beside its variant."""
     table = update(record("trunc", 30, variant="input_length=64", repeatable=False))
-    assert "input_length=64; not repeatable" in table.markdown()
+    assert r"input\_length=64; not repeatable" in table.markdown()
 
 
 def test_budget() -> None:
@@ -250,6 +251,16 @@ def test_latex(update: Callable[..., Table]) -> None:
     assert r"\textbf{30.0 $\pm$0.8}" in text
     assert text.count(r"\begin{longtable}") == text.count(r"\end{longtable}") == 1
     assert not {"\x02", "\x03", "±", "%"} & set(text.replace(r"\%", "").partition("\n")[2])
+
+
+def test_what_was_typed_is_shown_as_it_was_typed(update: Callable[..., Table]) -> None:
+    """Signs that Markdown or LaTeX would read as their own are escaped, and the table keeps its columns."""
+    table = update(record("trunc", 30, variant="tokenizer=a|b_<img src=x>*[`\\&%"), record("lead", 20))
+    (line,) = [line for line in table.markdown().splitlines() if line.startswith("| trunc")]
+    assert r"tokenizer=a\|b\_\<img src=x>\*\[\`\\&%" in line
+    assert len(re.findall(r"(?<!\\)\|", line)) == len(VIEW) + 1
+    assert "**30.0 ±0.8**" in line
+    assert r"a|b\_\ensuremath{<}img src=x\ensuremath{>}*[`\textbackslash{}\&\%" in table.latex()
 
 
 def test_no_runs(tmp_path: Path) -> None:
