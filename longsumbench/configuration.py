@@ -64,8 +64,16 @@ class Recipe:
         allowed("train.schedule", self.schedule, ("sqrt_decay", "noam", "pagesum", "linear", "constant"))
         for name in ("batch_size", "accumulation", "eval_steps"):
             at_least(f"train.{name}", getattr(self, name), 1)
+        for name in ("eval_examples", "patience"):
+            at_least(f"train.{name}", getattr(self, name), 1)
         for name in ("max_steps", "warmup_steps", "workers", "max_tokens", "max_minutes"):
             at_least(f"train.{name}", getattr(self, name), 0)
+        for name in ("weight_decay", "max_grad_norm"):
+            at_least(f"train.{name}", getattr(self, name), 0)
+        above("train.learning_rate", self.learning_rate, 0)
+        above("train.adam_epsilon", self.adam_epsilon, 0)
+        for name in ("adam_beta1", "adam_beta2", "label_smoothing"):
+            share(f"train.{name}", getattr(self, name))
 
 
 @dataclass
@@ -85,7 +93,8 @@ class Decoding:
     def __post_init__(self) -> None:
         for name in ("num_beams", "batch_size", "limit"):
             at_least(f"decode.{name}", getattr(self, name), 1)
-        at_least("decode.min_length", self.min_length, 0)
+        for name in ("min_length", "no_repeat_ngram"):
+            at_least(f"decode.{name}", getattr(self, name), 0)
         if self.max_length is not None and self.max_length < max(1, self.min_length):
             raise UsageError(f"decode.max_length={self.max_length} is below decode.min_length={self.min_length}")
 
@@ -232,5 +241,25 @@ def at_least(key: str, value: float | None, least: float) -> None:
     Raises:
         UsageError: it is.
     """
-    if value is not None and value < least:
+    if value is not None and not value >= least:  # so that "not a number" is refused, too
         raise UsageError(f"{key}={value} is below {least}")
+
+
+def above(key: str, value: float, bound: float) -> None:
+    """Check that a number is greater than `bound`.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if not value > bound:
+        raise UsageError(f"{key}={value} must be above {bound}")
+
+
+def share(key: str, value: float) -> None:
+    """Check that a number is a share of something, though never all of it: 0 ≤ value < 1.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if not 0 <= value < 1:
+        raise UsageError(f"{key}={value} must be at least 0 and below 1")

@@ -48,6 +48,16 @@ USAGE = {
     "model.lenth=5": "unknown setting 'model.lenth' (did you mean 'length'?)",
     "train.max_steps=abc": "train.max_steps='abc' is not of type int",
     "train.max_steps=-1": "train.max_steps=-1 is below 0",
+    "train.learning_rate=0": "train.learning_rate=0.0 must be above 0",
+    "train.learning_rate=nan": "train.learning_rate=nan must be above 0",
+    "train.eval_examples=0": "train.eval_examples=0 is below 1",
+    "train.patience=0": "train.patience=0 is below 1",
+    "train.label_smoothing=1": "train.label_smoothing=1.0 must be at least 0 and below 1",
+    "train.adam_beta1=-0.1": "train.adam_beta1=-0.1 must be at least 0 and below 1",
+    "train.adam_beta2=1": "train.adam_beta2=1.0 must be at least 0 and below 1",
+    "train.max_grad_norm=-1": "train.max_grad_norm=-1.0 is below 0",
+    "train.weight_decay=-1": "train.weight_decay=-1.0 is below 0",
+    "decode.no_repeat_ngram=-1": "decode.no_repeat_ngram=-1 is below 0",
     "decode.limit=0": "decode.limit=0 is below 1",
     "dataset.limit=-3": "dataset.limit=-3 is below 1",
     "model.length=abc": "model.length=abc; allowed: train, reference, or a number of words",
@@ -63,6 +73,14 @@ USAGE = {
     "hydra.verbose=true": "Hydra's own settings have no effect here",
     "--shw": "unknown flag '--shw' (did you mean '--show'?)",
     "--config-dir=nowhere": "--config-dir nowhere: no such folder",
+}
+TRUNC_USAGE = {
+    "model.num_heads=7": "model.d_model=128 cannot be shared equally by model.num_heads=7",
+    "model.num_heads=0": "model.num_heads=0 is below 1",
+    "model.encoder_layers=0": "model.encoder_layers=0 is below 1",
+    "model.dropout=1": "model.dropout=1.0 must be at least 0 and below 1",
+    "model.rank=tfdif": "model.rank=tfdif (did you mean 'tfidf'?); allowed: none, tfidf, title",
+    "model.vocabulary_size=259": "model.vocabulary_size=259 is below 260",
 }
 
 
@@ -122,6 +140,13 @@ def test_a_bad_row_can_be_left_out(toy: Path, tmp_path: Path) -> None:
 def test_wrong_usage_is_told_with_the_nearest_name(word: str, toy: Path, fails: Callable[..., str]) -> None:
     """A word that cannot be meant ends with exit code 2 before any work, and says what could be."""
     assert USAGE[word] in fails(2, f"dataset.path={toy}", word)
+    assert not (toy.parent / "results").exists()
+
+
+@pytest.mark.parametrize("word", TRUNC_USAGE)
+def test_a_network_that_cannot_be_built_is_told(word: str, toy: Path, fails: Callable[..., str]) -> None:
+    """A setting of a trained system that cannot be meant ends with exit code 2 before any work."""
+    assert TRUNC_USAGE[word] in fails(2, f"dataset.path={toy}", "model=trunc", "scale=tiny", word)
     assert not (toy.parent / "results").exists()
 
 

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
-from longsumbench.configuration import allowed, at_least
+from longsumbench import registry
+from longsumbench.configuration import allowed, at_least, share
+from longsumbench.errors import UsageError
 
 # SEAL §4: "stated" is what the text says (35.7M parameters with tied embeddings, about 39M with SEAL's scorer); "223m"
 # is the reading under which its count of 223M works out (12 + 12 layers, d 768, d_ff 3072).
@@ -10,6 +12,9 @@ SIZES = {
     "stated": {"d_model": 512, "d_ff": 512, "num_heads": 8, "encoder_layers": 2, "decoder_layers": 6},
     "223m": {"d_model": 768, "d_ff": 3072, "num_heads": 12, "encoder_layers": 12, "decoder_layers": 12},
 }
+
+
+SMALLEST_VOCABULARY = 260  # 256 bytes and four special entries: below it a trained tokenizer cannot spell every text
 
 
 @dataclass
@@ -37,9 +42,16 @@ class TruncConfig:
     def __post_init__(self) -> None:
         allowed("model.size", self.size, tuple(SIZES))
         allowed("model.norm", self.norm, ("pre", "post"))
-        for name in ("input_length", "snippet_length", "num_snippets", "vocabulary_size"):
+        allowed("model.rank", self.rank, ("none", *registry.rankers.targets()))
+        for name in ("input_length", "snippet_length", "num_snippets", *SIZES[self.size]):
             at_least(f"model.{name}", getattr(self, name), 1)
         at_least("model.decode_length", self.decode_length, 2)
+        share("model.dropout", self.dropout)
+        if self.tokenizer == "trained":
+            at_least("model.vocabulary_size", self.vocabulary_size, SMALLEST_VOCABULARY)
+        width, heads = self.dimension("d_model"), self.dimension("num_heads")
+        if width % heads:
+            raise UsageError(f"model.d_model={width} cannot be shared equally by model.num_heads={heads}")
 
     def dimension(self, name: str) -> int:
         """Return a width or depth: the field when given, else what `size` says."""
