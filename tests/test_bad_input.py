@@ -80,6 +80,8 @@ TRUNC_USAGE = {
     "model.encoder_layers=0": "model.encoder_layers=0 is below 1",
     "model.dropout=1": "model.dropout=1.0 must be at least 0 and below 1",
     "model.rank=tfdif": "model.rank=tfdif (did you mean 'tfidf'?); allowed: none, tfidf, title",
+    "decode.max_length=65": "decode.max_length=65 is above model.decode_length=64",
+    "decode.min_length=65": "decode.min_length=65 is above model.decode_length=64",
     "model.vocabulary_size=259": "model.vocabulary_size=259 is below 260",
 }
 
