@@ -161,7 +161,7 @@ def run_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench run`."""
     from longsumbench.launch import Launch, plan, show
 
-    points = plan(options.overrides, options.multirun, options.config_dir)
+    points = plan(options.overrides, options.multirun, options.config_dir, probe=not options.show)
     if options.show:
         print(show(points))
         return

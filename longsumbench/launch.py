@@ -23,9 +23,11 @@ from omegaconf.errors import OmegaConfBaseException
 
 from longsumbench import registry
 from longsumbench.configuration import SECTIONS, RunConfig, resolve
-from longsumbench.errors import SuiteError, UnknownName, UsageError, as_suite_error, did_you_mean
+from longsumbench.corpora.hub import check_copy_or_network
+from longsumbench.errors import EnvironmentProblem, SuiteError, UnknownName, UsageError, as_suite_error, did_you_mean
 from longsumbench.pipeline import Point, identity, with_baselines
 from longsumbench.records import RunRecord
+from longsumbench.stages import StageStore, cache_folder
 
 CONF = Path(__file__).parent / "conf"
 GROUPS = ("model", "dataset", "scale", "train", "decode", "score", "experiment")
@@ -116,16 +118,20 @@ class Launch:
         self._said.add(line)
 
 
-def plan(words: Sequence[str], sweep: bool = False, config_dir: str | None = None) -> list[Planned]:
+def plan(
+    words: Sequence[str], sweep: bool = False, config_dir: str | None = None, probe: bool = False
+) -> list[Planned]:
     """Compose and check the points that the words of a command line mean; do no work.
 
     Args:
         words: the overrides as typed.
         sweep: whether comma-separated values are swept over.
         config_dir: a folder with more YAML files.
+        probe: whether to look if the texts can be had.
 
     Raises:
         UsageError: the words cannot be meant.
+        EnvironmentProblem: all texts are on the hub, no copy is here, and it cannot be reached.
     """
     if config_dir is not None and not Path(config_dir).is_dir():
         raise UsageError(f"--config-dir {config_dir}: no such folder")
@@ -135,6 +141,8 @@ def plan(words: Sequence[str], sweep: bool = False, config_dir: str | None = Non
         with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
             named = list(expand(overrides, sweep))
             composed = [compose(chosen, config_dir) for _, chosen in named]
+            if probe:
+                check_datasets(composed)
             if sweep:
                 leave_out_what_others_take(composed)
             pairs = zip(named, composed, strict=True)
@@ -188,6 +196,25 @@ def compose(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
     composed: DictConfig = hydra.compose("run", [*overrides, *searched])
     OmegaConf.set_struct(composed, False)
     return composed
+
+
+def check_datasets(points: Sequence[DictConfig]) -> None:
+    """Look, before the seconds that importing a network takes, whether the texts of any point can be had.
+
+    Raises:
+        EnvironmentProblem: those of none.
+    """
+    stages, problems = StageStore(cache_folder()), []
+    chosen = dict.fromkeys((str(one.dataset.name), OmegaConf.select(one, "dataset.path")) for one in points)
+    for name, path in chosen:
+        corpus = registry.corpora.load(name)
+        if path is None and corpus.hub is not None and corpus.built_in is None:
+            try:
+                check_copy_or_network(corpus, stages)
+            except EnvironmentProblem as problem:
+                problems.append(problem)
+    if len(problems) == len(chosen):
+        raise problems[0]
 
 
 def leave_out_what_others_take(points: Sequence[DictConfig]) -> None:

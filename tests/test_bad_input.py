@@ -4,7 +4,9 @@ import errno
 import json
 import os
 import re
+import resource
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -326,6 +328,24 @@ def test_no_network_is_told_within_seconds(fails: Callable[..., str], monkeypatc
     assert "'arxiv'" in told
     assert "dataset.path=" in told
     assert "dataset=pydoc" in told
+
+
+def test_no_network_is_told_before_a_network_is_imported(tmp_path: Path) -> None:
+    """For a system that trains, too: a fresh process ends within 5 s of computing, having imported no torch."""
+    code = (
+        "import sys\nfrom longsumbench.cli import main\ncode = main(sys.argv[1:])\n"
+        "print('torch' in sys.modules)\nsys.exit(code)"
+    )
+    command = [sys.executable, "-c", code, "run", "model=trunc", "dataset=arxiv", f"results_dir={tmp_path / 'r'}"]
+    with socket.socket() as free:  # a port where nobody listens
+        free.bind(("127.0.0.1", 0))
+        endpoint = f"http://127.0.0.1:{free.getsockname()[1]}"
+        own = {"HF_ENDPOINT": endpoint, "HF_HOME": str(tmp_path), "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **own}, check=False)
+    assert (done.returncode, done.stdout) == (4, "False\n"), done.stderr
+    assert "dataset 'arxiv' (ccdv/arxiv-summarization) is not on this machine" in done.stderr
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 5
 
 
 def test_a_checkpoint_of_another_system_is_refused(toy: Path, tmp_path: Path, fails: Callable[..., str]) -> None:

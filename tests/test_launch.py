@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from toys import tiny_overrides, write_jsonl
 
-from longsumbench.errors import DataError, UsageError
+from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.launch import Launch, as_hydra, plain, plan, show
 
 SWEEP = ["model=lead,random,oracle,trunc", "model.input_length=64,256", "seed=1,2"]
@@ -156,6 +156,15 @@ def test_what_would_be_run_is_shown_once() -> None:
     text = show(plan(["model=lead,oracle", "seed=1,2"], sweep=True))
     assert text.count("# model=lead") == text.count("# model=oracle") == 1
     assert text.count("results_dir: results") == 2
+
+
+def test_texts_are_looked_for_before_the_systems(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a network nothing begins when all texts are on the hub; a sweep with other texts goes on with those."""
+    monkeypatch.setattr("longsumbench.corpora.hub.unreachable", lambda: "no cable")
+    with pytest.raises(EnvironmentProblem, match=r"'arxiv'.*no cable"):
+        plan(["dataset=arxiv,pubmed", "model=lead"], sweep=True, probe=True)
+    assert len(plan(["dataset=arxiv,pydoc", "model=lead"], sweep=True, probe=True)) == 2
+    assert len(plan(["dataset=arxiv", "dataset.path=somewhere", "model=lead"], probe=True)) == 1
 
 
 def records(results: Path) -> dict[str, dict[str, object]]:

@@ -11,7 +11,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -33,19 +33,35 @@ def hub_source(corpus: Corpus, stages: StageStore) -> Source:
     """
     assert corpus.hub is not None
     hub = corpus.hub
-    problem = None if hub.revision else unreachable()
-    if hub.revision:
-        revision = hub.revision
-    elif problem is None:
-        revision = _newest_revision(corpus, hub)
-    else:
-        kept = _kept_revision(hub, stages)
-        if kept is None:
-            raise _no_copy(corpus, hub, problem)
-        revision = kept
+    revision = hub.revision or _revision(corpus.name, hub.repository, hub.config, stages.root)
     inputs = {"repository": hub.repository, "config": hub.config, "revision": revision}
     facts = {"source": f"{hub.repository}@{revision}", "config": hub.config}
     return Source(inputs, facts, partial(_entries, corpus, hub, revision))
+
+
+def check_copy_or_network(corpus: Corpus, stages: StageStore) -> None:
+    """Check, before anything heavy is imported, that a dataset on the hub is here or can be fetched.
+
+    Raises:
+        EnvironmentProblem: neither.
+    """
+    assert corpus.hub is not None
+    hub = corpus.hub
+    kept = _kept_revision(hub.repository, hub.config, stages.root)
+    if (kept is None or hub.revision not in (None, kept)) and (problem := unreachable()):
+        raise _no_copy(corpus.name, hub.repository, problem)
+
+
+@cache  # so that all points of a sweep read the same revision, and the hub is asked once
+def _revision(name: str, repository: str, config: str | None, root: Path) -> str:
+    """Return the newest revision, or that of a copy on this machine where the hub cannot be reached."""
+    problem = unreachable()
+    if problem is None:
+        return _newest_revision(name, repository)
+    kept = _kept_revision(repository, config, root)
+    if kept is None:
+        raise _no_copy(name, repository, problem)
+    return kept
 
 
 def unreachable() -> str | None:
@@ -72,33 +88,33 @@ def _probe(endpoint: str) -> str | None:
         return str(getattr(error, "reason", error)) or type(error).__name__
 
 
-def _newest_revision(corpus: Corpus, hub: Hub) -> str:
+def _newest_revision(name: str, repository: str) -> str:
     from huggingface_hub import HfApi
 
     try:
-        return str(HfApi().dataset_info(hub.repository, timeout=10).sha)
+        return str(HfApi().dataset_info(repository, timeout=10).sha)
     except Exception as error:  # the library's errors have no class in common; each means the same to the user
-        raise _failed(corpus, hub, error) from error
+        raise _failed(name, repository, error) from error
 
 
-def _kept_revision(hub: Hub, stages: StageStore) -> str | None:
+def _kept_revision(repository: str, config: str | None, root: Path) -> str | None:
     """Return the revision of a copy on this machine: the library's newest, else this suite's newest."""
-    if cached := _cached_revisions(hub):
+    if cached := _cached_revisions(repository, config):
         return cached[-1]
     found = []
-    for path in (stages.root / "corpus").glob("*/inputs.json"):
+    for path in (root / "corpus").glob("*/inputs.json"):
         inputs = json.loads(path.read_text(encoding="utf-8"))
-        if (inputs.get("repository"), inputs.get("config")) == (hub.repository, hub.config):
+        if (inputs.get("repository"), inputs.get("config")) == (repository, config):
             found.append((path.stat().st_mtime_ns, str(inputs["revision"])))
     return max(found)[1] if found else None
 
 
-def _cached_revisions(hub: Hub) -> list[str]:
+def _cached_revisions(repository: str, config: str | None) -> list[str]:
     """Return the revisions in the library's cache, the newest last."""
     from huggingface_hub import constants
 
     root = Path(os.environ.get("HF_DATASETS_CACHE") or Path(constants.HF_HOME) / "datasets").expanduser()
-    folders = root.glob(f"{hub.repository.replace('/', '___')}/{hub.config or '*'}/*/*/dataset_info.json")
+    folders = root.glob(f"{repository.replace('/', '___')}/{config or '*'}/*/*/dataset_info.json")
     return [path.parent.name for path in sorted(folders, key=lambda path: path.stat().st_mtime)]
 
 
@@ -122,8 +138,8 @@ def _read(corpus: Corpus, row: Mapping[str, Any]) -> Example:
 
 def _download(corpus: Corpus, hub: Hub, revision: str) -> Mapping[str, Any]:
     problem = unreachable()
-    if problem is not None and revision not in _cached_revisions(hub)[-1:]:
-        raise _no_copy(corpus, hub, problem)
+    if problem is not None and revision not in _cached_revisions(hub.repository, hub.config)[-1:]:
+        raise _no_copy(corpus.name, hub.repository, problem)
     import datasets
 
     offline, datasets.config.HF_HUB_OFFLINE = datasets.config.HF_HUB_OFFLINE, problem is not None
@@ -132,21 +148,21 @@ def _download(corpus: Corpus, hub: Hub, revision: str) -> Mapping[str, Any]:
         splits: Mapping[str, Any] = datasets.load_dataset(hub.repository, hub.config, revision=wanted)
         return splits
     except Exception as error:  # the library's errors have no class in common; each means the same to the user
-        raise _failed(corpus, hub, error) from error
+        raise _failed(corpus.name, hub.repository, error) from error
     finally:
         datasets.config.HF_HUB_OFFLINE = offline
 
 
-def _no_copy(corpus: Corpus, hub: Hub, problem: str) -> EnvironmentProblem:
+def _no_copy(name: str, repository: str, problem: str) -> EnvironmentProblem:
     return EnvironmentProblem(
-        f"dataset '{corpus.name}' ({hub.repository}) is not on this machine, and the Hugging Face hub cannot be reached"
+        f"dataset '{name}' ({repository}) is not on this machine, and the Hugging Face hub cannot be reached"
         f" ({problem}): give its files by dataset.path=, or use the built-in dataset=pydoc"
     )
 
 
-def _failed(corpus: Corpus, hub: Hub, error: Exception) -> EnvironmentProblem:
+def _failed(name: str, repository: str, error: Exception) -> EnvironmentProblem:
     reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
     return EnvironmentProblem(
-        f"dataset '{corpus.name}' ({hub.repository}) could not be fetched from the Hugging Face hub ({reason});"
+        f"dataset '{name}' ({repository}) could not be fetched from the Hugging Face hub ({reason});"
         " try again, give its files by dataset.path=, or use the built-in dataset=pydoc"
     )

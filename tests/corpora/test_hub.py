@@ -14,7 +14,7 @@ import huggingface_hub
 import pytest
 
 from longsumbench.configuration import DatasetSettings
-from longsumbench.corpora import hub
+from longsumbench.corpora import arxiv, hub
 from longsumbench.corpora.loading import load
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.stages import StageStore
@@ -51,6 +51,7 @@ def own_library_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "library"))
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
+    hub._revision.cache_clear()
     monkeypatch.delenv("HF_DATASETS_OFFLINE", raising=False)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -137,12 +138,39 @@ def test_rows_of_the_newest_revision(online: list[dict[str, Any]], stages: Stage
     assert len(online) == 1
 
 
+def test_the_hub_is_asked_once(
+    online: list[dict[str, Any]], stages: StageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All points of a sweep read the revision that the first one found."""
+    probes: list[None] = []
+    monkeypatch.setattr(hub, "unreachable", lambda: probes.append(None))
+    monkeypatch.setattr(hub, "_download", lambda *_: {"test": [{"article": "a .", "abstract": "b ."}]})
+    for limit in (1, 2, 3):
+        load(DatasetSettings(name="arxiv", limit=limit), stages)
+    assert len(probes) == 1
+
+
+def test_a_copy_needs_no_network(
+    online: list[dict[str, Any]], stages: StageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The early look is content with a copy on this machine, and ends a run for which there is neither."""
+    monkeypatch.setattr(hub, "unreachable", lambda: "no cable")
+    with pytest.raises(EnvironmentProblem, match="no cable"):
+        hub.check_copy_or_network(arxiv.CORPUS, stages)
+    monkeypatch.setattr(hub, "unreachable", lambda: None)
+    hub.check_copy_or_network(arxiv.CORPUS, stages)
+    load(DatasetSettings(name="arxiv"), stages)
+    monkeypatch.setattr(hub, "unreachable", lambda: "no cable")
+    hub.check_copy_or_network(arxiv.CORPUS, stages)
+
+
 def test_offline_after_the_first_reading(
     online: list[dict[str, Any]], stages: StageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was read once is found again without a network."""
     first = load(DatasetSettings(name="arxiv"), stages)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    hub._revision.cache_clear()  # as in another process
     assert load(DatasetSettings(name="arxiv"), stages).fingerprint == first.fingerprint
     assert len(online) == 1
 
