@@ -6,8 +6,9 @@ from pathlib import Path
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
+from longsumbench.corpora.hub import unreachable
 from longsumbench.documents import Example
-from longsumbench.errors import UsageError
+from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.segmentation import EncodedSentence
 from longsumbench.stages import digest
 from longsumbench.system import Split
@@ -56,10 +57,19 @@ def load_tokenizer(name: str | Path) -> PreTrainedTokenizerBase:
 
     Raises:
         UsageError: there is none of that name, or it cannot be used here.
+        EnvironmentProblem: it is on the hub, and that cannot be reached.
     """
+    problem = None if Path(name).is_dir() else unreachable()  # asked first, for the library tries for most of a minute
     try:
-        tokenizer = AutoTokenizer.from_pretrained(str(name))
+        tokenizer = AutoTokenizer.from_pretrained(
+            str(name), trust_remote_code=False, local_files_only=problem is not None
+        )
     except (OSError, ValueError) as error:
+        if problem is not None:
+            raise EnvironmentProblem(
+                f"tokenizer '{name}' is no folder here, and the Hugging Face hub cannot be reached ({problem}):"
+                " give a folder, or use model.tokenizer=trained"
+            ) from error
         reason = str(error).splitlines()[0]
         raise UsageError(f"no tokenizer '{name}': give a Hugging Face name or a folder ({reason})") from error
     if not tokenizer.is_fast:

@@ -5,7 +5,7 @@ import pytest
 from toys import ToySplit, example
 
 from longsumbench import tokenization
-from longsumbench.errors import UsageError
+from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.tokenization import encode_sentences, identity, load_tokenizer, sample, train_tokenizer
 
 TOKENIZER = train_tokenizer(ToySplit.of("train", 30), 300)
@@ -52,6 +52,14 @@ def test_no_such_tokenizer(tmp_path: Path) -> None:
     """A folder without a tokenizer ends in one line that says what to give."""
     with pytest.raises(UsageError, match="no tokenizer") as raised:
         load_tokenizer(tmp_path)
+    assert "\n" not in str(raised.value)
+
+
+def test_no_network_for_a_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name on the hub, when that cannot be reached, is a problem of the machine, told at once in one line."""
+    monkeypatch.setattr(tokenization, "unreachable", lambda: "no cable")
+    with pytest.raises(EnvironmentProblem, match=r"tokenizer 'nobody/nothing' is no folder.*no cable") as raised:
+        load_tokenizer("nobody/nothing")
     assert "\n" not in str(raised.value)
 
 
