@@ -63,7 +63,7 @@ def _references(row: Row) -> tuple[Sentences, ...]:
     if _chosen(row, "summary", "references") == "summary":
         return (split_sentences(text_in(row, "summary") or ""),)
     listed = tuple(sentences_in(value, "references") for value in _list(row["references"], "references"))
-    return listed or ((),)  # none is as good as an empty one
+    return tuple(reference for reference in listed if reference) or ((),)  # none is as good as an empty one
 
 
 def _paragraphs(text: str) -> Paragraphs:

@@ -31,6 +31,16 @@ def test_structured_documents() -> None:
     assert example.references == (("Good.", "Bad."), ("Good. Bad.", "C"))
 
 
+def test_empty_references() -> None:
+    """Empty ones beside others are dropped, lest the first of all be empty; an example without any keeps one."""
+    for given, expected in (
+        (["", "Real."], (("Real.",),)),
+        (["A.", [" "], "B."], (("A.",), ("B.",))),
+        (["", []], ((),)),
+    ):
+        assert from_row({"id": "x", "document": "D.", "references": given}).references == expected
+
+
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
