@@ -84,12 +84,12 @@ def run(point: Point) -> RunRecord:
         texts = load(config.dataset, stages)
     spec = specify(config, system, texts)
     folder = results.run_folder(spec)
-    if config.overwrite or not (folder / "record.json").is_file():
+    if config.overwrite or not is_finished(folder):
         (folder / "work").mkdir(parents=True, exist_ok=True)
         with locked(folder / "work" / ".lock", lambda: point.say(f"another process does the same run: {folder}")):
             if config.overwrite:
                 empty(folder)
-            if not (folder / "record.json").is_file():  # a process waited for may have finished it
+            if not is_finished(folder):  # a process waited for may have finished it
                 return carry_out(point, system, spec, texts, stages, folder)
     if not point.quiet:
         point.say(f"already finished: {config.model.name} on {config.dataset.name}, {folder}")
@@ -266,6 +266,11 @@ def writable(folder: Path, chosen_by: str) -> Path:
         reason = f"cannot write to {folder} ({error.strerror})"
         raise EnvironmentProblem(f"{reason}; choose another folder by {chosen_by}") from error
     return folder
+
+
+def is_finished(folder: Path) -> bool:
+    """Tell whether a run has all its files; a record that came with a checkout lacks the predictions, and is redone."""
+    return all((folder / name).is_file() for name in ("record.json", "predictions.jsonl", "scores.csv"))
 
 
 def empty(folder: Path) -> None:

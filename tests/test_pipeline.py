@@ -203,6 +203,16 @@ def test_a_run_without_a_record_is_not_summarized_again(toy: Path, monkeypatch: 
     assert run(Point(config, say=silent)).scores == record.scores
 
 
+def test_a_record_that_came_with_a_checkout_is_no_finished_run(toy: Path) -> None:
+    """Records are committed, predictions are not: where only the record stands, the run is done, to the same scores."""
+    config = configured(toy)
+    record = run(Point(config, say=silent))
+    (folder_of(config, record) / "predictions.jsonl").unlink()
+    again = Point(config, say=silent)
+    assert run(again).scores == record.scores
+    assert again.carried_out
+
+
 def test_a_missing_split_is_told(toy: Path) -> None:
     """A dataset without the split that is to be summarized is bad data."""
     (toy / "validation.jsonl").unlink()
