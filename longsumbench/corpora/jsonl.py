@@ -98,6 +98,6 @@ CORPUS = Corpus(
     title="your own texts, as JSON lines (dataset.path=FOLDER or FILE)",
     licence="yours",
     homepage="",
-    version=1,
+    version=2,
     from_file_row=from_row,
 )
