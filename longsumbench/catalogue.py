@@ -20,7 +20,10 @@ TABLES = {
 
 
 def names(what: str) -> str:
-    """Return a table of the registered names of a kind, with a line about each."""
+    """Return a table of the names of a kind, with a line about each."""
+    if what == "scales":
+        files = sorted((CONF / "scale").glob("*.yaml"))
+        return tabulate([[path.stem, first_comment(path)] for path in files], tablefmt="plain")
     table, group = TABLES[what]
     return tabulate([[name, about(table, group, name)] for name in sorted(table.targets())], tablefmt="plain")
 

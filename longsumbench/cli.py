@@ -29,7 +29,7 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
 RUN = """\
 Run one point, or with -m every combination of the comma-separated values.
 
-groups:    model=NAME  dataset=NAME  scale=tiny|paper                             (longsumbench list models|datasets)
+groups:    model=NAME  dataset=NAME  scale={scales}              (longsumbench list models|datasets|scales)
 settings:  model.*  dataset.*  train.*  decode.*  score.*                         (longsumbench list settings [MODEL])
 top level: seed=1  device=auto|cpu|cuda  results_dir=results  overwrite=false  baselines=true
 
@@ -98,7 +98,8 @@ def parser() -> argparse.ArgumentParser:
         command.set_defaults(command=function)
         return command
 
-    run = add("run", "run a point or a sweep", RUN, run_command)
+    scales = "|".join(sorted(path.stem for path in (Path(__file__).parent / "conf" / "scale").glob("*.yaml")))
+    run = add("run", "run a point or a sweep", RUN.format(scales=scales), run_command)
     run.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="what departs from the defaults")
     run.add_argument("-m", "--multirun", action="store_true", help="sweep over comma-separated values")
     run.add_argument("--config-dir", metavar="FOLDER", help="a folder with more YAML files (model/, dataset/, …)")
@@ -112,7 +113,7 @@ def parser() -> argparse.ArgumentParser:
     )
 
     known = add("list", "list what can be named", LIST, list_command)
-    kinds = ("models", "datasets", "metrics", "rankers", "settings")
+    kinds = ("models", "datasets", "scales", "metrics", "rankers", "settings")
     known.add_argument("what", metavar="KIND", choices=kinds, help=", ".join(kinds))
     known.add_argument("model", nargs="?", help="with settings: those of this model too")
     return top

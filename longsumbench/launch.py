@@ -97,6 +97,8 @@ class Launch:
     def _run(self, planned: Planned) -> None:
         """Run one point; in a sweep its failure is noted and the others go on."""
         point = Point(planned.config, planned.variant, self.command, self.say)
+        if too_large_for_a_cpu(planned.config):
+            self.say("scale=paper is meant for a GPU, and none is used: on a CPU choose scale=tiny or scale=small")
         try:
             for record in with_baselines(point, self._taken):
                 self.finished.append(record)
@@ -116,6 +118,15 @@ class Launch:
         if line not in self._said:
             print(line, file=sys.stderr, flush=True)
         self._said.add(line)
+
+
+def too_large_for_a_cpu(config: RunConfig) -> bool:
+    """Tell whether a system is to be trained at the papers' sizes without a GPU."""
+    torch = sys.modules.get("torch")  # there, once a system that needs it was loaded
+    trains = "train" in registry.systems.load(config.model.name).decided_by
+    if config.scale != "paper" or not trains or torch is None:
+        return False
+    return config.train.device == "cpu" or not torch.cuda.is_available()
 
 
 def plan(

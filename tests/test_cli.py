@@ -11,6 +11,7 @@ import pytest
 from toys import write_jsonl
 
 from longsumbench import __version__
+from longsumbench.catalogue import CONF
 from longsumbench.cli import main, parser, read
 from longsumbench.errors import UsageError
 
@@ -67,6 +68,14 @@ def test_the_examples_of_the_help_can_be_typed() -> None:
     """What the help shows is understood."""
     for words in re.findall(r"^  longsumbench ([^#\n]*?)(?:   .*)?$", parser().format_help(), re.MULTILINE):
         assert read(words.split()).command
+
+
+def test_the_help_names_every_scale(capsys: pytest.CaptureFixture[str]) -> None:
+    """The scales of the help are those whose files there are."""
+    with pytest.raises(SystemExit):
+        main(["run", "--help"])
+    (told,) = re.findall(r"scale=([\w|]+) ", capsys.readouterr().out.partition("settings:")[0])
+    assert told.split("|") == sorted(path.stem for path in (CONF / "scale").glob("*.yaml"))
 
 
 def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,6 +144,7 @@ def test_a_word_that_is_no_flag_is_refused() -> None:
     [
         ("models", {"lead", "random", "oracle", "trunc"}),
         ("datasets", {"pydoc", "arxiv", "pubmed", "jsonl"}),
+        ("scales", {"tiny", "small", "paper"}),
         ("metrics", {"rouge"}),
         ("rankers", {"tfidf", "title"}),
     ],

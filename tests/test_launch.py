@@ -7,7 +7,7 @@ import pytest
 from toys import tiny_overrides, write_jsonl
 
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
-from longsumbench.launch import Launch, as_hydra, plain, plan, show
+from longsumbench.launch import Launch, as_hydra, plain, plan, show, too_large_for_a_cpu
 
 SWEEP = ["model=lead,random,oracle,trunc", "model.input_length=64,256", "seed=1,2"]
 
@@ -165,6 +165,22 @@ def test_texts_are_looked_for_before_the_systems(monkeypatch: pytest.MonkeyPatch
         plan(["dataset=arxiv,pubmed", "model=lead"], sweep=True, probe=True)
     assert len(plan(["dataset=arxiv,pydoc", "model=lead"], sweep=True, probe=True)) == 2
     assert len(plan(["dataset=arxiv", "dataset.path=somewhere", "model=lead"], probe=True)) == 1
+
+
+def test_training_at_the_papers_sizes_wants_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What trains at scale=paper without a GPU is told so; what does not train, or is smaller, is not."""
+    torch = pytest.importorskip("torch")
+
+    def told(*words: str) -> bool:
+        return too_large_for_a_cpu(plan(words)[0].config)
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert told("scale=paper")
+    assert not told("scale=small")
+    assert not told("scale=paper", "model=lead")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert not told("scale=paper")
+    assert told("scale=paper", "device=cpu")
 
 
 def records(results: Path) -> dict[str, dict[str, object]]:
