@@ -42,13 +42,7 @@ def difference(one: RunRecord, other: RunRecord) -> str:
 def rank(record: RunRecord) -> tuple[bool, float, str, str, int, str]:
     """Return a sorting key: best first, oracles last; ties by name, variant and seed."""
     score = record.scores[RANKED_BY]["f"]
-    return is_oracle(record), -score, record.model, record.variant, record.seed or 0, record.run_id
-
-
-def is_oracle(record: RunRecord) -> bool:
-    """Tell whether the system saw the references, or their lengths."""
-    reads_length = record.config.get("model", {}).get("length") == "reference"
-    return record.oracle or reads_length or "length=reference" in record.variant
+    return record.oracle, -score, record.model, record.variant, record.seed or 0, record.run_id
 
 
 def source_seen(record: RunRecord) -> float | None:
@@ -75,8 +69,8 @@ def run_blocks(members: Sequence[RunRecord], first: RunRecord) -> list[Block]:
     heading = f"{members[0].split} split, {members[0].n:,} examples"
     if unlike := difference(members[0], first):
         heading += f"; not comparable with the first block: {unlike}"
-    ranked = [record for record in members if not is_oracle(record)]
-    oracles = [record for record in members if is_oracle(record)]
+    ranked = [record for record in members if not record.oracle]
+    oracles = [record for record in members if record.oracle]
     best = {kind: max(record.scores[kind]["f"] for record in ranked) for kind in TYPES} if len(ranked) > 1 else {}
     blocks = [Block(heading, notes(members), VIEW, VIEW_ALIGN, [_row(one, best) for one in ranked], VIEW_WIDTHS)]
     if oracles:
@@ -121,7 +115,7 @@ def budget(members: Sequence[RunRecord]) -> str:
 
 
 def _row(record: RunRecord, best: dict[str, float]) -> list[str]:
-    oracle = is_oracle(record) and record.model != "oracle"
+    oracle = record.oracle and record.model != "oracle"
     variant = record.variant.replace(",", ", ")
     seen, seconds = source_seen(record), record.fit["seconds"]
     return [

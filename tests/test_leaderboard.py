@@ -147,9 +147,9 @@ def test_set_apart(update: Callable[..., Table], changes: dict[str, object], tol
 
 
 def test_oracles(update: Callable[..., Table]) -> None:
-    """Oracles, and systems told the reference's length, are labelled, last, and never the best."""
-    told = record("lead", 50, variant="length=reference", run_id="told")
-    recipe = record("random", 45, config={"model": {"length": "reference"}}, run_id="recipe")
+    """What its record calls an oracle is labelled, last, and never the best."""
+    told = record("lead", 50, oracle=True, run_id="told")
+    recipe = record("random", 45, oracle=True, run_id="recipe")
     table = update(record("oracle", 60, oracle=True), told, recipe, record("lead", 30), record("random", 20))
     assert [row["run_id"][:6] for row in rows(table)] == ["lead00", "random", "oracle", "told", "recipe"]
     ranking, rest = table.render().split("Oracles: they saw the references")
