@@ -173,11 +173,14 @@ def run_command(options: argparse.Namespace, words: Sequence[str]) -> None:
         show_tables(launch)  # of what was finished before
         raise
     show_tables(launch)
-    if launch.failed:
+    if launch.failed or launch.failed_baselines:
         from tabulate import tabulate
 
-        reasons = tabulate(launch.failed.items(), headers=["point", "reason"], tablefmt="plain")
-        raise PointsFailed(f"{len(launch.failed)} of {len(points)} points failed, the others are kept:\n{reasons}")
+        failed = {**launch.failed, **launch.failed_baselines}
+        reasons = tabulate(failed.items(), headers=["point", "reason"], tablefmt="plain")
+        beside = f" and {len(launch.failed_baselines)} baselines" if launch.failed_baselines else ""
+        told = f"{len(launch.failed)} of {len(points)} points{beside} failed"
+        raise PointsFailed(f"{told}, the others are kept:\n{reasons}")
 
 
 def show_tables(launch: "Launch") -> None:

@@ -8,6 +8,7 @@ from the dataclasses only; whether such a setting exists is checked against the 
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from itertools import product
 from pathlib import Path
@@ -25,7 +26,7 @@ from longsumbench import registry
 from longsumbench.configuration import SECTIONS, RunConfig, resolve
 from longsumbench.corpora.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, SuiteError, UnknownName, UsageError, as_suite_error, did_you_mean
-from longsumbench.pipeline import Point, identity, with_baselines
+from longsumbench.pipeline import BASELINES, Point, baseline, identity, run
 from longsumbench.records import RunRecord
 from longsumbench.stages import StageStore, cache_folder
 
@@ -63,6 +64,7 @@ class Launch:
         sweep: whether a point's failure leaves the others untouched.
         finished: the records so far, baselines included.
         failed: name of a point → why.
+        failed_baselines: name of a baseline, and of the point it was scored beside → why.
         done: how many runs were done, others having been found finished.
     """
 
@@ -71,6 +73,7 @@ class Launch:
     sweep: bool = False
     finished: list[RunRecord] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
+    failed_baselines: dict[str, str] = field(default_factory=dict)
     done: int = 0
     _said: set[str] = field(default_factory=set)
     _taken: set[str] = field(default_factory=set)
@@ -99,19 +102,28 @@ class Launch:
         point = Point(planned.config, planned.variant, self.command, self.say)
         if too_large_for_a_cpu(planned.config):
             self.say("scale=paper is meant for a GPU, and none is used: on a CPU choose scale=tiny or scale=small")
+        with self._noting(self.failed, planned.name):
+            self.finished.append(run(point))
+            self.done += point.carried_out
+        if planned.config.baselines and planned.name not in self.failed:
+            for name in BASELINES:
+                with self._noting(self.failed_baselines, f"{name} beside {planned.name}"):
+                    if name != planned.config.model.name:
+                        self.finished.extend(baseline(point, name, self._taken))
+
+    @contextmanager
+    def _noting(self, failed: dict[str, str], name: str) -> Iterator[None]:
+        """In a sweep, note a failure instead of ending with it."""
         try:
-            for record in with_baselines(point, self._taken):
-                self.finished.append(record)
+            yield
         except Exception as error:
             known = as_suite_error(error)
             if not self.sweep:
                 raise known or error from error
             if known is None:
                 traceback.print_exc()
-            self.failed[planned.name] = str(known or f"{type(error).__name__}: {error}")
-            self.say(f"failed: {self.failed[planned.name]}")
-        else:
-            self.done += point.carried_out
+            failed[name] = str(known or f"{type(error).__name__}: {error}")
+            self.say(f"failed: {failed[name]}" if failed is self.failed else f"failed: {name}: {failed[name]}")
 
     def say(self, line: str) -> None:
         """Show a line, the same one once."""

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from toys import tiny_overrides, write_jsonl
 
+from longsumbench.cli import main
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.launch import Launch, as_hydra, plain, plan, show, too_large_for_a_cpu
 
@@ -225,6 +226,26 @@ def test_a_failing_point_leaves_the_others_alone(tmp_path: Path, capsys: pytest.
     assert "2 runs: 1 done, 0 found finished, 1 failed" in capsys.readouterr().err
     with pytest.raises(DataError, match="needs a train split"):
         Launch(plan([*words, "model=lead"])).start()
+
+
+def test_a_failing_baseline_is_told_by_its_own_name(
+    toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a sweep a baseline that fails takes neither the finished point nor the other baselines with it."""
+
+    def exhausted(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("longsumbench.models.baselines.system.Random.summarize", exhausted)
+    words = ["dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'r'}", "score.resamples=100"]
+    launch = Launch(plan([*words, "model=lead", "model.length=5,9"], sweep=True), sweep=True)
+    launch.start()
+    assert sorted(one.model for one in launch.finished) == ["lead", "lead", "oracle"]
+    assert not launch.failed
+    assert list(launch.failed_baselines) == ["random beside model.length=5"]
+    assert "2 runs: 2 done, 0 found finished, 0 failed" in capsys.readouterr().err
+    assert main(["run", "-m", *words, "model=lead", "model.length=5,9"]) == 1
+    assert "0 of 2 points and 1 baselines failed, the others are kept:" in capsys.readouterr().err
 
 
 def test_a_fault_of_the_program_is_shown_and_the_others_go_on(
