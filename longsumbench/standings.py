@@ -12,6 +12,7 @@ TYPES = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum
 RANKED_BY = "rougeLsum"
 SMALL_BUDGET = 100_000  # training examples, repetitions counted, below which no system has learned to write
 SHORT_ID = 8
+TOLD_ELSEWHERE = ("seed", "device", "workers", "max_steps", "batch_size", "accumulation")  # of the train settings
 
 VIEW = ("model", "variant", "seed", *TYPES.values(), "source\nseen", "steps", "train\ntime", "run")
 VIEW_ALIGN = "llrrrrrrrrl"
@@ -81,7 +82,7 @@ def run_blocks(members: Sequence[RunRecord], first: RunRecord) -> list[Block]:
 
 def notes(members: Sequence[RunRecord]) -> tuple[str, ...]:
     """Say what the budget of a block was, what the block is good for, and what its numbers are."""
-    lines = [budget(members)]
+    lines = [line for line in (budget(members), training_differences(members)) if line]
     trained = [record for record in members if record.fit["steps"]]
     if any(record.scale == "tiny" or record.fit["examples"] < SMALL_BUDGET for record in trained):
         lines.append(
@@ -112,6 +113,24 @@ def budget(members: Sequence[RunRecord]) -> str:
     if len(told) == 1:
         return f"Equal budget: {told[0][0]}."
     return "Budgets differ: " + "; ".join(f"{text} ({', '.join(sorted(names))})" for text, names in told) + "."
+
+
+def training_differences(members: Sequence[RunRecord]) -> str:
+    """Name the `train` settings in which the trained runs differ, beside the budget, and whose they are."""
+    recipes = [(record.config["train"], record.run_id[:SHORT_ID]) for record in members if record.fit["steps"]]
+    told = []
+    for key in dict.fromkeys(key for recipe, _ in recipes for key in recipe if key not in TOLD_ELSEWHERE):
+        runs: dict[str, list[str]] = {}
+        for recipe, run in recipes:
+            runs.setdefault(_plain(recipe.get(key)), []).append(run)
+        if len(runs) > 1:
+            told.append(f"{key} " + ", ".join(f"{value} ({', '.join(sorted(runs[value]))})" for value in sorted(runs)))
+    return f"Rows differ in training: {'; '.join(told)}." if told else ""
+
+
+def _plain(value: object) -> str:
+    """Write a setting's value as on the command line."""
+    return {"None": "null", "True": "true", "False": "false"}.get(str(value), str(value))
 
 
 def _row(record: RunRecord, best: dict[str, float]) -> list[str]:

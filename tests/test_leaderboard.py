@@ -17,7 +17,7 @@ from longsumbench.leaderboard import OUR_PAPERS, PUBLISHED_AS, Table
 from longsumbench.published import COLUMNS as PUBLISHED_COLUMNS
 from longsumbench.published import read_published
 from longsumbench.records import Results, RunRecord
-from longsumbench.standings import VIEW, budget, duration
+from longsumbench.standings import VIEW, budget, duration, training_differences
 from longsumbench.system import FitReport
 
 HEADER = (
@@ -175,6 +175,23 @@ def test_budget() -> None:
     longer = record("b", 1, fit=asdict(replace(TRAINED, steps=2000, examples=32000)))
     assert budget([one, longer]) == "Budgets differ: 300 steps × 16 examples (a); 2,000 steps × 16 examples (b)."
     assert budget([record("lead", 1)]) == "Nothing was trained for these rows."
+
+
+def test_rows_that_differ_in_training() -> None:
+    """Train settings in which trained rows differ are listed with the runs they belong to; seeds and budget are not."""
+
+    def trained(name: str, **recipe: object) -> RunRecord:
+        train = {"learning_rate": 0.001, "schedule": "linear", "patience": None, "batch_size": 16, "seed": 1, **recipe}
+        return record(name, 1, fit=asdict(TRAINED), config={"train": train})
+
+    lead = record("lead", 1, config={"train": {"learning_rate": 9.0}})
+    alike = [trained("aaaaaaaaaa"), trained("bbbbbbbbbb", seed=2, batch_size=8), lead]
+    assert training_differences(alike) == ""
+    unlike = [*alike, trained("cccccccccc", learning_rate=0.002, patience=3)]
+    assert training_differences(unlike) == (
+        "Rows differ in training: learning_rate 0.001 (aaaaaaaa, bbbbbbbb), 0.002 (cccccccc); "
+        "patience 3 (cccccccc), null (aaaaaaaa, bbbbbbbb)."
+    )
 
 
 def test_what_a_small_budget_is_good_for(update: Callable[..., Table], tmp_path: Path) -> None:
