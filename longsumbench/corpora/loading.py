@@ -48,16 +48,6 @@ class Texts:
     multi_document: bool
     facts: Mapping[str, Any]
 
-    def split(self, name: str) -> ReadSplit:
-        """Return a split that has to be there.
-
-        Raises:
-            DataError: it is not; the message names those that are.
-        """
-        if name not in self.splits:
-            raise DataError(f"dataset '{self.name}' has no split '{name}'; it has: {', '.join(self.splits)}")
-        return self.splits[name]
-
 
 def load(settings: DatasetSettings, stages: StageStore) -> Texts:
     """Return a dataset, reading it first where that was not done before.

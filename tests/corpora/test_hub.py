@@ -132,8 +132,8 @@ def test_rows_of_the_newest_revision(online: list[dict[str, Any]], stages: Stage
     texts = load(DatasetSettings(name="arxiv"), stages)
     assert online == [{"repository": "ccdv/arxiv-summarization", "config": "section", "revision": REVISION}]
     assert texts.facts["source"] == f"ccdv/arxiv-summarization@{REVISION}"
-    assert texts.split("test").ids == ["test-0", "test-1"]
-    assert texts.split("test")[0].documents[0].sections[0].paragraphs == (("a b .",), ("c .",))
+    assert texts.splits["test"].ids == ["test-0", "test-1"]
+    assert texts.splits["test"][0].documents[0].sections[0].paragraphs == (("a b .",), ("c .",))
     load(DatasetSettings(name="arxiv"), stages)
     assert len(online) == 1
 
@@ -196,7 +196,7 @@ def test_offline_with_the_librarys_copy(
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", own_library_cache)
     texts = load(DatasetSettings(name="arxiv"), stages)
     assert texts.facts["source"] == f"ccdv/arxiv-summarization@{REVISION}"
-    assert list(texts.split("test")[0].sentences()) == ["test text ."]
+    assert list(texts.splits["test"][0].sentences()) == ["test text ."]
     assert not datasets.config.HF_HUB_OFFLINE
 
 

@@ -60,9 +60,9 @@ def test_a_folder_becomes_splits(tmp_path: Path, stages: StageStore) -> None:
     (tmp_path / "vocab").write_text("not a split")
     texts = read(tmp_path, stages)
     assert list(texts.splits) == ["train", "validation", "test"]
-    assert texts.split("train").ids == ["x1", "x2"]
+    assert texts.splits["train"].ids == ["x1", "x2"]
     expected = Example("x4", "T", "Q?", (Document(None, (Section(None, (("Text 4.", "More."),)),)),), (("Sum 4.",),))
-    assert texts.split("test")[0] == expected
+    assert texts.splits["test"][0] == expected
     assert texts.facts["examples"] == {"train": 2, "validation": 1, "test": 1}
     assert texts.facts["source"] == "local files"
     assert str(tmp_path) not in json.dumps(dict(texts.facts))
@@ -71,7 +71,7 @@ def test_a_folder_becomes_splits(tmp_path: Path, stages: StageStore) -> None:
 
 def test_a_split_is_a_sequence(tmp_path: Path, stages: StageStore) -> None:
     """Length, indices from both ends, iteration, word counts; a copy through pickle reads the same."""
-    split = read(write(tmp_path / "x.jsonl", [row(n) for n in range(5)]), stages).split("test")
+    split = read(write(tmp_path / "x.jsonl", [row(n) for n in range(5)]), stages).splits["test"]
     copy = pickle.loads(pickle.dumps(split))  # noqa: S301 - written a moment ago
     assert [example.id for example in split] == [copy[n].id for n in range(5)] == copy.ids
     assert split[-1] == split[4] == list(copy)[4]
@@ -101,7 +101,7 @@ def test_the_fingerprint_is_of_the_content(tmp_path: Path, stages: StageStore) -
     packed = read(write(tmp_path / "b" / "test.txt.gz", [row(1), row(2)], pack=True).parent, stages)
     single = read(write(tmp_path / "mine.jsonl", [row(1), row(2)]), stages)
     assert plain.fingerprint == packed.fingerprint == single.fingerprint
-    assert plain.split("test").fingerprint == packed.split("test").fingerprint
+    assert plain.splits["test"].fingerprint == packed.splits["test"].fingerprint
     others = [[row(2), row(1)], [row(1), row(2, title="T")]]
     changed = {read(write(tmp_path / f"{n}.jsonl", rows), stages).fingerprint for n, rows in enumerate(others)}
     limited = read(tmp_path / "mine.jsonl", stages, limit=1)
@@ -112,8 +112,8 @@ def test_two_files_alike_but_for_their_text(tmp_path: Path, stages: StageStore) 
     """Files of one name, size and time in two folders are not taken for one another."""
     for name, summary in (("a", "Abc."), ("b", "Xyz.")):
         os.utime(write(tmp_path / name / "test.jsonl", [row(1, summary=summary)]), ns=(7, 7))
-    assert read(tmp_path / "a", stages).split("test")[0].references == (("Abc.",),)
-    assert read(tmp_path / "b", stages).split("test")[0].references == (("Xyz.",),)
+    assert read(tmp_path / "a", stages).splits["test"][0].references == (("Abc.",),)
+    assert read(tmp_path / "b", stages).splits["test"][0].references == (("Xyz.",),)
 
 
 def test_the_limit_holds_for_each_split(tmp_path: Path, stages: StageStore) -> None:
@@ -166,14 +166,14 @@ def test_a_bad_line_is_named(name: str, tmp_path: Path, stages: StageStore) -> N
     assert message.startswith(f"{path}:3: ")
     assert expected in message
     texts = read(path, stages, strict=False)
-    assert texts.split("test").ids == ["x1", "x9"]
+    assert texts.splits["test"].ids == ["x1", "x9"]
     assert list(texts.facts["skipped"]["test"].values()) == [1]
 
 
 def test_an_empty_summary(tmp_path: Path, stages: StageStore) -> None:
     """It is a bad row for training; for evaluation it is kept as a reference without sentences."""
     write(tmp_path / "test.jsonl", [row(1, summary=""), row(2, summary=None, references=[])])
-    assert [example.references for example in read(tmp_path, stages).split("test")] == [((),), ((),)]
+    assert [example.references for example in read(tmp_path, stages).splits["test"]] == [((),), ((),)]
     write(tmp_path / "train.jsonl", [row(1), row(2, summary=" ")])
     assert "train.jsonl:2: the summary is empty" in problem(tmp_path, stages)
     texts = read(tmp_path, stages, strict=False)
@@ -184,7 +184,7 @@ def test_a_byte_order_mark_and_unknown_fields_are_fine(tmp_path: Path, stages: S
     """Files from Windows editors and rows with more fields than needed are read as they are meant."""
     path = tmp_path / "test.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + json.dumps(row(1, extra={"a": 1})).encode() + b"\r\n\r\n")
-    assert read(path, stages).split("test").ids == ["x1"]
+    assert read(path, stages).splits["test"].ids == ["x1"]
 
 
 def test_nothing_to_read(tmp_path: Path, stages: StageStore) -> None:
@@ -213,13 +213,6 @@ def test_bad_gzip(content: bytes, tmp_path: Path, stages: StageStore) -> None:
     assert "test.jsonl.gz: not a whole gzip file" in problem(tmp_path, stages)
 
 
-def test_a_missing_split_is_named(tmp_path: Path, stages: StageStore) -> None:
-    """Asking for a split that is not there says which are."""
-    texts = read(write(tmp_path / "x.jsonl", [row(1)]), stages)
-    with pytest.raises(DataError, match="no split 'train'; it has: test"):
-        texts.split("train")
-
-
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
@@ -244,7 +237,7 @@ def test_a_huge_sentence_and_a_huge_document(tmp_path: Path, stages: StageStore)
     words = "The cells grew well. " * 100_000
     path = write(tmp_path / "x.jsonl", [row(1, document="y" * 1_000_000), row(2, document=words)])
     started = time.process_time()
-    split = read(path, stages).split("test")
+    split = read(path, stages).splits["test"]
     assert list(split.source_words) == [1, 400_000]
     assert len(next(split[0].sentences())) == 1_000_000
     assert time.process_time() - started < 10
@@ -253,7 +246,7 @@ def test_a_huge_sentence_and_a_huge_document(tmp_path: Path, stages: StageStore)
 def test_large_splits_take_little_memory(tmp_path: Path, stages: StageStore) -> None:
     """More text than one record batch holds is written in several, and every example is found again."""
     path = write(tmp_path / "x.jsonl", [row(n, document=f"{n} " + "word " * 200_000) for n in range(10)])
-    split = read(path, stages).split("test")
+    split = read(path, stages).splits["test"]
     assert [split[n].id for n in (9, 0, 4)] == ["x9", "x0", "x4"]
     assert [example.id for example in split] == split.ids
 
@@ -263,7 +256,7 @@ def test_a_broken_reading_leaves_nothing_behind(tmp_path: Path, stages: StageSto
     path = write(tmp_path / "x.jsonl", [row(1), row(1)])
     problem(path, stages)
     write(path, [row(1), row(2)])
-    assert read(path, stages).split("test").ids == ["x1", "x2"]
+    assert read(path, stages).splits["test"].ids == ["x1", "x2"]
 
 
 def test_a_corpus_of_another_package(stages: StageStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,7 +284,7 @@ def test_real_papers(name: str, tmp_path: Path, stages: StageStore) -> None:
     assert texts.facts["examples"] == {"train": 40, "validation": 40, "test": 40}
     with gzip.open(SHARED / name / "test.jsonl.gz", "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in islice(lines, 40)]
-    for example, given in zip(texts.split("test"), rows, strict=True):
+    for example, given in zip(texts.splits["test"], rows, strict=True):
         sections = example.documents[0].sections
         kept = [name for name, text in zip(given["section_names"], given["sections"], strict=True) if any(text)]
         assert [section.name for section in sections] == kept

@@ -162,4 +162,4 @@ def test_the_whole_dataset_of_this_machine(stages: StageStore) -> None:
     words = [count for split in texts.splits.values() for count in split.source_words]
     assert 1_500 < len(words) < 2_600
     assert 200 < sum(count > 1_000 for count in words) < 500
-    assert len(texts.split("train")) / len(words) == pytest.approx(0.8, abs=0.03)
+    assert len(texts.splits["train"]) / len(words) == pytest.approx(0.8, abs=0.03)
