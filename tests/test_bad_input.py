@@ -192,7 +192,7 @@ def test_a_missing_train_split_is_told(model: str, tmp_path: Path, fails: Callab
     """What learns from a training split says so where there is none, and names other ways if there are any."""
     folder = write_jsonl(tmp_path / "toy", train=0, validation=0)
     told = "train" if model == "trunc" else "choose model.length=<words> or =reference"
-    assert told in fails(3, f"dataset.path={folder}", f"model={model}")
+    assert told in fails(3, f"dataset.path={folder}", f"model={model}", "scale=tiny")  # paper: told to want a GPU
 
 
 def test_a_missing_split_is_told(tmp_path: Path, fails: Callable[..., str]) -> None:
