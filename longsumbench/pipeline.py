@@ -125,24 +125,11 @@ def carry_out(point: Point, system: System, spec: RunSpec, texts: Texts, stages:
     return record
 
 
-def with_baselines(point: Point, taken: set[str] | None = None) -> Iterator[RunRecord]:
-    """Do a run, and score Lead, Random and Oracle on the same examples, so that no number stands alone.
-
-    Args:
-        point: the run.
-        taken: identities of runs that are done or planned anyway; those of baselines done here are added.
-    """
-    yield run(point)
-    if point.config.baselines:
-        for name in BASELINES:
-            if name != point.config.model.name:
-                yield from baseline(point, name, set() if taken is None else taken)
-
-
 def baseline(point: Point, name: str, taken: set[str]) -> Iterator[RunRecord]:
-    """Score one baseline where it can be: Lead and Random take their length from a training split.
+    """Score a baseline beside a run, on the same examples, so that no number stands alone.
 
-    Its seed is always the default one, so that a sweep over seeds adds no rows.
+    Lead and Random take their length from a training split; without one they are left out, which is said. The seed is
+    always the default one, so that a sweep over seeds adds no rows.
     """
     seed = RunConfig.seed
     decode = replace(point.config.decode, seed=seed)

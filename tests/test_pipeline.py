@@ -16,7 +16,7 @@ from longsumbench import pipeline, registry
 from longsumbench.configuration import DatasetSettings, Decoding, RunConfig, Scoring, settle
 from longsumbench.corpora.loading import load
 from longsumbench.errors import DataError
-from longsumbench.pipeline import Point, identity, run, specify, with_baselines
+from longsumbench.pipeline import BASELINES, Point, baseline, identity, run, specify
 from longsumbench.records import Results, RunRecord
 from longsumbench.stages import StageStore, cache_folder
 
@@ -53,6 +53,13 @@ def run_id(config: RunConfig) -> str:
 def folder_of(config: RunConfig, record: RunRecord) -> Path:
     """Return a finished run's folder."""
     return Results(Path(config.results_dir)).find(record.run_id)
+
+
+def with_baselines(point: Point) -> list[RunRecord]:
+    """Do a run and those of the baselines that are not the run itself, as the command does."""
+    taken: set[str] = set()
+    names = [name for name in BASELINES if point.config.baselines and name != point.config.model.name]
+    return [run(point), *(record for name in names for record in baseline(point, name, taken))]
 
 
 def silent(line: str) -> None:
@@ -224,12 +231,12 @@ def test_a_missing_split_is_told(toy: Path) -> None:
 def test_baselines_stand_beside_a_run(toy: Path) -> None:
     """The first run on a dataset brings lead, random and oracle along, on the same examples; the next finds them."""
     config, said = configured(toy, "oracle"), []
-    records = list(with_baselines(Point(config, say=said.append)))
+    records = with_baselines(Point(config, say=said.append))
     assert [record.model for record in records] == ["oracle", "lead", "random"]
     assert len({(record.examples, record.fingerprint, record.signature) for record in records}) == 1
-    list(with_baselines(Point(config, say=said.append)))
+    with_baselines(Point(config, say=said.append))
     assert len(said) == 1  # of the run itself; baselines are found without a word
-    assert len(list(with_baselines(Point(replace(config, baselines=False), say=silent)))) == 1
+    assert len(with_baselines(Point(replace(config, baselines=False), say=silent))) == 1
 
 
 def test_baselines_have_one_seed(toy: Path) -> None:
