@@ -87,10 +87,13 @@ class Decoding:
     no_repeat_ngram: int = 0  # n-grams of this size never repeat; 0: they may
     batch_size: int = 16  # examples decoded together
     limit: int | None = None  # the first examples of the split; None: all
+    evidence: str = "20"  # all | a number | none: of how many examples, from the first, what was looked at is kept
     seed: int = 1  # follows the top-level seed
     device: str = "auto"  # follows the top-level device
 
     def __post_init__(self) -> None:
+        if self.evidence not in ("all", "none") and not self.evidence.isdecimal():
+            raise UsageError(f"decode.evidence={self.evidence}; allowed: all, none, or a number of examples")
         for name in ("num_beams", "batch_size", "limit"):
             at_least(f"decode.{name}", getattr(self, name), 1)
         for name in ("min_length", "no_repeat_ngram"):

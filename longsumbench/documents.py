@@ -4,7 +4,7 @@ Frozen, so that a text read once is the same text for every system and every met
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 Sentences = tuple[str, ...]  # a paragraph, or a reference
@@ -37,6 +37,27 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
+class Fact:
+    """A statement that the source is known to make and the summary ought to, so that it can be checked word by word.
+
+    Attributes:
+        kind: how the source makes it ("single", "relayed", "silent": see the dataset).
+        subject: the word by which the summary is searched ("bridge").
+        value: what must be said of it ("adler").
+        values: everything that could be said of any subject; a guess is right once in so many times.
+        position: where in the source its first sentence stands: 0 at the beginning, below 1.
+        distance: how many sections lie between the places it is put together from; 0 for one place.
+    """
+
+    kind: str
+    subject: str
+    value: str
+    values: tuple[str, ...]
+    position: float
+    distance: int
+
+
+@dataclass(frozen=True, slots=True)
 class Example:
     """What is to be summarized, and how people summarized it.
 
@@ -46,6 +67,7 @@ class Example:
         query: the question the summary must answer, for query-based datasets.
         documents: at least one, in the order of the data.
         references: the summaries people wrote, each a tuple of sentences, never cut.
+        facts: what is known to be said in the source; of generated texts only. No system looks at them.
     """
 
     id: str
@@ -53,6 +75,7 @@ class Example:
     query: str | None
     documents: tuple[Document, ...]
     references: tuple[Sentences, ...]
+    facts: tuple[Fact, ...] = ()
 
     def sentences(self) -> Iterator[str]:
         """Yield every source sentence in reading order, across sections and documents."""
@@ -74,13 +97,14 @@ class Example:
             }
             for document in self.documents
         ]
-        return {
+        plain = {
             "id": self.id,
             "title": self.title,
             "query": self.query,
             "documents": documents,
             "references": list(self.references),
         }
+        return {**plain, "facts": [asdict(fact) for fact in self.facts]} if self.facts else plain
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Example":
@@ -96,7 +120,8 @@ class Example:
             for document in data["documents"]
         )
         references = tuple(tuple(reference) for reference in data["references"])
-        return cls(data["id"], data["title"], data["query"], documents, references)
+        facts = tuple(Fact(**{**fact, "values": tuple(fact["values"])}) for fact in data.get("facts", ()))
+        return cls(data["id"], data["title"], data["query"], documents, references, facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +147,14 @@ class Truncation:
         tokens: the whole text, in the system's own tokens.
         words: the whole text, in words.
         cuts: one entry a cause, only for causes that cut something.
+        documents_merged: documents beyond a system's `max_documents`, which share the last one's place; nothing of
+            them is cut for it.
     """
 
     tokens: int
     words: int
     cuts: tuple[Cut, ...] = ()
+    documents_merged: int = 0
 
     @property
     def tokens_seen(self) -> int:
@@ -145,9 +173,8 @@ def total(ledgers: Sequence[Truncation]) -> Truncation:
     for cut in (cut for ledger in ledgers for cut in ledger.cuts):
         so_far = causes.get(cut.cause, Cut(cut.cause, 0, 0))
         causes[cut.cause] = Cut(cut.cause, so_far.tokens + cut.tokens, so_far.words + cut.words)
-    return Truncation(
-        sum(ledger.tokens for ledger in ledgers), sum(ledger.words for ledger in ledgers), tuple(causes.values())
-    )
+    tokens, words = sum(ledger.tokens for ledger in ledgers), sum(ledger.words for ledger in ledgers)
+    return Truncation(tokens, words, tuple(causes.values()), sum(ledger.documents_merged for ledger in ledgers))
 
 
 def count_words(sentences: Sequence[str] | Iterator[str]) -> int:

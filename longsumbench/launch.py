@@ -34,7 +34,7 @@ CONF = Path(__file__).parent / "conf"
 GROUPS = ("model", "dataset", "scale", "train", "decode", "score", "experiment")
 SETTINGS = ("model", *SECTIONS)
 TOP = tuple(item.name for item in fields(RunConfig) if item.name not in (*SETTINGS, "scale"))
-NO_VARIANT = ("device", "limit")  # of decode: they change no summary
+NO_VARIANT = ("device", "limit", "evidence")  # of decode: they change no summary
 
 
 @dataclass(frozen=True)

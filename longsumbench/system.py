@@ -2,10 +2,12 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
+
+from numpy.typing import NDArray
 
 from longsumbench.configuration import Decoding, Recipe
 from longsumbench.documents import Example, Truncation
@@ -25,6 +27,10 @@ class Split(Protocol):
         """Of the texts; part of every stage made from them."""
 
     @property
+    def multi_document(self) -> bool:
+        """Whether the dataset's examples are several documents: a property of all its splits together."""
+
+    @property
     def ids(self) -> Sequence[str]:
         """Of all examples."""
 
@@ -41,6 +47,24 @@ class Split(Protocol):
     def __iter__(self) -> Iterator[Example]: ...
 
 
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What a system looked at while it wrote one summary; whoever draws it needs to know the axes only.
+
+    Attributes:
+        arrays: name → array.
+        axes: name → the name of each of the array's dimensions, out of `AXES`.
+        texts: axis → the text behind each of its indices; always there for "unit".
+    """
+
+    arrays: Mapping[str, NDArray[Any]]
+    axes: Mapping[str, tuple[str, ...]]
+    texts: Mapping[str, tuple[str, ...]]
+
+
+AXES = ("step", "segment", "unit", "source_token", "layer", "head")
+
+
 @dataclass(frozen=True, slots=True)
 class Summary:
     """What a system wrote for one example.
@@ -51,6 +75,7 @@ class Summary:
         truncation: what the system left out of the source; None for a system that reads all of it.
         complete: False when the output hit its length limit before it ended by itself.
         tokens: how many the system wrote; None for a system without tokens of its own.
+        evidence: what it looked at; only where it was asked for, of a system that keeps any.
     """
 
     id: str
@@ -58,6 +83,7 @@ class Summary:
     truncation: Truncation | None = None
     complete: bool = True
     tokens: int | None = None
+    evidence: Evidence | None = None
 
 
 @dataclass(frozen=True)
@@ -105,12 +131,14 @@ class System(ABC):
         decided_by: the parts of a run's configuration, beside `model`, `dataset` and `score`, that decide its outcome
             ("seed", "train", "decode"); two runs that differ elsewhere are one run.
         oracle: True when it looks at the reference; every table says so.
+        keeps_evidence: whether its summaries come with evidence when `decoding.evidence` asks for it.
         version: rises when the same settings would give another outcome.
     """
 
     Config: ClassVar[type]
     decided_by: ClassVar[frozenset[str]] = frozenset()
     oracle: bool = False
+    keeps_evidence: ClassVar[bool] = False
     version: ClassVar[int] = 1
 
     def __init__(self, config: Any) -> None:

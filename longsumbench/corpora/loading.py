@@ -162,7 +162,7 @@ def _check_not_empty(name: str, counts: Mapping[str, int], skipped: Mapping[str,
 def _open(name: str, folder: Path) -> Texts:
     content = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
     splits = {
-        split: ReadSplit(split, folder / f"{split}.arrow", fingerprint)
+        split: ReadSplit(split, folder / f"{split}.arrow", fingerprint, content["multi_document"])
         for split, fingerprint in content["splits"].items()
     }
     return Texts(name, digest(content["splits"]), splits, content["multi_document"], content["facts"])

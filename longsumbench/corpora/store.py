@@ -93,16 +93,18 @@ class ReadSplit:
         name: `train`, `validation` or `test`.
         path: the Arrow file that `SplitWriter` wrote.
         fingerprint: of its examples.
+        multi_document: whether the dataset's examples are several documents.
 
     Attributes:
         source_words: of every example.
         reference_words: of every example's first reference; 0 for an empty one.
     """
 
-    def __init__(self, name: str, path: Path, fingerprint: str) -> None:
+    def __init__(self, name: str, path: Path, fingerprint: str, multi_document: bool = False) -> None:
         self.name = name
         self.path = path
         self.fingerprint = fingerprint
+        self.multi_document = multi_document
         self._opened: Any = None
         self.source_words: Sequence[int] = self._numbers("source_words")
         self.reference_words: Sequence[int] = self._numbers("reference_words")
