@@ -70,6 +70,7 @@ class Corpus:
         from_hub_row: a row of the hub's tables → Example; a row without an `id` is given one ("test-12").
         from_file_row: a JSON object of the files under `dataset.path=` → Example.
         built_in: how to make it without any file.
+        metrics: the names of the metrics that its runs are scored by beside ROUGE.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Corpus:
     from_hub_row: Callable[[Row], Example] | None = None
     from_file_row: Callable[[Row], Example] | None = None
     built_in: BuiltIn | None = None
+    metrics: tuple[str, ...] = ()
 
 
 def text_in(row: Row, field: str, required: bool = True) -> str | None:

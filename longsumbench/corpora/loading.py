@@ -40,6 +40,7 @@ class Texts:
         splits: split name → its examples, in the order train, validation, test; only those that exist.
         multi_document: whether examples are several documents.
         facts: JSON values for the record: counts, licence, source, versions, what was left out and why.
+        metrics: what runs on it are scored by beside ROUGE; no property of the texts, so the fingerprint holds none.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Texts:
     splits: Mapping[str, ReadSplit]
     multi_document: bool
     facts: Mapping[str, Any]
+    metrics: tuple[str, ...] = ()
 
 
 def load(settings: DatasetSettings, stages: StageStore) -> Texts:
@@ -68,7 +70,7 @@ def load(settings: DatasetSettings, stages: StageStore) -> Texts:
         **source.inputs,
     }
     folder = stages.get("corpus", inputs, partial(_build, corpus, settings, source))
-    return _open(corpus.name, folder)
+    return _open(corpus, folder)
 
 
 def _source(corpus: Corpus, settings: DatasetSettings, stages: StageStore) -> Source:
@@ -159,10 +161,11 @@ def _check_not_empty(name: str, counts: Mapping[str, int], skipped: Mapping[str,
             raise DataError(f"dataset '{name}' has no usable example in split '{split}' ({reasons or 'no rows'})")
 
 
-def _open(name: str, folder: Path) -> Texts:
+def _open(corpus: Corpus, folder: Path) -> Texts:
     content = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
     splits = {
         split: ReadSplit(split, folder / f"{split}.arrow", fingerprint, content["multi_document"])
         for split, fingerprint in content["splits"].items()
     }
-    return Texts(name, digest(content["splits"]), splits, content["multi_document"], content["facts"])
+    fingerprint = digest(content["splits"])
+    return Texts(corpus.name, fingerprint, splits, content["multi_document"], content["facts"], corpus.metrics)
