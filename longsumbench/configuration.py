@@ -25,10 +25,12 @@ class DatasetSettings:
     limit: int | None = None  # the most examples read from each split; None: all
     strict: bool = True  # False: examples that cannot be used are left out and counted, instead of ending the run
     split_by_hash: bool = False  # jsonl of one file: deal it into train, validation and test (80/10/10) by id
+    document_length: int | None = None  # tokens of a tested document, of generated datasets; None: as they say
 
     def __post_init__(self) -> None:
         allowed("dataset.split", self.split, ("train", "validation", "test"))
         at_least("dataset.limit", self.limit, 1)
+        at_least("dataset.document_length", self.document_length, 32)
 
 
 @dataclass

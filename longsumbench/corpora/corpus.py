@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from longsumbench.configuration import DatasetSettings
 from longsumbench.documents import Document, Example, Section, Sentences
 from longsumbench.errors import DataError
 from longsumbench.sentences import split_sentences
@@ -49,10 +50,12 @@ class BuiltIn:
     Attributes:
         generate: yields (split name, example).
         decided_by: JSON values that decide what is generated (versions); stage key and record hold them.
+        sized: whether `dataset.document_length` decides how long its documents are.
     """
 
-    generate: Callable[[], Iterator[tuple[str, Example]]]
-    decided_by: Callable[[], dict[str, Any]]
+    generate: Callable[[DatasetSettings], Iterator[tuple[str, Example]]]
+    decided_by: Callable[[DatasetSettings], dict[str, Any]]
+    sized: bool = False
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,8 @@ def load(settings: DatasetSettings, stages: StageStore) -> Texts:
 
 
 def _source(corpus: Corpus, settings: DatasetSettings, stages: StageStore) -> Source:
+    if settings.document_length is not None and not (corpus.built_in and corpus.built_in.sized):
+        raise UsageError(f"dataset '{corpus.name}' is not made to length: leave out dataset.document_length")
     if settings.path is not None:
         if corpus.from_file_row is None:
             raise UsageError(f"dataset '{corpus.name}' is not read from files: leave out dataset.path")
@@ -81,8 +83,9 @@ def _source(corpus: Corpus, settings: DatasetSettings, stages: StageStore) -> So
     if settings.split_by_hash:
         raise UsageError("dataset.split_by_hash=true needs dataset.path=FILE")
     if corpus.built_in is not None:
-        generate, decided_by = corpus.built_in.generate, corpus.built_in.decided_by()
-        return Source(decided_by, {"source": "built in", **decided_by}, lambda full: _generated(generate(), full))
+        generate, decided_by = corpus.built_in.generate, corpus.built_in.decided_by(settings)
+        facts = {"source": "built in", **decided_by}
+        return Source(decided_by, facts, lambda full: _generated(generate(settings), full))
     if corpus.hub is None:
         raise UsageError(f"dataset '{corpus.name}' needs dataset.path=FOLDER or FILE")
     return hub_source(corpus, stages)

@@ -242,5 +242,5 @@ CORPUS = Corpus(
     homepage="https://docs.python.org/3/library/",
     version=1,
     multi_document=True,
-    built_in=BuiltIn(generate, versions),
+    built_in=BuiltIn(lambda settings: generate(), lambda settings: versions()),
 )

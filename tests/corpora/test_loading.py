@@ -220,6 +220,9 @@ def test_bad_gzip(content: bytes, tmp_path: Path, stages: StageStore) -> None:
         ({"name": "pydoc", "path": "x"}, "leave out dataset.path"),
         ({"name": "pydoc", "split_by_hash": True}, "needs dataset.path=FILE"),
         ({"name": "jsonl", "path": ".", "split_by_hash": True}, "one file"),
+        ({"name": "jsonl", "path": ".", "document_length": 64}, "leave out dataset.document_length"),
+        ({"name": "pydoc", "document_length": 64}, "leave out dataset.document_length"),
+        ({"name": "probe", "path": "x"}, "leave out dataset.path"),
     ],
 )
 def test_settings_that_do_not_fit(
@@ -263,11 +266,11 @@ def test_a_corpus_of_another_package(stages: StageStore, monkeypatch: pytest.Mon
     """A built-in generator that the registry knows is read like any other dataset, its versions in the facts."""
     two = tuple(Document(source, (Section(None, (("Text.",),)),)) for source in "ab")
 
-    def generate() -> Iterator[tuple[str, Example]]:
+    def generate(settings: DatasetSettings) -> Iterator[tuple[str, Example]]:
         for n in range(4):
             yield ("train" if n % 2 else "test"), Example(f"g{n}", None, None, two, (("Sum.",),))
 
-    corpus = Corpus("mine", "Mine", "CC0", "", 1, built_in=BuiltIn(generate, lambda: {"made_by": "2.1"}))
+    corpus = Corpus("mine", "Mine", "CC0", "", 1, built_in=BuiltIn(generate, lambda settings: {"made_by": "2.1"}))
     monkeypatch.setattr(type(registry.corpora), "load", lambda self, name: corpus)
     texts = load(DatasetSettings(name="mine", limit=1), stages)
     assert {name: split.ids for name, split in texts.splits.items()} == {"train": ["g1"], "test": ["g0"]}

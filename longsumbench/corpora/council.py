@@ -1,0 +1,63 @@
+"""The closed language of `probe`'s council reports: every word and every sentence there is.
+
+A slot in braces takes one word of the list of that name. Every slot is one word, and a full stop stands at the end, so
+a template's length does not depend on what fills it.
+"""
+
+SITES = (
+    *("bridge", "canal", "harbour", "library", "market", "mill"),  # the usual agenda, in its order
+    *("museum", "park", "school", "station", "theatre", "tower"),
+)
+FIRMS = (
+    *("Adler", "Brandt", "Cole", "Dahl", "Egan", "Frost", "Grant", "Hale", "Irwin", "Joyce", "Keller", "Lowe"),
+    *("Marsh", "Nash", "Olsen", "Price", "Quinn", "Reed", "Stone", "Thorn", "Unger", "Vance", "Wells", "York"),
+)
+RANKS = ("lower", "higher")
+WORDS = {
+    "group": ("residents", "shopkeepers", "teachers", "drivers", "visitors", "farmers"),
+    "month": ("January", "March", "April", "June", "July", "October"),
+    "look": ("old", "new", "narrow", "quiet", "crowded", "wooden"),
+    "weather": ("rain", "snow", "wind", "fog"),
+}
+
+# What the source says of a fact: a decision for a firm, or a decision for a rank and the two bids.
+DECISIONS = (
+    "The council decided that the {site} goes to {firm}.",
+    "It was agreed that the {site} goes to {firm}.",
+    "After a vote the {site} goes to {firm}.",
+)
+CHOICE = "The council decided that the {site} goes to the {rank} bid."
+BID = "The {site} has a {rank} bid from {firm}."
+
+# What the summary says of it, by kind.
+SUMMARIES = {
+    "single": "The {site} goes to {firm}.",
+    "relayed": "The {site} goes to the {rank} bid from {firm}.",  # the rank first: it can be carried along
+    "silent": "The {site} goes to {firm} with the {rank} bid.",  # the firm first: it must be known
+}
+
+# What decides nothing.
+HARD = (  # names a site and a firm
+    "{group} hoped that {firm} would get the {site}.",
+    "{group} said that {firm} knows the {site} well.",
+    "{firm} sent a letter about the {site}.",
+    "The mayor praised {firm} for the {site}.",
+    "In {month} {firm} visited the {site}.",
+)
+ALIKE = (  # holds the words of a decision
+    "{group} asked whether the {site} goes to {firm}.",
+    "Nobody believed that the {site} goes to {firm}.",
+)
+PLAIN = (
+    "{weather} delayed the work at the {site} in {month}.",
+    "{group} complained about the {look} {site}.",
+    "The {site} was {look} and the {group} were patient.",
+    "In {month} the {weather} kept the {group} at home.",
+    "The mayor thanked the {group}.",
+    "The meeting paused for tea.",
+)
+
+
+def tokens_in(sentence: str) -> int:
+    """Return a sentence's length in tokens: its words and its full stop."""
+    return sentence.count(" ") + 2
