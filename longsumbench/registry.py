@@ -74,6 +74,7 @@ corpora = Registry(
     MappingProxyType(
         {
             "pydoc": "longsumbench.corpora.pydoc:CORPUS",
+            "probe": "longsumbench.corpora.probe:CORPUS",
             "arxiv": "longsumbench.corpora.arxiv:CORPUS",
             "pubmed": "longsumbench.corpora.pubmed:CORPUS",
             "jsonl": "longsumbench.corpora.jsonl:CORPUS",
