@@ -1,0 +1,199 @@
+import random
+from collections import Counter
+from collections.abc import Sequence
+from itertools import chain, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rouge_score.rouge_scorer import RougeScorer
+from rouge_score.tokenizers import Tokenizer
+
+from longsumbench.errors import UsageError
+from longsumbench.models.seal.proxy_labels import MEASURES, proxy_labels, target_segments
+
+TABLE_3 = list(product((1, 2), MEASURES, (False, True)))
+TEXTS = st.lists(st.lists(st.integers(0, 4), max_size=9), max_size=6)
+
+
+def ngrams(ids: Sequence[int], n: int) -> Counter[tuple[int, ...]]:
+    return Counter(tuple(ids[i : i + n]) for i in range(len(ids) - n + 1))
+
+
+def plain_score(of_snippets: Counter[tuple[int, ...]], of_segment: Counter[tuple[int, ...]], measure: str) -> float:
+    common = (of_snippets & of_segment).total()
+    sizes = {"precision": of_snippets.total(), "recall": of_segment.total()}
+    if measure == "f1":
+        return 2 * common / max(1, sum(sizes.values()))
+    return common / max(1, sizes[measure])
+
+
+def plain_labels(
+    snippets: Sequence[Sequence[int]],
+    segments: Sequence[Sequence[int]],
+    n: int = 2,
+    measure: str = "f1",
+    sequential: bool = False,
+) -> np.ndarray:
+    """The definition, one snippet and one segment at a time."""
+    labels = np.zeros((len(segments), len(snippets)), np.float32)
+    counted = [ngrams(ids, n) for ids in snippets]
+    for s, segment in enumerate(ngrams(ids, n) for ids in segments):
+        if not sequential:
+            labels[s] = [plain_score(one, segment, measure) for one in counted]
+            continue
+        members: list[int] = []
+        best = 0.0
+        while True:
+            found = None
+            for i in set(range(len(snippets))) - set(members):
+                union = sum((counted[j] for j in [*members, i]), Counter())
+                if (value := plain_score(union, segment, measure)) > best:
+                    best, found = value, i
+            if found is None:
+                break
+            members.append(found)
+        labels[s, members] = 1
+    return labels
+
+
+@given(TEXTS, TEXTS, st.integers(1, 4), st.sampled_from(MEASURES), st.booleans())
+def test_equals_counting_by_hand(
+    snippets: list[list[int]], segments: list[list[int]], n: int, measure: str, sequential: bool
+) -> None:
+    """All variants equal the definition spelled out with Counter, ties and empty texts included."""
+    expected = plain_labels(snippets, segments, n, measure, sequential)
+    np.testing.assert_array_equal(proxy_labels(snippets, segments, n, measure, sequential), expected)
+
+
+@pytest.mark.parametrize(("n", "measure", "sequential"), TABLE_3)
+def test_equals_counting_at_the_size_of_a_paper(n: int, measure: str, sequential: bool) -> None:
+    """As above for longer texts over ids as large as a vocabulary's, some of them in every text."""
+    chance = random.Random(n)
+    frequent = [7, 31_000, 250_001]
+    texts = [chance.choices([*range(0, 260_000, 901), *frequent * 60], k=chance.randint(1, 40)) for _ in range(24)]
+    expected = plain_labels(texts[4:], texts[:4], n, measure, sequential)
+    assert expected.any()
+    np.testing.assert_array_equal(proxy_labels(texts[4:], texts[:4], n, measure, sequential), expected)
+
+
+class Words(Tokenizer):
+    """Leaves ids as they are."""
+
+    def tokenize(self, text: str) -> list[str]:  # noqa: D102 - as the library says
+        return text.split()
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_equals_rouge_score(n: int) -> None:
+    """Labels are what the rouge_score library computes when every id is a word."""
+    chance = random.Random(0)
+    snippets, segments = ([chance.choices(range(6), k=chance.randint(0, 12)) for _ in range(8)] for _ in range(2))
+    scorer = RougeScorer([f"rouge{n}"], tokenizer=Words())
+    text = lambda ids: " ".join(map(str, ids))  # noqa: E731 - it is said once
+    rouge = [[scorer.score(text(gold), text(one))[f"rouge{n}"] for one in snippets] for gold in segments]
+    for measure, name in (("f1", "fmeasure"), ("precision", "precision"), ("recall", "recall")):
+        expected = [[getattr(one, name) for one in row] for row in rouge]
+        np.testing.assert_allclose(proxy_labels(snippets, segments, n, measure), expected, rtol=1e-6)
+
+
+def test_hand_worked_clipping() -> None:
+    """5 5 stands three times in the snippet and once in the segment, so one of 3 and of 2 n-grams is common."""
+    snippet, segment = [5, 5, 5, 5], [5, 5, 6]
+    labels = {measure: float(proxy_labels([snippet], [segment], 2, measure)[0, 0]) for measure in MEASURES}
+    assert labels == pytest.approx({"f1": 2 / 5, "precision": 1 / 3, "recall": 1 / 2})
+    assert float(proxy_labels([snippet], [segment], 1, "recall")[0, 0]) == pytest.approx(2 / 3)
+
+
+def test_hand_worked_sequential() -> None:
+    """Unigrams of 1 2 3 4, F1: 1 2 (.67, before its twin 2 1), then 3 9 (.75); 4 8 8 8 would lower it to .67."""
+    snippets = [[9, 9], [1, 2], [2, 1], [3, 9], [4, 8, 8, 8]]
+    assert proxy_labels(snippets, [[1, 2, 3, 4]], 1, "f1", sequential=True).tolist() == [[0, 1, 0, 1, 0]]
+    assert proxy_labels(snippets, [[1, 2, 3, 4]], 1, "recall", sequential=True).tolist() == [[0, 1, 0, 1, 1]]
+    assert proxy_labels(snippets, [[1, 2, 3, 4]], 1, "precision", sequential=True).tolist() == [[0, 1, 0, 0, 0]]
+
+
+def test_an_equal_score_ends_the_choice() -> None:
+    """F1 of 1 2 against 1 to 6 is 4/8; 3 9 raises it to 6/10, and 4 9 9 that to 8/13; 3 9 9 9 leaves it at 6/12."""
+    segment = [1, 2, 3, 4, 5, 6]
+    assert proxy_labels([[1, 2], [3, 9], [4, 9, 9]], [segment], 1, sequential=True).tolist() == [[1, 1, 1]]
+    assert proxy_labels([[1, 2], [3, 9, 9, 9]], [segment], 1, sequential=True).tolist() == [[1, 0]]
+
+
+def test_bigrams_cross_nothing() -> None:
+    """1 2 stands at the seam of two snippets, 5 6 at the seam of two segments: neither is found."""
+    assert not proxy_labels([[0, 1], [2, 0]], [[1, 2]]).any()
+    assert not proxy_labels([[5, 6]], [[4, 5], [6, 7]]).any()
+
+
+@pytest.mark.parametrize("sequential", [False, True])
+def test_what_is_too_short_has_label_0(sequential: bool) -> None:
+    """An empty segment, a segment of one token and a snippet of one token have no bigram; without any, no row."""
+    labels = proxy_labels([[1, 2], [1]], [[], [1], [1, 2]], 2, "f1", sequential)
+    assert labels.tolist() == [[0, 0], [0, 0], [1, 0]]
+    assert proxy_labels([], [[1, 2]], 2, "f1", sequential).shape == (1, 0)
+    assert proxy_labels([[1, 2]], [], 2, "f1", sequential).shape == (0, 1)
+
+
+@given(TEXTS, TEXTS, st.sampled_from(MEASURES), st.randoms(use_true_random=False))
+def test_labels_are_shares_and_go_with_their_snippet(
+    snippets: list[list[int]], segments: list[list[int]], measure: str, chance: random.Random
+) -> None:
+    """Labels are float32 from 0 to 1, and in another order of the snippets each keeps its own."""
+    labels = proxy_labels(snippets, segments, 2, measure)
+    assert labels.dtype == np.float32
+    assert labels.shape == (len(segments), len(snippets))
+    assert ((labels >= 0) & (labels <= 1)).all()
+    order = chance.sample(range(len(snippets)), len(snippets))
+    moved = proxy_labels([snippets[i] for i in order], segments, 2, measure)
+    np.testing.assert_array_equal(moved, labels[:, order])
+
+
+@given(TEXTS, TEXTS, st.sampled_from(MEASURES))
+def test_one_chosen_snippet_has_the_highest_label(
+    snippets: list[list[int]], segments: list[list[int]], measure: str
+) -> None:
+    """Whenever any snippet scores, the earliest of the best ones is among the chosen, and none else is ever chosen."""
+    labels = proxy_labels(snippets, segments, 2, measure)
+    chosen = proxy_labels(snippets, segments, 2, measure, sequential=True)
+    assert set(np.unique(chosen)) <= {0, 1}
+    if len(snippets):
+        best = labels.argmax(axis=1)
+        assert (chosen[range(len(segments)), best] == (labels.max(axis=1) > 0)).all()
+    assert not chosen[labels == 0].any()
+
+
+def test_unknown_measures_are_refused() -> None:
+    """The message lists the measures there are."""
+    with pytest.raises(UsageError, match="f1, precision, recall"):
+        proxy_labels([[1]], [[1]], measure="f2")
+    with pytest.raises(UsageError, match="ngram=0"):
+        proxy_labels([[1]], [[1]], ngram=0)
+
+
+END = 2
+
+
+def test_hand_worked_segments() -> None:
+    """The end token takes a place, so it may stand in a segment of its own, which is empty without it."""
+    assert target_segments([5, 6, 7, 8, END], 2, END) == [[5, 6], [7, 8], []]
+    assert target_segments([5, 6, 7, END], 2, END) == [[5, 6], [7]]
+    assert target_segments([5, 6, 7, END], 4, END) == [[5, 6, 7]]
+    assert target_segments([END], 4, END) == [[]]
+
+
+@given(st.lists(st.integers(3, 9), max_size=30), st.integers(1, 8))
+def test_segments_are_the_target(ids: list[int], length: int) -> None:
+    """Joined they are the target without its end, there are ⌈T/L⌉ of them, and all but the last are full."""
+    segments = target_segments([*ids, END], length, END)
+    assert list(chain.from_iterable(segments)) == ids
+    assert len(segments) == -(-(len(ids) + 1) // length)
+    assert all(len(segment) == length for segment in segments[:-1])
+
+
+def test_a_target_without_an_end_is_refused() -> None:
+    """Every target ends with the end token; padding or a cut behind it would make a segment of no text."""
+    for labels in ([], [5, 6], [5, END, -100]):
+        with pytest.raises(ValueError, match="end token"):
+            target_segments(labels, 2, END)
