@@ -19,10 +19,10 @@ from omegaconf import OmegaConf
 from longsumbench import registry, sentences
 from longsumbench.configuration import RunConfig
 from longsumbench.corpora.loading import Texts, load
-from longsumbench.documents import total
+from longsumbench.documents import Example, total
 from longsumbench.environment import environment, patch, peak_memory_gb, reset_peak_memory
 from longsumbench.errors import DataError, EnvironmentProblem
-from longsumbench.metrics.metric import Metric, Scored, aggregate, score_all, write_scores
+from longsumbench.metrics.metric import Metric, Scored, aggregate, aggregate_measures, score_all, write_scores
 from longsumbench.predictions import seconds_of_decoding, summarize_split
 from longsumbench.progress import track
 from longsumbench.records import Results, RunRecord, RunSpec, write_atomically
@@ -112,15 +112,19 @@ def carry_out(point: Point, system: System, spec: RunSpec, texts: Texts, stages:
     predictions, log = folder / "predictions.jsonl", workdir / "decoding.jsonl"
     with point.timed("summarize"):
         summaries = summarize_split(system, split, config.decode, predictions, log)
-    metric: Metric = registry.metrics.load("rouge")(config.score)
+    rouge: Metric = registry.metrics.load("rouge")(config.score)
+    others: list[Metric] = [registry.metrics.load(name)(config.score) for name in texts.metrics]
     with point.timed("score"):
-        scored = score_all(metric, scorable(split, summaries))
+        scored = score_all([rouge, *others], scorable(split, summaries))
         write_scores(folder / "scores.csv", scored.per_example)
-        scores = aggregate(scored.per_example, config.score.resamples)
+        scores = aggregate(scored.per_example[list(rouge.columns)], config.score.resamples)
+        beside = [column for metric in others for column in metric.columns]
+        measures = aggregate_measures(scored.per_example[beside], config.score.resamples)
     seconds = seconds_of_decoding(log)
     facts |= {"fit": asdict(report), **measure(point, summaries, scored, seconds)}
-    signature, repeatable = metric.signature(len(scored.per_example)), report.ended_by != "max_minutes"
-    record = RunRecord(**facts, scores=scores, signature=signature, repeatable=repeatable)
+    signature = "|".join(metric.signature(len(scored.per_example)) for metric in (rouge, *others))
+    repeatable = report.ended_by != "max_minutes"
+    record = RunRecord(**facts, scores=scores, measures=measures, signature=signature, repeatable=repeatable)
     record.write(folder)
     return record
 
@@ -179,7 +183,8 @@ def specify(config: RunConfig, system: System, texts: Texts) -> RunSpec:
     if config.dataset.split not in texts.splits:
         has = ", ".join(texts.splits)
         raise DataError(f"{config.dataset.name} has no {config.dataset.split} split; choose dataset.split={has}")
-    settings, versions = outcome_settings(config, system), {**VERSIONS, **system.versions()}
+    beside = {f"metric {name}": registry.metrics.load(name).version for name in texts.metrics}
+    settings, versions = outcome_settings(config, system), {**VERSIONS, **system.versions(), **beside}
     return RunSpec(config.model.name, config.dataset.name, settings, texts.fingerprint, versions)
 
 
@@ -228,10 +233,10 @@ def measure(point: Point, summaries: Sequence[Summary], scored: Scored, decoding
     }
 
 
-def scorable(split: Split, summaries: Sequence[Summary]) -> Iterator[tuple[str, str, Sequence[tuple[str, ...]]]]:
-    """Yield id, prediction and references, in the data's order, which is the summaries' too."""
+def scorable(split: Split, summaries: Sequence[Summary]) -> Iterator[tuple[str, Example]]:
+    """Yield each prediction with its example, in the data's order, which is the summaries' too."""
     for index, summary in enumerate(track(summaries, "scoring", len(summaries))):
-        yield summary.id, summary.text, split[index].references
+        yield summary.text, split[index]
 
 
 def writable(folder: Path, chosen_by: str) -> Path:

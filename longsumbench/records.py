@@ -1,7 +1,7 @@
 """What a run was: RunSpec → run id; RunRecord; atomic JSON; the layout of a results folder.
 
     results/runs/<dataset>/<model>/<run id>/   config.yaml  record.json  predictions.jsonl  scores.csv  work/
-    results/leaderboard/<dataset>.{csv,md,tex}
+    results/leaderboard/<dataset>.{csv,md,tex}  <dataset>-recall.png
 
 `record.json` is written last, in one rename: a run folder that has one is finished.
 """
@@ -73,6 +73,8 @@ class RunRecord:
         command: what was typed.
         finished: the time, UTC, ISO 8601.
         repeatable: False when a budget in minutes ended training.
+        measures: what was measured beside ROUGE: name → {"mean"; "lo", "hi": its 95 % interval, all 0–100; "n": the
+            examples it applies to}; a metric's first measure comes first. Empty in records of before there were any.
     """
 
     run_id: str
@@ -102,6 +104,7 @@ class RunRecord:
     command: tuple[str, ...]
     finished: str
     repeatable: bool = True
+    measures: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     format: int = field(default=FORMAT)
 
     def write(self, folder: Path) -> None:
@@ -120,6 +123,7 @@ class RunRecord:
             content = json.loads(path.read_text(encoding="utf-8"))
             if content["format"] > FORMAT:
                 raise DataError(f"written by a later version (format {content['format']}); update longsumbench", path)
+            content = {"measures": {}, **content}
             values = {item.name: content[item.name] for item in fields(cls)}
         except (ValueError, KeyError, TypeError) as error:
             raise DataError(f"not a run's record ({error!r}); remove it and run again", path) from error
@@ -162,13 +166,13 @@ class Results:
         return found[0]
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file so that readers see the old content or the new, and a full disk leaves the old."""
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write a file, text in UTF-8, so that readers see the old content or the new, and a full disk leaves the old."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content.encode("utf-8") if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(name, 0o644)

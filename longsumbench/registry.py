@@ -82,7 +82,16 @@ corpora = Registry(
     ),
 )
 
-metrics = Registry("metric", "longsumbench.metrics", MappingProxyType({"rouge": "longsumbench.metrics.rouge:Rouge"}))
+metrics = Registry(
+    "metric",
+    "longsumbench.metrics",
+    MappingProxyType(
+        {
+            "rouge": "longsumbench.metrics.rouge:Rouge",
+            "fact_recall": "longsumbench.metrics.fact_recall:FactRecall",
+        }
+    ),
+)
 
 rankers = Registry(
     "ranker",

@@ -88,6 +88,17 @@ def test_a_record_survives_its_file(tmp_path: Path) -> None:
     assert RunRecord.read(tmp_path / "run") == RECORD
 
 
+def test_a_record_of_before_there_were_measures_is_read(tmp_path: Path) -> None:
+    """A committed record without `measures` is one in which nothing was measured beside ROUGE; others keep theirs."""
+    measured = replace(RECORD, measures={"recall": {"mean": 50.0, "lo": 40.0, "hi": 60.0, "n": 3}})
+    measured.write(tmp_path)
+    assert RunRecord.read(tmp_path) == measured
+    content = json.loads((tmp_path / "record.json").read_text(encoding="utf-8"))
+    del content["measures"]
+    (tmp_path / "record.json").write_text(json.dumps(content), encoding="utf-8")
+    assert RunRecord.read(tmp_path) == RECORD
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1}', '{"format": "x"}', "\x00"])
 def test_what_is_no_record_is_a_data_error(text: str, tmp_path: Path) -> None:
     """A damaged record is named with its path."""

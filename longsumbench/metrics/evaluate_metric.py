@@ -11,6 +11,7 @@ import datasets
 import evaluate
 
 from longsumbench.configuration import Scoring
+from longsumbench.documents import Document, Example
 from longsumbench.metrics.metric import aggregate, score_all
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.sentences import split_summary
@@ -20,6 +21,7 @@ DESCRIPTION = """ROUGE-1, -2, -L and -Lsum with precision, recall and F1, as lon
 Both sides are split into sentences by the suite's splitter. Values are 0–100; `rouge1` is F1, `rouge1_p` and `rouge1_r`
 precision and recall, `rouge1_lo` and `rouge1_hi` the 95 % interval of F1; likewise for the other types.
 """
+UNREAD = Document(None, ())  # what was summarized is not given, and ROUGE does not ask
 
 
 class RougeMetric(evaluate.Metric):
@@ -46,10 +48,10 @@ class RougeMetric(evaluate.Metric):
         metric = Rouge(Scoring(stem=stem, resamples=resamples))
         split = ([one] if isinstance(one, str) else one for one in references)
         items = (
-            (f"{number:012}", prediction, [split_summary(text) for text in texts])
+            (prediction, Example(f"{number:012}", None, None, (UNREAD,), tuple(map(split_summary, texts))))
             for number, (prediction, texts) in enumerate(zip(predictions, split, strict=True))
         )
-        scored = score_all(metric, items)
+        scored = score_all([metric], items)
         values: dict[str, Any] = {}
         for kind, score in aggregate(scored.per_example, resamples).items():
             values |= {kind: score["f"], f"{kind}_p": score["p"], f"{kind}_r": score["r"]}

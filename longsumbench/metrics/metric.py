@@ -1,8 +1,9 @@
 """What a metric is: it scores one example at a time; means and intervals are made here, for all metrics alike.
 
-    predictions, references --score_all--> Scored: a table, one row an example --aggregate--> means, 95 % intervals
+    predictions, examples --score_all--> Scored: a table, one row an example --aggregate--> means, 95 % intervals
 
-Per example 0–1, aggregated 0–100.
+Per example 0–1, aggregated 0–100. ROUGE scores every example; of other metrics, a column may not apply to an example
+(NaN), and its mean is over those to which it does.
 """
 
 from abc import ABC, abstractmethod
@@ -13,38 +14,43 @@ from typing import ClassVar
 
 import pandas as pd
 
-from longsumbench.documents import Sentences
+from longsumbench.configuration import Scoring
+from longsumbench.documents import Example
 from longsumbench.errors import DataError
 from longsumbench.records import write_atomically
-from longsumbench.statistics import bootstrap_intervals
+from longsumbench.statistics import bootstrap_interval, bootstrap_intervals
 
 BOOTSTRAP_SEED = 1  # the same for every run, so that an interval depends on the scores alone
 PERCENT = 100.0
 
 
 class Metric(ABC):
-    """Scores predictions against references.
+    """Scores predictions against what is known of the examples.
+
+    Args:
+        scoring: the run's settings of scores.
 
     Attributes:
         name: as it is registered.
-        types: what it measures; each has the columns `<type>_p`, `<type>_r` and `<type>_f`.
+        columns: its columns of the table of scores; the first one is what runs are ranked by.
+        version: rises when the same predictions would score otherwise; part of the run id, but for ROUGE, whose
+            version stands in its signature.
     """
 
     name: ClassVar[str]
-    types: ClassVar[tuple[str, ...]]
+    columns: ClassVar[tuple[str, ...]]
+    version: ClassVar[int] = 1
 
-    @property
-    def columns(self) -> list[str]:
-        """The columns of the table of scores, without `id`."""
-        return [f"{kind}_{part}" for kind in self.types for part in "prf"]
-
-    @abstractmethod
-    def score(self, prediction: str, references: Sequence[Sentences]) -> dict[str, float]:
-        """Score one prediction; column → 0–1. An empty prediction scores 0 in all of them."""
+    def __init__(self, scoring: Scoring) -> None:
+        self.scoring = scoring
 
     @abstractmethod
-    def can_score(self, references: Sequence[Sentences]) -> bool:
-        """Tell whether any reference holds something to be matched."""
+    def score(self, prediction: str, example: Example) -> dict[str, float]:
+        """Score one prediction; column → 0–1, NaN where it does not apply. An empty prediction scores 0 elsewhere."""
+
+    def can_score(self, example: Example) -> bool:
+        """Tell whether there is anything to be matched; where there is not, no metric scores the example."""
+        return True
 
     @abstractmethod
     def signature(self, n: int) -> str:
@@ -69,12 +75,12 @@ class Scored:
     empty_predictions: int = 0
 
 
-def score_all(metric: Metric, items: Iterable[tuple[str, str, Sequence[Sentences]]]) -> Scored:
+def score_all(metrics: Sequence[Metric], items: Iterable[tuple[str, Example]]) -> Scored:
     """Score every prediction once.
 
     Args:
-        metric: how.
-        items: (example id, prediction, references), read as they are needed.
+        metrics: how; their columns stand side by side, in this order.
+        items: (prediction, its example), read as they are needed.
 
     Raises:
         DataError: two examples have the same id.
@@ -82,16 +88,18 @@ def score_all(metric: Metric, items: Iterable[tuple[str, str, Sequence[Sentences
     rows: dict[str, dict[str, float]] = {}
     unusable: dict[str, None] = {}  # a set that keeps its order
     empty = 0
-    for name, prediction, references in items:
+    for prediction, example in items:
+        name = example.id
         if name in rows or name in unusable:
             raise DataError(f"two predictions for the example '{name}'; keep one")
-        if not metric.can_score(references):
+        if not all(metric.can_score(example) for metric in metrics):
             unusable[name] = None
             continue
-        rows[name] = metric.score(prediction, references)
+        rows[name] = {key: value for metric in metrics for key, value in metric.score(prediction, example).items()}
         empty += not prediction.strip()
     table = pd.DataFrame(list(rows.values()), index=pd.Index(list(rows), name="id", dtype=object), dtype=float)
-    return Scored(table.reindex(columns=metric.columns), tuple(unusable), empty)
+    columns = [column for metric in metrics for column in metric.columns]
+    return Scored(table.reindex(columns=columns), tuple(unusable), empty)
 
 
 def aggregate(
@@ -100,7 +108,7 @@ def aggregate(
     """Return type → {"p", "r", "f": plain means; "f_lo", "f_hi": the 95 % interval of f}, all 0–100.
 
     Args:
-        per_example: as in `Scored`; the order of its rows does not matter.
+        per_example: ROUGE's columns of `Scored`; the order of its rows does not matter.
         resamples: of the percentile bootstrap over examples.
         seed: of the resamples, which are the same for all types.
 
@@ -119,9 +127,31 @@ def aggregate(
     return scores
 
 
+def aggregate_measures(
+    per_example: pd.DataFrame, resamples: int = 1_000, seed: int = BOOTSTRAP_SEED
+) -> dict[str, dict[str, float]]:
+    """Return column → {"mean"; "lo", "hi": its 95 % interval; "n"}, over the examples to which the column applies.
+
+    Args:
+        per_example: columns of `Scored` that hold one value each, 0–1 or NaN; the order of the rows does not matter.
+        resamples: of the percentile bootstrap over those examples.
+        seed: of the resamples.
+
+    Returns:
+        0–100, but for `n`, the number of examples; a column that applies to none is left out.
+    """
+    measures = {}
+    for name, column in (per_example.sort_index() * PERCENT).items():
+        values = column.dropna().to_numpy()
+        if len(values):
+            low, high = bootstrap_interval(values, resamples, seed)
+            measures[str(name)] = {"mean": float(values.mean()), "lo": low, "hi": high, "n": len(values)}
+    return measures
+
+
 def write_scores(path: Path, per_example: pd.DataFrame) -> None:
-    """Write `scores.csv`: `id` and a column for each score, 0–1, in full precision."""
-    write_atomically(path, per_example.to_csv(index_label="id", lineterminator="\n"))
+    """Write `scores.csv`: `id` and a column for each score, 0–1, in full precision; "nan" where it does not apply."""
+    write_atomically(path, per_example.to_csv(index_label="id", lineterminator="\n", na_rep="nan"))
 
 
 def read_scores(path: Path) -> pd.DataFrame:

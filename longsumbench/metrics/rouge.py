@@ -1,10 +1,9 @@
 """ROUGE-1, -2, -L and -Lsum as one metric: the suite's currency."""
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from longsumbench.configuration import Scoring
-from longsumbench.documents import Sentences
+from longsumbench.documents import Example
 from longsumbench.metrics.metric import Metric
 from longsumbench.rouge.google import TYPES, GoogleRouge
 from longsumbench.rouge.signature import signature
@@ -19,20 +18,20 @@ class Rouge(Metric):
     """
 
     name: ClassVar[str] = "rouge"
-    types: ClassVar[tuple[str, ...]] = TYPES
+    columns: ClassVar[tuple[str, ...]] = tuple(f"{kind}_{part}" for kind in TYPES for part in "prf")
 
     def __init__(self, scoring: Scoring) -> None:
-        self.scoring = scoring
+        super().__init__(scoring)
         self._rouge = GoogleRouge(scoring.stem)
 
-    def score(self, prediction: str, references: Sequence[Sentences]) -> dict[str, float]:
+    def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `rouge1_p` … `rougeLsum_f` → 0–1."""
-        scores = self._rouge.score(split_summary(prediction), references)
+        scores = self._rouge.score(split_summary(prediction), example.references)
         return {f"{kind}_{part}": value for kind in TYPES for part, value in scores[kind]._asdict().items()}
 
-    def can_score(self, references: Sequence[Sentences]) -> bool:
+    def can_score(self, example: Example) -> bool:
         """Tell whether the tokenizer finds a word in any reference."""
-        return any(self._rouge.has_words(reference) for reference in references)
+        return any(self._rouge.has_words(reference) for reference in example.references)
 
     def signature(self, n: int) -> str:
         """Describe how a mean over `n` examples is computed."""

@@ -6,6 +6,7 @@ import evaluate
 import pytest
 
 from longsumbench.configuration import Scoring
+from longsumbench.documents import Document, Example, Section
 from longsumbench.metrics.evaluate_metric import RougeMetric
 from longsumbench.metrics.metric import aggregate, score_all
 from longsumbench.metrics.rouge import Rouge
@@ -23,8 +24,10 @@ def metric(tmp_path: Path) -> RougeMetric:
 def test_equals_the_suite(metric: RougeMetric) -> None:
     """`compute` gives the means, intervals and signature that a run's record has."""
     rouge = Rouge(Scoring())
-    items = zip("abc", PREDICTIONS, [[split_sentences(text)] for text in REFERENCES], strict=True)
-    expected = aggregate(score_all(rouge, items).per_example)
+    text = Document(None, (Section(None, (("Something.",),)),))
+    references = zip("abc", [(split_sentences(one),) for one in REFERENCES], strict=True)
+    examples = [Example(name, None, None, (text,), reference) for name, reference in references]
+    expected = aggregate(score_all([rouge], zip(PREDICTIONS, examples, strict=True)).per_example)
     actual = metric.compute(predictions=PREDICTIONS, references=REFERENCES)
     for kind, score in expected.items():
         names = (f"{kind}_p", f"{kind}_r", kind, f"{kind}_lo", f"{kind}_hi")

@@ -7,13 +7,20 @@ import pandas as pd
 import pytest
 
 from longsumbench.configuration import Scoring
-from longsumbench.documents import Sentences
+from longsumbench.documents import Document, Example, Fact, Section, Sentences
 from longsumbench.errors import DataError
-from longsumbench.metrics.metric import Metric, aggregate, read_scores, score_all, write_scores
+from longsumbench.metrics.fact_recall import FactRecall
+from longsumbench.metrics.metric import Metric, aggregate, aggregate_measures, read_scores, score_all, write_scores
 from longsumbench.registry import metrics
 from longsumbench.statistics import bootstrap_interval
 
-CAT: list[Sentences] = [("the cat sat", "it slept")]
+CAT: Sentences = ("the cat sat", "it slept")
+TEXT = Document(None, (Section(None, (("a cat sat down and slept",),)),))
+
+
+def example(*references: Sentences, name: str = "a", facts: tuple[Fact, ...] = ()) -> Example:
+    """An example with the references; what was summarized does not matter here."""
+    return Example(name, None, None, (TEXT,), references, facts)
 
 
 @pytest.fixture
@@ -25,19 +32,19 @@ def rouge() -> Metric:
 def test_columns(rouge: Metric) -> None:
     """A score has precision, recall and F of all four types, in the order of the file."""
     expected = [f"{kind}_{part}" for kind in ("rouge1", "rouge2", "rougeL", "rougeLsum") for part in "prf"]
-    assert rouge.columns == expected == list(rouge.score("the cat", CAT))
+    assert list(rouge.columns) == expected == list(rouge.score("the cat", example(CAT)))
 
 
 def test_prediction_is_split_as_the_suite_splits(rouge: Metric) -> None:
     """Sentences in another order lose ROUGE-L and keep ROUGE-Lsum: the prediction was split, the reference kept."""
-    score = rouge.score("It slept. The cat sat.", CAT)
+    score = rouge.score("It slept. The cat sat.", example(CAT))
     assert score["rougeLsum_f"] == 1.0
     assert score["rougeL_f"] == pytest.approx(3 / 5)
 
 
 def test_empty_prediction_counts(rouge: Metric) -> None:
     """An empty prediction is a row of zeros and is counted."""
-    scored = score_all(rouge, [("a", "the cat sat", CAT), ("b", " \n", CAT)])
+    scored = score_all([rouge], [("the cat sat", example(CAT)), (" \n", example(CAT, name="b"))])
     assert scored.empty_predictions == 1
     assert not scored.per_example.loc["b"].any()
     assert aggregate(scored.per_example)["rouge1"]["p"] == 50.0
@@ -45,14 +52,15 @@ def test_empty_prediction_counts(rouge: Metric) -> None:
 
 def test_empty_reference_is_left_out(rouge: Metric) -> None:
     """An example whose references are all empty is named and not in the mean; one usable reference keeps it."""
-    scored = score_all(rouge, [("a", "x", [("",), ()]), ("b", "the cat sat", [(), *CAT]), ("c", "y", [])])
+    usable = ("the cat sat", example((), CAT, name="b"))
+    scored = score_all([rouge], [("x", example(("",), ())), usable, ("y", example(name="c"))])
     assert scored.empty_references == ("a", "c")
     assert list(scored.per_example.index) == ["b"]
 
 
 def test_nothing_to_score(rouge: Metric) -> None:
     """Without one usable reference there is no mean, and that is said."""
-    scored = score_all(rouge, [("a", "x", [("—",)])])
+    scored = score_all([rouge], [("x", example(("—",)))])
     with pytest.raises(DataError, match="no example can be scored"):
         aggregate(scored.per_example)
 
@@ -60,7 +68,7 @@ def test_nothing_to_score(rouge: Metric) -> None:
 def test_double_prediction(rouge: Metric) -> None:
     """Two predictions for one example are an error that names it."""
     with pytest.raises(DataError, match="'a'"):
-        score_all(rouge, [("a", "x", CAT), ("a", "y", CAT)])
+        score_all([rouge], [("x", example(CAT)), ("y", example(CAT))])
 
 
 def test_aggregate_by_hand() -> None:
@@ -79,8 +87,8 @@ def test_order_of_examples_changes_nothing() -> None:
 
 def test_scores_file(tmp_path: Path, rouge: Metric) -> None:
     """A table of scores is read back to the last bit, whatever its ids look like."""
-    items = [(name, "the cat is one third of it", CAT) for name in ("007", "NA", "a,b", 'say "x"', "")]
-    table = score_all(rouge, items).per_example
+    items = [("the cat is one third of it", example(CAT, name=name)) for name in ("007", "NA", "a,b", 'say "x"', "")]
+    table = score_all([rouge], items).per_example
     write_scores(tmp_path / "scores.csv", table)
     pd.testing.assert_frame_equal(read_scores(tmp_path / "scores.csv"), table, check_exact=True, check_index_type=False)
     assert (tmp_path / "scores.csv").read_text().startswith("id,rouge1_p,rouge1_r,rouge1_f,rouge2_p,")
@@ -99,5 +107,43 @@ def test_no_scores_file(tmp_path: Path, content: str | None) -> None:
 def test_line_breaks_of_a_prediction_end_its_sentences() -> None:
     """Two lines in the other order than the reference's sentences: the union LCS finds both, so Lsum is 1, L is 1/2."""
     reference = ("epsilon zeta eta theta", "alpha beta gamma delta")
-    scores = metrics.load("rouge")(Scoring()).score("alpha beta gamma delta\nepsilon zeta eta theta", [reference])
+    scores = metrics.load("rouge")(Scoring()).score(
+        "alpha beta gamma delta\nepsilon zeta eta theta", example(reference)
+    )
     assert (scores["rougeLsum_f"], scores["rougeL_f"]) == (1.0, 0.5)
+
+
+def test_another_metric_leaves_rouge_as_it_is(rouge: Metric) -> None:
+    """Beside another metric ROUGE has the same columns and values, first; the other's follow."""
+    items = [("the cat sat", example(CAT)), ("a bridge goes to adler", example(CAT, name="b"))]
+    alone, beside = (score_all(metrics, items).per_example for metrics in ([rouge], [rouge, FactRecall(Scoring())]))
+    pd.testing.assert_frame_equal(beside[list(rouge.columns)], alone, check_exact=True)
+    assert list(beside.columns) == [*rouge.columns, *FactRecall.columns]
+
+
+def test_what_does_not_apply_survives_its_file(tmp_path: Path, rouge: Metric) -> None:
+    """A cell that does not apply to an example is written and read as one."""
+    fact = Fact("single", "bridge", "adler", ("adler", "york"), 0.5, 0)
+    items = [("x", example(CAT)), ("the bridge goes to adler", example(CAT, name="b", facts=(fact,)))]
+    table = score_all([rouge, FactRecall(Scoring())], items).per_example
+    write_scores(tmp_path / "scores.csv", table)
+    read = read_scores(tmp_path / "scores.csv")
+    assert np.isnan(read.loc["a", "fact_recall"])
+    assert read.loc["b", "fact_recall"] == 1.0
+    pd.testing.assert_frame_equal(read, table, check_exact=True, check_index_type=False)
+
+
+def test_a_measure_is_averaged_where_it_applies() -> None:
+    """Mean, interval and number are those of the examples that have a value; the interval is a plain bootstrap's."""
+    draw = np.random.default_rng(7)
+    values = draw.random(40).round(2)
+    values[draw.permutation(40)[:15]] = np.nan
+    table = pd.DataFrame({"x": values, "never": np.nan, "y": 0.25}, index=[f"e{number:02}" for number in range(40)])
+    measures = aggregate_measures(table.sample(frac=1, random_state=3), resamples=300, seed=5)
+    known = [100 * value for value in values if value == value]
+    again = np.random.default_rng(5)
+    means = sorted(sum(known[place] for place in again.integers(0, 25, 25)) / 25 for _ in range(300))
+    low, high = np.quantile(means, [0.025, 0.975])
+    assert measures["x"] == pytest.approx({"mean": sum(known) / 25, "lo": low, "hi": high, "n": 25})
+    assert measures["y"] == {"mean": 25.0, "lo": 25.0, "hi": 25.0, "n": 40}
+    assert "never" not in measures

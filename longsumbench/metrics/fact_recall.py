@@ -1,0 +1,97 @@
+"""Fact recall: how many of an example's planted facts its summary states right; by kind, place and distance."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from longsumbench.documents import Example, Fact
+from longsumbench.metrics.metric import Metric
+
+REACH = 10  # words behind the subject among which its value must stand
+DECILES = 10  # of a fact's position
+FARTHEST = 7  # sections; a fact that is put together from farther counts under `other` only
+IN_ONE_PLACE, SPREAD = "single", ("relayed", "silent")
+KINDS = (IN_ONE_PLACE, *SPREAD)
+
+_EDGES = re.compile(r"^[\W_]+|[\W_]+$")  # punctuation around a word
+_ENDS = re.compile(r"[.!?…][^\w\s]*(?:\s+|$)|[\r\n]+")
+
+
+class FactRecall(Metric):
+    """The share of an example's planted facts that its summary states right.
+
+    Words stand between blanks; neither their case nor punctuation around them matters. A sentence ends at a full stop,
+    a question or an exclamation mark with a blank behind it, and at a line break. A fact is looked up in the first
+    sentence that has its subject as a word: of the words behind the (first) subject, at most `REACH`, the first that is
+    among `fact.values` is what the summary says. The fact is right when that is `fact.value`; it is wrong when that is
+    another one, when there is none, and when no sentence names the subject.
+
+    Columns, each the share of right ones among the example's facts of some sort, NaN where it has none of it:
+
+    * `fact_recall`: all of them; `fact_recall_<kind>`: those of one kind;
+    * `fact_recall_single_position_<0…9>`: by the tenth of the source in which the fact stands;
+    * `fact_recall_<relayed|silent>_distance_<0…7>`: by the sections between the places it is put together from;
+      `…_same` and `…_other`: those of one section, those of several;
+    * `fact_recall_chance`: not of the summary, but what naming any of the values blindly would reach.
+    """
+
+    name: ClassVar[str] = "fact_recall"
+    columns: ClassVar[tuple[str, ...]] = (
+        name,
+        *(f"fact_recall_{kind}" for kind in KINDS),
+        *(f"fact_recall_{kind}_{place}" for kind in SPREAD for place in ("same", "other")),
+        *(f"fact_recall_{IN_ONE_PLACE}_position_{decile}" for decile in range(DECILES)),
+        *(f"fact_recall_{kind}_distance_{distance}" for kind in SPREAD for distance in range(FARTHEST + 1)),
+        "fact_recall_chance",
+    )
+
+    def score(self, prediction: str, example: Example) -> dict[str, float]:
+        """Score one prediction; `fact_recall` … `fact_recall_chance` → 0–1 or NaN."""
+        shares: dict[str, list[float]] = {column: [] for column in self.columns}
+        sentences = words_of(prediction)
+        for fact in example.facts:
+            right = float(stated(sentences, fact) == fact.value.casefold())
+            for column in _columns_of(fact):
+                shares[column].append(right)
+            shares["fact_recall_chance"].append(1 / len(fact.values))
+        return {column: sum(found) / len(found) if found else np.nan for column, found in shares.items()}
+
+    def signature(self, n: int) -> str:
+        """Name the metric and its version; the mean is over the examples to which a column applies."""
+        return f"{self.name}:{self.version}"
+
+
+def stated(sentences: Iterable[Sequence[str]], fact: Fact) -> str | None:
+    """Return which of a fact's values a summary says of its subject, in lower case; None when it says none.
+
+    Args:
+        sentences: the summary's, as `words_of` returns them.
+        fact: of which subject and values are used.
+    """
+    subject, values = fact.subject.casefold(), {value.casefold() for value in fact.values}
+    for words in sentences:
+        if subject in words:
+            behind = words[words.index(subject) + 1 :][:REACH]
+            return next((word for word in behind if word in values), None)
+    return None
+
+
+def words_of(text: str) -> list[list[str]]:
+    """Return the words of every sentence of a text, bare and in lower case; punctuation alone is no word."""
+    bare = [[_EDGES.sub("", word).casefold() for word in sentence.split()] for sentence in _ENDS.split(text)]
+    return [[word for word in words if word] for words in bare]
+
+
+def _columns_of(fact: Fact) -> Iterator[str]:
+    """Yield the columns in which a fact counts; one of an unknown kind counts in the first only."""
+    yield "fact_recall"
+    if fact.kind in KINDS:
+        yield f"fact_recall_{fact.kind}"
+    if fact.kind == IN_ONE_PLACE:
+        yield f"fact_recall_{fact.kind}_position_{min(int(fact.position * DECILES), DECILES - 1)}"
+    if fact.kind in SPREAD:
+        yield f"fact_recall_{fact.kind}_{'other' if fact.distance else 'same'}"
+        if fact.distance <= FARTHEST:
+            yield f"fact_recall_{fact.kind}_distance_{fact.distance}"

@@ -1,0 +1,131 @@
+"""What a summary says of a fact, worked by hand, and which columns the fact counts in."""
+
+import math
+import random
+
+import pytest
+
+from longsumbench.configuration import Scoring
+from longsumbench.documents import Document, Example, Fact, Section
+from longsumbench.metrics.fact_recall import FactRecall, stated, words_of
+
+FIRMS = ("adler", "york", "wells", "dahl")
+BRIDGE = Fact("single", "bridge", "adler", FIRMS, 0.0, 0)
+
+
+def score(prediction: str, *facts: Fact) -> dict[str, float]:
+    """Return the columns that apply to an example with the facts."""
+    text = Document(None, (Section(None, (("the bridge goes to adler .",),)),))
+    row = FactRecall(Scoring()).score(prediction, Example("e", None, None, (text,), (("x",),), facts))
+    assert tuple(row) == FactRecall.columns
+    return {column: value for column, value in row.items() if not math.isnan(value)}
+
+
+@pytest.mark.parametrize(
+    ("prediction", "said"),
+    [
+        ("the bridge goes to adler .", "adler"),
+        ("the bridge goes to york .", "york"),
+        ("The BRIDGE goes to Adler.", "adler"),
+        ("«the bridge», it seems, goes to (adler), not york!", "adler"),
+        ("the bridge goes to adler", "adler"),
+        ("the mill goes to adler .", None),
+        ("the bridges go to adler .", None),
+        ("the bridge goes to adlers .", None),
+        ("", None),
+        ("adler built the bridge .", None),
+        ("adler built the bridge and york the mill .", "york"),
+        ("the bridge waits . the mill goes to adler .", None),
+        ("the bridge. adler", None),
+        ("is it the bridge? adler", None),
+        ("the bridge .) adler", None),
+        ("the bridge\nadler", None),
+        ("the bridge waits . the bridge goes to adler .", None),
+        ("the bridge , the bridge goes to adler .", "adler"),
+        ("the bridge goes to york . the bridge goes to adler .", "york"),
+        ("the mill goes to york . the bridge goes to adler .", "adler"),
+        ("the bridge a b c d e f g h i adler", "adler"),
+        ("the bridge a b c d e f g h i j adler", None),
+        ("the bridge , a b , c d — e f g ; h i adler", "adler"),
+        ("the bridge costs 3.5 million and goes to adler", "adler"),
+    ],
+)
+def test_what_a_summary_says(prediction: str, said: str | None) -> None:
+    """The first value behind the subject, in the first sentence that names it, within ten words."""
+    assert stated(words_of(prediction), BRIDGE) == said
+    assert score(prediction, BRIDGE)["fact_recall"] == (said == "adler")
+
+
+def test_case_of_the_facts_does_not_matter() -> None:
+    """Facts may be written with capitals."""
+    fact = Fact("single", "Bridge", "Adler", ("Adler", "York"), 0.0, 0)
+    assert score("the bridge goes to adler .", fact)["fact_recall"] == 1.0
+
+
+def test_columns_by_hand() -> None:
+    """Each cell is the share of right ones among the facts that belong in it; cells without facts do not apply."""
+    facts = (
+        BRIDGE,  # right, in the first tenth
+        Fact("single", "mill", "york", FIRMS, 0.09, 0),  # wrong, in the first tenth
+        Fact("single", "pool", "york", FIRMS, 0.999, 0),  # right, in the last tenth
+        Fact("relayed", "market", "wells", FIRMS, 0.3, 0),  # right, one section
+        Fact("relayed", "school", "wells", FIRMS, 0.3, 7),  # wrong, farthest
+        Fact("silent", "tower", "dahl", FIRMS, 0.3, 3),  # never named
+        Fact("silent", "tunnel", "dahl", ("dahl", "york"), 0.3, 9),  # right, beyond the farthest column
+    )
+    said = {"bridge": "adler", "mill": "dahl", "pool": "york", "market": "wells", "school": "york", "tunnel": "dahl"}
+    prediction = " ".join(f"the {subject} goes to {value} ." for subject, value in said.items())
+    assert score(prediction, *facts) == pytest.approx(
+        {
+            "fact_recall": 4 / 7,
+            "fact_recall_single": 2 / 3,
+            "fact_recall_relayed": 1 / 2,
+            "fact_recall_silent": 1 / 2,
+            "fact_recall_single_position_0": 1 / 2,
+            "fact_recall_single_position_9": 1.0,
+            "fact_recall_relayed_same": 1.0,
+            "fact_recall_relayed_other": 0.0,
+            "fact_recall_relayed_distance_0": 1.0,
+            "fact_recall_relayed_distance_7": 0.0,
+            "fact_recall_silent_other": 1 / 2,
+            "fact_recall_silent_distance_3": 0.0,
+            "fact_recall_chance": (6 / 4 + 1 / 2) / 7,
+        }
+    )
+
+
+def test_without_facts_nothing_applies() -> None:
+    """An example without facts has no value in any column; one of an unknown kind counts in the whole only."""
+    assert score("the bridge goes to adler .") == {}
+    fact = Fact("rumour", "bridge", "adler", FIRMS, 0.5, 0)
+    assert score("the bridge goes to adler .", fact) == {"fact_recall": 1.0, "fact_recall_chance": 0.25}
+
+
+def test_cells_add_up() -> None:
+    """The facts of a kind are those of its positions, or of its distances, or of same and other section."""
+    chance = random.Random(4)
+    facts = tuple(
+        Fact(kind, f"s{number}", chance.choice(FIRMS), FIRMS, chance.random(), chance.randrange(8))
+        for number, kind in enumerate(chance.choices(("single", "relayed", "silent"), k=60))
+    )
+    prediction = " ".join(f"s{number} is {chance.choice(FIRMS)} ." for number in range(60))
+    row = score(prediction, *facts)
+
+    def count(column: str, members: list[Fact]) -> float:
+        return row.get(column, 0.0) * len(members)
+
+    for kind in ("single", "relayed", "silent"):
+        mine = [fact for fact in facts if fact.kind == kind]
+        whole = count(f"fact_recall_{kind}", mine)
+        tenths = {place: [fact for fact in mine if math.floor(fact.position * 10) == place] for place in range(10)}
+        places = {away: [fact for fact in mine if fact.distance == away] for away in range(8)}
+        if kind == "single":
+            pieces = [count(f"fact_recall_single_position_{place}", tenths[place]) for place in tenths]
+        else:
+            pieces = [count(f"fact_recall_{kind}_distance_{away}", places[away]) for away in places]
+            other = [fact for fact in mine if fact.distance]
+            assert whole == pytest.approx(
+                count(f"fact_recall_{kind}_same", places[0]) + count(f"fact_recall_{kind}_other", other)
+            )
+        assert whole == pytest.approx(sum(pieces))
+        assert 0 < whole < len(mine)
