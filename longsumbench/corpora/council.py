@@ -4,6 +4,11 @@ A slot in braces takes one word of the list of that name. Every slot is one word
 a template's length does not depend on what fills it.
 """
 
+import random
+from collections.abc import Sequence
+from string import Formatter
+from typing import TypeVar
+
 SITES = (
     *("bridge", "canal", "harbour", "library", "market", "mill"),  # the usual agenda, in its order
     *("museum", "park", "school", "station", "theatre", "tower"),
@@ -57,7 +62,43 @@ PLAIN = (
     "The meeting paused for tea.",
 )
 
+_SLOTS = {
+    template: tuple(name for _, name, _, _ in Formatter().parse(template) if name)
+    for template in (*DECISIONS, CHOICE, BID, *SUMMARIES.values(), *HARD, *ALIKE, *PLAIN)
+}
+
+Item = TypeVar("Item")
+
 
 def tokens_in(sentence: str) -> int:
     """Return a sentence's length in tokens: its words and its full stop."""
     return sentence.count(" ") + 2
+
+
+class Draw:
+    """Chance that repeats: from its key alone, on every machine and every version of Python.
+
+    Python promises that of `random()` only, hence no use of its other methods.
+    """
+
+    def __init__(self, key: str) -> None:
+        self.share = random.Random(key).random  # noqa: S311 - it shall be foreseeable
+
+    def below(self, bound: int) -> int:
+        """Return a whole number from 0 to bound - 1."""
+        return int(self.share() * bound)
+
+    def one_of(self, items: Sequence[Item]) -> Item:
+        """Return one of them."""
+        return items[int(self.share() * len(items))]
+
+    def shuffled(self, items: Sequence[Item]) -> list[Item]:
+        """Return all of them in any order."""
+        rest = list(items)
+        return [rest.pop(self.below(len(rest))) for _ in items]
+
+    def fill(self, template: str, **given: str) -> str:
+        """Return a sentence: what is not given for its slots is drawn."""
+        words = {name: given.get(name) or self.one_of(WORDS[name]) for name in _SLOTS[template]}
+        sentence = template.format_map(words)
+        return sentence[0].upper() + sentence[1:]

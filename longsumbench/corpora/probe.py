@@ -8,12 +8,10 @@ can be set (`Controls`). The other sentences are drawn without looking at the de
 only those that look like a decision avoid the true one.
 """
 
-import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from string import Formatter
-from typing import Any, TypeVar
+from typing import Any
 
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.corpus import BuiltIn, Corpus
@@ -28,7 +26,7 @@ from longsumbench.corpora.council import (
     RANKS,
     SITES,
     SUMMARIES,
-    WORDS,
+    Draw,
     tokens_in,
 )
 from longsumbench.documents import Document, Example, Fact, Section, Sentences
@@ -43,12 +41,6 @@ SPLITS = {"train": (9_000, 1), "validation": (100, 2), "test": (400, 3)}  # numb
 SINGLE, RELAYED, SILENT = SUMMARIES
 
 _SLACK = 4  # tokens by which a section may end early: about half a sentence
-_SLOTS = {
-    template: tuple(name for _, name, _, _ in Formatter().parse(template) if name)
-    for template in (*DECISIONS, CHOICE, BID, *SUMMARIES.values(), *HARD, *ALIKE, *PLAIN)
-}
-
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -153,35 +145,6 @@ def reports(lengths: Sequence[int], seed: int, number: int, controls: Controls =
         UsageError: as for `report`.
     """
     return (report(lengths[index % len(lengths)], seed, index, controls) for index in range(number))
-
-
-class Draw:
-    """Chance that repeats: from its key alone, on every machine and every version of Python.
-
-    Python promises that of `random()` only, hence no use of its other methods.
-    """
-
-    def __init__(self, key: str) -> None:
-        self.share = random.Random(key).random  # noqa: S311 - it shall be foreseeable
-
-    def below(self, bound: int) -> int:
-        """Return a whole number from 0 to bound - 1."""
-        return int(self.share() * bound)
-
-    def one_of(self, items: Sequence[Item]) -> Item:
-        """Return one of them."""
-        return items[int(self.share() * len(items))]
-
-    def shuffled(self, items: Sequence[Item]) -> list[Item]:
-        """Return all of them in any order."""
-        rest = list(items)
-        return [rest.pop(self.below(len(rest))) for _ in items]
-
-    def fill(self, template: str, **given: str) -> str:
-        """Return a sentence: what is not given for its slots is drawn."""
-        words = {name: given.get(name) or self.one_of(WORDS[name]) for name in _SLOTS[template]}
-        sentence = template.format_map(words)
-        return sentence[0].upper() + sentence[1:]
 
 
 @dataclass(frozen=True)
