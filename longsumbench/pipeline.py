@@ -22,12 +22,13 @@ from longsumbench.corpora.loading import Texts, load
 from longsumbench.documents import Example, total
 from longsumbench.environment import environment, patch, peak_memory_gb, reset_peak_memory
 from longsumbench.errors import DataError, EnvironmentProblem
+from longsumbench.evidence import kept
 from longsumbench.metrics.metric import Metric, Scored, aggregate, aggregate_measures, score_all, write_scores
-from longsumbench.predictions import seconds_of_decoding, summarize_split
+from longsumbench.predictions import asked_evidence, num_summarized, seconds_of_decoding, summarize_split
 from longsumbench.progress import track
 from longsumbench.records import Results, RunRecord, RunSpec, write_atomically
 from longsumbench.rouge.signature import SCORING_VERSION
-from longsumbench.stages import CACHE_VARIABLE, StageStore, cache_folder, digest, locked
+from longsumbench.stages import CACHE_VARIABLE, MissingStage, StageStore, cache_folder, digest, locked
 from longsumbench.system import FitReport, Split, Summary, System
 
 VERSIONS = {"decode": 1, "score": SCORING_VERSION, "sentences": sentences.VERSION}  # rise with a step's outcome
@@ -83,14 +84,17 @@ def run(point: Point) -> RunRecord:
     with point.timed("read"):
         texts = load(config.dataset, stages)
     spec = specify(config, system, texts)
-    folder = results.run_folder(spec)
-    if config.overwrite or not is_finished(folder):
+    folder, split = results.run_folder(spec), texts.splits[config.dataset.split]
+    if config.overwrite or not is_finished(folder) or lacking_evidence(config, system, split, folder):
         (folder / "work").mkdir(parents=True, exist_ok=True)
         with locked(folder / "work" / ".lock", lambda: point.say(f"another process does the same run: {folder}")):
             if config.overwrite:
                 empty(folder)
             if not is_finished(folder):  # a process waited for may have finished it
                 return carry_out(point, system, spec, texts, stages, folder)
+            if lacking_evidence(config, system, split, folder):
+                add_evidence(point, system, texts, stages, folder)
+                return RunRecord.read(folder)
     if not point.quiet:
         point.say(f"already finished: {config.model.name} on {config.dataset.name}, {folder}")
     return RunRecord.read(folder)
@@ -111,7 +115,7 @@ def carry_out(point: Point, system: System, spec: RunSpec, texts: Texts, stages:
     keep_predictions_of(report, folder)
     predictions, log = folder / "predictions.jsonl", workdir / "decoding.jsonl"
     with point.timed("summarize"):
-        summaries = summarize_split(system, split, config.decode, predictions, log)
+        summaries = summarize_split(system, split, config.decode, predictions, log, folder / "evidence")
     rouge: Metric = registry.metrics.load("rouge")(config.score)
     others: list[Metric] = [registry.metrics.load(name)(config.score) for name in texts.metrics]
     with point.timed("score"):
@@ -127,6 +131,38 @@ def carry_out(point: Point, system: System, spec: RunSpec, texts: Texts, stages:
     record = RunRecord(**facts, scores=scores, measures=measures, signature=signature, repeatable=repeatable)
     record.write(folder)
     return record
+
+
+def add_evidence(point: Point, system: System, texts: Texts, stages: StageStore, folder: Path) -> None:
+    """Decode the batches of a finished run again whose evidence is asked for and not there; all else stays as it is.
+
+    Only with the very weights that wrote the summaries: where they are gone, or others have taken their place, that is
+    said, and nothing is done.
+    """
+    config, split = point.config, texts.splits[point.config.dataset.split]
+    lacking, run = lacking_evidence(config, system, split, folder), f"{config.model.name} on {config.dataset.name}"
+    point.say(f"already finished, but for the evidence of {lacking} examples: {run}, {folder}")
+    found = replace(stages, rebuild=frozenset(), finished_only=True)
+    train, validation = texts.splits.get("train"), texts.splits.get("validation")
+    try:
+        report = system.fit(train, validation, config.train, folder / "work", found)
+    except MissingStage as stage:
+        point.say(f"no evidence is added: the {stage} of that run is not in the cache; overwrite=true does it again")
+        return
+    if not is_fitted_by(report, folder):
+        other = "the weights in the cache are not known to be those that wrote that run's summaries"
+        point.say(f"no evidence is added: {other}; overwrite=true does it again")
+        return
+    summarize_split(system, split, config.decode, folder / "predictions.jsonl", evidence=folder / "evidence")
+    if left := lacking_evidence(config, system, split, folder):
+        reason = "their summaries come out differently here than where they were written"
+        point.say(f"no evidence of {left} examples is added: {reason}; overwrite=true does the run again")
+
+
+def lacking_evidence(config: RunConfig, system: System, split: Split, folder: Path) -> int:
+    """Return of how many examples evidence is asked for and not there yet."""
+    asked_for = asked_evidence(system, config.decode, num_summarized(split, config.decode))
+    return len(asked_for - kept(folder / "evidence"))
 
 
 def baseline(point: Point, name: str, taken: set[str]) -> Iterator[RunRecord]:
@@ -276,15 +312,21 @@ def empty(folder: Path) -> None:
 
 
 def keep_predictions_of(report: FitReport, folder: Path) -> None:
-    """Throw away predictions that a killed process wrote with other weights than those of this training.
+    """Throw away predictions and evidence that a killed process wrote with other weights than those of this training.
 
     A training is told by its report: its seconds and losses are never the same twice.
     """
-    marker, mark = folder / "work" / "fitted.json", digest(asdict(report))
-    if not marker.is_file() or marker.read_text(encoding="utf-8") != mark:
+    if not is_fitted_by(report, folder):
         for path in (folder / "predictions.jsonl", folder / "work" / "decoding.jsonl"):
             path.unlink(missing_ok=True)
-        write_atomically(marker, mark)
+        shutil.rmtree(folder / "evidence", ignore_errors=True)
+        write_atomically(folder / "work" / "fitted.json", digest(asdict(report)))
+
+
+def is_fitted_by(report: FitReport, folder: Path) -> bool:
+    """Tell whether what a run's folder holds was written with the weights of this training."""
+    marker = folder / "work" / "fitted.json"
+    return marker.is_file() and marker.read_text(encoding="utf-8") == digest(asdict(report))
 
 
 def link_stages(workdir: Path, stages: StageStore) -> None:

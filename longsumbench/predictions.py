@@ -4,43 +4,61 @@ import contextlib
 import json
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from longsumbench.configuration import Decoding
 from longsumbench.documents import Cut, Truncation
+from longsumbench.evidence import kept, wanted, write_evidence
 from longsumbench.progress import Progress
 from longsumbench.records import write_atomically
 from longsumbench.system import Split, Summary, System
 
 
 def summarize_split(
-    system: System, split: Split, decoding: Decoding, path: Path, log: Path | None = None
+    system: System,
+    split: Split,
+    decoding: Decoding,
+    path: Path,
+    log: Path | None = None,
+    evidence: Path | None = None,
 ) -> list[Summary]:
     """Summarize the first `decoding.limit` examples of a split, in batches of similar length.
 
     The batches depend on the data alone. One that an earlier process wrote whole is kept and a torn one is done again,
-    so a resumed run writes the same summaries as an undisturbed one.
+    so a resumed run writes the same summaries as an undisturbed one. A batch's evidence is written before its lines: a
+    killed run that has the line has the evidence. A batch that lacks nothing but evidence is decoded again for it, and
+    its summaries stay as they are; where one comes out differently (on another device), its evidence is not kept.
 
     Args:
         system: a fitted one.
         split: what to summarize.
         decoding: how; its `batch_size` is the size of a batch.
         path: JSON lines; appended to as summaries come, in the data's order at the end.
-        log: JSON lines; the seconds of each batch, appended when given.
+        log: JSON lines; the seconds of each batch of new summaries, appended when given.
+        evidence: a folder for that of the first examples, as many as `decoding.evidence` says; None: none is kept.
 
     Returns:
-        The summaries in the data's order.
+        The summaries in the data's order, without their evidence.
     """
-    examples, ids = min(len(split), decoding.limit or len(split)), split.ids
+    examples, ids = num_summarized(split, decoding), split.ids
+    asked_for = asked_evidence(system, decoding, examples) if evidence is not None else set()
+    lacking = asked_for - kept(evidence) if evidence is not None else set()
     done = {summary.id: summary for summary in read_summaries(path)}
     write_summaries(path, done.values())
     with Progress("summarizing", examples) as progress, path.open("a", encoding="utf-8") as file:
         for bucket in length_buckets(split.source_words[:examples], decoding.batch_size):
-            if any(ids[index] not in done for index in bucket):
+            unwritten = any(ids[index] not in done for index in bucket)
+            if unwritten or lacking.intersection(bucket):
                 started = time.monotonic()
-                fresh = list(system.summarize([split[index] for index in bucket], decoding))
+                how = decoding if asked_for.intersection(bucket) else replace(decoding, evidence="none")
+                batch = list(system.summarize([split[index] for index in bucket], how))
+                fresh = [replace(summary, evidence=None) for summary in batch]
+                for index, summary, bare in zip(bucket, batch, fresh, strict=True):
+                    if evidence is not None and index in asked_for and (unwritten or bare == done[bare.id]):
+                        write_evidence(evidence, index, summary)
+            if unwritten:
                 done |= {summary.id: summary for summary in fresh}
                 file.write("".join(map(to_line, fresh)))
                 file.flush()
@@ -50,6 +68,16 @@ def summarize_split(
     ordered = [done[ids[index]] for index in range(examples)]
     write_summaries(path, ordered)
     return ordered
+
+
+def num_summarized(split: Split, decoding: Decoding) -> int:
+    """Return how many examples of a split are summarized: the first ones, up to `decoding.limit`."""
+    return min(len(split), decoding.limit or len(split))
+
+
+def asked_evidence(system: System, decoding: Decoding, examples: int) -> set[int]:
+    """Return the places of the examples whose evidence is asked for, of a system that keeps any."""
+    return set(wanted(decoding.evidence, examples)) if system.keeps_evidence else set()
 
 
 def note_batch(log: Path, examples: int, seconds: float) -> None:

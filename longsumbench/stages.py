@@ -36,6 +36,10 @@ def digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+class MissingStage(Exception):
+    """A stage is not there, and was not to be built."""
+
+
 @dataclass
 class StageStore:
     """The stages under one folder.
@@ -43,6 +47,7 @@ class StageStore:
     Attributes:
         root: where they live.
         rebuild: names of stages that are thrown away and built again, once each.
+        finished_only: whether a stage that is not there is an error, instead of being built.
         used: stage name → folder, of those this run asked for; the run links to them.
         say: told when another process holds a stage that this one waits for.
     """
@@ -51,6 +56,7 @@ class StageStore:
     rebuild: frozenset[str] = frozenset()
     used: dict[str, Path] = field(default_factory=dict)
     say: Callable[[str], None] = print
+    finished_only: bool = False
 
     def get(self, name: str, inputs: Mapping[str, Any], build: Callable[[Path], None]) -> Path:
         """Return the finished stage's folder, building it first where there is none.
@@ -59,10 +65,15 @@ class StageStore:
             name: what it is ("corpus", "tokenizer", "checkpoint"), in letters that a folder's name can have.
             inputs: everything that decides the outcome, JSON values; put a version number of the building code in.
             build: fills a folder, which may hold what a killed build left.
+
+        Raises:
+            MissingStage: it is not there, and nothing is to be built.
         """
         key = digest({"stage": name, **inputs})[:24]
         folder = self.root / name / key
         afresh = name in self.rebuild and folder not in self.used.values()
+        if self.finished_only and not folder.is_dir():
+            raise MissingStage(name)
         if afresh or not folder.is_dir():
             self._build(folder, inputs, build, afresh)
         self.used[name if name not in self.used or self.used[name] == folder else f"{name}-{key[:8]}"] = folder

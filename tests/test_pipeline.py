@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import asdict, replace
@@ -11,14 +12,16 @@ from typing import Any
 import pytest
 import yaml
 from toys import TINY, tiny_recipe, write_jsonl
+from watching import Watching, with_watching
 
 from longsumbench import pipeline, registry
 from longsumbench.configuration import DatasetSettings, Decoding, RunConfig, Scoring, settle
 from longsumbench.corpora.loading import load
 from longsumbench.errors import DataError
+from longsumbench.evidence import kept
 from longsumbench.pipeline import BASELINES, Point, baseline, identity, run, specify
 from longsumbench.records import Results, RunRecord
-from longsumbench.stages import StageStore, cache_folder
+from longsumbench.stages import CACHE_VARIABLE, StageStore, cache_folder
 
 PREDICTIONS = "predictions.jsonl"
 
@@ -270,3 +273,102 @@ def test_two_processes_do_a_run_once(tmp_path: Path) -> None:
     assert sum("already finished" in text for text in said) == 1, said
     (record,) = (tmp_path / "results").glob("runs/*/*/*/record.json")
     assert json.loads(record.read_text(encoding="utf-8"))["n"] == 400
+
+
+@pytest.fixture
+def watched(toy: Path, monkeypatch: pytest.MonkeyPatch) -> RunConfig:
+    """A run of a system that keeps evidence, with that of two examples; each test has a cache of its own."""
+    monkeypatch.setattr(registry, "systems", with_watching())
+    monkeypatch.setattr(Watching, "batches", [])
+    monkeypatch.setenv(CACHE_VARIABLE, str(toy.parent / "cache"))
+    config = configured(toy, "watching")
+    return replace(config, decode=replace(config.decode, evidence="2"))
+
+
+def evidence_folder(config: RunConfig) -> Path:
+    """Return where a run's evidence is."""
+    return Path(config.results_dir) / "runs" / "jsonl" / "watching" / run_id(config) / "evidence"
+
+
+def asking(config: RunConfig, evidence: str) -> RunConfig:
+    """Return the same run with other evidence."""
+    return replace(config, decode=replace(config.decode, evidence=evidence))
+
+
+def outcome(config: RunConfig) -> dict[str, bytes]:
+    """Return the files that a run is judged by."""
+    folder = evidence_folder(config).parent
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def test_a_run_keeps_the_evidence_it_is_asked_for(watched: RunConfig) -> None:
+    """Evidence stands in the run's folder, and how much of it does not decide the run."""
+    run(Point(watched, say=silent))
+    assert kept(evidence_folder(watched)) == {0, 1}
+    assert run_id(asking(watched, "none")) == run_id(asking(watched, "all")) == run_id(watched)
+
+
+def test_a_finished_run_is_given_more_evidence(watched: RunConfig) -> None:
+    """One line says of how many examples; record, predictions and scores stay; the next time there is nothing to do."""
+    said: list[str] = []
+    run(Point(watched, say=silent))
+    before = outcome(watched)
+    point = Point(asking(watched, "all"), say=said.append)
+    run(point)
+    folder = evidence_folder(watched)
+    assert kept(folder) == set(range(8))
+    assert outcome(watched) == before
+    told = f"already finished, but for the evidence of 6 examples: watching on jsonl, {folder.parent}"
+    assert (said, point.carried_out) == ([told], False)
+    asked = len(Watching.batches)
+    for fewer in ("all", "3", "none"):
+        run(Point(asking(watched, fewer), say=said.append))
+    assert said[1:] == [f"already finished: watching on jsonl, {folder.parent}"] * 3
+    assert (len(Watching.batches), kept(folder)) == (asked, set(range(8)))
+
+
+def test_a_run_without_its_checkpoint_is_given_no_evidence(watched: RunConfig) -> None:
+    """Weights that are gone are not trained again for it: that is said, and the run stays finished."""
+    said: list[str] = []
+    record = run(Point(watched, say=silent))
+    before = outcome(watched)
+    shutil.rmtree(cache_folder() / "checkpoint")
+    assert run(Point(asking(watched, "all"), say=said.append)).run_id == record.run_id
+    assert "the checkpoint of that run is not in the cache; overwrite=true does it again" in said[1]
+    assert (kept(evidence_folder(watched)), outcome(watched)) == ({0, 1}, before)
+    assert not list(cache_folder().glob("checkpoint/*"))
+
+
+def test_other_weights_give_no_evidence(watched: RunConfig, tmp_path: Path) -> None:
+    """Where another run has trained the same system anew, its weights are not those that wrote the summaries."""
+    said: list[str] = []
+    run(Point(watched, say=silent))
+    run(Point(replace(watched, results_dir=str(tmp_path / "other"), overwrite=True), say=silent))
+    run(Point(asking(watched, "all"), say=said.append))
+    assert "the weights in the cache are not known to be those" in said[1]
+    assert kept(evidence_folder(watched)) == {0, 1}
+
+
+def test_summaries_that_come_out_differently_get_no_evidence(
+    watched: RunConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the second decoding does not write the same, its evidence is left out, which is said."""
+    said: list[str] = []
+    run(Point(watched, say=silent))
+    before = outcome(watched)
+    monkeypatch.setattr(Watching, "suffix", " But.")
+    run(Point(asking(watched, "all"), say=said.append))
+    assert said[1].startswith("no evidence of 6 examples is added: their summaries come out differently here")
+    assert (kept(evidence_folder(watched)), outcome(watched)) == ({0, 1}, before)
+
+
+def test_a_killed_run_keeps_no_evidence_of_other_weights(watched: RunConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trained anew after a kill, a run throws away what the old weights looked at."""
+    monkeypatch.setattr(Watching, "fails_at", 1)
+    with pytest.raises(KeyboardInterrupt):
+        run(Point(asking(watched, "all"), say=silent))
+    (evidence_folder(watched) / "7.safetensors").touch()
+    shutil.rmtree(cache_folder() / "checkpoint")
+    monkeypatch.setattr(Watching, "fails_at", None)
+    run(Point(asking(watched, "1"), say=silent))
+    assert {path.stem for path in evidence_folder(watched).iterdir()} == {"0"}

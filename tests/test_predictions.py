@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from toys import ToySplit
+from watching import Watching, WatchingConfig, like
 
 from longsumbench.configuration import Decoding
 from longsumbench.documents import Cut, Example, Truncation
+from longsumbench.evidence import kept, read_evidence
 from longsumbench.predictions import length_buckets, read_summaries, summarize_split, to_line
 from longsumbench.system import Summary, System
 
@@ -104,3 +106,105 @@ def test_what_is_no_summary_is_left_out(line: str, tmp_path: Path) -> None:
     """A line that is no summary is not taken for one."""
     (tmp_path / "p.jsonl").write_text(f"{line}\n{to_line(Summary('b', 'text'))}", encoding="utf-8")
     assert [one.id for one in read_summaries(tmp_path / "p.jsonl")] == ["b"]
+
+
+@pytest.fixture
+def watching(monkeypatch: pytest.MonkeyPatch) -> Watching:
+    """A system that keeps evidence, and has not been asked yet."""
+    monkeypatch.setattr(Watching, "batches", [])
+    return Watching(WatchingConfig())
+
+
+def summarize(watching: Watching, folder: Path, evidence: str, batch_size: int = 3) -> list[Summary]:
+    """Summarize the toy split, with evidence beside the predictions."""
+    how = Decoding(batch_size=batch_size, evidence=evidence)
+    return summarize_split(watching, SPLIT, how, folder / "p.jsonl", folder / "log.jsonl", folder / "evidence")
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Return the evidence files, and what they hold."""
+    return {path.name: path.read_bytes() for path in (folder / "evidence").glob("*")}
+
+
+@pytest.mark.parametrize(("asked", "first"), [("all", 10), ("none", 0), ("0", 0), ("4", 4), ("20", 10)])
+def test_evidence_of_the_first_examples_is_kept(asked: str, first: int, watching: Watching, tmp_path: Path) -> None:
+    """The first examples of the split have evidence, their own; summaries are the same with it and without."""
+    summaries = summarize(watching, tmp_path, asked)
+    assert kept(tmp_path / "evidence") == set(range(first))
+    for index in range(first):
+        identity, evidence = read_evidence(tmp_path / "evidence", index)
+        assert identity == SPLIT.ids[index]
+        assert like(watching.read(SPLIT[index])[1], evidence)
+    assert summaries == [watching.read(example)[0] for example in SPLIT]
+
+
+def test_evidence_is_asked_for_where_it_is_wanted(watching: Watching, tmp_path: Path) -> None:
+    """Only batches that hold one of the first examples are decoded with evidence."""
+    summarize(watching, tmp_path, "2")
+    asked = {number: evidence for ids, evidence in watching.batches for number in ids}
+    together = [set(ids) for ids, _ in watching.batches if {"toy-0", "toy-1"} & set(ids)]
+    assert len(together) < len(watching.batches)
+    assert {number for number, evidence in asked.items() if evidence != "none"} == set().union(*together)
+
+
+def test_a_system_that_keeps_none_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without `keeps_evidence` no batch is decoded with evidence, and no folder is made."""
+    monkeypatch.setattr(Watching, "batches", [])
+    monkeypatch.setattr(Watching, "keeps_evidence", False)
+    summarize(Watching(WatchingConfig()), tmp_path, "all")
+    assert {evidence for _, evidence in Watching.batches} == {"none"}
+    assert not (tmp_path / "evidence").exists()
+
+
+@pytest.mark.parametrize("batch_size", [1, 4, 10])
+def test_evidence_does_not_depend_on_the_batch(batch_size: int, watching: Watching, tmp_path: Path) -> None:
+    """The files of an example are the same alone and beside others, byte by byte."""
+    summarize(watching, tmp_path / "alone", "all", batch_size=1)
+    summarize(watching, tmp_path / "together", "all", batch_size=batch_size)
+    assert files(tmp_path / "together") == files(tmp_path / "alone")
+
+
+@pytest.mark.parametrize("stopped_after", [0, 1, 2, 3])
+def test_a_killed_run_has_the_evidence_of_its_lines(
+    stopped_after: int, watching: Watching, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is written has its evidence; resumed, the same files come out, and finished batches are not done again."""
+    summarize(watching, tmp_path / "whole", "7")
+    undisturbed = list(watching.batches)
+    monkeypatch.setattr(Watching, "batches", [])
+    monkeypatch.setattr(Watching, "fails_at", stopped_after)
+    with pytest.raises(KeyboardInterrupt):
+        summarize(watching, tmp_path / "killed", "7")
+    written = {summary.id for summary in read_summaries(tmp_path / "killed" / "p.jsonl")}
+    assert {SPLIT.ids[index] for index in kept(tmp_path / "killed" / "evidence")} == written & set(SPLIT.ids[:7])
+    monkeypatch.setattr(Watching, "fails_at", None)
+    summarize(watching, tmp_path / "killed", "7")
+    assert watching.batches == undisturbed
+    assert files(tmp_path / "killed") == files(tmp_path / "whole")
+
+
+def test_more_evidence_costs_its_batches_only(watching: Watching, tmp_path: Path) -> None:
+    """Asked for more, the batches that lack some are decoded again and no line changes; asked for less, nothing is."""
+    summarize(watching, tmp_path, "2")
+    before, lines = list(watching.batches), (tmp_path / "p.jsonl").read_bytes()
+    log = (tmp_path / "log.jsonl").read_bytes()
+    summarize(watching, tmp_path, "4")
+    again = [set(ids) for ids, _ in watching.batches[len(before) :]]
+    assert again == [set(ids) for ids, _ in before if {"toy-2", "toy-3"} & set(ids)]
+    assert kept(tmp_path / "evidence") == {0, 1, 2, 3}
+    assert ((tmp_path / "p.jsonl").read_bytes(), (tmp_path / "log.jsonl").read_bytes()) == (lines, log)
+    for fewer in ("4", "1", "none"):
+        done = len(watching.batches)
+        summarize(watching, tmp_path, fewer)
+        assert len(watching.batches) == done
+    assert kept(tmp_path / "evidence") == {0, 1, 2, 3}
+
+
+def test_evidence_of_another_summary_is_not_kept(
+    watching: Watching, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a summary comes out differently the second time, it stays, and gets no evidence of the other one."""
+    before = summarize(watching, tmp_path, "none")
+    monkeypatch.setattr(Watching, "suffix", " But.")
+    assert summarize(watching, tmp_path, "all") == before
+    assert kept(tmp_path / "evidence") == set()
