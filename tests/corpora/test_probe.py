@@ -221,6 +221,22 @@ def test_distractors_tell_nothing(tested: list[Example]) -> None:
         assert not any(firm in rumours[example.id, site] for site, firm in bidders)
 
 
+def test_the_bids_alone_tell_nothing() -> None:
+    """The lower bid wins as often as the higher, the first as often as the second, of either kind of fact."""
+    wins = defaultdict(list)
+    for example in reports([256], seed=12, number=1_000):
+        bids = re.findall(r"The (\w+) has a (\w+) bid from (\w+)\.", " ".join(example.sentences()))
+        won = {(fact.subject, fact.value): fact.kind for fact in example.facts}
+        for number, (site, rank, firm) in enumerate(bids):
+            if kind := won.get((site, firm)):
+                wins[kind].append((rank == "lower", number % 2 == 0))
+    for kind in ("relayed", "silent"):
+        lower, first = zip(*wins[kind], strict=True)
+        assert len(lower) == 1_000
+        assert sum(lower) / 1_000 == pytest.approx(0.5, abs=0.05)
+        assert sum(first) / 1_000 == pytest.approx(0.5, abs=0.05)
+
+
 def test_the_language_is_closed(tested: list[Example]) -> None:
     """About 120 words, a full stop at every end, and the suite splits running text into the same sentences."""
     sentences = [one for example in tested for one in (*example.sentences(), *example.references[0])]
