@@ -38,8 +38,8 @@ class Recipe:
     """How a system is trained. Defaults are SEAL's where it states them (papers: SEAL §5)."""
 
     optimizer: str = "adafactor"  # adafactor (with parameter scaling, as its paper) | adam
-    learning_rate: float = 0.01  # peak of sqrt_decay and linear; the factor of noam and pagesum
-    schedule: str = "sqrt_decay"  # sqrt_decay | noam | pagesum | linear | constant
+    learning_rate: float = 0.01  # peak of sqrt_decay, linear, constant and hold; the factor of noam and pagesum
+    schedule: str = "sqrt_decay"  # sqrt_decay | noam | pagesum | linear | constant | hold (falls in the second half)
     warmup_steps: int = 10_000  # optimizer steps; the step from which sqrt_decay falls
     adam_beta1: float = 0.9  # decay of the mean gradient
     adam_beta2: float = 0.999  # decay of the mean squared gradient
@@ -48,6 +48,8 @@ class Recipe:
     max_grad_norm: float = 0.0  # gradients are clipped to this norm; 0: not at all
     label_smoothing: float = 0.0  # ε, spread as ε/V over every column
     batch_size: int = 16  # examples a forward pass
+    batch_words: int | None = None  # source words a forward pass, 4 to 64 examples; training then has no batch_size
+    unlock: float = 0.0  # share of max_steps over which longer and longer examples are let in; 0: all from the start
     accumulation: int = 16  # forward passes an optimizer step
     max_steps: int = 200_000  # optimizer steps; the budget ends with whichever of the three comes first
     max_tokens: int | None = None  # source + target tokens the model was trained on
@@ -63,8 +65,8 @@ class Recipe:
 
     def __post_init__(self) -> None:
         allowed("train.optimizer", self.optimizer, ("adafactor", "adam"))
-        allowed("train.schedule", self.schedule, ("sqrt_decay", "noam", "pagesum", "linear", "constant"))
-        for name in ("batch_size", "accumulation", "eval_steps"):
+        allowed("train.schedule", self.schedule, ("sqrt_decay", "noam", "pagesum", "linear", "constant", "hold"))
+        for name in ("batch_size", "batch_words", "accumulation", "eval_steps"):
             at_least(f"train.{name}", getattr(self, name), 1)
         for name in ("eval_examples", "patience"):
             at_least(f"train.{name}", getattr(self, name), 1)
@@ -74,7 +76,7 @@ class Recipe:
             at_least(f"train.{name}", getattr(self, name), 0)
         above("train.learning_rate", self.learning_rate, 0)
         above("train.adam_epsilon", self.adam_epsilon, 0)
-        for name in ("adam_beta1", "adam_beta2", "label_smoothing"):
+        for name in ("adam_beta1", "adam_beta2", "label_smoothing", "unlock"):
             share(f"train.{name}", getattr(self, name))
 
 

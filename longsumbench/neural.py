@@ -34,7 +34,7 @@ from longsumbench.training import parameters, train
 
 Encode = Callable[[Sequence[str]], list[EncodedSentence]]
 
-UNITS_VERSION = 1  # rises when rows of units change
+UNITS_VERSION = 2  # rises when rows of units change
 FIT_VERSION = 1  # rises when training changes its outcome
 
 
@@ -188,14 +188,16 @@ class NeuralSystem(System):
     def features(self) -> datasets.Features:
         """Return the columns of a training row; a system that adds one overrides this and `row`."""
         ids = datasets.List(datasets.Value("int32"))
-        counts = dict.fromkeys(("length", "target_tokens", "target_words", "target_words_cut"), datasets.Value("int32"))
+        names = ("length", "source_words", "target_tokens", "target_words", "target_words_cut")
+        counts = dict.fromkeys(names, datasets.Value("int32"))
         return datasets.Features({"units": datasets.List(ids), "unit_documents": ids, "labels": ids, **counts})
 
     def row(self, example: Example) -> dict[str, Any]:
         """Return an example as a training row: its units, and its first reference as the target."""
         whole = self.encode([" ".join(example.references[0])])[0]
         kept = whole.head(self.config.decode_length - 1)
-        target = {
+        counts = {
+            "source_words": example.source_words(),
             "target_tokens": len(whole.ids),
             "target_words": whole.words,
             "target_words_cut": whole.words - kept.words,

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.optim import Adam, Optimizer
 from torch.optim.lr_scheduler import LambdaLR
-from torch.utils.data import Dataset
+from torch.utils.data import DataLoader, Dataset
 from transformers import (
     Adafactor,
     EarlyStoppingCallback,
@@ -30,6 +30,7 @@ from longsumbench.errors import UsageError
 from longsumbench.nn.device import choose_device
 from longsumbench.progress import Progress
 from longsumbench.system import FitReport
+from longsumbench.training_batches import WordBatches, goes_by_words
 
 LOGGED_PARTS = 50  # stretches of a training whose mean loss is kept
 
@@ -44,6 +45,7 @@ def learning_rate(recipe: Recipe, width: int) -> Schedule:
     * `noam`: lr · d^-½ · min(step^-½, step · w^-1.5) (ETADS §4, Hierarchical Transformer §5).
     * `pagesum`: lr · min(step^-½, step · w^-1.5) (PageSum, Eq. 11).
     * `linear`: up over w steps, then down to 0 at `max_steps`. `constant`: up over w steps, then lr.
+    * `hold`: up over w steps, lr up to half of `max_steps`, then down to 0 at `max_steps`.
 
     Args:
         recipe: names the schedule, its factor and its warm-up.
@@ -56,6 +58,7 @@ def learning_rate(recipe: Recipe, width: int) -> Schedule:
         "pagesum": lambda step: peak * min(step**-0.5, step * warmup**-1.5),
         "linear": lambda step: peak * min(step / warmup, max(0.0, (last - step) / max(1, last - warmup))),
         "constant": lambda step: peak * min(1.0, step / warmup),
+        "hold": lambda step: peak * min(1.0, step / warmup, max(0.0, 2 * (last - step) / last)),
     }
     return schedules[recipe.schedule]
 
@@ -197,6 +200,21 @@ class BudgetTrainer(Trainer):
     def _get_train_sampler(self, train_dataset: Any = None) -> EpochSampler:
         return EpochSampler(self.recipe.batch_size * self.recipe.accumulation, self.lengths, self.recipe.seed)
 
+    def get_train_dataloader(self) -> DataLoader[Any]:
+        """Hand over the batches of the whole budget, as one epoch, where the recipe's go by the source's words."""
+        if not goes_by_words(self.recipe):
+            loader: DataLoader[Any] = super().get_train_dataloader()
+            return loader
+        loader = DataLoader(
+            self.train_dataset,
+            batch_sampler=WordBatches(self.train_dataset["source_words"], self.recipe),
+            collate_fn=self.data_collator,
+            num_workers=self.args.dataloader_num_workers,
+            pin_memory=self.args.dataloader_pin_memory,
+        )
+        prepared: DataLoader[Any] = self.accelerator.prepare(loader)
+        return prepared
+
     def training_step(self, model: torch.nn.Module, inputs: dict[str, Tensor], *args: Any, **kwargs: Any) -> Tensor:
         """Count the batch, then train on it."""
         self.budget.count(inputs)
@@ -234,7 +252,8 @@ def train(
 
     Args:
         model: returns `loss` in nats per target token and divides it by `num_items_in_batch` when that is given.
-        rows: training rows with a `length` each, by which batches of similar length are drawn.
+        rows: training rows with a `length` each, by which batches of similar length are drawn, or with
+            `source_words`, where the recipe goes by them.
         validation: rows of the validation split, or None: then the last weights are the best.
         collator: rows → a batch with `unit_mask` and `labels`.
         recipe: how, and for how long.

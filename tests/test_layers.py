@@ -28,6 +28,7 @@ FLOORS = {
     "published": 2,
     "metrics": 3,
     "batching": 3,
+    "training_batches": 3,
     "standings": 3,
     "nn": 3,
     "system": 4,

@@ -17,6 +17,7 @@ from longsumbench.neural import read_report
 from longsumbench.stages import StageStore
 from longsumbench.system import FitReport
 from longsumbench.training import EpochSampler, learning_rate, newest_checkpoint
+from longsumbench.training_batches import WordBatches
 
 TRAIN, VALIDATION = ToySplit.of("train", 40), ToySplit.of("validation", 9, start=900)
 
@@ -42,6 +43,8 @@ def test_hand_worked_schedules() -> None:
     assert (root(1), root(10_000), root(40_000)) == pytest.approx((0.01, 0.01, 0.005))
     linear = learning_rate(Recipe(schedule="linear", learning_rate=1.0, warmup_steps=10, max_steps=110), 1)
     assert (linear(5), linear(10), linear(60), linear(110)) == pytest.approx((0.5, 1.0, 0.5, 0.0))
+    hold = learning_rate(Recipe(schedule="hold", learning_rate=2.0, warmup_steps=10, max_steps=200), 1)
+    assert (hold(5), hold(10), hold(100), hold(150), hold(200)) == pytest.approx((1.0, 2.0, 2.0, 1.0, 0.0))
 
 
 def test_the_schedule_reaches_the_optimizer(stages: StageStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,12 +87,17 @@ def test_same_seed_same_weights(tmp_path: Path, optimizer: str) -> None:
     assert any(not torch.equal(one[name], other[name]) for name in one)
 
 
+UNLOCKING = {"unlock": 0.6, "batch_words": 120, "accumulation": 2, "max_steps": 14, "eval_steps": 2}
+
+
 @pytest.mark.parametrize("killed_at", [3, 6, 11])
+@pytest.mark.parametrize(
+    "recipe", [tiny_recipe(max_steps=14, eval_steps=2), tiny_recipe(**UNLOCKING)], ids=["epochs", "unlocking"]
+)
 def test_a_resumed_training_ends_with_the_same_bits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed_at: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recipe: Recipe, killed_at: int
 ) -> None:
     """Broken off within an epoch or in a later one and started again, training ends as if undisturbed."""
-    recipe = tiny_recipe(max_steps=14, eval_steps=2)
     undisturbed, whole = fit(StageStore(tmp_path / "a"), recipe)
 
     def die(self: Any, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -111,6 +119,8 @@ KILLED_LATE = {
     "end of an epoch": tiny_recipe(max_steps=15, eval_steps=5),
     "max_tokens": tiny_recipe(max_steps=500, max_tokens=2_000),
     "patience": tiny_recipe(max_steps=80, eval_steps=2, learning_rate=0.3, schedule="constant", patience=2),
+    "max_steps, unlocking": tiny_recipe(**UNLOCKING),
+    "max_tokens, unlocking": tiny_recipe(**{**UNLOCKING, "max_steps": 500}, max_tokens=2_000),
 }
 
 
@@ -161,6 +171,29 @@ def test_counts_by_hand(stages: StageStore) -> None:
     rows = [system.row(example) for example in train]
     assert report.source_tokens == 6 * sum(row["length"] for row in rows)
     assert report.target_tokens == 6 * sum(len(row["labels"]) for row in rows)
+
+
+def test_every_system_learns_from_the_same_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches go by the source's words: a system that reads less of it sees the same examples at the same steps."""
+    recipe = tiny_recipe(**UNLOCKING)
+    targets: list[list[Any]] = []
+    count = training.Budget.count
+
+    def watch(self: training.Budget, batch: dict[str, torch.Tensor]) -> None:
+        targets[-1].append(batch["labels"].tolist())
+        count(self, batch)
+
+    monkeypatch.setattr(training.Budget, "count", watch)
+    sizes = []
+    for name, input_length in (("all", 48), ("little", 8)):
+        targets.append([])
+        _, report = fit(StageStore(tmp_path / name), recipe, input_length=input_length)
+        sizes.append((report.examples, report.source_tokens))
+    batches = list(WordBatches(TRAIN.source_words, recipe))
+    assert targets[0] == targets[1]
+    assert [len(labels) for labels in targets[0]] == [len(batch) for batch in batches]
+    assert sizes[0][0] == sizes[1][0] == sum(map(len, batches))
+    assert sizes[0][1] > 2 * sizes[1][1]
 
 
 def test_accumulation_weighs_every_token_the_same(tmp_path: Path) -> None:
