@@ -202,7 +202,7 @@ class NeuralSystem(System):
             "target_words": whole.words,
             "target_words_cut": whole.words - kept.words,
         }
-        return {**row(self.units(example, self.encode), [*kept.ids, self.tokenizer.eos_token_id]), **target}
+        return {**row(self.units(example, self.encode), [*kept.ids, self.tokenizer.eos_token_id]), **counts}
 
     def encode(self, sentences: Sequence[str]) -> list[EncodedSentence]:
         """Tokenize consecutive sentences."""
