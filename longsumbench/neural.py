@@ -16,6 +16,8 @@ from typing import Any, ClassVar, Self
 import datasets
 import transformers
 from datasets.arrow_writer import ArrowWriter
+from huggingface_hub.errors import StrictDataclassError
+from safetensors import SafetensorError
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
 from longsumbench import tokenization
@@ -29,10 +31,11 @@ from longsumbench.progress import track
 from longsumbench.records import write_atomically
 from longsumbench.segmentation import EncodedSentence, Units
 from longsumbench.stages import StageStore, clear, digest
-from longsumbench.system import FitReport, Split, Summary, System, read_checkpoint
+from longsumbench.system import Evidence, FitReport, Split, Summary, System, read_checkpoint
 from longsumbench.training import parameters, train
 
 Encode = Callable[[Sequence[str]], list[EncodedSentence]]
+Rows = datasets.Dataset
 
 UNITS_VERSION = 2  # rises when rows of units change
 FIT_VERSION = 1  # rises when training changes its outcome
@@ -49,6 +52,7 @@ class NeuralSystem(System):
         Model: its class: a `PreTrainedModel` with `generate`, that takes `input_ids` and `unit_mask` [B, U, L].
         units_decided_by: the settings that decide `units`; texts are tokenized again only when one of them changes.
         tokenizer, model: set by `fit` and `load`.
+        state["multi_document"]: whether the texts it was fitted on are several documents each; set by `fit`.
     """
 
     decided_by = frozenset({"seed", "train", "decode"})
@@ -81,6 +85,7 @@ class NeuralSystem(System):
         if train is None or not len(train):
             problem = f"model={self.config.name} learns from a training split, and the dataset has none"
             raise DataError(f"{problem}; add one, or choose model=oracle, or model=lead model.length=<words>")
+        self.state["multi_document"] = train.multi_document
         self.tokenizer = self._find_tokenizer(train, stages)
         rows = self._rows(train, len(train), stages)
         watched = min(len(validation), recipe.eval_examples or len(validation)) if validation is not None else 0
@@ -107,9 +112,7 @@ class NeuralSystem(System):
             self.model.config.label_smoothing = recipe.label_smoothing
             report = FitReport(parameters=parameters(self.model), ended_by="max_steps")
             if recipe.max_steps > 0:
-                report = train(
-                    self.model, rows, validation, UnitCollator(self.tokenizer.pad_token_id), recipe, trainer_folder
-                )
+                report = train(self.model, rows, validation, self.collator(), recipe, trainer_folder)
             self.model.config.use_cache = True  # the Trainer switches it off
             self.save(folder)
             content = {**asdict(report), **target_ledger(rows)}
@@ -165,7 +168,7 @@ class NeuralSystem(System):
         inputs = {"train": train.fingerprint, "vocabulary_size": size, "version": version}
         return tokenization.load_tokenizer(stages.get("tokenizer", inputs, build))
 
-    def _rows(self, split: Split, examples: int, stages: StageStore) -> datasets.Dataset:
+    def _rows(self, split: Split, examples: int, stages: StageStore) -> Rows:
         """Return the first examples of a split as rows of units on disk, made once."""
         inputs = {
             "system": self.config.name,
@@ -173,17 +176,40 @@ class NeuralSystem(System):
             "tokenizer": tokenization.identity(self.tokenizer),
             "split": split.fingerprint,
             "examples": examples,
+            "multi_document": self.multi_document,
             "version": [UNITS_VERSION, self.version],
         }
+        made = (self.row(split[index]) for index in track(range(examples), f"tokenizing {split.name}", examples))
+        return self.add_columns(self.stored("units", inputs, self.features(), made, stages), inputs, stages)
+
+    def add_columns(self, rows: Rows, inputs: dict[str, Any], stages: StageStore) -> Rows:
+        """Return training rows with the columns that a system adds in a stage of its own; here none.
+
+        Args:
+            rows: as `row` made them.
+            inputs: what decided them.
+            stages: finished pieces of work.
+        """
+        return rows
+
+    def stored(
+        self,
+        stage: str,
+        inputs: dict[str, Any],
+        features: datasets.Features,
+        rows: Iterator[dict[str, Any]],
+        stages: StageStore,
+    ) -> Rows:
+        """Return rows from a stage on disk, which is made from the iterator where there is none."""
 
         def build(folder: Path) -> None:
             clear(folder)
-            with ArrowWriter(path=str(folder / "rows.arrow"), features=self.features()) as writer:
-                for index in track(range(examples), f"tokenizing {split.name}", examples):
-                    writer.write(self.row(split[index]))
+            with ArrowWriter(path=str(folder / "rows.arrow"), features=features) as writer:
+                for one in rows:
+                    writer.write(one)
                 writer.finalize()
 
-        return datasets.Dataset.from_file(str(stages.get("units", inputs, build) / "rows.arrow"))
+        return datasets.Dataset.from_file(str(stages.get(stage, inputs, build) / "rows.arrow"))
 
     def features(self) -> datasets.Features:
         """Return the columns of a training row; a system that adds one overrides this and `row`."""
@@ -204,6 +230,15 @@ class NeuralSystem(System):
         }
         return {**row(self.units(example, self.encode), [*kept.ids, self.tokenizer.eos_token_id]), **counts}
 
+    @property
+    def multi_document(self) -> bool:
+        """Whether the texts it was fitted on are several documents each."""
+        return bool(self.state.get("multi_document", False))
+
+    def collator(self) -> UnitCollator:
+        """Return what makes batches of rows; a system with more columns brings its own."""
+        return UnitCollator(self.tokenizer.pad_token_id)
+
     def encode(self, sentences: Sequence[str]) -> list[EncodedSentence]:
         """Tokenize consecutive sentences."""
         return tokenization.encode_sentences(self.tokenizer, sentences)
@@ -212,11 +247,26 @@ class NeuralSystem(System):
         """Decode one batch."""
         self.model.to(choose_device(decoding.device))
         read = [self.units(example, self.encode) for example in examples]
-        batch = UnitCollator(self.tokenizer.pad_token_id)([row(units) for units in read])
+        batch = self.collator()([row(units) for units in read])
         outputs, complete = decode(self.model, batch, decoding, self.config.decode_length)
         texts = self.tokenizer.batch_decode(outputs, skip_special_tokens=True)
-        for example, units, ids, text, ended in zip(examples, read, outputs, texts, complete, strict=True):
-            yield Summary(example.id, text.strip(), units.truncation, ended, tokens=len(ids))
+        wanted = self.keeps_evidence and decoding.evidence != "none"
+        looked_at = self.evidence(read, outputs, complete) if wanted else [None] * len(read)
+        every = zip(examples, read, outputs, texts, complete, looked_at, strict=True)
+        for example, units, ids, text, ended, evidence in every:
+            yield Summary(example.id, text.strip(), units.truncation, ended, len(ids), evidence)
+
+    def evidence(
+        self, read: Sequence[Units], outputs: Sequence[Sequence[int]], complete: Sequence[bool]
+    ) -> Sequence[Evidence | None]:
+        """Return what was looked at for each output; of systems with `keeps_evidence`.
+
+        Args:
+            read: the units of each example.
+            outputs: the token ids of each summary, without start and end.
+            complete: whether each ended by itself.
+        """
+        raise NotImplementedError(f"{type(self).__name__} keeps no evidence")
 
     def save(self, folder: Path) -> None:
         """Write model and tokenizer as `save_pretrained` does, with the settings beside them."""
@@ -236,12 +286,24 @@ class NeuralSystem(System):
         return system
 
     def _open(self, folder: Path) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
-        """Read tokenizer and model of a checkpoint of this system."""
+        """Read tokenizer and model of a checkpoint of this system.
+
+        Raises:
+            UsageError: its weights are not those of the network that it describes.
+            DataError: a file of it is damaged or missing.
+        """
         read_checkpoint(folder, self.Config)
-        model, loaded = self.Model.from_pretrained(folder, output_loading_info=True, use_safetensors=True)
-        if loaded["missing_keys"] or loaded["mismatched_keys"]:
-            odd = sorted({*loaded["missing_keys"], *map(str, loaded["mismatched_keys"])})
-            raise UsageError(f"{folder} does not hold all weights of model={self.config.name}: {', '.join(odd[:3])} …")
+        options = {"output_loading_info": True, "use_safetensors": True, "ignore_mismatched_sizes": True}  # told below
+        try:
+            model, loaded = self.Model.from_pretrained(folder, **options)
+        except (SafetensorError, StrictDataclassError, OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno:
+                raise  # the machine's problem; transformers' own have no number
+            raise DataError(f"not a whole checkpoint ({str(error).splitlines()[0]})", folder) from error
+        odd = {*loaded["missing_keys"], *loaded["unexpected_keys"], *(key for key, *_ in loaded["mismatched_keys"])}
+        if odd:
+            names = ", ".join(sorted(odd)[:3])
+            raise UsageError(f"the weights in {folder} are not those of the network that it describes: {names} …")
         return tokenization.load_tokenizer(folder), model
 
 

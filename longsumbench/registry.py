@@ -64,6 +64,9 @@ systems = Registry(
             "random": "longsumbench.models.baselines.system:Random",
             "oracle": "longsumbench.models.baselines.system:Oracle",
             "trunc": "longsumbench.models.seal.system:Trunc",
+            "ca": "longsumbench.models.seal.system:CA",
+            "ea": "longsumbench.models.seal.system:EA",
+            "seal": "longsumbench.models.seal.system:Seal",
         }
     ),
 )

@@ -5,8 +5,9 @@ lengths are in the tokens given, so special tokens are the caller's to add and t
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain, islice
+from dataclasses import dataclass, replace
+from itertools import chain, groupby, islice
+from operator import itemgetter
 
 from longsumbench.configuration import at_least
 from longsumbench.documents import Cut, Truncation
@@ -124,6 +125,32 @@ def join(units: Units, input_length: int) -> Units:
     ledger = units.truncation
     cuts = (*ledger.cuts, left_out) if left_out.tokens else ledger.cuts
     return Units((joined,), units.documents[:1], (words,), Truncation(ledger.tokens, ledger.words, cuts))
+
+
+def group(units: Units, keys: Sequence[int]) -> Units:
+    """Join consecutive units that have the same key into one; nothing is cut (CA's groups of snippets: SEAL, §3.3).
+
+    Args:
+        units: what was packed.
+        keys: one a unit.
+    """
+    members = [[index for index, _ in run] for _, run in groupby(enumerate(keys), key=itemgetter(1))]
+    ids = tuple([token for index in run for token in units.ids[index]] for run in members)
+    documents = tuple(units.documents[run[0]] for run in members)
+    words = tuple(sum(units.words[index] for index in run) for run in members)
+    return Units(ids, documents, words, units.truncation)
+
+
+def share_last(units: Units, max_documents: int) -> Units:
+    """Number the documents beyond `max_documents` as the last one; the ledger counts them, nothing is cut.
+
+    Raises:
+        UsageError: the limit is below 1.
+    """
+    at_least("max_documents", max_documents, 1)
+    merged = len({document for document in units.documents if document >= max_documents})
+    documents = tuple(min(document, max_documents - 1) for document in units.documents)
+    return replace(units, documents=documents, truncation=replace(units.truncation, documents_merged=merged))
 
 
 def _pack(document: Sequence[EncodedSentence], length: int) -> Iterator[list[EncodedSentence]]:

@@ -3,7 +3,7 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
 
@@ -83,7 +83,7 @@ class Summary:
     truncation: Truncation | None = None
     complete: bool = True
     tokens: int | None = None
-    evidence: Evidence | None = None
+    evidence: Evidence | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

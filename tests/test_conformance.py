@@ -9,15 +9,16 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from toys import TINY, ToySplit, tiny_recipe
+from toys import TINY_FOR_ALL, ToySplit, tiny_recipe
 
 from longsumbench import catalogue, registry
 from longsumbench.configuration import Decoding, settle
 from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import UsageError
 from longsumbench.stages import StageStore
-from longsumbench.system import Summary, System
+from longsumbench.system import AXES, Summary, System
 
 NAMES = sorted(registry.systems.targets())
 GREEDY = Decoding(max_length=10, device="cpu")
@@ -28,7 +29,7 @@ def built(name: str, **settings: Any) -> System:
     """Return the system, as small as its settings allow, not fitted."""
     system_class = registry.systems.load(name)
     known = {item.name for item in fields(system_class.Config)}
-    values = {key: value for key, value in TINY.items() if key in known}
+    values = {key: value for key, value in TINY_FOR_ALL.items() if key in known}
     system: System = system_class(settle(system_class.Config, {**values, **settings}, "model."))
     return system
 
@@ -169,3 +170,24 @@ def test_only_an_oracle_sees_the_references(system: System) -> None:
     changed = [replace(example, references=(("entirely", "other words"),)) for example in TEST]
     same = [one.text for one in summarize(system, changed)] == [one.text for one in summarize(system, TEST)]
     assert same or system.oracle
+
+
+def test_evidence_is_whole(system: System) -> None:
+    """Evidence is there where it is asked for and kept, alone as in a batch, and its axes fit its arrays and texts."""
+    together = [one.evidence for one in summarize(system, TEST)]
+    assert [one is not None for one in together] == [system.keeps_evidence] * len(TEST)
+    assert all(one.evidence is None for one in system.summarize(TEST, replace(GREEDY, evidence="none")))
+    for example, evidence in zip(TEST, together, strict=True):
+        if evidence is None:
+            continue
+        alone = summarize(system, [example])[0].evidence
+        assert alone is not None
+        assert alone.texts == evidence.texts
+        assert set(evidence.axes) == set(evidence.arrays)
+        assert "unit" in evidence.texts
+        for name, array in evidence.arrays.items():
+            axes = evidence.axes[name]
+            assert set(axes) <= set(AXES)
+            shape = dict(zip(axes, array.shape, strict=True))
+            assert all(shape.get(axis, len(texts)) == len(texts) for axis, texts in evidence.texts.items())
+            np.testing.assert_allclose(alone.arrays[name], array, rtol=1e-4, atol=1e-5)

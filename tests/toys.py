@@ -62,7 +62,7 @@ class ToySplit:
         return iter(self.examples)
 
 
-# Seconds on one core; laid over any neural system's own settings, as far as it has them.
+# Seconds on one core: Trunc's settings.
 TINY = {
     "input_length": 48,
     "snippet_length": 16,
@@ -75,6 +75,8 @@ TINY = {
     "decoder_layers": 1,
     "vocabulary_size": 320,
 }
+# The same for any neural system, laid over its own settings as far as it has them.
+TINY_FOR_ALL = {**TINY, "extractive_length": 32, "segment_length": 6, "group_size": 2, "max_documents": 3}
 
 
 def tiny_recipe(**changes: object) -> Recipe:
@@ -110,7 +112,8 @@ def write_jsonl(folder: Path, train: int = 24, validation: int = 6, test: int = 
 
 
 def tiny_overrides(folder: Path, steps: int = 6) -> list[str]:
-    """Return the overrides under which `longsumbench run` takes seconds on the folder of `write_jsonl`."""
+    """Return the overrides under which `longsumbench run` of Trunc takes seconds on the folder of `write_jsonl`."""
     model = [f"model.{key}={value}" for key, value in TINY.items()]
     train = [f"train.max_steps={steps}", "train.eval_steps=2", "train.batch_size=8", "decode.batch_size=4"]
-    return ["scale=tiny", "dataset=jsonl", f"dataset.path={folder}", "score.resamples=100", *train, *model]
+    groups = ["model=trunc", "scale=tiny", "dataset=jsonl"]
+    return [*groups, f"dataset.path={folder}", "score.resamples=100", *train, *model]

@@ -1,48 +1,178 @@
-"""An encoder that reads units one by one: pre-norm Transformer layers, positions that restart in every unit.
+"""An encoder that reads units one by one: Transformer layers, positions that restart in every unit.
 
-Letters: B examples, U units, L unit tokens, R real units of the batch, D width.
+Letters: B examples, U units, L unit tokens, R real units of the batch, N real tokens of the batch, S memory tokens,
+D width.
 """
 
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from transformers.modeling_outputs import BaseModelOutput
+from torch.nn import functional as F
+from transformers import PegasusConfig
+from transformers.masking_utils import create_bidirectional_mask
+from transformers.modeling_outputs import ModelOutput
 from transformers.models.pegasus.modeling_pegasus import PegasusEncoder
+
+from longsumbench.nn.positions import SinusoidalPositions
+
+PIECE_TOKENS = 8_192  # padded tokens encoded at once: enough to keep a processor busy, few enough to stay in its reach
+
+
+@dataclass
+class Memory(ModelOutput):
+    """What a decoder attends to.
+
+    Attributes:
+        last_hidden_state: [B, S, D].
+        mask: [B, S], True where a token is real.
+    """
+
+    last_hidden_state: Tensor | None = None
+    mask: Tensor | None = None
+
+
+class TokenTable(NamedTuple):
+    """The states of all real tokens of a batch, one behind the other, and where each unit's stand.
+
+    Attributes:
+        states: [N, D].
+        starts: [B, U], the row of a unit's first token; 0 for an absent unit.
+        lengths: [B, U], a unit's tokens; 0 for an absent one.
+        pooled: [B, U, D], what `UnitEncoder.pool` makes of a unit; zero for an absent one. None without pooling.
+    """
+
+    states: Tensor
+    starts: Tensor
+    lengths: Tensor
+    pooled: Tensor | None = None
 
 
 class UnitEncoder(PegasusEncoder):
-    """As PegasusEncoder, except: it takes units, and never computes absent ones.
+    """As PegasusEncoder, except: it takes units, never computes absent ones, and ends with one memory an example.
 
-    Self-attention stays inside a unit. One unit an example makes it an ordinary encoder.
+    Units are sorted by length and encoded a few thousand tokens at a time, each group cut to its longest unit; under
+    gradient checkpointing a group is what is computed twice. Self-attention stays inside a unit.
     """
 
     main_input_name = "input_ids"
 
-    def forward(self, input_ids: Tensor, unit_mask: Tensor, **kwargs: Any) -> BaseModelOutput:
-        """Encode every real unit alone.
+    def __init__(self, config: PegasusConfig) -> None:
+        super().__init__(config)
+        self.embed_positions = SinusoidalPositions(config.d_model)
+
+    def forward(self, input_ids: Tensor, unit_mask: Tensor, **kwargs: Any) -> Memory:
+        """Encode every real unit alone, and join the states of an example's units in their order.
 
         Args:
             input_ids: [B, U, L].
-            unit_mask: [B, U, L], True where a token is real.
-            **kwargs: what the library's layers take.
-
-        Returns:
-            `last_hidden_state` [B, U·L, D]: the units one behind the other, absent ones zero; `joined_mask` tells its
-            real positions, the others hold nothing of use.
+            unit_mask: [B, U, L], True where a token is real; a unit's real tokens come first.
+            **kwargs: not used; `generate` hands over all it was given.
         """
-        kwargs.pop("attention_mask", None)
-        batch, units, length = input_ids.shape
+        table = self.encode(input_ids, unit_mask)
+        return gather(table.states, *spread(table.starts, table.lengths))
+
+    def encode(self, input_ids: Tensor, unit_mask: Tensor) -> TokenTable:
+        """Encode every real unit alone."""
         real = unit_mask.any(-1)  # [B, U]
-        packed = super().forward(input_ids=input_ids[real], attention_mask=unit_mask[real], **kwargs)
-        states = packed.last_hidden_state  # [R, L, D]
-        if bool(real.all()):
-            return BaseModelOutput(last_hidden_state=states.view(batch, units * length, -1))
-        dense = states.new_zeros(batch, units, length, states.shape[-1])
-        dense = dense.masked_scatter(real[..., None, None], states)
-        return BaseModelOutput(last_hidden_state=dense.view(batch, units * length, -1))
+        ids, mask = input_ids[real], unit_mask[real]  # [R, L]
+        if not len(ids):  # no text at all
+            width, none = self.embed_tokens.weight.shape[1], torch.zeros_like(real, dtype=torch.long)
+            empty = self.embed_tokens.weight.new_zeros(0, width)
+            return TokenTable(empty, none, none, empty.new_zeros(*real.shape, width))
+        extents = (mask * torch.arange(1, mask.shape[1] + 1, device=mask.device)).amax(-1)  # [R]
+        order = extents.argsort(descending=True, stable=True)
+        states, sizes, pooled = [], [], []
+        for rows, longest in pieces(extents[order].tolist()):
+            chosen = order[rows]
+            encoded = self._compute(ids[chosen, :longest], mask[chosen, :longest])
+            for whole, one in zip((states, sizes, pooled), encoded, strict=True):
+                whole.append(one)
+        return _table(real, order, torch.cat(states), torch.cat(sizes), torch.cat(pooled))
+
+    def read(self, input_ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Encode a few units: [r, L] → states of their tokens [n, D], how many of each [r], pooled [r, D or 0]."""
+        states = self.run_layers(self.embed(input_ids), mask)
+        return states[mask], mask.sum(-1), self.pool(states, mask)
+
+    def pool(self, states: Tensor, mask: Tensor) -> Tensor:
+        """Make one vector of a unit: [r, L, D] → [r, D]; here nothing, [r, 0]."""
+        return states.new_zeros(len(states), 0)
+
+    def embed(self, input_ids: Tensor) -> Tensor:
+        """Return scaled embeddings with positions: [r, L] → [r, L, D]."""
+        positions = self.embed_positions.upto(input_ids.shape[1], input_ids.device)
+        return self.embed_tokens(input_ids) * self.embed_scale + positions
+
+    def run_layers(self, states: Tensor, mask: Tensor) -> Tensor:
+        """Run dropout, the layers and the last norm: [r, L, D] → [r, L, D]."""
+        states = F.dropout(states, self.dropout, self.training)
+        attention_mask = create_bidirectional_mask(self.config, states, mask)
+        for layer in self.layers:
+            layer.gradient_checkpointing = False  # a group of units is computed twice as a whole, not its layers again
+            states = layer(states, attention_mask)
+        output: Tensor = self.layer_norm(states)
+        return output
+
+    def _compute(self, input_ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        if self.gradient_checkpointing and self.training:
+            result: tuple[Tensor, Tensor, Tensor] = self._gradient_checkpointing_func(self.read, input_ids, mask)
+            return result
+        return self.read(input_ids, mask)
 
 
-def joined_mask(unit_mask: Tensor) -> Tensor:
-    """Return the mask of units read as one sequence: [B, U, L] → [B, U·L]."""
-    return torch.flatten(unit_mask, 1)
+def pieces(lengths: list[int]) -> Iterator[tuple[slice, int]]:
+    """Deal units, the longest first, into groups of at most PIECE_TOKENS padded tokens; yield (rows, longest)."""
+    start = 0
+    while start < len(lengths):
+        stop = min(len(lengths), start + max(1, PIECE_TOKENS // lengths[start]))
+        yield slice(start, stop), lengths[start]
+        start = stop
+
+
+def _table(real: Tensor, order: Tensor, states: Tensor, sizes: Tensor, pooled: Tensor) -> TokenTable:
+    """Undo the sorting: `sizes` [R] and `pooled` [R, P] are in the order of encoding, `real` is [B, U]."""
+    back = order.argsort()
+    first = sizes.cumsum(0) - sizes  # [R]
+    starts, lengths = torch.zeros_like(real, dtype=torch.long), torch.zeros_like(real, dtype=torch.long)
+    starts[real], lengths[real] = first[back], sizes[back]
+    if not pooled.shape[1]:
+        return TokenTable(states, starts, lengths)
+    dense = pooled.new_zeros(*real.shape, pooled.shape[1])
+    return TokenTable(states, starts, lengths, dense.masked_scatter(real[..., None], pooled[back]))
+
+
+def spread(starts: Tensor, taken: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """List the first `taken` tokens of every unit, unit after unit.
+
+    Args:
+        starts: [B, U], the row of a unit's first token in a table.
+        taken: [B, U], how many of its tokens are wanted.
+
+    Returns:
+        positions [B, S], rows of the table, 0 where there is none; mask [B, S]; units [B, S]; offsets [B, S] inside the
+        unit.
+    """
+    ends = taken.cumsum(-1)  # [B, U]
+    length = max(1, int(ends[:, -1].max()))
+    step = torch.arange(length, device=taken.device).expand(len(taken), length).contiguous()
+    units = torch.searchsorted(ends, step, right=True).clamp(max=taken.shape[1] - 1)
+    mask = step < ends[:, -1:]
+    offsets = step - (ends - taken).gather(1, units)
+    positions = (starts.gather(1, units) + offsets).masked_fill(~mask, 0)
+    return positions, mask, units, offsets
+
+
+def gather(states: Tensor, positions: Tensor, mask: Tensor, *_: Tensor) -> Memory:
+    """Take rows of a table: [N, D], [B, S] → memory; one whose mask is False holds nothing of use.
+
+    An example without any token gets one zero vector to attend to, which says nothing.
+    """
+    if not len(states):
+        return Memory(states.new_zeros(*positions.shape, states.shape[1]), torch.ones_like(mask))
+    empty = ~mask.any(-1, keepdim=True)
+    found = F.embedding(positions, states).masked_fill(empty[..., None], 0.0)
+    first = torch.arange(mask.shape[1], device=mask.device) == 0
+    return Memory(found, mask | (empty & first))

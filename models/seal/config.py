@@ -18,15 +18,12 @@ SMALLEST_VOCABULARY = 260  # 256 bytes and four special entries: below it a trai
 
 
 @dataclass
-class TruncConfig:
-    """Trunc (SEAL §3.2): the leading snippets, joined, cut, and read by an ordinary Transformer."""
+class FamilyConfig:
+    """What the systems of the family share."""
 
-    name: str = "trunc"
-    input_length: int = 1024  # tokens the encoder reads (SEAL, Table 4: L_ext of the others)
     snippet_length: int = 128  # tokens of a snippet at most (SEAL, Table 4)
     num_snippets: int = 224  # snippets at most (SEAL, Table 4: arXiv)
     decode_length: int = 768  # target and output tokens at most (SEAL, Table 4: arXiv)
-    rank: str = "none"  # none | tfidf | title: snippets ranked by similarity with the title, for search results
     size: str = "stated"  # stated | 223m: see SIZES; a width or depth below, when given, goes before it
     d_model: int | None = None  # width
     d_ff: int | None = None  # width of the feed-forward layers
@@ -42,8 +39,7 @@ class TruncConfig:
     def __post_init__(self) -> None:
         allowed("model.size", self.size, tuple(SIZES))
         allowed("model.norm", self.norm, ("pre", "post"))
-        allowed("model.rank", self.rank, ("none", *registry.rankers.targets()))
-        for name in ("input_length", "snippet_length", "num_snippets", *SIZES[self.size]):
+        for name in ("snippet_length", "num_snippets", *SIZES[self.size]):
             at_least(f"model.{name}", getattr(self, name), 1)
         at_least("model.decode_length", self.decode_length, 2)
         share("model.dropout", self.dropout)
@@ -52,8 +48,89 @@ class TruncConfig:
         width, heads = self.dimension("d_model"), self.dimension("num_heads")
         if width % heads:
             raise UsageError(f"model.d_model={width} cannot be shared equally by model.num_heads={heads}")
+        if width % 2:
+            raise UsageError(
+                f"model.d_model={width} is odd: half of it holds the sines of the positions, half the cosines"
+            )
 
     def dimension(self, name: str) -> int:
         """Return a width or depth: the field when given, else what `size` says."""
         given: int | None = getattr(self, name)
         return SIZES[self.size][name] if given is None else given
+
+
+@dataclass
+class TruncConfig(FamilyConfig):
+    """Trunc (SEAL §3.2): the leading snippets, joined, cut, and read by an ordinary Transformer."""
+
+    name: str = "trunc"
+    input_length: int = 1024  # tokens the encoder reads (SEAL, Table 4: L_ext of the others)
+    rank: str = "none"  # none | tfidf | title: snippets ranked by similarity with the title, for search results
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("model.input_length", self.input_length, 1)
+        allowed("model.rank", self.rank, ("none", *registry.rankers.targets()))
+
+
+@dataclass
+class CAConfig(FamilyConfig):
+    """CA (SEAL §3.3): groups of snippets, each compressed to a few vectors."""
+
+    name: str = "ca"
+    extractive_length: int = 1024  # vectors that all groups have together, about (SEAL, Table 4: L_ext)
+    group_size: int = 4  # snippets of a group, of single documents (k; unstated in the paper)
+    compressed_length: int | None = None  # vectors of a group (c); None: extractive_length shared by all groups
+    max_documents: int = 128  # groups of an example of several documents; the rest joins the last one
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("extractive_length", "group_size", "compressed_length", "max_documents"):
+            at_least(f"model.{name}", getattr(self, name), 1)
+
+    def vectors_of_a_group(self, multi_document: bool) -> int:
+        """Return c: what is given, else max(1, ⌊extractive_length / the most groups there can be⌋)."""
+        groups = self.max_documents if multi_document else -(-self.num_snippets // self.group_size)
+        return self.compressed_length or max(1, self.extractive_length // groups)
+
+
+@dataclass
+class EAConfig(FamilyConfig):
+    """EA (SEAL §3.4): every snippet alone, scored; the decoder attends to the best ones."""
+
+    name: str = "ea"
+    extractive_length: int = 1024  # tokens of the selected snippets at most (SEAL, Table 4: L_ext)
+    scorer_layers: int = 1  # depth of the scorer (SEAL §5)
+    max_documents: int = 128  # document embeddings for examples of several documents; the rest shares the last one
+    proxy_ngram: int = 2  # 1 | 2: n of the ROUGE-n behind the proxy labels (SEAL, Table 3)
+    proxy_measure: str = "f1"  # f1 | precision | recall: of that ROUGE-n (SEAL, Table 3)
+    proxy_sequential: bool = False  # True: a greedily built set of snippets is labelled 1, the rest 0 (SEAL, Table 3)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("scorer_layers", "max_documents"):
+            at_least(f"model.{name}", getattr(self, name), 1)
+        allowed("model.proxy_measure", self.proxy_measure, ("f1", "precision", "recall"))
+        allowed("model.proxy_ngram", str(self.proxy_ngram), ("1", "2"))
+        if self.extractive_length < self.snippet_length:
+            raise UsageError(
+                f"model.extractive_length={self.extractive_length} is below model.snippet_length={self.snippet_length}:"
+                " not even one snippet would fit"
+            )
+
+
+@dataclass
+class SealConfig(EAConfig):
+    """SEAL (SEAL §3.5): as EA, with a new selection for every segment of the output."""
+
+    name: str = "seal"
+    segment_length: int = 96  # tokens of a segment of the output (SEAL, Table 4: arXiv)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("model.segment_length", self.segment_length, 1)
+        if self.segment_length > self.decode_length:
+            raise UsageError(
+                f"model.segment_length={self.segment_length} is above model.decode_length={self.decode_length}:"
+                " a segment is at most the whole summary (which makes SEAL EA)"
+            )

@@ -1,23 +1,35 @@
-"""Trunc's network: one joined unit, an ordinary encoder and decoder (SEAL §3.2).
+"""The four networks of the SEAL family: one encoder-decoder, four ways to what the decoder attends to.
 
-Letters: B examples, U units (one, for Trunc), L unit tokens, T target tokens, D width, V vocabulary.
+    Trunc (§3.2)  the leading snippets as one unit           → its tokens
+    CA    (§3.3)  groups of snippets                          → a few vectors of each
+    EA    (§3.4)  snippets alone → scores → gate              → the tokens of the best ones
+    SEAL  (§3.5)  as EA, anew for every segment of the output → the tokens of the best ones for this segment
+
+Letters: B examples, K beams, Q = B·K rows, U units, L unit tokens, T target tokens, m segments of s tokens, N real
+tokens of the batch, S memory tokens, D width, V vocabulary.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
+import torch
 from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
+from torch.nn import functional as F
 from transformers import PegasusConfig
-from transformers.cache_utils import Cache
-from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput
+from transformers.modeling_outputs import ModelOutput, Seq2SeqLMOutput
 from transformers.models.bart.modeling_bart import BartDecoderLayer, BartEncoderLayer
 from transformers.models.pegasus.modeling_pegasus import (
     PegasusForConditionalGeneration,
     shift_tokens_right,
 )
 
+from longsumbench.models.seal.encoders import Compressor, Extractor, Snippets
+from longsumbench.models.seal.gate import Selection, select
+from longsumbench.models.seal.scorer import attended
+from longsumbench.nn.folded_attention import FoldedAttention, FoldedCache, FoldedGeneration
 from longsumbench.nn.losses import token_cross_entropy
-from longsumbench.nn.unit_encoder import UnitEncoder, joined_mask
+from longsumbench.nn.positions import SinusoidalPositions
+from longsumbench.nn.unit_encoder import UnitEncoder, gather, spread
 
 
 @strict
@@ -30,10 +42,87 @@ class TruncModelConfig(PegasusConfig):
     label_smoothing: float = 0.0
 
 
-class TruncForConditionalGeneration(PegasusForConditionalGeneration):
+@strict
+class CAModelConfig(TruncModelConfig):
+    """As TruncModelConfig, plus the vectors kept of a group."""
+
+    model_type = "longsumbench-ca"
+
+    compressed_length: int = 1
+
+
+@strict
+class EAModelConfig(TruncModelConfig):
+    """As TruncModelConfig, plus the gate's limit, the scorer's depth and its document embeddings (0: none)."""
+
+    model_type = "longsumbench-ea"
+
+    extractive_length: int = 1024
+    scorer_layers: int = 1
+    max_documents: int = 0
+
+
+@strict
+class SealModelConfig(EAModelConfig):
+    """As EAModelConfig, plus the length of a segment of the output."""
+
+    model_type = "longsumbench-seal"
+
+    segment_length: int = 96
+
+
+class SelectionCache(FoldedCache):
+    """As FoldedCache, except: it knows what each beam may attend to, and the segments that it has written.
+
+    Attributes:
+        mask: [Q, S], over the memory whose keys and values the cache holds; None before there is one.
+        history: [Q, j, D], the pooled segments behind each beam; None before there is one.
+        history_mask: [Q, j], True where a segment holds a token.
+    """
+
+    def __init__(self, *caches: Any) -> None:
+        super().__init__(*caches)
+        self.mask: Tensor | None = None
+        self.history: Tensor | None = None
+        self.history_mask: Tensor | None = None
+
+    def forget_memory(self) -> None:
+        """Drop the memory's keys and values: a segment begins."""
+        self.mask = None
+        self.cross_attention_cache.reset()
+        self.is_updated.clear()
+
+    def remember(self, segment: Tensor, mask: Tensor) -> None:
+        """Append a pooled segment: [Q, 1, D], [Q, 1]."""
+        if self.history is not None and self.history_mask is not None:
+            segment, mask = torch.cat([self.history, segment], 1), torch.cat([self.history_mask, mask], 1)
+        self.history, self.history_mask = segment, mask
+
+    def reorder_cache(self, beam_idx: Tensor) -> None:
+        """Reorder all that belongs to a beam."""
+        super().reorder_cache(beam_idx)
+        for name in ("mask", "history", "history_mask"):
+            if (of_beams := getattr(self, name)) is not None:
+                setattr(self, name, of_beams.index_select(0, beam_idx))
+
+
+class Decoded(NamedTuple):
+    """What a decoder made of its input.
+
+    Attributes:
+        hidden: [Q, T, D].
+        scores: [Q, m, U], the scores behind the selections; None where there are none, or none new.
+    """
+
+    hidden: Tensor
+    scores: Tensor | None = None
+
+
+class TruncForConditionalGeneration(FoldedGeneration, PegasusForConditionalGeneration):
     """As Pegasus (pre-norm, sinusoidal positions, tied scaled embeddings), except: it reads units.
 
-    With `norm="post"` the layers are BART's and the stacks end without a norm of their own.
+    The beams of an example share the keys and values of its memory. With `norm="post"` the layers are BART's and the
+    stacks end without a norm of their own.
     """
 
     config_class = TruncModelConfig
@@ -41,12 +130,27 @@ class TruncForConditionalGeneration(PegasusForConditionalGeneration):
 
     def __init__(self, config: TruncModelConfig) -> None:
         super().__init__(config)
-        self.model.encoder = UnitEncoder(config)
+        self.model.encoder = self.build_encoder(config)
+        decoder = self.model.decoder
+        decoder.embed_positions = SinusoidalPositions(config.d_model)
         if config.norm == "post":
-            for stack, layer in ((self.model.encoder, BartEncoderLayer), (self.model.decoder, BartDecoderLayer)):
+            for stack, layer in ((self.model.encoder, BartEncoderLayer), (decoder, BartDecoderLayer)):
                 stack.layers = nn.ModuleList(layer(config, layer_idx=i) for i in range(len(stack.layers)))
                 stack.layer_norm = nn.Identity()
+        for index, layer in enumerate(decoder.layers):
+            layer.encoder_attn = FoldedAttention(
+                config.d_model,
+                config.decoder_attention_heads,
+                config.attention_dropout,
+                is_decoder=True,
+                config=config,
+                layer_idx=index,
+            )
         self.post_init()
+
+    def build_encoder(self, config: TruncModelConfig) -> UnitEncoder:
+        """Return the encoder, which decides what the decoder attends to."""
+        return UnitEncoder(config)
 
     def forward(
         self,
@@ -54,9 +158,11 @@ class TruncForConditionalGeneration(PegasusForConditionalGeneration):
         unit_mask: Tensor | None = None,
         unit_documents: Tensor | None = None,
         labels: Tensor | None = None,
+        proxy_labels: Tensor | None = None,
         decoder_input_ids: Tensor | None = None,
-        encoder_outputs: BaseModelOutput | None = None,
-        past_key_values: Cache | None = None,
+        decoder_history_ids: Tensor | None = None,
+        encoder_outputs: ModelOutput | None = None,
+        past_key_values: FoldedCache | None = None,
         use_cache: bool | None = None,
         num_items_in_batch: Tensor | int | None = None,
         **kwargs: Any,
@@ -65,36 +171,251 @@ class TruncForConditionalGeneration(PegasusForConditionalGeneration):
 
         Args:
             input_ids: [B, U, L]; not read when `encoder_outputs` are given.
-            unit_mask: [B, U, L], True where a token is real.
-            unit_documents: [B, U]; one unit is joined from several documents, so it says nothing here.
+            unit_mask: [B, U, L], True where a token is real; likewise.
+            unit_documents: [B, U], the index of a unit's document; likewise.
             labels: [B, T], -100 where there is no target token.
-            decoder_input_ids: [B, T]; None: the labels, shifted right behind the start token.
-            encoder_outputs: the encoder's, states [B, U·L, D].
+            proxy_labels: [B, m, U], what the scores should have been; not read by systems without a scorer.
+            decoder_input_ids: [Q, T]; None: the labels, shifted right behind the start token.
+            decoder_history_ids: [Q, all tokens so far], when `past_key_values` hold the earlier ones; None: what is
+                given as `decoder_input_ids` is all.
+            encoder_outputs: the encoder's, B rows, however many beams there are.
             past_key_values: the decoder's cache.
             use_cache: whether to fill it.
             num_items_in_batch: target tokens of the whole optimizer step (see `token_cross_entropy`).
-            **kwargs: what the library's decoder takes.
+            **kwargs: what `generate` hands over beside.
 
         Returns:
-            `loss` in nats per target token, when labels are given; `logits` [B, T, V]; the cache.
+            `loss` in nats per target token, when labels are given (in training with the extractive loss of systems that
+            have one); `logits` [Q, T, V]; the cache.
         """
-        if unit_mask is None:
-            raise TypeError("unit_mask [B, U, L] is needed: the decoder reads the real tokens alone")
         if encoder_outputs is None:
-            encoder_outputs = self.model.encoder(input_ids=input_ids, unit_mask=unit_mask)
-        if labels is not None and decoder_input_ids is None:
-            decoder_input_ids = shift_tokens_right(labels, self.config.pad_token_id, self.config.decoder_start_token_id)
-        decoded = self.model.decoder(
-            input_ids=decoder_input_ids,
-            encoder_hidden_states=encoder_outputs.last_hidden_state,
-            encoder_attention_mask=joined_mask(unit_mask),
-            past_key_values=past_key_values,
-            use_cache=use_cache if labels is None else False,
-            **kwargs,
-        )
-        logits = self.lm_head(decoded.last_hidden_state)  # [B, T, V]
+            encoder_outputs = self.model.encoder(
+                input_ids=input_ids, unit_mask=unit_mask, unit_documents=unit_documents
+            )
+        if labels is not None:
+            use_cache = False
+            if decoder_input_ids is None:
+                config = self.config
+                decoder_input_ids = shift_tokens_right(labels, config.pad_token_id, config.decoder_start_token_id)
+        if not use_cache:
+            past_key_values = None
+        elif past_key_values is None:
+            past_key_values = self.new_cache()
+        history = decoder_input_ids if decoder_history_ids is None else decoder_history_ids
+        decoded = self.decode(encoder_outputs, decoder_input_ids, past_key_values, history)
+        logits = self.lm_head(decoded.hidden)  # [Q, T, V]
         loss = None
         if labels is not None:
             smoothing = self.config.label_smoothing if self.training else 0.0
             loss = token_cross_entropy(logits, labels, num_items_in_batch, smoothing)
-        return Seq2SeqLMOutput(loss=loss, logits=logits, past_key_values=decoded.past_key_values)
+            if self.training and decoded.scores is not None and proxy_labels is not None:
+                tokens = labels.ne(-100).sum()
+                share = 1.0 if num_items_in_batch is None else tokens / num_items_in_batch
+                loss = loss + share * self.extractive_loss(decoded.scores, proxy_labels, encoder_outputs, labels)
+        return Seq2SeqLMOutput(loss=loss, logits=logits, past_key_values=past_key_values)
+
+    def decode(self, reading: Any, decoder_input_ids: Tensor, cache: FoldedCache | None, history: Tensor) -> Decoded:
+        """Run the decoder over tokens that follow those in the cache.
+
+        Args:
+            reading: what the encoder returned.
+            decoder_input_ids: [Q, T].
+            cache: with a cache, all earlier tokens are in it.
+            history: [Q, tokens so far], those of `decoder_input_ids` included.
+        """
+        return Decoded(self.run_decoder(decoder_input_ids, reading.last_hidden_state, reading.mask, cache))
+
+    def run_decoder(self, ids: Tensor, memory: Tensor, mask: Tensor, cache: FoldedCache | None) -> Tensor:
+        """Run the decoder's stack: [Q, T], memory [R, S, D], mask [R or Q, S] → [Q, T, D]."""
+        output: Tensor = self.model.decoder(
+            input_ids=ids,
+            encoder_hidden_states=memory,
+            encoder_attention_mask=mask[:, None, None],
+            past_key_values=cache,
+            use_cache=cache is not None,
+        ).last_hidden_state
+        return output
+
+    def extractive_loss(self, scores: Tensor, proxy_labels: Tensor, reading: Any, labels: Tensor) -> Tensor:
+        """Return l_e; of systems with a scorer."""
+        raise NotImplementedError
+
+
+class CAForConditionalGeneration(TruncForConditionalGeneration):
+    """As Trunc, except: a group of snippets is compressed to a few vectors (SEAL §3.3)."""
+
+    config_class = CAModelConfig
+    config: CAModelConfig
+
+    def build_encoder(self, config: TruncModelConfig) -> UnitEncoder:
+        """Return the compressing encoder."""
+        return Compressor(config)
+
+
+class EAForConditionalGeneration(TruncForConditionalGeneration):
+    """As Trunc, except: the decoder attends to the snippets that the scorer likes best (SEAL §3.4)."""
+
+    config_class = EAModelConfig
+    cache_class = SelectionCache
+    config: EAModelConfig
+
+    def build_encoder(self, config: TruncModelConfig) -> UnitEncoder:
+        """Return the encoder with a scorer beside it."""
+        return Extractor(config)
+
+    def decode(
+        self, reading: Snippets, decoder_input_ids: Tensor, cache: SelectionCache | None, history: Tensor
+    ) -> Decoded:
+        """Select once, then decode; the beams of an example share the selection."""
+        if cache is not None and cache.mask is not None:
+            return Decoded(self.run_decoder(decoder_input_ids, reading.unread(), cache.mask, cache))
+        scores, selection = self.select(reading, history)
+        memory = gather(reading.last_hidden_state, selection.positions, selection.mask)
+        if cache is not None:
+            cache.mask = memory.mask.repeat_interleave(len(history) // len(memory.mask), 0)
+        return Decoded(self.run_decoder(decoder_input_ids, memory.last_hidden_state, memory.mask, cache), scores)
+
+    def select(self, reading: Snippets, history: Tensor) -> tuple[Tensor, Selection]:
+        """Score all snippets and select, for every segment of a summary; here the whole summary is one.
+
+        Args:
+            reading: the encoded snippets, Q rows.
+            history: [Q, tokens so far], the start token first.
+
+        Returns:
+            Scores [Q, m, U], and a selection of Q·m rows.
+        """
+        scores: Tensor = self.model.encoder.scorer(reading.related, attended(reading.mask))
+        limit = self.config.extractive_length
+        return scores[:, None], select(scores, reading.starts, reading.lengths, limit)
+
+    def num_segments(self, length: int) -> tuple[int, int]:
+        """Return how many segments a summary of `length` tokens has, and the length of one."""
+        return 1, length
+
+    def extractive_loss(self, scores: Tensor, proxy_labels: Tensor, reading: Any, labels: Tensor) -> Tensor:
+        """Return l_e: the mean over real snippets and segments of (score − proxy label)² (SEAL §3.4, §3.5).
+
+        Args:
+            scores: [B, m, U].
+            proxy_labels: [B, m, U].
+            reading: the encoded snippets.
+            labels: [B, T]; a segment is real when it holds a target token.
+        """
+        count, length = self.num_segments(labels.shape[1])
+        tokens = F.pad(labels, (0, count * length - labels.shape[1]), value=-100)
+        segments = tokens.view(len(labels), count, length).ne(-100).any(-1)  # [B, m]
+        real = segments[..., None] & reading.mask[:, None]  # [B, m, U]
+        errors = (scores - proxy_labels).square().masked_fill(~real, 0.0)
+        return errors.sum() / real.sum().clamp(min=1)
+
+
+class SealForConditionalGeneration(EAForConditionalGeneration):
+    """As EA, except: it selects anew for every segment of the output, knowing the earlier ones (SEAL §3.5).
+
+    Given whole targets, all segments are decoded side by side, each with its own memory. Writing token by token, the
+    keys and values of the memory are rebuilt where a segment begins: of what any beam of the example selected, once; a
+    beam's mask shows it its own selection.
+    """
+
+    config_class = SealModelConfig
+    config: SealModelConfig
+
+    def build_encoder(self, config: TruncModelConfig) -> UnitEncoder:
+        """Return the encoder with a scorer that looks back."""
+        return Extractor(config, looks_back=True)
+
+    def num_segments(self, length: int) -> tuple[int, int]:
+        """Return how many segments a summary of `length` tokens has, and the length of one."""
+        return -(-length // self.config.segment_length), self.config.segment_length
+
+    def decode(
+        self, reading: Snippets, decoder_input_ids: Tensor, cache: SelectionCache | None, history: Tensor
+    ) -> Decoded:
+        """Decode all segments side by side, or, with a cache, one after the other."""
+        if cache is not None:
+            return Decoded(self._decode_in_order(reading, decoder_input_ids, cache, history))
+        beams = len(decoder_input_ids) // len(reading.starts)
+        scores, selection = self.select(reading.repeated(beams), decoder_input_ids)
+        memory = gather(reading.last_hidden_state, selection.positions, selection.mask)
+        width = decoder_input_ids.shape[1]
+        count, length = self.num_segments(width)
+        padded = F.pad(decoder_input_ids, (0, count * length - width), value=self.config.pad_token_id)
+        hidden = self.run_decoder(padded, memory.last_hidden_state, memory.mask, None)
+        return Decoded(hidden[:, :width], scores)
+
+    def select(self, reading: Snippets, history: Tensor) -> tuple[Tensor, Selection]:
+        """Score all snippets and select, for every segment of a summary, given the earlier ones.
+
+        Args:
+            reading: the encoded snippets, Q rows.
+            history: [Q, T], the start token first: the tokens behind which T tokens are predicted.
+
+        Returns:
+            Scores [Q, m, U], and a selection of Q·m rows.
+        """
+        rows, width = history.shape
+        count, length = self.num_segments(width)
+        snippets, real, score = reading.related, attended(reading.mask), self.model.encoder.scorer
+        scores = score(snippets, real)[:, None]  # [Q, 1, U]: the first segment has no history
+        if (earlier := count - 1) > 0:
+            written = history[:, 1 : 1 + earlier * length].reshape(rows, earlier, length)
+            vectors, there = self.pool_segments(written)  # [Q, m - 1, D], [Q, m - 1]
+            before = torch.ones(earlier, earlier, dtype=torch.bool, device=there.device).tril()
+            looked_at = attended((there[:, None] & before).flatten(0, 1))  # [Q·(m - 1), m - 1]
+            snippets, real, vectors = (
+                part[:, None].expand(-1, earlier, *part.shape[1:]).flatten(0, 1) for part in (snippets, real, vectors)
+            )
+            later = score(snippets, real, vectors, looked_at).view(rows, earlier, -1)
+            scores = torch.cat([scores, later], 1)  # [Q, m, U]
+        starts, lengths = (part.repeat_interleave(count, 0) for part in (reading.starts, reading.lengths))
+        return scores, select(scores.flatten(0, 1), starts, lengths, self.config.extractive_length)
+
+    def pool_segments(self, written: Tensor) -> tuple[Tensor, Tensor]:
+        """Encode earlier segments and pool each: [Q, j, s] → [Q, j, D], and [Q, j], True where one holds a token."""
+        mask = written.ne(self.config.pad_token_id)
+        pooled = self.model.encoder.encode(written, mask).pooled
+        return pooled, mask.any(-1)
+
+    def prepare_inputs_for_generation(self, input_ids: Tensor, **kwargs: Any) -> dict[str, Any]:
+        """Add the whole prefix: the scorer reads it where a segment begins."""
+        inputs: dict[str, Any] = super().prepare_inputs_for_generation(input_ids, **kwargs)
+        return {**inputs, "decoder_history_ids": input_ids}
+
+    def _decode_in_order(self, reading: Snippets, ids: Tensor, cache: SelectionCache, history: Tensor) -> Tensor:
+        """Decode tokens that follow those in the cache, and begin a segment wherever it is due: [Q, T] → [Q, T, D]."""
+        length, done, hidden = self.config.segment_length, cache.get_seq_length(), []
+        for piece in ids.split(split_at_segments(done, ids.shape[1], length), 1):
+            memory = reading.unread()
+            if done % length == 0:
+                memory = self._begin_segment(reading, cache, history[:, : 1 + done])
+            assert cache.mask is not None
+            hidden.append(self.run_decoder(piece, memory, cache.mask, cache))
+            done += piece.shape[1]
+        return torch.cat(hidden, 1)
+
+    def _begin_segment(self, reading: Snippets, cache: SelectionCache, history: Tensor) -> Tensor:
+        """Select for the next segment, given the tokens so far [Q, 1 + j·s]; return the examples' memory [B, S, D]."""
+        length, beams = self.config.segment_length, len(history) // len(reading.starts)
+        if history.shape[1] > 1:
+            cache.remember(*self.pool_segments(history[:, None, -length:]))
+        of_beams = reading.repeated(beams)
+        looked_at = None if cache.history_mask is None else attended(cache.history_mask)
+        scores = self.model.encoder.scorer(of_beams.related, attended(of_beams.mask), cache.history, looked_at)
+        taken = select(scores, of_beams.starts, of_beams.lengths, self.config.extractive_length).taken  # [Q, U]
+        by_any = taken.view(-1, beams, taken.shape[1]).amax(1)  # [B, U]
+        positions, mask, units, offsets = spread(reading.starts, by_any)
+        memory = gather(reading.last_hidden_state, positions, mask)
+        units, offsets, there = (part.repeat_interleave(beams, 0) for part in (units, offsets, memory.mask))
+        cache.forget_memory()
+        cache.mask = attended(there & (offsets < taken.gather(1, units)))
+        return memory.last_hidden_state
+
+
+def split_at_segments(done: int, count: int, length: int) -> list[int]:
+    """Cut `count` tokens that follow `done` ones where segments begin: 3 done, 6 more, segments of 4 → [1, 4, 1]."""
+    sizes = []
+    while count > 0:
+        sizes.append(min(count, length - done % length))
+        done, count = done + sizes[-1], count - sizes[-1]
+    return sizes

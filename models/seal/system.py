@@ -1,39 +1,55 @@
-"""Trunc as a system: its units for an example, and its model."""
+"""Trunc, CA, EA and SEAL as systems: their units for an example, their models, their labels and evidence."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import datasets
+import torch
+from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from longsumbench import registry
+from longsumbench.batching import UnitCollator, row
 from longsumbench.documents import Example
-from longsumbench.models.seal.config import TruncConfig
-from longsumbench.models.seal.model import TruncForConditionalGeneration, TruncModelConfig
-from longsumbench.neural import Encode, NeuralSystem
+from longsumbench.models.seal.config import CAConfig, EAConfig, FamilyConfig, SealConfig, TruncConfig
+from longsumbench.models.seal.model import (
+    CAForConditionalGeneration,
+    CAModelConfig,
+    EAForConditionalGeneration,
+    EAModelConfig,
+    SealForConditionalGeneration,
+    SealModelConfig,
+    TruncForConditionalGeneration,
+    TruncModelConfig,
+)
+from longsumbench.models.seal.proxy_labels import proxy_labels, target_segments
+from longsumbench.neural import Encode, NeuralSystem, Rows
 from longsumbench.nn.initialization import xavier
+from longsumbench.progress import track
 from longsumbench.ranking import rank
-from longsumbench.segmentation import Units, join, reorder, snippets
+from longsumbench.segmentation import Units, group, join, reorder, share_last, snippets
+from longsumbench.stages import StageStore
+from longsumbench.system import Evidence
+
+LABELS_VERSION = 1  # rises when proxy labels change
 
 
-class Trunc(NeuralSystem):
-    """The leading snippets, joined and cut at `input_length` (SEAL §3.2)."""
+class SealFamily(NeuralSystem):
+    """What the four systems share: snippets, sizes, and how the weights start."""
 
-    Config = TruncConfig
-    Model = TruncForConditionalGeneration
-    units_decided_by = ("input_length", "snippet_length", "num_snippets", "rank")
-    config: TruncConfig
+    config: FamilyConfig
+    ModelConfig: ClassVar[type[TruncModelConfig]]
 
-    def units(self, example: Example, encode: Encode) -> Units:
-        """Return one unit: the joined snippets."""
+    def snippets(self, example: Example, encode: Encode) -> Units:
+        """Pack whole sentences into snippets (SEAL §3.1)."""
         encoded = [encode(list(document.sentences())) for document in example.documents]
-        units = snippets(encoded, self.config.snippet_length, self.config.num_snippets)
-        if self.config.rank != "none":
-            texts = self.tokenizer.batch_decode(units.ids)
-            ranker = registry.rankers.load(self.config.rank)
-            units = reorder(units, rank(ranker(example.title, texts)))
-        return join(units, self.config.input_length)
+        return snippets(encoded, self.config.snippet_length, self.config.num_snippets)
 
     def build_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
         """Build the network; Choice: the paper does not say how its weights start."""
         special = (tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id)
-        model = TruncForConditionalGeneration(self.model_config(len(tokenizer), special))
+        model = self.Model(self.model_config(len(tokenizer), special))
         xavier(model, self.config.dimension("d_model"))
         return model
 
@@ -46,7 +62,7 @@ class Trunc(NeuralSystem):
         """
         config = self.config
         pad, start, end = special
-        return TruncModelConfig(
+        return self.ModelConfig(
             vocab_size=vocabulary,
             d_model=config.dimension("d_model"),
             encoder_ffn_dim=config.dimension("d_ff"),
@@ -58,11 +74,173 @@ class Trunc(NeuralSystem):
             dropout=config.dropout,
             activation_function="relu",
             scale_embedding=True,
-            max_position_embeddings=max(config.input_length, config.decode_length),
+            max_position_embeddings=config.decode_length,
             norm=config.norm,
             pad_token_id=pad,
             bos_token_id=start,
             eos_token_id=end,
             decoder_start_token_id=pad if start is None else start,
             forced_eos_token_id=None,
+            **self.own_dimensions(),
         )
+
+    def own_dimensions(self) -> dict[str, int]:
+        """Return what the network's configuration has beside what all four have."""
+        return {}
+
+
+class Trunc(SealFamily):
+    """The leading snippets, joined and cut at `input_length` (SEAL §3.2)."""
+
+    Config = TruncConfig
+    Model = TruncForConditionalGeneration
+    ModelConfig = TruncModelConfig
+    units_decided_by = ("input_length", "snippet_length", "num_snippets", "rank")
+    config: TruncConfig
+
+    def units(self, example: Example, encode: Encode) -> Units:
+        """Return one unit: the joined snippets."""
+        units = self.snippets(example, encode)
+        if self.config.rank != "none":
+            texts = self.tokenizer.batch_decode(units.ids)
+            ranker = registry.rankers.load(self.config.rank)
+            units = reorder(units, rank(ranker(example.title, texts)))
+        return join(units, self.config.input_length)
+
+
+class CA(SealFamily):
+    """Groups of snippets, each compressed to a few vectors (SEAL §3.3)."""
+
+    Config = CAConfig
+    Model = CAForConditionalGeneration
+    ModelConfig = CAModelConfig
+    units_decided_by = ("snippet_length", "num_snippets", "group_size", "max_documents")
+    config: CAConfig
+
+    def units(self, example: Example, encode: Encode) -> Units:
+        """Return the groups: consecutive snippets of a single document, or all snippets of each of several."""
+        units = self.snippets(example, encode)
+        if self.multi_document:
+            units = share_last(units, self.config.max_documents)
+            return group(units, units.documents)
+        return group(units, [index // self.config.group_size for index in range(len(units.ids))])
+
+    def own_dimensions(self) -> dict[str, int]:
+        """Return how many vectors are kept of a group."""
+        return {"compressed_length": self.config.vectors_of_a_group(self.multi_document)}
+
+
+@dataclass(frozen=True)
+class LabelledCollator(UnitCollator):
+    """As UnitCollator, plus `proxy_labels` [B, m, U], 0 where there is no segment or no snippet."""
+
+    def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
+        """Collate a batch; rows without labels, as in writing, have none to collate."""
+        batch = super().__call__(rows)
+        labels = [item["proxy_labels"] for item in rows if "proxy_labels" in item]
+        if labels:
+            padded = torch.zeros(len(labels), max(map(len, labels)), batch["input_ids"].shape[1])
+            for whole, of_example in zip(padded, labels, strict=True):
+                for segment, values in zip(whole, of_example, strict=False):
+                    segment[: len(values)] = torch.as_tensor(values)
+            batch["proxy_labels"] = padded
+        return batch
+
+
+class EA(SealFamily):
+    """Every snippet alone, scored; the decoder attends to the best ones (SEAL §3.4)."""
+
+    Config = EAConfig
+    Model = EAForConditionalGeneration
+    ModelConfig = EAModelConfig
+    units_decided_by = ("snippet_length", "num_snippets", "max_documents")
+    labels_decided_by: ClassVar[tuple[str, ...]] = ("proxy_ngram", "proxy_measure", "proxy_sequential")
+    keeps_evidence = True
+    config: EAConfig
+
+    def units(self, example: Example, encode: Encode) -> Units:
+        """Return the snippets."""
+        units = self.snippets(example, encode)
+        return share_last(units, self.config.max_documents) if self.multi_document else units
+
+    def own_dimensions(self) -> dict[str, int]:
+        """Return the gate's limit, the scorer's depth and its document embeddings."""
+        documents = self.config.max_documents if self.multi_document else 0
+        limit, layers = self.config.extractive_length, self.config.scorer_layers
+        return {"extractive_length": limit, "scorer_layers": layers, "max_documents": documents}
+
+    def add_columns(self, rows: Rows, inputs: dict[str, Any], stages: StageStore) -> Rows:
+        """Add the proxy labels, made once for the same units and settings."""
+        settings = {name: getattr(self.config, name) for name in self.labels_decided_by}
+        kept = rows.select_columns(["units", "labels"])
+        values = datasets.List(datasets.List(datasets.Value("float32")))
+        labels = self.stored(
+            "labels",
+            {"units": inputs, "labels": settings, "version": LABELS_VERSION},
+            datasets.Features({"proxy_labels": values}),
+            ({"proxy_labels": self.labels_of(item)} for item in track(kept, "labelling", len(rows))),
+            stages,
+        )
+        return datasets.concatenate_datasets([rows, labels], axis=1)
+
+    def labels_of(self, item: Mapping[str, Any]) -> list[list[float]]:
+        """Return the proxy labels of a training row: [m][U]."""
+        config = self.config
+        segments = target_segments(
+            item["labels"], self.segment_length(len(item["labels"])), self.tokenizer.eos_token_id
+        )
+        ngram, measure, sequential = config.proxy_ngram, config.proxy_measure, config.proxy_sequential
+        return proxy_labels(item["units"], segments, ngram, measure, sequential).tolist()
+
+    def segment_length(self, target_length: int) -> int:
+        """Return the length of a segment of a target; here the target is one."""
+        return target_length
+
+    def collator(self) -> UnitCollator:
+        """Return the collator that brings the proxy labels along."""
+        return LabelledCollator(self.tokenizer.pad_token_id)
+
+    def evidence(
+        self, read: Sequence[Units], outputs: Sequence[Sequence[int]], complete: Sequence[bool]
+    ) -> list[Evidence]:
+        """Return scores and selections for every segment of every output."""
+        return list(map(self._evidence_of, read, outputs, complete))
+
+    @torch.inference_mode()
+    def _evidence_of(self, units: Units, output: Sequence[int], ended: bool) -> Evidence:
+        """Score and select once more, given what was written: searching with beams leaves no trace of its own."""
+        model, length = self.model, max(1, len(output) + ended)  # the end token is written, too
+        batch = {name: value.to(model.device) for name, value in self.collator()([row(units)]).items()}
+        start = model.config.decoder_start_token_id
+        history = torch.tensor([[start, *output][:length]], device=model.device)
+        scores, selection = model.select(model.model.encoder(**batch), history)
+        count, size = model.num_segments(length)
+        segments = [output[begin : begin + size] for begin in range(0, count * size, size)]
+        arrays = {"scores": scores[0].float(), "selected_tokens": selection.taken.to(torch.int32)}
+        decode = self.tokenizer.batch_decode
+        return Evidence(
+            arrays={name: value.cpu().numpy()[:, : len(units.ids)] for name, value in arrays.items()},
+            axes=dict.fromkeys(arrays, ("segment", "unit")),
+            texts={
+                "unit": tuple(text.strip() for text in decode(units.ids)),
+                "segment": tuple(text.strip() for text in decode(segments, skip_special_tokens=True)),
+            },
+        )
+
+
+class Seal(EA):
+    """As EA, with a new selection for every segment of the output (SEAL §3.5)."""
+
+    Config = SealConfig
+    Model = SealForConditionalGeneration
+    ModelConfig = SealModelConfig
+    labels_decided_by = (*EA.labels_decided_by, "segment_length")
+    config: SealConfig
+
+    def own_dimensions(self) -> dict[str, int]:
+        """Return EA's, and the length of a segment."""
+        return {**super().own_dimensions(), "segment_length": self.config.segment_length}
+
+    def segment_length(self, target_length: int) -> int:
+        """Return the length of a segment of a target."""
+        return self.config.segment_length

@@ -1,0 +1,82 @@
+"""Cross-attention between rows of different number: beams that share a document, segments that each have their own.
+
+Letters: Q query rows, R key rows, K beams of a document, T target tokens, S memory tokens, D width.
+"""
+
+from typing import Any
+
+from torch import Tensor
+from transformers import Cache, DynamicCache, EncoderDecoderCache
+from transformers.models.pegasus.modeling_pegasus import PegasusAttention
+
+
+class FoldedAttention(PegasusAttention):
+    """As PegasusAttention (which is BART's), except: query rows are folded until they meet the key rows.
+
+    Q = R·K: the K beams of a document read one memory, whose keys and values are computed and kept once. R = Q·m: a
+    row's T tokens are m segments of equal length, and each reads a memory of its own.
+    """
+
+    def forward(
+        self,
+        hidden_states: Tensor,
+        key_value_states: Tensor,
+        attention_mask: Tensor | None = None,
+        **kwargs: Any,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend.
+
+        Args:
+            hidden_states: [Q, T, D].
+            key_value_states: [R, S, D]; only R is read of it where the cache is filled.
+            attention_mask: [R or Q, 1, 1, S], True where a token may be read.
+            **kwargs: the library's.
+        """
+        queries, length, width = hidden_states.shape
+        rows = key_value_states.shape[0]
+        if queries > rows and attention_mask is not None and attention_mask.shape[0] == queries:
+            beams, memory = queries // rows, attention_mask.shape[-1]
+            per_beam = attention_mask.view(rows, beams, 1, memory).expand(rows, beams, length, memory)
+            attention_mask = per_beam.reshape(rows, 1, beams * length, memory)
+        folded = hidden_states.reshape(rows, -1, width)  # [R, K·T, D] or [R, T/m, D]
+        output, weights = super().forward(
+            folded, key_value_states=key_value_states, attention_mask=attention_mask, **kwargs
+        )
+        return output.view(queries, length, width), weights
+
+
+class FoldedCache(EncoderDecoderCache):
+    """As EncoderDecoderCache, except: the memory's rows are documents, which no reordering of beams moves."""
+
+    def reorder_cache(self, beam_idx: Tensor) -> None:
+        """Reorder the beams' own keys and values."""
+        self.self_attention_cache.reorder_cache(beam_idx)
+
+
+class FoldedGeneration:
+    """For models with `generate` whose cross-attention is folded: what the encoder returns is never repeated."""
+
+    cache_class: type[FoldedCache] = FoldedCache
+
+    def _expand_inputs_for_generation(
+        self,
+        expand_size: int = 1,
+        is_encoder_decoder: bool = False,
+        input_ids: Tensor | None = None,
+        encoder_outputs: Any = None,
+        **model_kwargs: Any,
+    ) -> tuple[Tensor | None, dict[str, Any]]:
+        """Repeat the start tokens alone; the units are behind us."""
+        kept = {name: value for name, value in model_kwargs.items() if not name.startswith("unit_")}
+        repeated = None if input_ids is None else input_ids.repeat_interleave(expand_size, dim=0)
+        return repeated, {**kept, "encoder_outputs": encoder_outputs}
+
+    def _prepare_cache_for_generation(self, generation_config: Any, model_kwargs: dict[str, Any], *args: Any) -> None:
+        if generation_config.use_cache is not False:
+            model_kwargs["past_key_values"] = self.new_cache()
+
+    def new_cache(self) -> FoldedCache:
+        """Return an empty cache."""
+        config = self.config  # type: ignore[attr-defined]
+        own: Cache = DynamicCache(config=config)
+        return self.cache_class(own, DynamicCache(config=config))

@@ -1,0 +1,50 @@
+"""Sinusoidal positions of any length, without a table in the checkpoint."""
+
+import torch
+from torch import Tensor, nn
+
+
+def sinusoid(positions: Tensor, width: int) -> Tensor:
+    """Return sinusoidal positions: sines of all frequencies in the first half, cosines in the second, as Pegasus does.
+
+    Args:
+        positions: any shape, counted from 0.
+        width: D, even.
+
+    Returns:
+        [..., D], float32; computed in double precision, so that long texts keep their neighbours apart.
+    """
+    exponents = torch.arange(0, width, 2, dtype=torch.float64, device=positions.device) / width
+    angles = positions.to(torch.float64).unsqueeze(-1) / 10_000.0**exponents  # [..., D/2]
+    return torch.cat([angles.sin(), angles.cos()], -1).to(torch.float32)
+
+
+class SinusoidalPositions(nn.Module):
+    """As Pegasus's sinusoidal embedding, except: it grows as it is asked for more, and holds no weights.
+
+    Args:
+        width: D.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+        self._table = torch.empty(0, width)  # a plain attribute: no checkpoint holds it, none can spoil it
+
+    def forward(self, shape: torch.Size, past: int = 0, position_ids: Tensor | None = None) -> Tensor:
+        """Return the positions of a sequence: [T, D].
+
+        Args:
+            shape: [B, T].
+            past: how many tokens stand before the sequence.
+            position_ids: [T], the same said by the library's decoder once more; tells the device.
+        """
+        device = torch.device("cpu") if position_ids is None else position_ids.device
+        return self.upto(past + shape[1], device)[past:]
+
+    def upto(self, length: int, device: torch.device) -> Tensor:
+        """Return the first `length` positions: [length, D]."""
+        if len(self._table) < length or self._table.device != device or self._table.is_meta:
+            with torch.inference_mode(False):  # so that a table first needed for writing serves training, too
+                self._table = sinusoid(torch.arange(max(length, 2 * len(self._table)), device=device), self.width)
+        return self._table[:length]

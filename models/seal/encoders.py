@@ -1,0 +1,104 @@
+"""What the systems of the family make of their units: CA compresses them, EA and SEAL keep them apart to be selected.
+
+Letters: B examples, U units, r a few units, L unit tokens, N real tokens of the batch, D width.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from transformers import PegasusConfig
+from transformers.modeling_outputs import ModelOutput
+
+from longsumbench.models.seal.scorer import Scorer
+from longsumbench.nn.unit_encoder import UnitEncoder
+
+
+class Compressor(UnitEncoder):
+    """As UnitEncoder, except: of every group of snippets only `compressed_length` vectors are kept (SEAL §3.3).
+
+    As many learned vectors stand before the group's tokens, without positions; they and the tokens attend to each
+    other, and what becomes of the vectors is the group's memory.
+    """
+
+    def __init__(self, config: PegasusConfig) -> None:
+        super().__init__(config)
+        self.vectors = nn.Embedding(config.compressed_length, config.d_model)
+
+    def read(self, input_ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Compress a few groups: [r, L] → [r · compressed_length, D]."""
+        count = self.vectors.num_embeddings
+        learned = (self.vectors.weight * self.embed_scale).expand(len(input_ids), -1, -1)
+        states = torch.cat([learned, self.embed(input_ids)], 1)  # [r, c + L, D]
+        compressed = self.run_layers(states, F.pad(mask, (count, 0), value=True))[:, :count]
+        return compressed.flatten(0, 1), mask.new_full((len(mask),), count, dtype=torch.long), self.pool(states, mask)
+
+
+@dataclass
+class Snippets(ModelOutput):
+    """Encoded snippets, not yet selected from.
+
+    Attributes:
+        last_hidden_state: [N, D], the states of all real tokens of the batch.
+        starts: [B, U], the row of a snippet's first token in it.
+        lengths: [B, U], a snippet's tokens; 0 for an absent one.
+        related: [B, U, D], the pooled snippets as the scorer starts from them.
+    """
+
+    last_hidden_state: Tensor | None = None
+    starts: Tensor | None = None
+    lengths: Tensor | None = None
+    related: Tensor | None = None
+
+    @property
+    def mask(self) -> Tensor:
+        """[B, U], True where a snippet is real."""
+        assert self.lengths is not None
+        return self.lengths > 0
+
+    def repeated(self, beams: int) -> "Snippets":
+        """Return the same with every example's rows as often as it has beams: [B · beams, …]."""
+        if beams == 1:
+            return self
+        starts, lengths, related = (
+            part.repeat_interleave(beams, 0) for part in (self.starts, self.lengths, self.related) if part is not None
+        )
+        return Snippets(self.last_hidden_state, starts, lengths, related)
+
+    def unread(self) -> Tensor:
+        """Return [B, 1, D], in the place of a memory whose keys and values a cache holds: only its shape is read."""
+        assert self.related is not None
+        return self.related[:, :1]
+
+
+class Extractor(UnitEncoder):
+    """As UnitEncoder, except: it holds the scorer, pools every snippet, and leaves the selection to the decoder's side.
+
+    Args:
+        config: names the sizes.
+        looks_back: whether the scorer attends to earlier segments.
+    """
+
+    def __init__(self, config: PegasusConfig, looks_back: bool = False) -> None:
+        super().__init__(config)
+        self.scorer = Scorer(config, looks_back)
+
+    def pool(self, states: Tensor, mask: Tensor) -> Tensor:
+        """Pool a unit: [r, L, D] → [r, D]."""
+        pooled: Tensor = self.scorer.pooling(states, mask)
+        return pooled
+
+    def forward(self, input_ids: Tensor, unit_mask: Tensor, unit_documents: Tensor, **kwargs: Any) -> Snippets:
+        """Encode and pool every snippet, and let the scorer relate them.
+
+        Args:
+            input_ids: [B, U, L].
+            unit_mask: [B, U, L], True where a token is real.
+            unit_documents: [B, U], the index of a snippet's document.
+            **kwargs: not used; `generate` hands over all it was given.
+        """
+        table = self.encode(input_ids, unit_mask)
+        related = self.scorer.place(table.pooled, unit_documents, table.lengths > 0)
+        return Snippets(table.states, table.starts, table.lengths, related)

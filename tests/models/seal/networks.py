@@ -1,0 +1,105 @@
+"""Small networks of the SEAL family and batches for them."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers.models.pegasus.modeling_pegasus import shift_tokens_right
+
+from longsumbench.models.seal.model import (
+    CAForConditionalGeneration,
+    CAModelConfig,
+    EAForConditionalGeneration,
+    EAModelConfig,
+    SealForConditionalGeneration,
+    SealModelConfig,
+    TruncForConditionalGeneration,
+    TruncModelConfig,
+)
+from longsumbench.nn.initialization import xavier
+
+VOCABULARY, PAD, START, END = 60, 0, 1, 2
+SIZES = {
+    "vocab_size": VOCABULARY,
+    "d_model": 32,
+    "encoder_ffn_dim": 24,
+    "decoder_ffn_dim": 24,
+    "encoder_layers": 2,
+    "decoder_layers": 3,
+    "encoder_attention_heads": 2,
+    "decoder_attention_heads": 2,
+    "max_position_embeddings": 64,
+    "scale_embedding": True,
+    "activation_function": "relu",
+    "dropout": 0.0,
+    "pad_token_id": PAD,
+    "eos_token_id": END,
+    "decoder_start_token_id": START,
+    "forced_eos_token_id": None,
+}
+SELECTING = {"extractive_length": 30, "max_documents": 4}
+FAMILY = {
+    "trunc": (TruncForConditionalGeneration, TruncModelConfig, {}),
+    "ca": (CAForConditionalGeneration, CAModelConfig, {"compressed_length": 3}),
+    "ea": (EAForConditionalGeneration, EAModelConfig, SELECTING),
+    "seal": (SealForConditionalGeneration, SealModelConfig, {**SELECTING, "segment_length": 6}),
+}
+
+
+def network(name: str, **changes: Any) -> Any:
+    """Return a network of the family, its weights the same every time.
+
+    Its output matrix is not the embeddings', and it looks at its memory more than at itself: untrained, it would repeat
+    its last token whatever it reads.
+    """
+    model_class, config_class, own = FAMILY[name]
+    torch.manual_seed(0)
+    model = model_class(config_class(**{**SIZES, **own, **changes})).eval()
+    xavier(model, SIZES["d_model"])
+    model.lm_head.weight = torch.nn.Parameter(torch.randn(VOCABULARY, SIZES["d_model"]))
+    for layer in model.model.decoder.layers:
+        layer.encoder_attn.out_proj.weight.data *= 5
+    for layer in model.model.encoder.scorer.layers if name == "seal" else ():
+        layer.encoder_attn.out_proj.weight.data *= 5
+    return model
+
+
+def batch(*examples: tuple[int, ...]) -> dict[str, Tensor]:
+    """Return a batch of examples whose units have the given numbers of tokens; unit i belongs to document i // 2."""
+    generator = torch.Generator().manual_seed(1)
+    units, length = max(map(len, examples)), max(max(example) for example in examples)
+    ids = torch.zeros(len(examples), units, length, dtype=torch.long)
+    mask = torch.zeros_like(ids, dtype=torch.bool)
+    for i, example in enumerate(examples):
+        for j, tokens in enumerate(example):
+            ids[i, j, :tokens] = torch.randint(3, VOCABULARY, (tokens,), generator=generator)
+            mask[i, j, :tokens] = True
+    documents = (torch.arange(units) // 2).expand(len(examples), units) * mask.any(-1)
+    return {"input_ids": ids, "unit_mask": mask, "unit_documents": documents}
+
+
+RAGGED = ((8, 5, 8, 7, 8, 8, 3, 8, 8), (8, 8, 1, 8), (6, 7, 3, 8, 8, 2))
+
+
+def alone(inputs: dict[str, Tensor], row: int) -> dict[str, Tensor]:
+    """Return one example of a batch, its padding cut away."""
+    mask = inputs["unit_mask"][row]
+    units, length = int(mask.any(-1).sum()), int(mask.sum(-1).max())
+    wide = {name: inputs[name][row : row + 1, :units, :length] for name in ("input_ids", "unit_mask")}
+    return {**wide, "unit_documents": inputs["unit_documents"][row : row + 1, :units]}
+
+
+def targets(*lengths: int) -> Tensor:
+    """Return labels of the given lengths, the end token last."""
+    generator = torch.Generator().manual_seed(2)
+    labels = torch.full((len(lengths), max(lengths)), -100)
+    for label, length in zip(labels, lengths, strict=True):
+        label[:length] = torch.randint(3, VOCABULARY, (length,), generator=generator)
+        label[length - 1] = END
+    return labels
+
+
+def shifted(labels: Tensor) -> Tensor:
+    """Return the decoder's input for some labels."""
+    ids: Tensor = shift_tokens_right(labels, PAD, START)
+    return ids

@@ -1,0 +1,296 @@
+"""What the four networks of the family have in common, and what each adds."""
+
+from typing import Any
+
+import pytest
+import torch
+from networks import END, FAMILY, RAGGED, alone, batch, network, shifted, targets
+from torch import Tensor
+from torch.nn import functional as F
+
+from longsumbench.models.seal.config import CAConfig, EAConfig, SealConfig, TruncConfig
+from longsumbench.models.seal.gate import select
+from longsumbench.models.seal.model import SelectionCache, split_at_segments
+from longsumbench.models.seal.system import CA, EA, Seal, Trunc
+from longsumbench.nn.folded_attention import FoldedCache
+from longsumbench.nn.unit_encoder import Memory
+
+NAMES = list(FAMILY)
+WITH_SCORER = ["ea", "seal"]
+
+
+def search(model: Any, inputs: dict[str, Tensor], beams: int, **changes: Any) -> list[list[int]]:
+    """Return what a search writes, up to its end; no token twice, for that an untrained network does too well."""
+    settings = {"num_beams": beams, "max_new_tokens": 20, "do_sample": False, "no_repeat_ngram_size": 1, **changes}
+    ids = model.generate(**inputs, **settings)
+    return [row[: row.index(END) if END in row else None] for row in ids.tolist()]
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("beams", [1, 3, 4])
+@pytest.mark.parametrize("name", NAMES)
+def test_cached_search_equals_uncached(name: str, beams: int, norm: str) -> None:
+    """Keys and values that are kept, or rebuilt where a segment begins, give the ids that computing all anew gives."""
+    model, inputs = network(name, norm=norm), batch(*RAGGED)
+    assert search(model, inputs, beams) == search(model, inputs, beams, use_cache=False)
+
+
+@pytest.mark.parametrize("beams", [1, 4])
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_alone_is_written_as_in_a_ragged_batch(name: str, beams: int) -> None:
+    """Other examples, longer or shorter, change nothing of what a search writes."""
+    model, inputs = network(name), batch(*RAGGED)
+    together = search(model, inputs, beams)
+    assert [search(model, alone(inputs, row), beams)[0] for row in range(len(RAGGED))] == together
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_alone_has_the_logits_it_has_in_a_ragged_batch(name: str) -> None:
+    """Other examples change no logit."""
+    model, inputs, labels = network(name), batch(*RAGGED), targets(20, 7, 13)
+    together = model(**inputs, labels=labels).logits
+    for row, length in enumerate((20, 7, 13)):
+        single = model(**alone(inputs, row), labels=labels[row : row + 1, :length]).logits[0]
+        torch.testing.assert_close(single, together[row, :length], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("step", [1, 4, 6, 7, 20])
+@pytest.mark.parametrize("name", NAMES)
+def test_stepwise_equals_teacher_forced(name: str, step: int) -> None:
+    """Feeding a few tokens at a time through the cache, across segments too, gives the logits of the whole target."""
+    model, inputs = network(name), batch(*RAGGED)
+    ids = shifted(targets(20, 20, 20))
+    reading, cache, steps = model.model.encoder(**inputs), None, []
+    whole = model(**inputs, decoder_input_ids=ids).logits
+    for start in range(0, 20, step):
+        one = model(
+            encoder_outputs=reading,
+            decoder_input_ids=ids[:, start : start + step],
+            decoder_history_ids=ids[:, : start + step],
+            past_key_values=cache,
+            use_cache=True,
+        )
+        cache = one.past_key_values
+        steps.append(one.logits)
+    torch.testing.assert_close(torch.cat(steps, 1), whole, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("broken", ["reorder_cache", "remember"])
+def test_the_search_needs_what_the_cache_keeps(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache whose selections stay where they were, or that forgets what was written, makes it write otherwise."""
+    model, inputs = network("seal", extractive_length=8), batch(*RAGGED)
+    right = search(model, inputs, 4)
+    without = FoldedCache.reorder_cache if broken == "reorder_cache" else lambda cache, segment, mask: None
+    monkeypatch.setattr(SelectionCache, broken, without)
+    assert search(model, inputs, 4) != right
+
+
+def test_seal_with_one_segment_is_ea() -> None:
+    """With the segment as long as the summary, and EA's weights, SEAL has EA's logits, loss and summaries, exactly."""
+    ea, seal, inputs, labels = network("ea"), network("seal", segment_length=20), batch(*RAGGED), targets(20, 7, 13)
+    missing = seal.load_state_dict(ea.state_dict(), strict=False).missing_keys
+    assert all("encoder_attn" in name and "scorer" in name for name in missing)
+    expected, actual = ea(**inputs, labels=labels), seal(**inputs, labels=labels)
+    assert torch.equal(actual.logits, expected.logits)
+    assert torch.equal(actual.loss, expected.loss)
+    for beams in (1, 3):
+        assert search(seal, inputs, beams) == search(ea, inputs, beams)
+    shorter = network("seal", segment_length=6)
+    shorter.load_state_dict(ea.state_dict(), strict=False)
+    assert not torch.allclose(shorter(**inputs, labels=labels).logits, expected.logits)
+
+
+def test_a_segment_depends_on_what_was_written_before_it_alone() -> None:
+    """Scores of segment j change with the tokens of earlier segments, and with no later token."""
+    model, inputs = network("seal"), batch(*RAGGED)
+    reading, ids = model.model.encoder(**inputs), shifted(targets(20, 20, 20))
+    scores = model.select(reading, ids)[0]  # [3, 4, 9]: decoder inputs 0 | 1-6 | 7-12 | 13-18 end the segments
+    changed = ids.clone()
+    changed[:, 8] = 5  # in the second segment
+    others = model.select(reading, changed)[0]
+    torch.testing.assert_close(others[:, :2], scores[:, :2])
+    assert not torch.allclose(others[:, 2], scores[:, 2])
+    assert not torch.allclose(others[:, 3], scores[:, 3])
+
+
+def multiply(states: Tensor, positions: Tensor, mask: Tensor) -> Memory:
+    """Select by the paper's product of a sorting mask and the encoded snippets."""
+    return Memory(F.one_hot(positions, len(states)).to(states.dtype) @ states, mask)
+
+
+@pytest.mark.parametrize("name", WITH_SCORER)
+def test_gathering_equals_the_one_hot_product(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loss and all gradients are those of the paper's matrix product (SEAL §3.4)."""
+    inputs, labels = batch(*RAGGED), targets(20, 7, 13)
+    proxies = torch.rand(3, 4 if name == "seal" else 1, 9)
+    results = []
+    for product in (False, True):
+        model = network(name).double().train()
+        if product:
+            monkeypatch.setattr("longsumbench.models.seal.model.gather", multiply)
+        loss = model(**inputs, labels=labels, proxy_labels=proxies).loss
+        loss.backward()
+        results.append((loss, {key: weight.grad for key, weight in model.named_parameters()}))
+    torch.testing.assert_close(results[1][0], results[0][0])
+    torch.testing.assert_close(results[1][1], results[0][1])
+
+
+@pytest.mark.parametrize("name", WITH_SCORER)
+def test_where_the_gradients_go(name: str) -> None:
+    """l_a reaches decoder and encoder but no weight of the scorer; with l_e every weight has a gradient (SEAL §3.4)."""
+    model, inputs, labels = network(name).train(), batch(*RAGGED), targets(20, 7, 13)
+    model(**inputs, labels=labels).loss.backward()
+    reached = {key for key, weight in model.named_parameters() if weight.grad is not None and weight.grad.any()}
+    assert reached == {key for key, _ in model.named_parameters() if "scorer" not in key}
+    model.zero_grad()
+    model(**inputs, labels=labels, proxy_labels=torch.rand(3, 4 if name == "seal" else 1, 9)).loss.backward()
+    assert all(weight.grad is not None for weight in model.parameters())
+    model.zero_grad()
+    scores = model.select(model.model.encoder(**inputs), shifted(labels))[0]
+    scores.sum().backward()
+    assert not any(weight.grad is not None for key, weight in model.named_parameters() if "model.decoder.layers" in key)
+
+
+def test_the_extractive_loss_by_hand() -> None:
+    """Scores 1, 2 | 3, 4 against 1, 0 | 0, 4 give (0 + 4 + 9 + 0) / 4; absent snippets and segments do not count."""
+    model, inputs = network("seal", segment_length=2), batch((3, 3, 3), (2, 2))
+    reading = model.model.encoder(**inputs)
+    scores = torch.tensor([[[1.0, 2, 9], [3, 4, 9]], [[1.0, 2, 9], [3, 4, 9]]])
+    proxies = torch.tensor([[[1.0, 0, 0], [0, 4, 0]], [[1.0, 0, 0], [0, 4, 0]]])
+    two_segments, one_segment = torch.tensor([[5, 6, 7, 2]]), torch.tensor([[5, 2, -100, -100]])
+    second = type(reading)(None, None, reading.lengths[1:], None)
+    assert model.extractive_loss(scores[1:], proxies[1:], second, two_segments).item() == pytest.approx(13 / 4)
+    assert model.extractive_loss(scores[1:], proxies[1:], second, one_segment).item() == pytest.approx(4 / 2)
+    first = type(reading)(None, None, reading.lengths[:1], None)
+    everything = (0 + 4 + 81 + 9 + 0 + 81) / 6
+    assert model.extractive_loss(scores[:1], proxies[:1], first, two_segments).item() == pytest.approx(everything)
+
+
+def test_the_loss_is_the_sum_of_both_in_training_alone() -> None:
+    """In training it is l_a + l_e; validation looks at l_a, the perplexity; under accumulation tokens weigh both."""
+    model, inputs, labels, proxies = network("seal"), batch(*RAGGED), targets(20, 7, 13), torch.rand(3, 4, 9)
+    abstractive = model(**inputs, labels=labels).loss
+    assert torch.equal(model(**inputs, labels=labels, proxy_labels=proxies).loss, abstractive)
+    model.train()
+    reading = model.model.encoder(**inputs)
+    scores = model.select(reading, shifted(labels))[0]
+    extractive = model.extractive_loss(scores, proxies, reading, labels)
+    both = model(**inputs, labels=labels, proxy_labels=proxies).loss
+    torch.testing.assert_close(both, abstractive + extractive)
+    half = model(**inputs, labels=labels, proxy_labels=proxies, num_items_in_batch=torch.tensor(80)).loss
+    torch.testing.assert_close(half, both / 2)
+
+
+def test_the_selection_is_driven_by_predicted_scores() -> None:
+    """Proxy labels, right or wrong, change no logit, in training neither."""
+    model, inputs, labels = network("seal").train(), batch(*RAGGED), targets(20, 7, 13)
+    logits = [model(**inputs, labels=labels, proxy_labels=fill * torch.ones(3, 4, 9)).logits for fill in (0.0, 1.0)]
+    assert torch.equal(logits[0], logits[1])
+
+
+def test_snippet_order_and_document_matter_to_the_scorer() -> None:
+    """The same snippet scores differently at another place, and in another document."""
+    model, inputs = network("ea"), batch((4, 4, 4, 4))
+    inputs["input_ids"][:] = inputs["input_ids"][:, :1]
+    scores = model.select(model.model.encoder(**inputs), torch.ones(1, 1))[0][0, 0]
+    assert len({round(score, 5) for score in scores.tolist()}) == 4
+    inputs["unit_documents"] = inputs["unit_documents"] * 0
+    others = model.select(model.model.encoder(**inputs), torch.ones(1, 1))[0][0, 0]
+    assert not torch.allclose(others, scores)
+    inputs["unit_documents"] += 2_000  # beyond the last embedding: shared with it
+    last = model.select(model.model.encoder(**inputs), torch.ones(1, 1))[0]
+    inputs["unit_documents"] = inputs["unit_documents"] * 0 + 3
+    torch.testing.assert_close(model.select(model.model.encoder(**inputs), torch.ones(1, 1))[0], last)
+
+
+def test_ca_keeps_a_few_vectors_of_each_group() -> None:
+    """Three groups give nine vectors, whose order of tokens matters, and absent groups give none."""
+    model, inputs = network("ca"), batch((8, 5, 3), (4,))
+    memory = model.model.encoder(**inputs)
+    assert memory.last_hidden_state.shape == (2, 9, 32)
+    assert memory.mask.sum(-1).tolist() == [9, 3]
+    turned = {**inputs, "input_ids": inputs["input_ids"].clone()}
+    turned["input_ids"][1, 0, :4] = turned["input_ids"][1, 0, :4].flip(0)
+    assert not torch.allclose(model.model.encoder(**turned).last_hidden_state[1, :3], memory.last_hidden_state[1, :3])
+
+
+def test_the_learned_vectors_carry_no_position() -> None:
+    """Exchanging two learned vectors exchanges what becomes of them, and changes nothing else."""
+    model, inputs = network("ca"), batch((8, 5))
+    before = model.model.encoder(**inputs).last_hidden_state
+    vectors = model.model.encoder.vectors.weight
+    with torch.no_grad():
+        vectors[:] = vectors[[1, 0, 2]]
+    after = model.model.encoder(**inputs).last_hidden_state
+    torch.testing.assert_close(after, before[:, [1, 0, 2, 4, 3, 5]], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("done", "count", "sizes"), [(3, 6, [1, 4, 1]), (0, 4, [4]), (4, 3, [3]), (0, 9, [4, 4, 1])])
+def test_tokens_are_split_where_segments_begin(done: int, count: int, sizes: list[int]) -> None:
+    """Segments of four tokens begin at 0, 4, 8 and so on."""
+    assert split_at_segments(done, count, 4) == sizes
+
+
+LAYER = 8 * (512**2 + 512) + (2 * 512 * 512 + 2 * 512) + 3 * 1024  # attention twice, feed-forward, three norms
+SCORER = LAYER + 512**2 + 512 + 1024 + 513  # one layer, pooling, last norm, linear
+
+
+@pytest.mark.parametrize(
+    ("system", "parameters"),
+    [
+        (Trunc(TruncConfig()), 35_717_120),
+        (Trunc(TruncConfig(size="223m")), 223_650_816),
+        (CA(CAConfig()), 35_717_120 + 512 * 18),
+        (EA(EAConfig()), 35_717_120 + SCORER - 4 * (512**2 + 512) - 1024),
+        (Seal(SealConfig()), 35_717_120 + SCORER),
+    ],
+    ids=lambda value: str(value) if isinstance(value, int) else value.config.name,
+)
+def test_parameter_counts(system: Any, parameters: int) -> None:
+    """By hand for d 512, f 512: V·d 16,781,312 + 2·1,577,984 + 6·2,629,632 + last norms 2,048 = 35,717,120.
+
+    A layer is 4 (encoder) or 8 (decoder) projections d²+d, the feed-forward 2df+f+d, and 2 or 3 norms of 2d. CA has
+    ⌊1024 / 56⌋ = 18 learned vectors; EA's scorer has no cross-attention; SEAL's brings it to 39M, the stated sizes.
+    """
+    with torch.device("meta"):
+        model = system.Model(system.model_config(vocabulary=32_776, special=(0, 1, 2)))
+    assert sum(weight.numel() for weight in model.parameters()) == parameters
+
+
+def test_the_gate_by_hand() -> None:
+    """Scores 3, 5, 5, 1, lengths 4, 2, 3, 4, limit 7: units 1 and 2 (of equals the earlier first), two tokens of 0."""
+    chosen = select(torch.tensor([[3.0, 5, 5, 1]]), torch.tensor([[0, 4, 6, 9]]), torch.tensor([[4, 2, 3, 4]]), 7)
+    assert chosen.positions.tolist() == [[4, 5, 6, 7, 8, 0, 1]]
+    assert chosen.taken.tolist() == [[2, 2, 3, 0]]
+    assert chosen.mask.all()
+
+
+def test_the_gate_at_an_exact_fit() -> None:
+    """At a limit of 5 = 2 + 3 both fit whole and nothing of a third is taken."""
+    chosen = select(torch.tensor([[3.0, 5, 4]]), torch.tensor([[0, 4, 6]]), torch.tensor([[4, 2, 3]]), 5)
+    assert chosen.positions.tolist() == [[4, 5, 6, 7, 8]]
+    assert chosen.taken.tolist() == [[0, 2, 3]]
+
+
+def test_the_gate_of_a_short_text_takes_all_of_it() -> None:
+    """Beside a longer one, a text below the limit is taken whole and padded; absent units are never taken."""
+    lengths = torch.tensor([[2, 0, 0], [3, 3, 3]])
+    chosen = select(torch.tensor([[-9.0, 99, 99], [1, 2, 3]]), torch.tensor([[0, 0, 0], [2, 5, 8]]), lengths, 8)
+    assert chosen.positions.tolist() == [[0, 1, 0, 0, 0, 0, 0, 0], [8, 9, 10, 5, 6, 7, 2, 3]]
+    assert chosen.mask.sum(-1).tolist() == [2, 8]
+    assert chosen.taken.tolist() == [[2, 0, 0], [2, 3, 3]]
+
+
+def test_the_gate_against_a_loop() -> None:
+    """Equals sorting and cutting one snippet after the other in plain Python."""
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(50):
+        lengths = torch.randint(0, 5, (1, 7), generator=generator)
+        scores = torch.randint(0, 4, (1, 7), generator=generator).float()  # many ties
+        starts, limit = lengths.cumsum(-1) - lengths, int(torch.randint(1, 20, (1,), generator=generator))
+        expected: list[int] = []
+        for unit in sorted(range(7), key=lambda index: (-scores[0, index].item(), index)):
+            expected += range(int(starts[0, unit]), int(starts[0, unit] + lengths[0, unit]))
+        chosen = select(scores, starts, lengths, limit)
+        assert chosen.positions[chosen.mask].tolist() == expected[:limit]
+        assert int(chosen.taken.sum()) == len(expected[:limit])
