@@ -50,7 +50,8 @@ Rebuild the tables of finished runs, and print them.
   longsumbench leaderboard                      every dataset with results
   longsumbench leaderboard pydoc --latex        one of them, for a paper
 
-Beside what is printed, results/leaderboard/ holds each table as .csv (all columns), .md and .tex.
+Beside what is printed, results/leaderboard/ holds each table as .csv (all columns), .md and .tex, and where planted
+facts were looked for, a picture of what the systems found.
 """
 
 LIST = """\
@@ -192,8 +193,11 @@ def show_tables(launch: "Launch") -> None:
     for folder in sorted(folders):
         results = Results(Path(folder).expanduser())
         for name in sorted({record.dataset for record in launch.finished} & set(results.datasets())):
-            print(leaderboard.update(results, name).render())
+            table = leaderboard.update(results, name)
+            print(table.render())
             print(f"\n{results.root / 'leaderboard' / name}.csv, .md, .tex")
+            if table.lines():
+                print(results.root / "leaderboard" / leaderboard.picture(name))
 
 
 def leaderboard_command(options: argparse.Namespace, words: Sequence[str]) -> None:
@@ -211,6 +215,8 @@ def leaderboard_command(options: argparse.Namespace, words: Sequence[str]) -> No
     for name in [options.dataset] if options.dataset else found:
         table = leaderboard.update(results, name)
         print(table.latex() if options.latex else table.render(), end="\n\n")
+        if table.lines() and not options.latex:
+            print(results.root / "leaderboard" / leaderboard.picture(name), end="\n\n")
 
 
 def list_command(options: argparse.Namespace, words: Sequence[str]) -> None:

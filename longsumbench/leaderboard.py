@@ -1,7 +1,8 @@
 """results/ → tables: one CSV row a run, and blocks of runs that may be compared.
 
 Two runs stand in one ranking only when the texts, the split, the examples and the signature of the scores agree.
-Oracles and published numbers stand in blocks of their own.
+Oracles and published numbers stand in blocks of their own. Where planted facts were looked for, a picture stands
+beside the table.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,6 +17,7 @@ from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.published import COLUMNS as PUBLISHED_SCORES
 from longsumbench.published import Published, read_published
 from longsumbench.records import Results, RunRecord, write_atomically
+from longsumbench.report.recall import Line, draw, recall_lines
 from longsumbench.standings import TYPES, condition, percent, rank, run_blocks, source_seen
 from longsumbench.tables import Block
 
@@ -70,21 +72,36 @@ class Table:
     runs: tuple[tuple[RunRecord, ...], ...]
 
     def csv(self) -> str:
-        """Return one row a run, with all that was measured; the header is `COLUMNS`."""
-        rows = [row(record) for group in self.runs for record in group]
-        return pd.DataFrame(rows, columns=list(COLUMNS), dtype=object).to_csv(index=False, lineterminator="\n")
+        """Return one row a run, with all that was measured: `COLUMNS`, then what was measured beside ROUGE."""
+        records = [record for group in self.runs for record in group]
+        measured = dict.fromkeys(name for record in records for name in record.measures)
+        columns = [*COLUMNS, *(f"{name}{bound}" for name in measured for bound in ("", "_lo", "_hi"))]
+        rows = [row(record) for record in records]
+        return pd.DataFrame(rows, columns=columns, dtype=object).to_csv(index=False, lineterminator="\n")
 
     def render(self) -> str:
         """Return the table for the terminal; of published numbers, those of the suite's own papers."""
         return tables.terminal(f"longsumbench: {self.dataset}", self.blocks(brief=True))
 
     def markdown(self) -> str:
-        """Return the table in Markdown."""
-        return tables.markdown(f"longsumbench: {self.dataset}", self.blocks())
+        """Return the table in Markdown, with its picture if there is one."""
+        text = tables.markdown(f"longsumbench: {self.dataset}", self.blocks())
+        return f"{text}\n![{self.title()}]({picture(self.dataset)})\n" if self.lines() else text
 
     def latex(self) -> str:
         """Return the table in LaTeX, for booktabs."""
         return tables.latex(f"longsumbench: {self.dataset}", self.blocks())
+
+    def lines(self) -> tuple[Line, ...]:
+        """Return what can be drawn of the first runs that may be compared and have it; nothing if none have."""
+        return next((lines for group in self.runs if (lines := recall_lines(group))), ())
+
+    def title(self) -> str:
+        """Return the picture's."""
+        first = next(group[0] for group in self.runs if recall_lines(group))
+        return (
+            f"{self.dataset}: planted facts that the summaries state right ({first.split} split, {first.n:,} examples)"
+        )
 
     def blocks(self, brief: bool = False) -> list[Block]:
         """Return our blocks, then the published one.
@@ -97,7 +114,7 @@ class Table:
 
 
 def update(results: Results, dataset: str) -> Table:
-    """Rebuild `leaderboard/<dataset>.csv`, `.md` and `.tex` from all finished runs on a dataset.
+    """Rebuild `leaderboard/<dataset>.csv`, `.md`, `.tex` and the picture from all finished runs on a dataset.
 
     Jobs that finish at the same time take turns, so that the last table holds them all.
 
@@ -113,7 +130,14 @@ def update(results: Results, dataset: str) -> Table:
         stem = results.root / "leaderboard" / dataset
         for suffix, text in (("csv", table.csv()), ("md", table.markdown()), ("tex", table.latex())):
             write_atomically(stem.with_name(f"{stem.name}.{suffix}"), text)
+        if lines := table.lines():
+            write_atomically(stem.with_name(picture(dataset)), draw(table.title(), lines))
     return table
+
+
+def picture(dataset: str) -> str:
+    """Return the file name of a table's picture."""
+    return f"{dataset}-recall.png"
 
 
 def group(records: Iterable[RunRecord]) -> tuple[tuple[RunRecord, ...], ...]:
@@ -128,7 +152,7 @@ def group(records: Iterable[RunRecord]) -> tuple[tuple[RunRecord, ...], ...]:
 
 
 def row(record: RunRecord) -> dict[str, Any]:
-    """Return a run's row of the CSV: ROUGE is F1, 0–100; `source_seen` and the cuts are percentages."""
+    """Return a run's row of the CSV: scores are 0–100 (ROUGE is F1); `source_seen` and the cuts are percentages."""
     fit = record.fit
     trained = bool(fit["steps"])
     values: dict[str, Any] = {name: getattr(record, name) for name in ("model", "variant", "dataset", "split", "n")}
@@ -144,6 +168,8 @@ def row(record: RunRecord) -> dict[str, Any]:
         "tokens_per_second": record.decode_tokens_per_second,
         **{name: getattr(record, name) for name in ("peak_memory_gb", "seed", "signature", "run_id")},
     }
+    for name, measure in record.measures.items():
+        values |= {name: measure["mean"], f"{name}_lo": measure["lo"], f"{name}_hi": measure["hi"]}
     return {name: round(value, DECIMALS) if isinstance(value, float) else value for name, value in values.items()}
 
 

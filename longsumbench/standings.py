@@ -3,20 +3,32 @@
 From records to blocks of a table; `leaderboard` puts the blocks together.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from longsumbench.records import RunRecord
 from longsumbench.tables import Block, Stressed
 
 TYPES = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
-RANKED_BY = "rougeLsum"
+RANKED_BY = "rougeLsum"  # but runs with measures: by the first of them
+MEASURES = {  # what is shown of them; of a metric that is not among these, its first measure
+    "fact_recall_single": "single",
+    "fact_recall_relayed": "relayed",
+    "fact_recall_silent_same": "silent\nsame",
+    "fact_recall_silent_other": "silent\nother",
+}
+MEANING = {  # of measures by which runs are ranked
+    "fact_recall": "Facts that the summaries state right, by how the source states them (silent same, other: put "
+    "together from one section, from several), in percent ± half the 95 % interval. Ranked by all facts together"
+}
+TYPES_BESIDE_MEASURES = (RANKED_BY,)  # of ROUGE; all of them stand in the CSV
 SMALL_BUDGET = 100_000  # training examples, repetitions counted, below which no system has learned to write
 SHORT_ID = 8
 TOLD_ELSEWHERE = ("seed", "device", "workers", "max_steps", "batch_size", "accumulation")  # of the train settings
 
-VIEW = ("model", "variant", "seed", *TYPES.values(), "source\nseen", "steps", "train\ntime", "run")
-VIEW_ALIGN = "llrrrrrrrrl"
+WHO, COST = ("model", "variant", "seed"), ("source\nseen", "steps", "train\ntime", "run")
+VIEW = (*WHO, *TYPES.values(), *COST)
 VIEW_WIDTHS = (("model", 20), ("variant", 30))
+VIEW_WIDTHS_BESIDE_MEASURES = (("model", 10), ("variant", 17))
 
 
 def condition(record: RunRecord) -> tuple[str, str, str, str]:
@@ -42,8 +54,9 @@ def difference(one: RunRecord, other: RunRecord) -> str:
 
 def rank(record: RunRecord) -> tuple[bool, float, str, str, int, str]:
     """Return a sorting key: best first, oracles last; ties by name, variant and seed."""
-    score = record.scores[RANKED_BY]["f"]
-    return record.oracle, -score, record.model, record.variant, record.seed or 0, record.run_id
+    score = mean_of(record, ranked_by(record))
+    assert score is not None
+    return record.oracle, -score[0], record.model, record.variant, record.seed or 0, record.run_id
 
 
 def source_seen(record: RunRecord) -> float | None:
@@ -72,19 +85,36 @@ def run_blocks(members: Sequence[RunRecord], first: RunRecord) -> list[Block]:
         heading += f"; not comparable with the first block: {unlike}"
     ranked = [record for record in members if not record.oracle]
     oracles = [record for record in members if record.oracle]
-    best = {kind: max(record.scores[kind]["f"] for record in ranked) for kind in TYPES} if len(ranked) > 1 else {}
-    blocks = [Block(heading, notes(members), VIEW, VIEW_ALIGN, [_row(one, best) for one in ranked], VIEW_WIDTHS)]
+    shown = numbers_shown(members)
+    widths = VIEW_WIDTHS if set(shown) <= set(TYPES) else VIEW_WIDTHS_BESIDE_MEASURES
+    view = (*WHO, *shown.values(), *COST)
+    align = f"ll{'r' * (len(view) - 3)}l"
+    best = {}
+    if len(ranked) > 1:
+        numbers = {name: [number for record in ranked if (number := mean_of(record, name))] for name in shown}
+        best = {name: max(mean for mean, _, _ in found) for name, found in numbers.items() if found}
+    blocks = [Block(heading, notes(members), view, align, [_row(one, shown, best) for one in ranked], widths)]
     if oracles:
         told = ("Oracles: they saw the references, or their lengths, and are not ranked.",)
-        blocks.append(Block("", told, VIEW, VIEW_ALIGN, [_row(one, {}) for one in oracles], VIEW_WIDTHS))
+        blocks.append(Block("", told, view, align, [_row(one, shown, {}) for one in oracles], widths))
     return blocks
+
+
+def numbers_shown(members: Sequence[RunRecord]) -> dict[str, str]:
+    """Return the numbers that a block shows: name → heading; what was measured beside ROUGE comes first."""
+    measured = list(dict.fromkeys(name for record in members for name in record.measures))
+    if not measured:
+        return TYPES
+    shown = {name: heading for name, heading in MEASURES.items() if name in measured}
+    return {**(shown or {measured[0]: measured[0]}), **{kind: TYPES[kind] for kind in TYPES_BESIDE_MEASURES}}
 
 
 def notes(members: Sequence[RunRecord]) -> tuple[str, ...]:
     """Say what the budget of a block was, what the block is good for, and what its numbers are."""
     lines = [line for line in (budget(members), training_differences(members)) if line]
     trained = [record for record in members if record.fit["steps"]]
-    if any(record.scale == "tiny" or record.fit["examples"] < SMALL_BUDGET for record in trained):
+    on_real_text = [record for record in trained if not record.measures]
+    if any(record.scale == "tiny" or record.fit["examples"] < SMALL_BUDGET for record in on_real_text):
         lines.append(
             "A check that everything works on real text, not a comparison of systems: "
             "after so little training no model has learned to write."
@@ -96,8 +126,22 @@ def notes(members: Sequence[RunRecord]) -> tuple[str, ...]:
     ]
     if empty:
         lines.append(f"Empty predictions, which score 0: {', '.join(empty)}.")
+    lines += dict.fromkeys(measure_told(record) for record in members if record.measures)
     lines.append(f"ROUGE F1 (0–100) ± half its 95 % interval; {members[0].signature.replace('|', ' ')}")
     return tuple(lines)
+
+
+def ranked_by(record: RunRecord) -> str:
+    """Return what decides a run's rank: a type of ROUGE, or its first measure where it has any."""
+    return next(iter(record.measures), RANKED_BY)
+
+
+def measure_told(record: RunRecord) -> str:
+    """Say what the numbers before ROUGE are, by which of them runs are ranked, and what chance reaches."""
+    name = ranked_by(record)
+    chance = record.measures.get(f"{name}_chance")
+    reached = f"; chance reaches {chance['mean']:.1f}" if chance else ""
+    return f"{MEANING.get(name, f'Ranked by {name} (0–100)')}{reached}."
 
 
 def budget(members: Sequence[RunRecord]) -> str:
@@ -133,7 +177,7 @@ def _plain(value: object) -> str:
     return {"None": "null", "True": "true", "False": "false"}.get(str(value), str(value))
 
 
-def _row(record: RunRecord, best: dict[str, float]) -> list[str]:
+def _row(record: RunRecord, shown: Iterable[str], best: Mapping[str, float]) -> list[str]:
     oracle = record.oracle and record.model != "oracle"
     variant = record.variant.replace(",", ", ")
     seen, seconds = source_seen(record), record.fit["seconds"]
@@ -141,7 +185,7 @@ def _row(record: RunRecord, best: dict[str, float]) -> list[str]:
         f"{record.model} (oracle)" if oracle else record.model,
         variant if record.repeatable else f"{variant}{'; ' if variant else ''}not repeatable",
         "" if record.seed is None else str(record.seed),
-        *(_score(record, kind, best) for kind in TYPES),
+        *(_cell(record, name, best) for name in shown),
         "" if seen is None else f"{seen:.0f} %",
         f"{record.fit['steps']:,}" if record.fit["steps"] else "",
         duration(seconds) if record.fit["steps"] else "",
@@ -149,10 +193,21 @@ def _row(record: RunRecord, best: dict[str, float]) -> list[str]:
     ]
 
 
-def _score(record: RunRecord, kind: str, best: dict[str, float]) -> str:
-    score = record.scores[kind]
-    cell = f"{score['f']:.1f} ±{(score['f_hi'] - score['f_lo']) / 2:.1f}"
-    return Stressed(cell) if score["f"] == best.get(kind) else cell
+def _cell(record: RunRecord, name: str, best: Mapping[str, float]) -> str:
+    if (number := mean_of(record, name)) is None:
+        return ""
+    mean, low, high = number
+    cell = f"{mean:.1f} ±{(high - low) / 2:.1f}"
+    return Stressed(cell) if mean == best.get(name) else cell
+
+
+def mean_of(record: RunRecord, name: str) -> tuple[float, float, float] | None:
+    """Return mean, low and high of a type of ROUGE or of a measure; None where it was not measured."""
+    if name in record.scores:
+        score = record.scores[name]
+        return score["f"], score["f_lo"], score["f_hi"]
+    measure = record.measures.get(name)
+    return (measure["mean"], measure["lo"], measure["hi"]) if measure else None
 
 
 def duration(seconds: float) -> str:

@@ -57,6 +57,7 @@ SAME_FLOOR = {  # who may import whom on one floor
     ("predictions", "evidence"),
     ("pipeline", "evidence"),
     ("pipeline", "predictions"),
+    ("leaderboard", "report"),
     ("cli", "launch"),
     ("__main__", "cli"),
 }

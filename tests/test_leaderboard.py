@@ -19,12 +19,14 @@ from longsumbench.published import read_published
 from longsumbench.records import Results, RunRecord
 from longsumbench.standings import VIEW, budget, duration, training_differences
 from longsumbench.system import FitReport
+from longsumbench.tables import Stressed
 
 HEADER = (
     "model,variant,dataset,split,n,rouge1,rouge1_lo,rouge1_hi,rouge2,rouge2_lo,rouge2_hi,rougeL,rougeL_lo,rougeL_hi,"
     "rougeLsum,rougeLsum_lo,rougeLsum_hi,source_seen,targets_cut,outputs_cut,parameters,train_steps,train_examples,"
     "train_source_tokens,train_target_tokens,train_seconds,tokens_per_second,peak_memory_gb,seed,signature,run_id"
 )
+LEDGER = Truncation(tokens=200, words=100)
 TRAINED = FitReport(parameters=5, steps=300, examples=4800, source_tokens=9, target_tokens=8, seconds=90, targets_cut=3)
 
 
@@ -166,6 +168,60 @@ def test_not_repeatable(update: Callable[..., Table]) -> None:
     assert r"input\_length=64; not repeatable" in table.markdown()
 
 
+def recall(single: float, silent: float, **others: float) -> dict[str, dict[str, float]]:
+    """Measures of a run that states so many percent of single and of silent facts right."""
+    means = {"fact_recall": (single + silent) / 2, "fact_recall_single": single, "fact_recall_silent_other": silent}
+    means |= {**others, "fact_recall_chance": 4.2}
+    return {name: {"mean": mean, "lo": mean - 2, "hi": mean + 1, "n": 20} for name, mean in means.items()}
+
+
+def test_what_was_measured_beside_rouge_is_ranked_by(update: Callable[..., Table]) -> None:
+    """Runs are ranked by their first measure; the main ones stand before ROUGE, the best of each stressed."""
+    blind = record("blind", 80, measures=recall(90, 10))
+    table = update(blind, record("far", 40, measures=recall(88, 60)), record("mute", 1, measures=recall(0, 0)))
+    assert [row["model"] for row in rows(table)] == ["far", "blind", "mute"]
+    (block, *_) = table.blocks()
+    assert block.columns[:6] == ("model", "variant", "seed", "single", "silent\nother", "R-Lsum")
+    assert [list(map(str, row[3:6])) for row in block.rows[:2]] == [
+        ["88.0 ±1.5", "60.0 ±1.5", "40.0 ±0.8"],
+        ["90.0 ±1.5", "10.0 ±1.5", "80.0 ±0.8"],
+    ]
+    assert [[isinstance(cell, Stressed) for cell in row[3:6]] for row in block.rows[:2]] == [
+        [False, True, False],
+        [True, False, True],
+    ]
+    assert any("chance reaches 4.2" in note for note in block.notes)
+
+
+def test_measures_in_the_csv(update: Callable[..., Table]) -> None:
+    """Behind the promised columns stands every measure of any run with its interval, empty where it has none."""
+    table = update(record("far", 40, measures=recall(90, 60, extra=5.123456)), record("b", 30, measures=recall(8, 9)))
+    header = table.csv().splitlines()[0]
+    names = ("fact_recall", "fact_recall_single", "fact_recall_silent_other", "extra", "fact_recall_chance")
+    assert header == ",".join([HEADER, *(f"{name}{bound}" for name in names for bound in ("", "_lo", "_hi"))])
+    far, other = rows(table)
+    assert (far["extra"], far["extra_lo"], far["extra_hi"]) == ("5.1235", "3.1235", "6.1235")
+    assert (other["extra"], other["fact_recall_single_hi"]) == ("", "9")
+
+
+def test_a_measure_of_another_package_is_shown(update: Callable[..., Table]) -> None:
+    """Of a metric that the table does not know, the first measure is shown, named, and ranked by."""
+    measures = {"words": {"mean": 20.0, "lo": 19.0, "hi": 21.0, "n": 20}, "rare": {"mean": 9, "lo": 9, "hi": 9, "n": 1}}
+    table = update(record("a", 90, measures={**measures, "words": {"mean": 10.0, "lo": 9.0, "hi": 11.0, "n": 20}}))
+    table = update(record("b", 10, measures=measures))
+    assert [row["model"] for row in rows(table)] == ["b", "a"]
+    assert "Ranked by words (0–100)." in table.render()
+    assert table.blocks()[0].columns[3:5] == ("words", "R-Lsum")
+
+
+def test_generated_text_is_no_check_on_real_text(update: Callable[..., Table]) -> None:
+    """Where facts were looked for, a small budget is a comparison; a run of old beside them still says what it is."""
+    trained = record("trunc", 30, fit=asdict(TRAINED), measures=recall(90, 10))
+    assert "not a comparison of systems" not in update(trained).render()
+    old = record("old", 30, fit=asdict(TRAINED), signature="v:0")
+    assert "not a comparison of systems" in update(old).render()
+
+
 def test_budget() -> None:
     """One line says whether all that was trained had the same steps × examples a step."""
     one = record("a", 1, fit=asdict(TRAINED))
@@ -257,6 +313,17 @@ def test_width(update: Callable[..., Table]) -> None:
     wide = record("hierarchical", 30, variant=",".join(f"setting_{number}=123456" for number in range(6)), seed=12)
     signature = "|".join(f"part{number}:value-of-it" for number in range(12))
     text = update(wide, record("lead", 31), record("b", 1, signature=signature)).render()
+    assert max(map(len, text.splitlines())) <= 140
+
+
+def test_width_with_measures(update: Callable[..., Table]) -> None:
+    """It does so with all measures at their widest and best, too."""
+    kinds = {f"fact_recall_{kind}": 100.0 for kind in ("relayed", "silent_same")}
+    variant = ",".join(f"setting_{number}=123456" for number in range(6))
+    wide = {"variant": variant, "seed": 12, "fit": asdict(replace(TRAINED, steps=10_000)), "source": asdict(LEDGER)}
+    best = record("hierarchical", 100, measures=recall(100, 100, **kinds), **wide)
+    text = update(best, record("lead", 31, measures=recall(1, 1, **kinds))).render()
+    assert "*100.0 ±1.5" in text
     assert max(map(len, text.splitlines())) <= 140
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from longsumbench import registry
+from longsumbench.cli import main
 from longsumbench.configuration import DatasetSettings, RunConfig, Scoring, settle
 from longsumbench.corpora.corpus import BuiltIn, Corpus
 from longsumbench.corpora.loading import load
@@ -123,3 +124,17 @@ def test_another_version_of_a_metric_is_another_run(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(registry.metrics.load("fact_recall"), "version", 2)
     assert specify(config, system, texts).run_id != before
     assert specify(config, system, replace(texts, metrics=())).run_id != before
+
+
+def test_the_command_says_where_the_picture_stands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Table and picture stand beside each other, and `leaderboard` names the picture, though not among LaTeX."""
+    for length in ("13", "reference"):
+        run(Point(configured(tmp_path, length=length), say=silent))
+    picture = tmp_path / "results" / "leaderboard" / "reports-recall.png"
+    assert main(["leaderboard", "--results-dir", str(tmp_path / "results")]) == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    said = capsys.readouterr().out
+    assert said.splitlines().count(str(picture)) == 1
+    assert "chance reaches 25.0" in said
+    assert main(["leaderboard", "reports", "--latex", "--results-dir", str(tmp_path / "results")]) == 0
+    assert str(picture) not in capsys.readouterr().out

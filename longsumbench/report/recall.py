@@ -1,0 +1,265 @@
+"""Fact recall as a picture: single facts by where they stand, the others by how far apart their places lie.
+
+    records --recall_lines--> a Line for each model and variant, its seeds pooled --draw--> PNG
+
+From records alone. The same records give the same bytes, with the same release of matplotlib.
+"""
+
+import io
+import json
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from longsumbench.records import RunRecord
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+CHANCE = "fact_recall_chance"
+MOST_LINES = 10  # the best ones are drawn
+NOT_THE_SYSTEM = ("seed", "device", "workers")  # of the train settings: runs that differ in them are pooled
+
+# Okabe and Ito's colours, which people of any colour vision tell apart, without the yellow, which is faint on white
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
+GREY = "#767676"
+SIZE, RESOLUTION = (13.0, 4.6), 150  # inches, dots an inch
+LABEL_WIDTH, LABEL_HEIGHT = 30, 4.6  # characters; percent of recall that a row of a label takes
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One of the plots.
+
+    Attributes:
+        heading: what is plotted, in two lines.
+        unit: of its horizontal axis.
+        places: measure → where on that axis; evenly spaced.
+        ticks: on that axis.
+    """
+
+    heading: str
+    unit: str
+    places: Mapping[str, float]
+    ticks: tuple[int, ...]
+
+    @property
+    def spacing(self) -> float:
+        """Between neighbours on the horizontal axis."""
+        first, second, *_ = self.places.values()
+        return second - first
+
+
+PANELS = (
+    Panel(
+        "Single facts\nstated in one place",
+        "where the fact stands (% of the source)",
+        {f"fact_recall_single_position_{decile}": 10.0 * decile + 5 for decile in range(10)},
+        tuple(range(0, 101, 20)),
+    ),
+    Panel(
+        "Relayed facts\nfrom two places, the link written out",
+        "sections between the places",
+        {f"fact_recall_relayed_distance_{distance}": float(distance) for distance in range(8)},
+        tuple(range(8)),
+    ),
+    Panel(
+        "Silent facts\nfrom two places, the link left out",
+        "sections between the places",
+        {f"fact_recall_silent_distance_{distance}": float(distance) for distance in range(8)},
+        tuple(range(8)),
+    ),
+)
+
+
+class Point(NamedTuple):
+    """A mean over examples and seeds, in percent, and the ends of its whisker."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Line:
+    """A model and variant.
+
+    Attributes:
+        label: its name.
+        points: measure → what was measured.
+        chance: what naming a value blindly reaches, in percent; None where that is not known.
+    """
+
+    label: str
+    points: Mapping[str, Point]
+    chance: float | None
+
+
+def recall_lines(members: Sequence[RunRecord]) -> tuple[Line, ...]:
+    """Return what is to be drawn of runs that may be compared; nothing for runs without fact recall.
+
+    Args:
+        members: best first, and so are the lines; oracles are left out.
+    """
+    drawn = {name for panel in PANELS for name in panel.places}
+    systems: dict[tuple[str, str], list[RunRecord]] = {}
+    for record in members:
+        if not record.oracle and drawn & set(record.measures):
+            systems.setdefault((_name(record), _settings(record)), []).append(record)
+    names = [name for name, _ in systems]
+    return tuple(
+        Line(
+            name if names.count(name) == 1 else f"{name} [{', '.join(run.run_id[:8] for run in runs)}]",
+            {measure: _pooled(runs, measure) for measure in runs[0].measures if measure in drawn},
+            runs[0].measures[CHANCE]["mean"] if CHANCE in runs[0].measures else None,
+        )
+        for (name, _), runs in systems.items()
+    )
+
+
+def _name(record: RunRecord) -> str:
+    return " ".join([record.model, *record.variant.split(",")]).strip()
+
+
+def _settings(record: RunRecord) -> str:
+    """Return what is equal for runs that differ in their seed alone; a variant does not tell all of it."""
+    recipe = {key: value for key, value in record.config["train"].items() if key not in NOT_THE_SYSTEM}
+    return json.dumps([record.config["model"], recipe], sort_keys=True, default=str)
+
+
+def _pooled(runs: Sequence[RunRecord], measure: str) -> Point:
+    """Average a measure over seeds, which is to average over the examples of all of them, for they have the same ones.
+
+    The whisker reaches from the lowest end of a seed's 95 % interval to the highest, so that it holds both what another
+    draw of examples and what another seed would change.
+    """
+    found = [run.measures[measure] for run in runs if measure in run.measures]
+    mean = sum(one["mean"] for one in found) / len(found)
+    return Point(mean, min(one["lo"] for one in found), max(one["hi"] for one in found))
+
+
+def draw(title: str, lines: Sequence[Line]) -> bytes:
+    """Draw the panels side by side, the lines' names at their right; return a PNG.
+
+    Args:
+        title: of the whole picture.
+        lines: best first, at least one; the first `MOST_LINES` are drawn.
+    """
+    import matplotlib.style
+    from matplotlib.figure import Figure
+
+    shown = lines[:MOST_LINES]
+    panels = [panel for panel in PANELS if any(set(panel.places) & set(line.points) for line in shown)]
+    with matplotlib.style.context("default"):  # whatever settings the machine has
+        figure = Figure(SIZE, dpi=RESOLUTION)
+        plots = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+        figure.subplots_adjust(left=0.055, right=0.79, top=0.8, bottom=0.205, wspace=0.07)
+        for panel, plot in zip(panels, plots, strict=True):
+            _draw_panel(plot, panel, shown)
+        plots[0].set_ylabel("facts stated right (%)")
+        _name_lines(plots[-1], panels[-1], shown)
+        left = plots[0].get_position().x0
+        figure.text(left, 0.94, title, fontsize=13, fontweight="bold", va="center")
+        figure.text(left, 0.04, _caption(len(lines)), fontsize=8.5, color=GREY, va="center")
+        image = io.BytesIO()
+        figure.savefig(image, format="png", metadata={"Software": None})
+    return image.getvalue()
+
+
+def _caption(num_lines: int) -> str:
+    told = "Means over examples; whiskers are 95 % intervals (of several seeds: from the lowest end to the highest)."
+    more = (
+        f" The best {MOST_LINES} of {num_lines} systems; all of them stand in the table."
+        if num_lines > MOST_LINES
+        else ""
+    )
+    return told + more
+
+
+def _style(index: int) -> dict[str, Any]:
+    cycle, colour = divmod(index, len(COLOURS))
+    drawn = {"color": COLOURS[colour], "linestyle": ("-", "-.")[cycle % 2], "marker": MARKERS[index % len(MARKERS)]}
+    return {**drawn, "markersize": 6.5, "markeredgecolor": "white", "markeredgewidth": 0.7}
+
+
+def _draw_panel(plot: "Axes", panel: Panel, lines: Sequence[Line]) -> None:
+    for index, line in enumerate(lines):
+        known = [name for name in panel.places if name in line.points]
+        aside = (index - (len(lines) - 1) / 2) * 0.05 * panel.spacing  # so that whiskers do not hide each other
+        points = [line.points[name] for name in known]
+        below = [max(0.0, point.mean - point.low) for point in points]
+        above = [max(0.0, point.high - point.mean) for point in points]
+        _, _, whiskers = plot.errorbar(
+            [panel.places[name] + aside for name in known],
+            [point.mean for point in points],
+            yerr=[below, above],
+            linewidth=1.6,
+            elinewidth=1.0,
+            zorder=3 + len(lines) - index,
+            **_style(index),
+        )
+        whiskers[0].set_alpha(0.55)
+    for chance in _chances(lines):
+        plot.axhline(chance, color=GREY, linestyle="--", linewidth=1.0, zorder=2)
+    reached = [place for name, place in panel.places.items() if any(name in line.points for line in lines)]
+    plot.set_xlim(min(panel.places.values()) - 0.6 * panel.spacing, max(reached) + 0.6 * panel.spacing)
+    plot.set_ylim(-3, 103)
+    plot.set_xticks([tick for tick in panel.ticks if tick <= max(reached) + 0.6 * panel.spacing])
+    plot.set_xlabel(panel.unit, fontsize=9.5)
+    kind, _, how = panel.heading.partition("\n")
+    plot.text(0, 1.085, kind, transform=plot.transAxes, fontsize=11, fontweight="bold")
+    plot.text(0, 1.025, how, transform=plot.transAxes, fontsize=9.5)
+    plot.grid(axis="y", color="#E4E4E4", linewidth=0.8)
+    plot.set_axisbelow(True)
+    plot.tick_params(length=0, labelsize=9.5)
+    plot.spines[["top", "right", "left"]].set_visible(False)
+
+
+def _name_lines(plot: "Axes", panel: Panel, lines: Sequence[Line]) -> None:
+    """Write every line's name at the height of its end, or as near to it as the others allow, and lead there."""
+    names = []  # text, where its line ends, style
+    for index, line in enumerate(lines):
+        known = [name for name in panel.places if name in line.points]
+        end = (panel.places[known[-1]], line.points[known[-1]].mean) if known else None
+        names.append(("\n".join(textwrap.wrap(line.label, LABEL_WIDTH)), end, _style(index)))
+    right = plot.get_xlim()[1]
+    for chance in _chances(lines):
+        names.append((f"chance {chance:.1f}", (right, chance), {"color": GREY, "marker": ""}))
+    wanted = [end[1] if end else 0.0 for _, end, _ in names]
+    heights = spread(wanted, [LABEL_HEIGHT * (1 + text.count("\n")) + 1 for text, _, _ in names])
+    beside = plot.get_yaxis_transform()
+    for (text, end, style), height in zip(names, heights, strict=True):
+        colour = style["color"]
+        if end:
+            lead = {"arrowstyle": "-", "color": colour, "linewidth": 0.7, "alpha": 0.6, "shrinkA": 0, "shrinkB": 0}
+            plot.annotate("", end, (1.04, height), xycoords="data", textcoords=beside, arrowprops=lead)
+        plot.plot([1.06], [height], transform=beside, clip_on=False, **style)
+        words = colour if colour == GREY else "black"
+        plot.text(1.085, height, text, transform=beside, va="center", fontsize=9.5, linespacing=1.05, color=words)
+
+
+def _chances(lines: Sequence[Line]) -> list[float]:
+    return sorted({line.chance for line in lines if line.chance is not None})
+
+
+def spread(heights: Sequence[float], sizes: Sequence[float], top: float = 103.0) -> list[float]:
+    """Move labels apart, up and down, as little as keeps them in their order and off each other.
+
+    Args:
+        heights: where the middles ought to be.
+        sizes: how much room each takes.
+        top: what no label may exceed, unless there is no room below; ties stand in the given order, the first on top.
+    """
+    order = sorted(range(len(heights)), key=lambda index: (-heights[index], index))
+    placed = list(heights)
+    ceiling = top
+    for index in order:  # downwards, each under the one above it
+        placed[index] = min(heights[index], ceiling - sizes[index] / 2)
+        ceiling = placed[index] - sizes[index] / 2
+    floor = 0.0
+    for index in reversed(order):  # upwards, none below the axis
+        placed[index] = max(placed[index], floor + sizes[index] / 2)
+        floor = placed[index] + sizes[index] / 2
+    return placed
