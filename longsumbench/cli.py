@@ -23,13 +23,14 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
   longsumbench run model=lead dataset=pubmed dataset.path=FOLDER
   longsumbench run -m model=lead,random,oracle,trunc model.input_length=64,256 seed=1,2
   longsumbench leaderboard pydoc                print a table again
+  longsumbench summarize RUN paper.md           summarize a file of your own
   longsumbench list models                      what can be named
 """
 
 RUN = """\
 Run one point, or with -m every combination of the comma-separated values.
 
-groups:    model=NAME  dataset=NAME  scale={scales}              (longsumbench list models|datasets|scales)
+groups:    model=NAME  dataset=NAME  scale={scales}       (longsumbench list models|datasets|scales)
 settings:  model.*  dataset.*  train.*  decode.*  score.*                         (longsumbench list settings [MODEL])
 top level: seed=1  device=auto|cpu|cuda  results_dir=results  overwrite=false  baselines=true
 
@@ -54,6 +55,24 @@ Beside what is printed, results/leaderboard/ holds each table as .csv (all colum
 facts were looked for, a picture of what the systems found.
 """
 
+SUMMARIZE = """\
+Summarize files of your own with a system that was fitted before.
+
+  longsumbench summarize 85f3139c paper.md                   by a run's id, or its beginning
+  longsumbench summarize my_checkpoint one.txt two.txt       by a checkpoint's folder, or a run's
+  longsumbench summarize 85f3139c a.txt b.txt --together     one summary of several documents
+  longsumbench summarize 85f3139c texts.jsonl --json decode.num_beams=4 device=cpu > summaries.jsonl
+  pdftotext paper.pdf - | longsumbench summarize 85f3139c -
+
+files:     .txt or no ending (blank lines separate paragraphs), .md (headings name sections), .jsonl[.gz] (see
+           docs/jsonl.md; summaries are not needed), - for text from standard input
+settings:  decode.*  device=auto|cpu|cuda  seed=1                                 (longsumbench list settings)
+
+A run's own decode settings are used, where it is named by run. What was not read is told on stderr.
+--json prints an object a line: id, summary, complete, tokens, truncation, evidence (what the system looked at:
+arrays with the names of their axes, and the texts of its units; null for a system that keeps none).
+"""
+
 LIST = """\
 Print what can be named on the command line, with a line about each.
 
@@ -66,7 +85,18 @@ exit codes: 0 done, 1 some points failed, 2 wrong usage or configuration, 3 bad 
 4 environment (network, disk, memory), 130 interrupted
 """
 
-FLAGS = ("--multirun", "--config-dir", "--show", "--latex", "--results-dir", "--help", "--version")
+FLAGS = (
+    "--multirun",
+    "--config-dir",
+    "--show",
+    "--latex",
+    "--results-dir",
+    "--together",
+    "--json",
+    "--help",
+    "--version",
+)
+FREE_WORDS = ("overrides", "inputs")  # of the commands that take any number of words
 
 
 class Parser(argparse.ArgumentParser):
@@ -113,6 +143,15 @@ def parser() -> argparse.ArgumentParser:
         "--results-dir", default="results", metavar="FOLDER", help="where the runs are (default: results)"
     )
 
+    summarize = add("summarize", "summarize files of your own", SUMMARIZE, summarize_command)
+    summarize.add_argument("checkpoint", metavar="CHECKPOINT", help="a checkpoint's folder, a run's, or a run's id")
+    summarize.add_argument("inputs", nargs="*", metavar="FILE", help="files, and settings as KEY=VALUE")
+    summarize.add_argument("--together", action="store_true", help="take all files as one text of several documents")
+    summarize.add_argument("--json", action="store_true", help="print an object a line, with evidence")
+    summarize.add_argument(
+        "--results-dir", default="results", metavar="FOLDER", help="where the runs are (default: results)"
+    )
+
     known = add("list", "list what can be named", LIST, list_command)
     kinds = ("models", "datasets", "scales", "metrics", "rankers", "settings")
     known.add_argument("what", metavar="KIND", choices=kinds, help=", ".join(kinds))
@@ -127,8 +166,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = read(words)
         options.command(options, words)
         sys.stdout.flush()
-    except KeyboardInterrupt:
-        print("longsumbench: interrupted; what is finished is kept, the same command continues it", file=sys.stderr)
+    except KeyboardInterrupt as interrupt:
+        kept = f"{interrupt}" or "what is finished is kept, the same command continues it"
+        print(f"longsumbench: interrupted; {kept}", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # whoever read the output has seen enough: `longsumbench list settings | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -149,13 +189,14 @@ def read(words: Sequence[str]) -> argparse.Namespace:
     """
     options, extra = parser().parse_known_args(words or ["--help"])
     for word in extra:
-        if word.startswith("-"):
+        if word.startswith("-") and word != "-":
             flag = word.partition("=")[0]
             raise UsageError(f"unknown flag '{flag}'{did_you_mean(flag, FLAGS)} (see longsumbench --help)")
-        if not hasattr(options, "overrides"):
+        if not any(hasattr(options, name) for name in FREE_WORDS):
             raise UsageError(f"unknown argument '{word}' (see longsumbench --help)")
-    if extra:
-        options.overrides = [*options.overrides, *extra]  # argparse takes only those before the first flag
+    for name in FREE_WORDS:
+        if hasattr(options, name):
+            setattr(options, name, [*getattr(options, name), *extra])  # argparse takes those before the first flag only
     return options
 
 
@@ -217,6 +258,18 @@ def leaderboard_command(options: argparse.Namespace, words: Sequence[str]) -> No
         print(table.latex() if options.latex else table.render(), end="\n\n")
         if table.lines() and not options.latex:
             print(results.root / "leaderboard" / leaderboard.picture(name), end="\n\n")
+
+
+def summarize_command(options: argparse.Namespace, words: Sequence[str]) -> None:
+    """`longsumbench summarize`."""
+    from longsumbench.records import Results
+    from longsumbench.summarizing import summarize_files
+
+    results = Results(Path(options.results_dir).expanduser())
+    try:
+        summarize_files(options.checkpoint, options.inputs, results, options.together, options.json)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("the summaries that are printed are whole") from None
 
 
 def list_command(options: argparse.Namespace, words: Sequence[str]) -> None:

@@ -181,6 +181,23 @@ def resolve(composed: DictConfig, model_config: type) -> RunConfig:
     return config
 
 
+def check_lengths(model: Any, decode: Decoding) -> None:
+    """Check that a system is not asked for longer outputs than it can write.
+
+    Args:
+        model: the system's settings.
+        decode: how it is to write.
+
+    Raises:
+        UsageError: it is; they would be cut at its own limit.
+    """
+    limit = getattr(model, "decode_length", None)
+    for name in ("min_length", "max_length"):
+        asked = getattr(decode, name)
+        if limit is not None and asked is not None and asked > limit:
+            raise UsageError(f"decode.{name}={asked} is above model.decode_length={limit}, the longest it can write")
+
+
 def settle(schema: type, values: Mapping[str, Any], prefix: str, given: Mapping[str, Any] | None = None) -> Any:
     """Build the dataclass `schema` from plain values, checking names and types.
 

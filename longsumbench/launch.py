@@ -23,7 +23,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from longsumbench import registry
-from longsumbench.configuration import SECTIONS, RunConfig, resolve
+from longsumbench.configuration import SECTIONS, RunConfig, check_lengths, resolve
 from longsumbench.corpora.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, SuiteError, UnknownName, UsageError, as_suite_error, did_you_mean
 from longsumbench.pipeline import BASELINES, Point, baseline, identity, run
@@ -261,22 +261,9 @@ def settle_point(name: str, overrides: Sequence[str], composed: DictConfig, conf
     """Check a composed point."""
     system_class = registry.systems.load(composed.model.name)
     config = resolve(composed, system_class.Config)
-    check_lengths(config)
+    check_lengths(config.model, config.decode)
     system = system_class(config.model)
     return Planned(name, config, variant(overrides, config, system.decided_by, config_dir), identity(config, system))
-
-
-def check_lengths(config: RunConfig) -> None:
-    """Check that a system is not asked for longer outputs than it can write.
-
-    Raises:
-        UsageError: it is; they would be cut at its own limit.
-    """
-    limit = getattr(config.model, "decode_length", None)
-    for name in ("min_length", "max_length"):
-        asked = getattr(config.decode, name)
-        if limit is not None and asked is not None and asked > limit:
-            raise UsageError(f"decode.{name}={asked} is above model.decode_length={limit}, the longest it can write")
 
 
 def variant(overrides: Sequence[str], config: RunConfig, decided_by: frozenset[str], config_dir: str | None) -> str:

@@ -52,7 +52,7 @@ def test_help_imports_nothing_heavy() -> None:
     assert not {"torch", "transformers", "hydra", "omegaconf", "numpy", "pandas", "tabulate"} & set(loaded)
 
 
-@pytest.mark.parametrize("command", ["", "run", "leaderboard", "list"])
+@pytest.mark.parametrize("command", ["", "run", "leaderboard", "summarize", "list"])
 def test_help_teaches(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Every help shows examples that can be typed, and the exit codes; no line is wider than a usual terminal."""
     with pytest.raises(SystemExit) as ended:

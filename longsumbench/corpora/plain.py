@@ -1,0 +1,258 @@
+"""The user's own files as Examples: plain text, Markdown, and the rows of JSON lines, whose summaries are not needed.
+
+Plain text is one section without a name, its paragraphs set apart by blank lines. In Markdown every heading, nested
+ones too, begins a section of its name; a list is one paragraph, and so is a table, each row of it a sentence. Emphasis
+and links are their words. Code blocks, HTML blocks and front matter are no prose: they are left out and counted.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from longsumbench.corpora import jsonl
+from longsumbench.corpora.corpus import BadRow, Row
+from longsumbench.corpora.files import files_source
+from longsumbench.documents import Document, Example, Section, Sentences
+from longsumbench.errors import DataError, UsageError
+from longsumbench.sentences import split_sentences
+
+STANDARD_INPUT = "-"
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?=[\w-]+[ \t]*:)(?:.*\S.*\n)*?(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
+_NO_PROSE = ("fence", "code_block", "html_block")
+_ONE_PARAGRAPH = ("bullet_list", "ordered_list", "table")
+
+
+@dataclass(frozen=True)
+class Input:
+    """A text to be summarized.
+
+    Attributes:
+        name: the file as typed, with the id of the row where it has rows.
+        example: its reference is empty.
+        words_left_out: how many words of code, HTML and front matter are not in the example.
+    """
+
+    name: str
+    example: Example
+    words_left_out: int = 0
+
+
+def read_inputs(files: Sequence[str]) -> list[Input]:
+    """Read files in the order given: one input each, or one a row.
+
+    Args:
+        files: paths ending in .txt, .md, .markdown, .jsonl, .jsonl.gz or nothing; "-" is standard input, as text.
+
+    Raises:
+        UsageError: no file, standard input twice, or an ending that does not say how to read it.
+        DataError: a file that is not there, empty, or no text; a row that cannot be used.
+    """
+    if not files:
+        raise UsageError("name a FILE to summarize, or - for standard input")
+    if files.count(STANDARD_INPUT) > 1:
+        raise UsageError("standard input (-) can be read once only")
+    readers = [(file, _reader(file)) for file in files]
+    return [found for file, read in readers for found in read(file)]
+
+
+def put_together(inputs: Sequence[Input]) -> Input:
+    """Return one input that has the documents of all.
+
+    Raises:
+        UsageError: they come with different questions.
+    """
+    examples = [one.example for one in inputs]
+    titles = {example.title for example in examples if example.title}
+    queries = {example.query for example in examples if example.query}
+    if len(queries) > 1:
+        raise UsageError(f"--together makes one text of all, but they come with {len(queries)} different queries")
+    example = Example(
+        f"{examples[0].id} + {len(examples) - 1} more",
+        titles.pop() if len(titles) == 1 else None,
+        queries.pop() if queries else None,
+        tuple(chain.from_iterable(example.documents for example in examples)),
+        ((),),
+    )
+    return Input(example.id, example, sum(one.words_left_out for one in inputs))
+
+
+def _reader(file: str) -> Callable[[str], Iterator[Input]]:
+    """Return what reads a file, by the ending of its name."""
+    name = Path(file).name.lower()
+    if file == STANDARD_INPUT or name.endswith(".txt") or not Path(name).suffix:
+        return _plain_text
+    if name.endswith((".md", ".markdown")):
+        return _markdown
+    if name.endswith((".jsonl", ".jsonl.gz")):
+        return _rows
+    known = ".txt, .md, .markdown, .jsonl, .jsonl.gz or nothing"
+    raise UsageError(f"{file}: its name should end in {known}; any text can be read by `- < {file}`")
+
+
+def _plain_text(file: str) -> Iterator[Input]:
+    """Yield a file of text as one document."""
+    found = jsonl.from_row({"id": file, "document": _text_in(file), "summary": ""})
+    documents = tuple(replace(document, source=_named(file)) for document in found.documents)
+    yield _checked(Input(_named(file), replace(found, documents=documents)), file)
+
+
+def _markdown(file: str) -> Iterator[Input]:
+    """Yield a file of Markdown as one document; its only first-level heading, if it has one, is the title too."""
+    reading = MarkdownReader(_text_in(file))
+    title = reading.titles[0] if len(reading.titles) == 1 else None
+    example = Example(file, title, None, (Document(file, tuple(reading.sections)),), ((),))
+    yield _checked(Input(file, example, reading.words_left_out), file)
+
+
+def _rows(file: str) -> Iterator[Input]:
+    """Yield the rows of a file of JSON lines."""
+    path = Path(file)
+    if path.is_file():
+        for entry in files_source(path, _from_row, split_by_hash=False).entries(set()):
+            try:
+                example = entry.read()
+                yield _checked(Input(f"{file}: {example.id}", example), file, entry.line)
+            except BadRow as problem:
+                raise DataError(f"{problem}", entry.path, entry.line) from problem
+    else:
+        _content(file)  # tells what is wrong with it
+
+
+def _from_row(row: Row) -> Example:
+    return jsonl.from_row({**row, "references": None, "summary": ""})
+
+
+def _checked(one: Input, file: str, line: int | None = None) -> Input:
+    """Return an input that has text, and text that can be written.
+
+    Raises:
+        DataError: it has not.
+    """
+    if not one.example.source_words():
+        beside = f" ({one.words_left_out:,} words of code or HTML are left out)" if one.words_left_out else ""
+        raise DataError(f"there is no text to summarize in it{beside}", _named(file), line)
+    try:
+        json.dumps(one.example.to_dict(), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise DataError("half a character (a lone surrogate) in the text", _named(file), line) from None
+    return one
+
+
+def _text_in(file: str) -> str:
+    """Return a file's text.
+
+    Raises:
+        DataError: there is no such file, it is empty, or it does not hold text in UTF-8.
+    """
+    content = _content(file)
+    advice = "convert it to UTF-8, or extract its text first"
+    if b"\0" in content:
+        raise DataError(f"no text: byte {content.index(0) + 1} is zero; {advice}", _named(file))
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"no text in UTF-8: see byte {error.start + 1}; {advice}", _named(file)) from error
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _content(file: str) -> bytes:
+    """Return what a file, or standard input, holds."""
+    path = Path(file)
+    if file != STANDARD_INPUT and path.is_dir():
+        raise DataError(f"a folder, not a file: name the files in it ({path / '*.txt'})", path)
+    try:
+        content = sys.stdin.buffer.read() if file == STANDARD_INPUT else path.read_bytes()
+    except FileNotFoundError:
+        raise DataError("no such file", path) from None
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror or error})", path) from error
+    if not content.strip():
+        raise DataError("the file is empty", _named(file))
+    return content
+
+
+def _named(file: str) -> str:
+    return "standard input" if file == STANDARD_INPUT else file
+
+
+class MarkdownReader:
+    """Reads a document in Markdown (CommonMark, with tables) token by token.
+
+    Attributes:
+        sections: those that have text.
+        titles: the first-level headings.
+        words_left_out: of code, HTML and front matter.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.sections: list[Section] = []
+        self.titles: list[str] = []
+        front = _FRONT_MATTER.match(text)
+        self.words_left_out = len(front[0].split()) - 2 if front else 0  # the rules around it are no words
+        self._name: str | None = None
+        self._paragraphs: list[Sentences] = []
+        self._sentences: list[str] = []
+        self._cells: list[str] | None = None  # of the table's row at hand
+        self._heading = ""  # the tag of the one at hand
+        self._depth = 0  # of lists and tables
+        for token in (
+            MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text[front.end() if front else 0 :])
+        ):
+            self._take(token)
+        self._end_section()
+
+    def _take(self, token: Token) -> None:
+        kind, _, side = token.type.rpartition("_")
+        if token.type == "inline":
+            self._text(" ".join(_words(token.children or []).split()))
+        elif token.type in _NO_PROSE:
+            self.words_left_out += len(token.content.split())
+        elif kind == "heading":
+            if side == "open":
+                self._end_section()
+            self._heading = token.tag if side == "open" else ""
+        elif kind == "tr":
+            self._sentences += [", ".join(filter(None, self._cells))] if self._cells and any(self._cells) else []
+            self._cells = [] if side == "open" else None
+        elif kind in _ONE_PARAGRAPH:
+            self._depth += 1 if side == "open" else -1
+        if side == "close" and not self._depth:
+            self._end_paragraph()
+
+    def _text(self, text: str) -> None:
+        """Take the words of a heading, a cell or a paragraph."""
+        if self._heading:
+            self._name = text or None
+            self.titles += [text] if self._heading == "h1" and text else []
+        elif self._cells is not None:
+            self._cells.append(text)
+        else:
+            self._sentences += split_sentences(text)
+
+    def _end_paragraph(self) -> None:
+        if self._sentences:
+            self._paragraphs.append(tuple(self._sentences))
+        self._sentences = []
+
+    def _end_section(self) -> None:
+        self._end_paragraph()
+        if self._paragraphs:
+            self.sections.append(Section(self._name, tuple(self._paragraphs)))
+        self._name, self._paragraphs = None, []
+
+
+def _words(tokens: Sequence[Token]) -> str:
+    """Return what is read of inline Markdown: the words alone, of an image those that stand for it."""
+    return "".join(_words(token.children or []) if token.type == "image" else _word(token) for token in tokens)
+
+
+def _word(token: Token) -> str:
+    breaks = token.type in ("softbreak", "hardbreak") or token.content.lower().startswith("<br")
+    return " " if breaks else "" if token.type == "html_inline" else token.content

@@ -1,0 +1,239 @@
+"""`longsumbench summarize`: the user's own files through a system that was fitted before.
+
+words of the command line → checkpoint, inputs, decoding → summaries, one after the other
+"""
+
+import json
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from tqdm import tqdm
+from yaml import YAMLError  # type: ignore[import-untyped] # it ships no annotations
+
+from longsumbench import registry
+from longsumbench.configuration import SECTIONS, Decoding, RunConfig, check_lengths, settle
+from longsumbench.corpora.plain import Input, put_together, read_inputs
+from longsumbench.errors import DataError, UnknownName, UsageError, did_you_mean
+from longsumbench.evidence import wanted
+from longsumbench.progress import Progress
+from longsumbench.records import Results, RunRecord
+from longsumbench.system import Evidence, Summary, System
+
+SHARED = ("seed", "device")  # of the top level: decoding follows them
+NOT_OF_THE_RUN = ("limit", "evidence", "device")  # of its decode settings: they are about its split and its machine
+
+
+def summarize_files(named: str, words: Sequence[str], results: Results, together: bool, as_json: bool) -> None:
+    """Print a summary of each file, or of all together, and on stderr what of it was not read.
+
+    Everything that can be wrong is checked before the system is loaded; a summary is printed when it is written.
+
+    Args:
+        named: the checkpoint.
+        words: files and settings.
+        results: where runs are looked for.
+        together: whether all files are one text of several documents.
+        as_json: whether to print JSON lines, with evidence.
+
+    Raises:
+        SuiteError: something the user can act on.
+    """
+    checkpoint = find_checkpoint(named, results)
+    files, settings = split_words(words)
+    decoding = settle_decoding(settings, {**checkpoint.decode, "evidence": "all" if as_json else "none"})
+    if decoding.evidence != "none" and not as_json:
+        raise UsageError(f"decode.evidence={decoding.evidence}: evidence is shown with --json only")
+    inputs = read_inputs(files)
+    if together:
+        inputs = [put_together(inputs)]
+    inputs = inputs[: decoding.limit]
+    system = open_system(checkpoint.folder)
+    with Progress("summarizing", len(inputs), "texts") as progress:
+        for one, summary in zip(inputs, summarize_inputs(system, inputs, decoding), strict=True):
+            text = f"==> {one.name} <==\n{summary.text}\n" if len(inputs) > 1 else summary.text
+            tqdm.write(to_json(summary) if as_json else text, file=sys.stdout)  # above the bar, where there is one
+            sys.stdout.flush()
+            tqdm.write(note(one, summary), file=sys.stderr)
+            progress.advance()
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A fitted system on disk.
+
+    Attributes:
+        folder: what `System.save` wrote.
+        decode: the settings of the run it was named by; empty for a checkpoint named by its own folder.
+    """
+
+    folder: Path
+    decode: Mapping[str, Any]
+
+
+def find_checkpoint(named: str, results: Results) -> Checkpoint:
+    """Return the checkpoint that is meant by a folder of its own, or a run's folder, id, or beginning of an id.
+
+    Raises:
+        UsageError: there is none, or it cannot be told which.
+    """
+    folder = Path(named).expanduser()
+    if (folder / "system.json").is_file():
+        return Checkpoint(folder, {})
+    if folder.is_dir() and not (folder / "record.json").is_file():
+        inner = folder / "work" / "checkpoint"
+        unfinished = f"; that run is not finished, its checkpoint is {inner}" if inner.is_dir() else ""
+        raise UsageError(f"{folder} is neither a checkpoint (system.json) nor a run (record.json){unfinished}")
+    try:
+        run = results.find(str(folder))
+    except UsageError as problem:
+        raise UsageError(f"no folder {folder}, and {problem}") from None
+    record, found = RunRecord.read(run), run / "work" / "checkpoint"
+    if not (found / "system.json").is_file():
+        gone = f"the checkpoint of {run} is no longer in the cache: run it again with overwrite=true"
+        away = f"{run} came without its checkpoint: run it again here"
+        never = f"{run} is of model={record.model}, which keeps nothing on disk: it has no checkpoint"
+        raise UsageError(gone if found.is_symlink() else never if (run / "work").is_dir() else away)
+    known = {item.name for item in fields(Decoding)} - set(NOT_OF_THE_RUN)
+    return Checkpoint(found, {key: value for key, value in record.config["decode"].items() if key in known})
+
+
+def open_system(folder: Path) -> System:
+    """Load a system from its checkpoint.
+
+    Raises:
+        UsageError: it is not installed, or cannot write a summary of a text without a reference.
+        DataError: the checkpoint is damaged.
+    """
+    path = folder / "system.json"
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        name, settings = str(content["system"]), dict(content["config"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"not a checkpoint's system.json ({error!r})", path) from error
+    try:
+        system_class: type[System] = registry.systems.load(name)
+    except UnknownName as problem:
+        reason = "which is not installed here: install the package that brings it"
+        known = ", ".join(problem.known)
+        raise UsageError(f"{folder} is a checkpoint of model '{name}', {reason} (known: {known})") from None
+    try:
+        settle(system_class.Config, settings, "model.")
+    except UsageError as problem:  # saved by another version, or edited
+        raise DataError(f"its settings are not those of model '{name}' ({problem})", path) from problem
+    system = system_class.load(folder)
+    if system.oracle:
+        raise UsageError(f"model={name} looks at the reference, and a text that is to be summarized has none")
+    return system
+
+
+def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the files and the settings among the words behind CHECKPOINT; a word with "=" that is no file is one."""
+    settings = [word for word in words if "=" in word and not Path(word).exists()]
+    return [word for word in words if word not in settings], settings
+
+
+def settle_decoding(settings: Sequence[str], usual: Mapping[str, Any]) -> Decoding:
+    """Check settings as `run` does, and lay them over the usual ones.
+
+    Args:
+        settings: `decode.*`, `device` and `seed`, as typed.
+        usual: field of `Decoding` → value.
+
+    Raises:
+        UsageError: another setting, a wrong type or a value that is not allowed.
+    """
+    given: dict[str, dict[str, Any]] = {"": {}, "decode": {}}
+    for word in settings:
+        key, _, text = word.partition("=")
+        head, _, rest = key.rpartition(".")
+        if head not in given or (not head and rest not in SHARED):
+            known = ["decode.<setting>", *SHARED]
+            of_a_run = {item.name for item in fields(RunConfig)}
+            near = "" if (head or key) in of_a_run else did_you_mean(head or key, ["decode", *SHARED])
+            raise UsageError(f"'{word}'{near}: of a fitted system these can be set: {', '.join(known)}")
+        given[head][rest] = _value(word, text)
+    settle(RunConfig, given[""], "", dict.fromkeys(["model", *SECTIONS]))
+    decoding: Decoding = settle(Decoding, {**usual, **given[""], **given["decode"]}, "decode.")
+    return decoding
+
+
+def _value(word: str, text: str) -> Any:
+    try:
+        return OmegaConf.to_container(OmegaConf.from_dotlist([f"value={text}"]))["value"]  # type: ignore[index, call-overload]
+    except (OmegaConfBaseException, YAMLError) as error:
+        raise UsageError(f"cannot read '{word}'") from error
+
+
+def summarize_inputs(system: System, inputs: Sequence[Input], decoding: Decoding) -> Iterator[Summary]:
+    """Yield a summary of each input, in their order.
+
+    Args:
+        system: a fitted one.
+        inputs: as `read_inputs` returns them.
+        decoding: how; `batch_size` of them are decoded together, with `evidence` of the first.
+    """
+    check_lengths(system.config, decoding)
+    examples = [one.example for one in inputs]
+    shown = wanted(decoding.evidence, len(examples) if system.keeps_evidence else 0)
+    for start in range(0, len(examples), decoding.batch_size):
+        asked = decoding if start in shown else replace(decoding, evidence="none")
+        batch = system.summarize(examples[start : start + decoding.batch_size], asked)
+        for number, summary in enumerate(batch, start):
+            yield summary if number in shown else replace(summary, evidence=None)
+
+
+def note(one: Input, summary: Summary) -> str:
+    """Return a line about what was not read, and not written, of an input."""
+    ledger = summary.truncation
+    if ledger is None:
+        read = "read all of the text"
+    elif not ledger.cuts:
+        read = f"read all of the text, {ledger.words:,} words"
+    else:
+        cuts = ", ".join(f"{cut.cause} cut {cut.words:,} words" for cut in ledger.cuts)
+        read = f"read {100 * ledger.words_seen // max(1, ledger.words)} % of the text: {cuts}"
+    merged = ledger.documents_merged if ledger is not None else 0
+    told = {
+        read: True,
+        f"{merged} documents beyond max_documents share the last one's place": merged,
+        f"{one.words_left_out:,} words of code, HTML or front matter are not part of it": one.words_left_out,
+        "the summary stops at its length limit": not summary.complete,
+        "the summary is empty": not summary.text,
+    }
+    return f"{one.name}: {'; '.join(line for line, holds in told.items() if holds)}"
+
+
+def to_json(summary: Summary) -> str:
+    """Return a summary as a JSON object on one line."""
+    values = {
+        "id": summary.id,
+        "summary": summary.text,
+        "complete": summary.complete,
+        "tokens": summary.tokens,
+        "truncation": asdict(summary.truncation) if summary.truncation else None,
+        "evidence": plain_evidence(summary.evidence) if summary.evidence else None,
+    }
+    return json.dumps(values, ensure_ascii=False, allow_nan=False)
+
+
+def plain_evidence(evidence: Evidence) -> dict[str, Any]:
+    """Return evidence as nested lists, the first axis outermost; a number that is none (-inf, nan) is null."""
+    arrays = {
+        name: {"axes": list(evidence.axes[name]), "values": _plain(array.tolist())}
+        for name, array in evidence.arrays.items()
+    }
+    return {"arrays": arrays, "texts": {axis: list(texts) for axis, texts in evidence.texts.items()}}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    return value

@@ -1,0 +1,243 @@
+"""The user's own files: text, Markdown and rows, read into the structure that every system reads."""
+
+import gzip
+import io
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longsumbench.corpora.plain import Input, MarkdownReader, put_together, read_inputs
+from longsumbench.documents import Document, Example, Section
+from longsumbench.errors import DataError, UsageError
+
+MARKDOWN = """\
+---
+title: never seen
+---
+Before any heading.
+
+The *only* **title**
+====================
+
+It is `plain` words, [a link](https://example.org "hover") and ![a picture](p.png). A line
+goes on<br>here &amp; <b>there</b>.
+
+1. First item. Two sentences.
+2. Second item
+
+   - nested *item*
+
+     ```python
+     code = "is left out"
+     ```
+
+### Deep _down_
+
+> quoted text
+>
+> ## Within a quote
+>
+> more
+
+    indented code
+
+## Nothing under it
+
+## A table
+
+| model | R-1 |
+|-------|-----|
+| lead  | 21. |
+|       |     |
+
+<div>
+a block of HTML
+</div>
+"""
+SECTIONS = (
+    Section(None, (("Before any heading.",),)),
+    Section(
+        "The only title",
+        (
+            ("It is plain words, a link and a picture.", "A line goes on here & there."),
+            ("First item.", "Two sentences.", "Second item", "nested item"),
+        ),
+    ),
+    Section("Deep down", (("quoted text",),)),
+    Section("Within a quote", (("more",),)),
+    Section("A table", (("model, R-1", "lead, 21."),)),
+)
+
+
+def write(path: Path, content: str | bytes) -> str:
+    """Write a file; return its name as a user would type it."""
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return str(path)
+
+
+def only(path: str) -> Input:
+    """Return the one input of a file."""
+    (found,) = read_inputs([path])
+    return found
+
+
+def test_markdown_by_hand(tmp_path: Path) -> None:
+    """Headings of either kind and any depth begin sections; a list and a table are a paragraph; code is counted."""
+    path = write(tmp_path / "a.md", MARKDOWN)
+    title = "The only title"
+    example = Example(path, title, None, (Document(path, SECTIONS),), ((),))
+    assert only(path) == Input(path, example, words_left_out=3 + 5 + 2 + 6)
+
+
+def test_two_titles_are_none(tmp_path: Path) -> None:
+    """A document with two first-level headings has no title, and two sections."""
+    example = only(write(tmp_path / "a.markdown", "# One\na\n# Two\nb")).example
+    assert example.title is None
+    assert [section.name for section in example.documents[0].sections] == ["One", "Two"]
+
+
+def test_a_rule_at_the_top_is_no_front_matter() -> None:
+    """What stands between two rules is text, unless it begins with a key."""
+    (section,) = MarkdownReader("---\nText here.\n\nMore.\n\n---\n").sections
+    assert section.paragraphs == (("Text here.",), ("More.",))
+
+
+WORDS = st.text("abcXY é", min_size=1, max_size=12).filter(str.strip).map(lambda text: " ".join(text.split()))
+
+
+@given(st.lists(st.tuples(st.integers(1, 6), WORDS, st.lists(WORDS, min_size=1, max_size=3)), min_size=1, max_size=5))
+def test_every_heading_is_found(sections: list[tuple[int, str, list[str]]]) -> None:
+    """Written as Markdown and read again, sections of any level keep names, paragraphs and order."""
+    text = "".join(f"{'#' * level} {name}\n\n" + "\n\n".join(words) + "\n\n" for level, name, words in sections)
+    found = [(section.name, [" ".join(one) for one in section.paragraphs]) for section in MarkdownReader(text).sections]
+    assert found == [(name, words) for _, name, words in sections]
+
+
+@pytest.mark.parametrize("name", ["a.txt", "A.TXT", "README"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_blank_lines_separate_paragraphs(name: str, newline: str, tmp_path: Path) -> None:
+    """Plain text is one section; a byte order mark is no text, a single line break no end."""
+    lines = ["\ufeffOne two. Three", "four.", "", "  ", "# Five.", ""]
+    path = write(tmp_path / name, newline.join(lines))
+    example = only(path).example
+    assert (example.id, example.title, example.references) == (path, None, ((),))
+    assert example.documents == (Document(path, (Section(None, (("One two.", "Three four."), ("# Five.",))),)),)
+
+
+def test_standard_input_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`-` reads standard input, under a name of its own."""
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO("Grüße. Two.".encode())))
+    found = only("-")
+    assert (found.name, found.example.id) == ("standard input", "-")
+    assert list(found.example.sentences()) == ["Grüße.", "Two."]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
+def test_rows_need_no_summaries(name: str, tmp_path: Path) -> None:
+    """A row is an input; whatever stands where its summary would be is not looked at; the same id twice is fine."""
+    rows = [
+        {"id": 1, "document": "One.\n\nTwo.", "title": "t", "query": "q"},
+        {"id": "b", "document": "Three.", "summary": 5},
+        {"id": "b", "documents": [{"source": "s", "sections": [{"name": "n", "text": "Four."}]}], "references": ["x"]},
+    ]
+    text = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    path = write(tmp_path / name, gzip.compress(text) if name.endswith("gz") else text)
+    found = read_inputs([path, path])
+    assert [one.name for one in found] == [f"{path}: {identity}" for identity in ("1", "b", "b")] * 2
+    examples = [one.example for one in found[:3]]
+    assert [(one.id, one.title, one.query) for one in examples] == [
+        ("1", "t", "q"),
+        ("b", None, None),
+        ("b",) + (None,) * 2,
+    ]
+    assert [list(one.sentences()) for one in examples] == [["One.", "Two."], ["Three."], ["Four."]]
+    assert {one.references for one in examples} == {((),)}
+
+
+def test_files_come_in_the_order_given(tmp_path: Path) -> None:
+    """Inputs keep the order of the command line, files of all kinds mixed."""
+    paths = [
+        write(tmp_path / "z.txt", "Z."),
+        write(tmp_path / "r.jsonl", '{"id": "r", "document": "R."}'),
+        write(tmp_path / "a.md", "A."),
+    ]
+    assert [list(one.example.sentences()) for one in read_inputs(paths)] == [["Z."], ["R."], ["A."]]
+
+
+def test_together_they_are_one_example_of_several_documents(tmp_path: Path) -> None:
+    """All documents in their order, each with its source; the title or question that only one has, is kept."""
+    one = write(tmp_path / "one.md", "# A title\n\nOne.\n\n```\nx y\n```\n")
+    two, row = (
+        write(tmp_path / "two", "Two."),
+        write(tmp_path / "r.jsonl", '{"id": "r", "document": "R.", "query": "q"}'),
+    )
+    found = put_together(read_inputs([one, two, row]))
+    assert [document.source for document in found.example.documents] == [one, two, None]
+    assert list(found.example.sentences()) == ["One.", "Two.", "R."]
+    assert (found.name, found.example.title, found.example.query) == (f"{one} + 2 more", "A title", "q")
+    assert found.words_left_out == 2
+
+
+def test_two_questions_are_not_put_together(tmp_path: Path) -> None:
+    """One summary cannot answer two questions; of two titles none is the title."""
+    rows = '{"id": "1", "document": "A.", "query": "q"}\n{"id": "2", "document": "B.", "query": "p"}\n'
+    with pytest.raises(UsageError, match="2 different queries"):
+        put_together(read_inputs([write(tmp_path / "r.jsonl", rows)]))
+    titled = [write(tmp_path / f"{name}.md", f"# {name}\ntext") for name in "ab"]
+    assert put_together(read_inputs(titled)).example.title is None
+
+
+BAD = {
+    "nothing.txt": (b"", "nothing.txt: the file is empty"),
+    "blank.txt": (b" \n\n", "blank.txt: the file is empty"),
+    "blank.md": (b"\n", "blank.md: the file is empty"),
+    "code.md": (b"```\na b c\n```\n", "code.md: there is no text to summarize in it (3 words of code or HTML"),
+    "binary": (b"\x7fELF\x02\x00\x01", "binary: no text: byte 6 is zero"),
+    "utf16.txt": ("Grüße".encode("utf-16"), "utf16.txt: no text: byte 4 is zero"),
+    "latin.txt": ("Grüße".encode("latin-1"), "latin.txt: no text in UTF-8: see byte 3"),
+    "empty.jsonl": (b"", "empty.jsonl: the file is empty"),
+    "broken.jsonl": (b'{"id": "a", "document": "A."}\n{"id"\n', "broken.jsonl:2: not a JSON object on one line"),
+    "none.jsonl": (b'{"id": "a"}\n', "none.jsonl:1: the fields 'document' and 'documents' are missing"),
+    "void.jsonl": (b'{"id": "a", "document": ""}\n', "void.jsonl:1: there is no text to summarize in it"),
+    "half.jsonl": (b'{"id": "a", "document": "\\ud800"}\n', "half.jsonl:1: half a character"),
+    "torn.jsonl.gz": (gzip.compress(b'{"id": "a", "document": "A."}\n')[:-9], "torn.jsonl.gz: not a whole gzip file"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_no_text_is_told(name: str, tmp_path: Path) -> None:
+    """An empty file, one that is no text, and a row that cannot be used are errors that say where and what."""
+    content, told = BAD[name]
+    with pytest.raises(DataError) as problem:
+        read_inputs([write(tmp_path / "good.txt", "Good."), write(tmp_path / name, content)])
+    assert str(problem.value).startswith(f"{tmp_path}/{told}")
+    assert "\n" not in str(problem.value)
+
+
+@pytest.mark.parametrize("name", ["nowhere.txt", "nowhere", "nowhere.jsonl", "nowhere.md"])
+def test_a_file_that_is_not_there_is_told(name: str, tmp_path: Path) -> None:
+    """So is a folder that is given for a file."""
+    with pytest.raises(DataError, match=f"{name}: no such file"):
+        read_inputs([str(tmp_path / name)])
+    (tmp_path / name).mkdir()
+    with pytest.raises(DataError, match="a folder, not a file: name the files in it"):
+        read_inputs([str(tmp_path / name)])
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ([], "name a FILE"),
+        (["-", "-"], "once only"),
+        (["paper.pdf"], "paper.pdf: its name should end in .txt, .md"),
+        (["rows.json"], "rows.json: its name should end in"),
+    ],
+)
+def test_a_file_that_cannot_be_meant_is_wrong_usage(files: list[str], told: str) -> None:
+    """No file at all, standard input twice, or an ending that does not say how to read the file."""
+    with pytest.raises(UsageError, match=told):
+        read_inputs(files)
