@@ -71,17 +71,18 @@ def pack(members: Sequence[int], words: Sequence[int], recipe: Recipe) -> list[l
         words: of every example's source.
         recipe: says how large a batch is.
     """
-    left = sorted(members, key=lambda index: -round(ALIKE * math.log2(max(1, words[index]))))
+    order = sorted(members, key=lambda index: -round(ALIKE * math.log2(max(1, words[index]))))
     batches: list[list[int]] = []
-    while left:
-        size = recipe.batch_size
+    start = 0
+    while start < len(order):
+        size, left = recipe.batch_size, len(order) - start
         if recipe.batch_words is not None:
-            longest = max(1, *(words[index] for index in left[:MOST_EXAMPLES]))
+            longest = max(1, *(words[index] for index in order[start : start + MOST_EXAMPLES]))
             size = min(MOST_EXAMPLES, max(LEAST_EXAMPLES, recipe.batch_words // longest))
-        if size < len(left) < 2 * size:
-            size = -(-len(left) // 2)
-        batches.append(left[:size])
-        left = left[size:]
+        if size < left < 2 * size:
+            size = -(-left // 2)
+        batches.append(order[start : start + size])
+        start += size
     return batches
 
 
