@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 import datasets
 import transformers
@@ -35,7 +35,7 @@ from longsumbench.system import Evidence, FitReport, Split, Summary, System, rea
 from longsumbench.training import parameters, train
 
 Encode = Callable[[Sequence[str]], list[EncodedSentence]]
-Rows = datasets.Dataset
+Rows: TypeAlias = datasets.Dataset
 
 UNITS_VERSION = 2  # rises when rows of units change
 FIT_VERSION = 1  # rises when training changes its outcome
@@ -209,7 +209,8 @@ class NeuralSystem(System):
                     writer.write(one)
                 writer.finalize()
 
-        return datasets.Dataset.from_file(str(stages.get(stage, inputs, build) / "rows.arrow"))
+        stored: Rows = datasets.Dataset.from_file(str(stages.get(stage, inputs, build) / "rows.arrow"))
+        return stored
 
     def features(self) -> datasets.Features:
         """Return the columns of a training row; a system that adds one overrides this and `row`."""

@@ -30,8 +30,8 @@ class Memory(ModelOutput):
         mask: [B, S], True where a token is real.
     """
 
-    last_hidden_state: Tensor | None = None
-    mask: Tensor | None = None
+    last_hidden_state: Tensor
+    mask: Tensor = None  # type: ignore[assignment]  # a ModelOutput has at most one field without a default
 
 
 class TokenTable(NamedTuple):
@@ -84,13 +84,12 @@ class UnitEncoder(PegasusEncoder):
             return TokenTable(empty, none, none, empty.new_zeros(*real.shape, width))
         extents = (mask * torch.arange(1, mask.shape[1] + 1, device=mask.device)).amax(-1)  # [R]
         order = extents.argsort(descending=True, stable=True)
-        states, sizes, pooled = [], [], []
+        encoded: list[tuple[Tensor, Tensor, Tensor]] = []
         for rows, longest in pieces(extents[order].tolist()):
             chosen = order[rows]
-            encoded = self._compute(ids[chosen, :longest], mask[chosen, :longest])
-            for whole, one in zip((states, sizes, pooled), encoded, strict=True):
-                whole.append(one)
-        return _table(real, order, torch.cat(states), torch.cat(sizes), torch.cat(pooled))
+            encoded.append(self._compute(ids[chosen, :longest], mask[chosen, :longest]))
+        states, sizes, pooled = (torch.cat(parts) for parts in zip(*encoded, strict=True))
+        return _table(real, order, states, sizes, pooled)
 
     def read(self, input_ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Encode a few units: [r, L] → states of their tokens [n, D], how many of each [r], pooled [r, D or 0]."""
@@ -104,7 +103,8 @@ class UnitEncoder(PegasusEncoder):
     def embed(self, input_ids: Tensor) -> Tensor:
         """Return scaled embeddings with positions: [r, L] → [r, L, D]."""
         positions = self.embed_positions.upto(input_ids.shape[1], input_ids.device)
-        return self.embed_tokens(input_ids) * self.embed_scale + positions
+        embedded: Tensor = self.embed_tokens(input_ids) * self.embed_scale + positions
+        return embedded
 
     def run_layers(self, states: Tensor, mask: Tensor) -> Tensor:
         """Run dropout, the layers and the last norm: [r, L, D] → [r, L, D]."""

@@ -47,29 +47,25 @@ class Snippets(ModelOutput):
         related: [B, U, D], the pooled snippets as the scorer starts from them.
     """
 
-    last_hidden_state: Tensor | None = None
-    starts: Tensor | None = None
-    lengths: Tensor | None = None
-    related: Tensor | None = None
+    last_hidden_state: Tensor
+    starts: Tensor = None  # type: ignore[assignment]  # a ModelOutput has at most one field without a default
+    lengths: Tensor = None  # type: ignore[assignment]
+    related: Tensor = None  # type: ignore[assignment]
 
     @property
     def mask(self) -> Tensor:
         """[B, U], True where a snippet is real."""
-        assert self.lengths is not None
         return self.lengths > 0
 
     def repeated(self, beams: int) -> "Snippets":
         """Return the same with every example's rows as often as it has beams: [B · beams, …]."""
         if beams == 1:
             return self
-        starts, lengths, related = (
-            part.repeat_interleave(beams, 0) for part in (self.starts, self.lengths, self.related) if part is not None
-        )
-        return Snippets(self.last_hidden_state, starts, lengths, related)
+        parts = (part.repeat_interleave(beams, 0) for part in (self.starts, self.lengths, self.related))
+        return Snippets(self.last_hidden_state, *parts)
 
     def unread(self) -> Tensor:
         """Return [B, 1, D], in the place of a memory whose keys and values a cache holds: only its shape is read."""
-        assert self.related is not None
         return self.related[:, :1]
 
 
@@ -90,7 +86,9 @@ class Extractor(UnitEncoder):
         pooled: Tensor = self.scorer.pooling(states, mask)
         return pooled
 
-    def forward(self, input_ids: Tensor, unit_mask: Tensor, unit_documents: Tensor, **kwargs: Any) -> Snippets:
+    def forward(  # type: ignore[override]  # what it returns is no memory yet
+        self, input_ids: Tensor, unit_mask: Tensor, unit_documents: Tensor, **kwargs: Any
+    ) -> Snippets:
         """Encode and pool every snippet, and let the scorer relate them.
 
         Args:
@@ -100,5 +98,6 @@ class Extractor(UnitEncoder):
             **kwargs: not used; `generate` hands over all it was given.
         """
         table = self.encode(input_ids, unit_mask)
+        assert table.pooled is not None
         related = self.scorer.place(table.pooled, unit_documents, table.lengths > 0)
         return Snippets(table.states, table.starts, table.lengths, related)

@@ -201,6 +201,8 @@ class TruncForConditionalGeneration(FoldedGeneration, PegasusForConditionalGener
             past_key_values = None
         elif past_key_values is None:
             past_key_values = self.new_cache()
+        if decoder_input_ids is None:
+            raise TypeError("labels or decoder_input_ids are needed: the decoder predicts what follows them")
         history = decoder_input_ids if decoder_history_ids is None else decoder_history_ids
         decoded = self.decode(encoder_outputs, decoder_input_ids, past_key_values, history)
         logits = self.lm_head(decoded.hidden)  # [Q, T, V]
@@ -307,7 +309,8 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
         segments = tokens.view(len(labels), count, length).ne(-100).any(-1)  # [B, m]
         real = segments[..., None] & reading.mask[:, None]  # [B, m, U]
         errors = (scores - proxy_labels).square().masked_fill(~real, 0.0)
-        return errors.sum() / real.sum().clamp(min=1)
+        loss: Tensor = errors.sum() / real.sum().clamp(min=1)
+        return loss
 
 
 class SealForConditionalGeneration(EAForConditionalGeneration):
@@ -374,7 +377,7 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
     def pool_segments(self, written: Tensor) -> tuple[Tensor, Tensor]:
         """Encode earlier segments and pool each: [Q, j, s] → [Q, j, D], and [Q, j], True where one holds a token."""
         mask = written.ne(self.config.pad_token_id)
-        pooled = self.model.encoder.encode(written, mask).pooled
+        pooled: Tensor = self.model.encoder.encode(written, mask).pooled
         return pooled, mask.any(-1)
 
     def prepare_inputs_for_generation(self, input_ids: Tensor, **kwargs: Any) -> dict[str, Any]:
@@ -385,7 +388,7 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
     def _decode_in_order(self, reading: Snippets, ids: Tensor, cache: SelectionCache, history: Tensor) -> Tensor:
         """Decode tokens that follow those in the cache, and begin a segment wherever it is due: [Q, T] → [Q, T, D]."""
         length, done, hidden = self.config.segment_length, cache.get_seq_length(), []
-        for piece in ids.split(split_at_segments(done, ids.shape[1], length), 1):
+        for piece in torch.split(ids, split_at_segments(done, ids.shape[1], length), 1):
             memory = reading.unread()
             if done % length == 0:
                 memory = self._begin_segment(reading, cache, history[:, : 1 + done])

@@ -6,6 +6,7 @@ J earlier segments, D width.
 
 from collections.abc import Callable
 from functools import partial
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -28,7 +29,8 @@ class AttentionPooling(nn.Module):
         """Pool: [r, L, D], [r, L] → [r, D]."""
         energies = self.direction(torch.tanh(self.projection(states))).squeeze(-1)  # [r, L]
         weights = energies.masked_fill(~mask, torch.finfo(energies.dtype).min).softmax(-1)
-        return (weights.unsqueeze(1) @ states).squeeze(1)
+        pooled: Tensor = (weights.unsqueeze(1) @ states).squeeze(1)
+        return pooled
 
 
 class ScorerLayer(PegasusEncoderLayer):
@@ -110,8 +112,7 @@ class Scorer(nn.Module):
         snippets = pooled + self.order.upto(pooled.shape[1], pooled.device)
         if self.documents is not None:
             snippets = snippets + self.documents(unit_documents.clamp(max=self.documents.num_embeddings - 1))
-        related: Tensor = self.layers[0].relate(snippets, attended(mask))
-        return related
+        return self._layers()[0].relate(snippets, attended(mask))
 
     def forward(
         self, snippets: Tensor, mask: Tensor, history: Tensor | None = None, history_mask: Tensor | None = None
@@ -128,7 +129,7 @@ class Scorer(nn.Module):
         Returns:
             [Q, U]: linear, not bounded; what stands at absent snippets means nothing.
         """
-        for index, layer in enumerate(self.layers):
+        for index, layer in enumerate(self._layers()):
             if index:
                 snippets = layer.relate(snippets, attended(mask))
             if history is not None and history_mask is not None:
@@ -136,6 +137,9 @@ class Scorer(nn.Module):
             snippets = layer.conclude(snippets)
         scores: Tensor = self.score(self.layer_norm(snippets)).squeeze(-1)
         return scores
+
+    def _layers(self) -> list[ScorerLayer]:
+        return cast(list[ScorerLayer], list(self.layers))
 
 
 def attended(mask: Tensor) -> Tensor:

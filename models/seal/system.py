@@ -190,7 +190,8 @@ class EA(SealFamily):
             item["labels"], self.segment_length(len(item["labels"])), self.tokenizer.eos_token_id
         )
         ngram, measure, sequential = config.proxy_ngram, config.proxy_measure, config.proxy_sequential
-        return proxy_labels(item["units"], segments, ngram, measure, sequential).tolist()
+        labels: list[list[float]] = proxy_labels(item["units"], segments, ngram, measure, sequential).tolist()
+        return labels
 
     def segment_length(self, target_length: int) -> int:
         """Return the length of a segment of a target; here the target is one."""
