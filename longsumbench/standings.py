@@ -4,6 +4,7 @@ From records to blocks of a table; `leaderboard` puts the blocks together.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from longsumbench.records import RunRecord
 from longsumbench.tables import Block, Stressed
@@ -23,7 +24,8 @@ MEANING = {  # of measures by which runs are ranked
 TYPES_BESIDE_MEASURES = (RANKED_BY,)  # of ROUGE; all of them stand in the CSV
 SMALL_BUDGET = 100_000  # training examples, repetitions counted, below which no system has learned to write
 SHORT_ID = 8
-TOLD_ELSEWHERE = ("seed", "device", "workers", "max_steps", "batch_size", "accumulation")  # of the train settings
+# Of the train settings, those that say nothing, or that the line on the budget tells.
+TOLD_ELSEWHERE = ("seed", "device", "workers", "max_steps", "batch_size", "batch_words", "accumulation")
 
 WHO, COST = ("model", "variant", "seed"), ("source\nseen", "steps", "train\ntime", "run")
 VIEW = (*WHO, *TYPES.values(), *COST)
@@ -146,17 +148,23 @@ def measure_told(record: RunRecord) -> str:
 
 def budget(members: Sequence[RunRecord]) -> str:
     """Say in one line whether the trained runs had the same optimizer steps × examples a step."""
-    models: dict[tuple[int, int], set[str]] = {}
+    models: dict[tuple[int, str], set[str]] = {}
     for record in members:
         if steps := record.fit["steps"]:
-            recipe = record.config["train"]
-            models.setdefault((steps, recipe["batch_size"] * recipe["accumulation"]), set()).add(record.model)
-    told = [(f"{steps:,} steps × {size} examples", models[steps, size]) for steps, size in sorted(models)]
+            models.setdefault((steps, step_size(record.config["train"])), set()).add(record.model)
+    told = [(f"{steps:,} steps × {size}", models[steps, size]) for steps, size in sorted(models)]
     if not told:
         return "Nothing was trained for these rows."
     if len(told) == 1:
         return f"Equal budget: {told[0][0]}."
     return "Budgets differ: " + "; ".join(f"{text} ({', '.join(sorted(names))})" for text, names in told) + "."
+
+
+def step_size(recipe: Mapping[str, Any]) -> str:
+    """Say what an optimizer step is trained on, as the recipe puts it."""
+    if words := recipe.get("batch_words"):
+        return f"about {words * recipe['accumulation']:,} source words"
+    return f"{recipe['batch_size'] * recipe['accumulation']} examples"
 
 
 def training_differences(members: Sequence[RunRecord]) -> str:

@@ -231,6 +231,9 @@ def test_budget() -> None:
     longer = record("b", 1, fit=asdict(replace(TRAINED, steps=2000, examples=32000)))
     assert budget([one, longer]) == "Budgets differ: 300 steps × 16 examples (a); 2,000 steps × 16 examples (b)."
     assert budget([record("lead", 1)]) == "Nothing was trained for these rows."
+    by_words = {"train": {"batch_size": 16, "batch_words": 2048, "accumulation": 2}}
+    of_seeds = [record("a", 1, fit={**asdict(TRAINED), "examples": drawn}, config=by_words) for drawn in (5_000, 5_020)]
+    assert budget(of_seeds) == "Equal budget: 300 steps × about 4,096 source words."
 
 
 def test_rows_that_differ_in_training() -> None:

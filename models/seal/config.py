@@ -21,6 +21,7 @@ SMALLEST_VOCABULARY = 260  # 256 bytes and four special entries: below it a trai
 class FamilyConfig:
     """What the systems of the family share."""
 
+    name: str = ""  # as it is registered
     snippet_length: int = 128  # tokens of a snippet at most (SEAL, Table 4)
     num_snippets: int = 224  # snippets at most (SEAL, Table 4: arXiv)
     decode_length: int = 768  # target and output tokens at most (SEAL, Table 4: arXiv)
