@@ -1,0 +1,218 @@
+"""CA, EA and SEAL as systems: units, labels, evidence, and odd input."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from toys import TINY_FOR_ALL, ToySplit, example, tiny_recipe
+
+from longsumbench import registry
+from longsumbench.configuration import Decoding
+from longsumbench.documents import Document, Example, Section
+from longsumbench.errors import UsageError
+from longsumbench.models.seal.config import CAConfig, EAConfig, SealConfig
+from longsumbench.models.seal.system import CA, EA, Seal
+from longsumbench.segmentation import EncodedSentence
+from longsumbench.stages import StageStore
+
+GREEDY = Decoding(max_length=20, device="cpu")
+NAMES = ["trunc", "ca", "ea", "seal"]
+
+
+def tiny(name: str, **changes: Any) -> Any:
+    """Return a system of the family, as small as can be."""
+    system_class = registry.systems.load(name)
+    known = system_class.Config.__dataclass_fields__
+    settings = {key: value for key, value in TINY_FOR_ALL.items() if key in known}
+    return system_class(system_class.Config(**{**settings, **changes}))
+
+
+def fitted(name: str, stages: StageStore, split: ToySplit | None = None, steps: int = 2, **changes: Any) -> Any:
+    """Return such a system after a few steps on a split."""
+    system = tiny(name, **changes)
+    system.fit(split or ToySplit.of("train", 12), None, tiny_recipe(max_steps=steps), stages.root, stages)
+    return system
+
+
+def encode(sentences: list[str]) -> list[EncodedSentence]:
+    """A token a letter, for cases worked by hand."""
+    return [EncodedSentence([ord(letter) for letter in text.replace(" ", "")], len(text.split())) for text in sentences]
+
+
+def text_of(*documents: tuple[str, ...], summary: str = "a b") -> Example:
+    """Return an example of some documents of one paragraph each."""
+    read = tuple(Document(None, (Section(None, (one,)),)) for one in documents)
+    return Example("x", None, None, read, ((summary,),))
+
+
+def letters(units: Any) -> list[str]:
+    """Return units as text."""
+    return ["".join(map(chr, ids)) for ids in units.ids]
+
+
+def test_groups_of_consecutive_snippets() -> None:
+    """Of a single document, snippets aa, bb, cc make groups of two: aabb, cc."""
+    system = CA(CAConfig(snippet_length=2, num_snippets=9, group_size=2, extractive_length=2))
+    assert letters(system.units(text_of(("aa", "bb", "cc")), encode)) == ["aabb", "cc"]
+
+
+def test_a_group_for_each_document() -> None:
+    """Of several documents, each is a group; those beyond `max_documents` join the last one, and are counted."""
+    system = CA(CAConfig(snippet_length=2, num_snippets=9, max_documents=2, extractive_length=2))
+    system.state["multi_document"] = True
+    units = system.units(text_of(("aa", "bb"), ("cc",), ("dd",), ("ee",)), encode)
+    assert letters(units) == ["aabb", "ccddee"]
+    assert units.documents == (0, 1)
+    assert units.truncation.documents_merged == 2
+    assert units.truncation.cuts == ()
+
+
+def test_snippets_know_their_document() -> None:
+    """EA and SEAL embed the index of a snippet's document, where there are several; the last embedding is shared."""
+    system = EA(EAConfig(snippet_length=2, num_snippets=9, max_documents=2, extractive_length=2))
+    single = system.units(text_of(("aa", "bb"), ("cc",), ("dd",)), encode)
+    assert single.documents == (0, 0, 1, 2)
+    assert system.own_dimensions()["max_documents"] == 0
+    system.state["multi_document"] = True
+    several = system.units(text_of(("aa", "bb"), ("cc",), ("dd",)), encode)
+    assert several.documents == (0, 0, 1, 1)
+    assert several.truncation.documents_merged == 1
+    assert system.own_dimensions()["max_documents"] == 2
+
+
+@pytest.mark.parametrize(
+    ("multi_document", "settings", "vectors"),
+    [
+        (False, {}, 18),  # ⌊1024 / ⌈224 / 4⌉⌋
+        (True, {}, 8),  # ⌊1024 / 128⌋
+        (False, {"num_snippets": 90, "group_size": 4}, 44),  # ⌊1024 / 23⌋
+        (True, {"extractive_length": 100}, 1),
+        (False, {"compressed_length": 5}, 5),
+    ],
+)
+def test_vectors_of_a_group(multi_document: bool, settings: dict[str, int], vectors: int) -> None:
+    """A group has max(1, ⌊extractive_length / number of groups⌋) vectors unless it is said otherwise."""
+    assert CAConfig(**settings).vectors_of_a_group(multi_document) == vectors  # type: ignore[arg-type]
+
+
+def test_labels_of_a_training_row() -> None:
+    """Target 1 2 3 4 end, segments of 3: 1 2 3 | 4. Snippet 1 2 3 labels them 1, 0; snippet 2 3 9 4: 2·1/(3+2), 0."""
+    system = Seal(SealConfig(segment_length=3, snippet_length=4, extractive_length=8))
+
+    class End:
+        eos_token_id = 0
+
+    system.tokenizer = End()  # type: ignore[assignment]
+    row = {"units": [[1, 2, 3], [2, 3, 9, 4]], "labels": [1, 2, 3, 4, 0]}
+    assert np.allclose(system.labels_of(row), [[1, 0.4], [0, 0]])
+    whole = EA(EAConfig(snippet_length=4, extractive_length=8))
+    whole.tokenizer = End()  # type: ignore[assignment]
+    assert np.allclose(whole.labels_of(row), [[2 * 2 / (2 + 3), 2 * 1 / (3 + 3)]])
+
+
+def test_labels_are_made_again_only_when_they_would_change(stages: StageStore) -> None:
+    """Another extractive length finds units and labels; another segment length finds the units and makes labels."""
+    fitted("seal", stages)
+    made = lambda name: len(list((stages.root / name).glob("*/rows.arrow")))  # noqa: E731
+    assert (made("units"), made("labels")) == (1, 1)
+    fitted("seal", stages, extractive_length=16)
+    assert (made("units"), made("labels")) == (1, 1)
+    fitted("seal", stages, segment_length=5)
+    assert (made("units"), made("labels")) == (1, 2)
+    fitted("seal", stages, proxy_measure="recall")
+    assert (made("units"), made("labels")) == (1, 3)
+
+
+def test_a_batch_brings_its_labels_along(stages: StageStore) -> None:
+    """Collated labels are those of the rows, 0 where an example has fewer segments or snippets."""
+    system = fitted("seal", stages, steps=0, segment_length=5)
+    rows = [system.row(example(number, sentences)) for number, sentences in ((1, 6), (2, 2))]
+    for row in rows:
+        row["proxy_labels"] = system.labels_of(row)
+    batch = system.collator()(rows)
+    segments = -(-batch["labels"].shape[1] // 5)
+    assert batch["proxy_labels"].shape == (2, segments, batch["input_ids"].shape[1])
+    for row, of_row in zip(rows, batch["proxy_labels"], strict=True):
+        there = np.array(row["proxy_labels"])
+        assert np.allclose(of_row[: there.shape[0], : there.shape[1]], there)
+        assert of_row.sum() == pytest.approx(there.sum())
+    assert "proxy_labels" not in system.collator()([system.row(example(1, 6))])
+
+
+def squeezed(text: str) -> str:
+    """Return a text without blanks."""
+    return "".join(text.split())
+
+
+@pytest.mark.parametrize("name", ["ea", "seal"])
+def test_evidence_says_what_the_decoder_saw(name: str, stages: StageStore) -> None:
+    """A segment saw as many tokens as fit, of the best snippets, whole but for the last; its text is the summary's."""
+    system = fitted(name, stages, extractive_length=20, snippet_length=16)
+    for summary in system.summarize([example(3, 6), example(4, 1)], GREEDY):
+        evidence = summary.evidence
+        lengths = np.array([len(system.encode([text])[0].ids) for text in evidence.texts["unit"]])
+        scores, taken = evidence.arrays["scores"], evidence.arrays["selected_tokens"]
+        count = 1 if name == "ea" else -(-(summary.tokens + summary.complete) // 6)
+        assert scores.shape == taken.shape == (count, len(lengths))
+        assert (taken.sum(1) == min(20, lengths.sum())).all()
+        for of_segment, tokens in zip(scores, taken, strict=True):
+            order = np.argsort(-of_segment, kind="stable")
+            whole = tokens[order] == lengths[order]
+            assert (np.diff(whole.astype(int)) <= 0).all()  # once one is cut, none behind it is whole
+        assert len(evidence.texts["segment"]) == count
+        assert squeezed("".join(evidence.texts["segment"])) == squeezed(summary.text)
+
+
+@pytest.mark.parametrize(
+    ("config", "settings", "told"),
+    [
+        (SealConfig, {"segment_length": 800}, r"model\.segment_length=800 is above model\.decode_length=768"),
+        (SealConfig, {"segment_length": 0}, r"model\.segment_length=0"),
+        (EAConfig, {"extractive_length": 127}, r"model\.extractive_length=127 is below model\.snippet_length=128"),
+        (EAConfig, {"proxy_measure": "f2"}, r"model\.proxy_measure=f2.*f1, precision, recall"),
+        (EAConfig, {"proxy_ngram": 3}, r"model\.proxy_ngram=3.*1, 2"),
+        (EAConfig, {"scorer_layers": 0}, r"model\.scorer_layers=0"),
+        (EAConfig, {"max_documents": 0}, r"model\.max_documents=0"),
+        (CAConfig, {"group_size": 0}, r"model\.group_size=0"),
+        (CAConfig, {"compressed_length": 0}, r"model\.compressed_length=0"),
+        (SealConfig, {"d_model": 33, "num_heads": 1}, r"model\.d_model=33 is odd"),
+    ],
+)
+def test_wrong_settings_name_their_key(config: type, settings: dict[str, Any], told: str) -> None:
+    """A value that cannot be meant is refused with its full key, the reason, and what is allowed."""
+    with pytest.raises(UsageError, match=told):
+        config(**settings)
+
+
+CROWD = text_of(*((f"Text number {number}.",) for number in range(2_000)))
+ODD_TEXTS = {
+    "one snippet": text_of(("One two.",)),
+    "one-token snippets": text_of(tuple("a" for _ in range(30))),
+    "2,000 documents": CROWD,
+    "no text at all": text_of(()),
+    "a long sentence": text_of((" ".join(["long"] * 300),)),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_odd_texts_are_learned_from_and_summarized(name: str, stages: StageStore) -> None:
+    """One snippet, one-token snippets, 2,000 documents, an endless sentence, nothing at all; summaries of one word."""
+    split = ToySplit("train", list(ODD_TEXTS.values()), multi_document=True)
+    system = fitted(name, stages, split, snippet_length=1 if name != "trunc" else 16, num_snippets=2_500)
+    together = list(system.summarize(split.examples, GREEDY))
+    for one, beside in zip(split.examples, together, strict=True):
+        (alone,) = system.summarize([one], GREEDY)
+        assert alone.text == beside.text
+    merged = together[2].truncation.documents_merged
+    assert merged == (0 if name == "trunc" else 2_000 - TINY_FOR_ALL["max_documents"])
+
+
+def test_another_sizes_checkpoint_is_refused(tmp_path: Path, stages: StageStore) -> None:
+    """model.init=FOLDER of a SEAL with other sizes, or of EA, is one line that names what differs."""
+    fitted("seal", stages, steps=0).save(tmp_path)
+    for change, told in (({"d_model": 64}, "d_model is 32 there and 64 here"), ({"scorer_layers": 2}, "scorer_layers")):
+        with pytest.raises(UsageError, match=told):
+            fitted("seal", stages, init=str(tmp_path), **change)
+    with pytest.raises(UsageError, match="is a checkpoint of 'seal', not of 'ea'"):
+        fitted("ea", stages, init=str(tmp_path))
