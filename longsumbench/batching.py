@@ -5,10 +5,12 @@ Letters: B examples, U units, L unit tokens, T target tokens.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from longsumbench.segmentation import Units
 
@@ -42,18 +44,17 @@ class UnitCollator:
             `input_ids` [B, U, L]; `unit_mask` [B, U, L], True where a token is real; `unit_documents` [B, U], 0 for an
             absent unit; `labels` [B, T], -100 behind the end, left out when no row has any.
         """
-        examples, units = len(rows), max(1, *(len(item["units"]) for item in rows))
-        length = max(1, *(len(ids) for item in rows for ids in item["units"]), 1)
-        input_ids = torch.full((examples, units, length), self.pad_token_id)
-        unit_mask = torch.zeros(examples, units, length, dtype=torch.bool)
-        unit_documents = torch.zeros(examples, units, dtype=torch.long)
-        for i, item in enumerate(rows):
-            for j, ids in enumerate(item["units"]):
-                input_ids[i, j, : len(ids)] = torch.as_tensor(ids)
-                unit_mask[i, j, : len(ids)] = True
-            unit_documents[i, : len(item["unit_documents"])] = torch.as_tensor(item["unit_documents"])
+        sizes = [torch.tensor([len(ids) for ids in item["units"]], dtype=torch.long) for item in rows]
+        lengths = pad_sequence([*sizes, torch.zeros(1, dtype=torch.long)], batch_first=True)[:-1]  # [B, U], U ≥ 1
+        unit_mask = torch.arange(max(1, int(lengths.max()))) < lengths[..., None]  # [B, U, L]
+        input_ids = torch.full(unit_mask.shape, self.pad_token_id)
+        every = chain.from_iterable(chain.from_iterable(item["units"] for item in rows))
+        input_ids[unit_mask] = torch.tensor(list(every), dtype=torch.long)
+        unit_documents = torch.zeros_like(lengths)
+        for of_example, item in zip(unit_documents, rows, strict=True):
+            of_example[: len(item["unit_documents"])] = torch.as_tensor(item["unit_documents"], dtype=torch.long)
         batch = {"input_ids": input_ids, "unit_mask": unit_mask, "unit_documents": unit_documents}
         targets = [torch.as_tensor(item["labels"], dtype=torch.long) for item in rows]
         if any(len(target) for target in targets):
-            batch["labels"] = torch.nn.utils.rnn.pad_sequence(targets, batch_first=True, padding_value=IGNORED)
+            batch["labels"] = pad_sequence(targets, batch_first=True, padding_value=IGNORED)
         return batch

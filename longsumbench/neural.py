@@ -38,7 +38,7 @@ Encode = Callable[[Sequence[str]], list[EncodedSentence]]
 Rows: TypeAlias = datasets.Dataset
 
 UNITS_VERSION = 2  # rises when rows of units change
-FIT_VERSION = 1  # rises when training changes its outcome
+FIT_VERSION = 2  # rises when training changes its outcome
 
 
 transformers.utils.logging.set_verbosity_error()  # its advice is for people who call it themselves
@@ -51,6 +51,7 @@ class NeuralSystem(System):
     Attributes:
         Model: its class: a `PreTrainedModel` with `generate`, that takes `input_ids` and `unit_mask` [B, U, L].
         units_decided_by: the settings that decide `units`; texts are tokenized again only when one of them changes.
+        free_settings: of the network's configuration, those that a checkpoint's weights do not depend on.
         tokenizer, model: set by `fit` and `load`.
         state["multi_document"]: whether the texts it was fitted on are several documents each; set by `fit`.
     """
@@ -58,6 +59,7 @@ class NeuralSystem(System):
     decided_by = frozenset({"seed", "train", "decode"})
     Model: ClassVar[type[PreTrainedModel]]
     units_decided_by: ClassVar[tuple[str, ...]]
+    free_settings: ClassVar[frozenset[str]] = frozenset()
     tokenizer: PreTrainedTokenizerBase
     model: PreTrainedModel
 
@@ -88,6 +90,7 @@ class NeuralSystem(System):
         self.state["multi_document"] = train.multi_document
         self.tokenizer = self._find_tokenizer(train, stages)
         rows = self._rows(train, len(train), stages)
+        rows = self.add_columns(rows, self._units_inputs(train, len(train)), stages)
         watched = min(len(validation), recipe.eval_examples or len(validation)) if validation is not None else 0
         validation_rows = self._rows(validation, watched, stages) if validation is not None and watched else None
         inputs = {
@@ -123,7 +126,7 @@ class NeuralSystem(System):
         model = self.build_model(self.tokenizer)
         if self.config.init != "random":
             found = self._open(Path(self.config.init))[1]
-            if unlike := unlike_settings(model.config.to_dict(), found.config.to_dict()):
+            if unlike := unlike_settings(model.config.to_dict(), found.config.to_dict(), self.free_settings):
                 raise UsageError(f"model.init={self.config.init} does not fit the other settings: {unlike}")
             model.load_state_dict(found.state_dict())
         return model
@@ -170,7 +173,13 @@ class NeuralSystem(System):
 
     def _rows(self, split: Split, examples: int, stages: StageStore) -> Rows:
         """Return the first examples of a split as rows of units on disk, made once."""
-        inputs = {
+        inputs = self._units_inputs(split, examples)
+        made = (self.row(split[index]) for index in track(range(examples), f"tokenizing {split.name}", examples))
+        return self.stored("units", inputs, self.features(), made, stages)
+
+    def _units_inputs(self, split: Split, examples: int) -> dict[str, Any]:
+        """Return what decides the rows of the first examples of a split."""
+        return {
             "system": self.config.name,
             "settings": {name: getattr(self.config, name) for name in (*self.units_decided_by, "decode_length")},
             "tokenizer": tokenization.identity(self.tokenizer),
@@ -179,11 +188,9 @@ class NeuralSystem(System):
             "multi_document": self.multi_document,
             "version": [UNITS_VERSION, self.version],
         }
-        made = (self.row(split[index]) for index in track(range(examples), f"tokenizing {split.name}", examples))
-        return self.add_columns(self.stored("units", inputs, self.features(), made, stages), inputs, stages)
 
     def add_columns(self, rows: Rows, inputs: dict[str, Any], stages: StageStore) -> Rows:
-        """Return training rows with the columns that a system adds in a stage of its own; here none.
+        """Return the rows of the training split with the columns that a system adds in a stage of its own; here none.
 
         Args:
             rows: as `row` made them.
@@ -308,10 +315,10 @@ class NeuralSystem(System):
         return tokenization.load_tokenizer(folder), model
 
 
-def unlike_settings(wanted: dict[str, Any], found: dict[str, Any]) -> str:
+def unlike_settings(wanted: dict[str, Any], found: dict[str, Any], free: frozenset[str]) -> str:
     """Return the first setting of the networks in which they are not the same, for the user; nothing if none."""
-    free = {"dropout", "label_smoothing", "use_cache", "dtype", "architectures", "transformers_version"}
-    for key in sorted((set(wanted) & set(found)) - free - {"_name_or_path"}):
+    always_free = {"dropout", "label_smoothing", "use_cache", "dtype", "architectures", "transformers_version"}
+    for key in sorted((set(wanted) & set(found)) - free - always_free - {"_name_or_path"}):
         if wanted[key] != found[key]:
             return f"{key} is {found[key]} there and {wanted[key]} here"
     return ""

@@ -117,7 +117,12 @@ def from_dict(values: dict[str, Any]) -> Summary:
     ledger = values["truncation"]
     truncation = None
     if ledger is not None:
-        truncation = Truncation(ledger["tokens"], ledger["words"], tuple(Cut(**cut) for cut in ledger["cuts"]))
+        truncation = Truncation(
+            ledger["tokens"],
+            ledger["words"],
+            tuple(Cut(**cut) for cut in ledger["cuts"]),
+            ledger.get("documents_merged", 0),
+        )
     return Summary(values["id"], values["prediction"], truncation, values["complete"], values["tokens"])
 
 

@@ -142,14 +142,17 @@ def group(units: Units, keys: Sequence[int]) -> Units:
 
 
 def share_last(units: Units, max_documents: int) -> Units:
-    """Number the documents beyond `max_documents` as the last one; the ledger counts them, nothing is cut.
+    """Number the documents that have units from 0, those beyond `max_documents` as the last one.
+
+    The ledger counts how many share its number; nothing is cut.
 
     Raises:
         UsageError: the limit is below 1.
     """
     at_least("max_documents", max_documents, 1)
-    merged = len({document for document in units.documents if document >= max_documents})
-    documents = tuple(min(document, max_documents - 1) for document in units.documents)
+    numbers = {document: number for number, document in enumerate(dict.fromkeys(units.documents))}
+    documents = tuple(min(numbers[document], max_documents - 1) for document in units.documents)
+    merged = max(0, len(numbers) - max_documents)
     return replace(units, documents=documents, truncation=replace(units.truncation, documents_merged=merged))
 
 

@@ -215,6 +215,19 @@ class BudgetTrainer(Trainer):
         prepared: DataLoader[Any] = self.accelerator.prepare(loader)
         return prepared
 
+    def get_batch_samples(self, *args: Any, **kwargs: Any) -> tuple[list[dict[str, Tensor]], Any]:
+        """Return the batches of an optimizer step, every count among their entries (`num_…`) that of the whole step.
+
+        A loss that is a mean over such things then weighs each of them the same under accumulation, as the library's
+        own count does for target tokens.
+        """
+        batches, num_items = super().get_batch_samples(*args, **kwargs)
+        for name in [key for key in (batches[0] if batches else ()) if key.startswith("num_")]:
+            whole = sum(batch[name] for batch in batches)
+            for batch in batches:
+                batch[name] = whole
+        return batches, num_items
+
     def training_step(self, model: torch.nn.Module, inputs: dict[str, Tensor], *args: Any, **kwargs: Any) -> Tensor:
         """Count the batch, then train on it."""
         self.budget.count(inputs)

@@ -20,7 +20,7 @@ def sinusoid(positions: Tensor, width: int) -> Tensor:
 
 
 class SinusoidalPositions(nn.Module):
-    """As Pegasus's sinusoidal embedding, except: it grows as it is asked for more, and holds no weights.
+    """As Pegasus's sinusoidal embedding, except: it grows as it is asked for more, and no checkpoint holds it.
 
     Args:
         width: D.
@@ -29,7 +29,8 @@ class SinusoidalPositions(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
         self.width = width
-        self._table = torch.empty(0, width)  # a plain attribute: no checkpoint holds it, none can spoil it
+        self.register_buffer("_table", torch.empty(0, width), persistent=False)  # follows the model's device and dtype
+        self._table: Tensor
 
     def forward(self, shape: torch.Size, past: int = 0, position_ids: Tensor | None = None) -> Tensor:
         """Return the positions of a sequence: [T, D].
@@ -37,14 +38,15 @@ class SinusoidalPositions(nn.Module):
         Args:
             shape: [B, T].
             past: how many tokens stand before the sequence.
-            position_ids: [T], the same said by the library's decoder once more; tells the device.
+            position_ids: [T], the same said by the library's decoder once more.
         """
-        device = torch.device("cpu") if position_ids is None else position_ids.device
-        return self.upto(past + shape[1], device)[past:]
+        return self.upto(past + shape[1])[past:]
 
-    def upto(self, length: int, device: torch.device) -> Tensor:
+    def upto(self, length: int) -> Tensor:
         """Return the first `length` positions: [length, D]."""
-        if len(self._table) < length or self._table.device != device or self._table.is_meta:
+        table = self._table
+        if len(table) < length:
             with torch.inference_mode(False):  # so that a table first needed for writing serves training, too
-                self._table = sinusoid(torch.arange(max(length, 2 * len(self._table)), device=device), self.width)
+                positions = torch.arange(max(length, 2 * len(table)), device=table.device)
+                self._table = sinusoid(positions, self.width).to(table.dtype)
         return self._table[:length]

@@ -5,7 +5,6 @@ D width.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -13,25 +12,24 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers import PegasusConfig
 from transformers.masking_utils import create_bidirectional_mask
-from transformers.modeling_outputs import ModelOutput
 from transformers.models.pegasus.modeling_pegasus import PegasusEncoder
 
+from longsumbench.nn.masks import attended
 from longsumbench.nn.positions import SinusoidalPositions
 
 PIECE_TOKENS = 8_192  # padded tokens encoded at once: enough to keep a processor busy, few enough to stay in its reach
 
 
-@dataclass
-class Memory(ModelOutput):
+class Memory(NamedTuple):
     """What a decoder attends to.
 
     Attributes:
         last_hidden_state: [B, S, D].
-        mask: [B, S], True where a token is real.
+        mask: [B, S], True where a token may be attended to, at least one a row.
     """
 
     last_hidden_state: Tensor
-    mask: Tensor = None  # type: ignore[assignment]  # a ModelOutput has at most one field without a default
+    mask: Tensor
 
 
 class TokenTable(NamedTuple):
@@ -41,20 +39,36 @@ class TokenTable(NamedTuple):
         states: [N, D].
         starts: [B, U], the row of a unit's first token; 0 for an absent unit.
         lengths: [B, U], a unit's tokens; 0 for an absent one.
-        pooled: [B, U, D], what `UnitEncoder.pool` makes of a unit; zero for an absent one. None without pooling.
+        pooled: [B, U, P], what `UnitEncoder.pool` makes of a unit; zero for an absent one.
     """
 
     states: Tensor
     starts: Tensor
     lengths: Tensor
-    pooled: Tensor | None = None
+    pooled: Tensor
+
+
+class Spread(NamedTuple):
+    """Tokens of units, one behind the other.
+
+    Attributes:
+        positions: [B, S], rows of a table; 0 where there is none.
+        mask: [B, S], True where there is one.
+        units: [B, S], whose token it is.
+        offsets: [B, S], the how manieth of the unit it is, from 0.
+    """
+
+    positions: Tensor
+    mask: Tensor
+    units: Tensor
+    offsets: Tensor
 
 
 class UnitEncoder(PegasusEncoder):
     """As PegasusEncoder, except: it takes units, never computes absent ones, and ends with one memory an example.
 
-    Units are sorted by length and encoded a few thousand tokens at a time, each group cut to its longest unit; under
-    gradient checkpointing a group is what is computed twice. Self-attention stays inside a unit.
+    Units are sorted by length and encoded in pieces of a few thousand tokens, each cut to its longest unit; under
+    gradient checkpointing a piece is what is computed twice. Self-attention stays inside a unit.
     """
 
     main_input_name = "input_ids"
@@ -72,19 +86,18 @@ class UnitEncoder(PegasusEncoder):
             **kwargs: not used; `generate` hands over all it was given.
         """
         table = self.encode(input_ids, unit_mask)
-        return gather(table.states, *spread(table.starts, table.lengths))
+        tokens = spread(table.starts, table.lengths)
+        return gather(table.states, tokens.positions, tokens.mask)
 
     def encode(self, input_ids: Tensor, unit_mask: Tensor) -> TokenTable:
-        """Encode every real unit alone."""
+        """Encode every real unit alone, piece by piece."""
         real = unit_mask.any(-1)  # [B, U]
         ids, mask = input_ids[real], unit_mask[real]  # [R, L]
-        if not len(ids):  # no text at all
-            width, none = self.embed_tokens.weight.shape[1], torch.zeros_like(real, dtype=torch.long)
-            empty = self.embed_tokens.weight.new_zeros(0, width)
-            return TokenTable(empty, none, none, empty.new_zeros(*real.shape, width))
         extents = (mask * torch.arange(1, mask.shape[1] + 1, device=mask.device)).amax(-1)  # [R]
         order = extents.argsort(descending=True, stable=True)
-        encoded: list[tuple[Tensor, Tensor, Tensor]] = []
+        width = self.embed_tokens.weight.shape[1]
+        nothing = self.embed_tokens.weight.new_zeros(0, 1, width)  # what a batch without any text comes to
+        encoded = [(nothing[:, 0], order[:0], self.pool(nothing, mask[:0, :1]))]
         for rows, longest in pieces(extents[order].tolist()):
             chosen = order[rows]
             encoded.append(self._compute(ids[chosen, :longest], mask[chosen, :longest]))
@@ -92,17 +105,17 @@ class UnitEncoder(PegasusEncoder):
         return _table(real, order, states, sizes, pooled)
 
     def read(self, input_ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Encode a few units: [r, L] → states of their tokens [n, D], how many of each [r], pooled [r, D or 0]."""
+        """Encode a few units: [r, L] → states of their tokens [n, D], how many of each [r], pooled [r, P]."""
         states = self.run_layers(self.embed(input_ids), mask)
         return states[mask], mask.sum(-1), self.pool(states, mask)
 
     def pool(self, states: Tensor, mask: Tensor) -> Tensor:
-        """Make one vector of a unit: [r, L, D] → [r, D]; here nothing, [r, 0]."""
+        """Make one vector of each unit: [r, L, D], [r, L] → [r, P]; here an empty one."""
         return states.new_zeros(len(states), 0)
 
     def embed(self, input_ids: Tensor) -> Tensor:
         """Return scaled embeddings with positions: [r, L] → [r, L, D]."""
-        positions = self.embed_positions.upto(input_ids.shape[1], input_ids.device)
+        positions = self.embed_positions.upto(input_ids.shape[1])
         embedded: Tensor = self.embed_tokens(input_ids) * self.embed_scale + positions
         return embedded
 
@@ -111,7 +124,7 @@ class UnitEncoder(PegasusEncoder):
         states = F.dropout(states, self.dropout, self.training)
         attention_mask = create_bidirectional_mask(self.config, states, mask)
         for layer in self.layers:
-            layer.gradient_checkpointing = False  # a group of units is computed twice as a whole, not its layers again
+            layer.gradient_checkpointing = False  # a piece is computed twice as a whole, not its layers once more
             states = layer(states, attention_mask)
         output: Tensor = self.layer_norm(states)
         return output
@@ -124,7 +137,7 @@ class UnitEncoder(PegasusEncoder):
 
 
 def pieces(lengths: list[int]) -> Iterator[tuple[slice, int]]:
-    """Deal units, the longest first, into groups of at most PIECE_TOKENS padded tokens; yield (rows, longest)."""
+    """Deal units, the longest first, into pieces of at most PIECE_TOKENS padded tokens; yield (rows, longest)."""
     start = 0
     while start < len(lengths):
         stop = min(len(lengths), start + max(1, PIECE_TOKENS // lengths[start]))
@@ -138,22 +151,16 @@ def _table(real: Tensor, order: Tensor, states: Tensor, sizes: Tensor, pooled: T
     first = sizes.cumsum(0) - sizes  # [R]
     starts, lengths = torch.zeros_like(real, dtype=torch.long), torch.zeros_like(real, dtype=torch.long)
     starts[real], lengths[real] = first[back], sizes[back]
-    if not pooled.shape[1]:
-        return TokenTable(states, starts, lengths)
     dense = pooled.new_zeros(*real.shape, pooled.shape[1])
     return TokenTable(states, starts, lengths, dense.masked_scatter(real[..., None], pooled[back]))
 
 
-def spread(starts: Tensor, taken: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def spread(starts: Tensor, taken: Tensor) -> Spread:
     """List the first `taken` tokens of every unit, unit after unit.
 
     Args:
         starts: [B, U], the row of a unit's first token in a table.
         taken: [B, U], how many of its tokens are wanted.
-
-    Returns:
-        positions [B, S], rows of the table, 0 where there is none; mask [B, S]; units [B, S]; offsets [B, S] inside the
-        unit.
     """
     ends = taken.cumsum(-1)  # [B, U]
     length = max(1, int(ends[:, -1].max()))
@@ -162,17 +169,15 @@ def spread(starts: Tensor, taken: Tensor) -> tuple[Tensor, Tensor, Tensor, Tenso
     mask = step < ends[:, -1:]
     offsets = step - (ends - taken).gather(1, units)
     positions = (starts.gather(1, units) + offsets).masked_fill(~mask, 0)
-    return positions, mask, units, offsets
+    return Spread(positions, mask, units, offsets)
 
 
-def gather(states: Tensor, positions: Tensor, mask: Tensor, *_: Tensor) -> Memory:
-    """Take rows of a table: [N, D], [B, S] → memory; one whose mask is False holds nothing of use.
+def gather(states: Tensor, positions: Tensor, mask: Tensor) -> Memory:
+    """Take rows of a table: [N, D], [B, S], [B, S] → memory; one whose mask is False holds nothing of use.
 
     An example without any token gets one zero vector to attend to, which says nothing.
     """
     if not len(states):
-        return Memory(states.new_zeros(*positions.shape, states.shape[1]), torch.ones_like(mask))
-    empty = ~mask.any(-1, keepdim=True)
-    found = F.embedding(positions, states).masked_fill(empty[..., None], 0.0)
-    first = torch.arange(mask.shape[1], device=mask.device) == 0
-    return Memory(found, mask | (empty & first))
+        return Memory(states.new_zeros(*positions.shape, states.shape[1]), attended(mask))
+    found = F.embedding(positions, states).masked_fill(~mask.any(-1)[:, None, None], 0.0)
+    return Memory(found, attended(mask))

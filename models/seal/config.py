@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from longsumbench import registry
 from longsumbench.configuration import allowed, at_least, share
 from longsumbench.errors import UsageError
+from longsumbench.models.seal.proxy_labels import MEASURES
 
 # SEAL §4: "stated" is what the text says (35.7M parameters with tied embeddings, about 39M with SEAL's scorer); "223m"
 # is the reading under which its count of 223M works out (12 + 12 layers, d 768, d_ff 3072).
@@ -111,7 +112,7 @@ class EAConfig(FamilyConfig):
         super().__post_init__()
         for name in ("scorer_layers", "max_documents"):
             at_least(f"model.{name}", getattr(self, name), 1)
-        allowed("model.proxy_measure", self.proxy_measure, ("f1", "precision", "recall"))
+        allowed("model.proxy_measure", self.proxy_measure, MEASURES)
         allowed("model.proxy_ngram", str(self.proxy_ngram), ("1", "2"))
         if self.extractive_length < self.snippet_length:
             raise UsageError(

@@ -3,14 +3,12 @@
 Letters: B examples, U units, r a few units, L unit tokens, N real tokens of the batch, D width.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PegasusConfig
-from transformers.modeling_outputs import ModelOutput
 
 from longsumbench.models.seal.scorer import Scorer
 from longsumbench.nn.unit_encoder import UnitEncoder
@@ -32,12 +30,12 @@ class Compressor(UnitEncoder):
         count = self.vectors.num_embeddings
         learned = (self.vectors.weight * self.embed_scale).expand(len(input_ids), -1, -1)
         states = torch.cat([learned, self.embed(input_ids)], 1)  # [r, c + L, D]
-        compressed = self.run_layers(states, F.pad(mask, (count, 0), value=True))[:, :count]
-        return compressed.flatten(0, 1), mask.new_full((len(mask),), count, dtype=torch.long), self.pool(states, mask)
+        states = self.run_layers(states, F.pad(mask, (count, 0), value=True))
+        kept, sizes = states[:, :count].flatten(0, 1), torch.full((len(mask),), count, device=mask.device)
+        return kept, sizes, self.pool(states[:, count:], mask)
 
 
-@dataclass
-class Snippets(ModelOutput):
+class Snippets(NamedTuple):
     """Encoded snippets, not yet selected from.
 
     Attributes:
@@ -48,9 +46,9 @@ class Snippets(ModelOutput):
     """
 
     last_hidden_state: Tensor
-    starts: Tensor = None  # type: ignore[assignment]  # a ModelOutput has at most one field without a default
-    lengths: Tensor = None  # type: ignore[assignment]
-    related: Tensor = None  # type: ignore[assignment]
+    starts: Tensor
+    lengths: Tensor
+    related: Tensor
 
     @property
     def mask(self) -> Tensor:
@@ -61,8 +59,8 @@ class Snippets(ModelOutput):
         """Return the same with every example's rows as often as it has beams: [B · beams, …]."""
         if beams == 1:
             return self
-        parts = (part.repeat_interleave(beams, 0) for part in (self.starts, self.lengths, self.related))
-        return Snippets(self.last_hidden_state, *parts)
+        repeated = (rows.repeat_interleave(beams, 0) for rows in (self.starts, self.lengths, self.related))
+        return Snippets(self.last_hidden_state, *repeated)
 
     def unread(self) -> Tensor:
         """Return [B, 1, D], in the place of a memory whose keys and values a cache holds: only its shape is read."""
@@ -98,6 +96,5 @@ class Extractor(UnitEncoder):
             **kwargs: not used; `generate` hands over all it was given.
         """
         table = self.encode(input_ids, unit_mask)
-        assert table.pooled is not None
         related = self.scorer.place(table.pooled, unit_documents, table.lengths > 0)
         return Snippets(table.states, table.starts, table.lengths, related)

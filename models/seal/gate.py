@@ -8,6 +8,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from longsumbench.nn.unit_encoder import spread
+
 
 class Selection(NamedTuple):
     """What a gate let through.
@@ -35,17 +37,9 @@ def select(scores: Tensor, starts: Tensor, lengths: Tensor, extractive_length: i
         lengths: [Q, U], a snippet's tokens; 0 for an absent one.
         extractive_length: the most tokens let through.
     """
-    real = lengths > 0
-    order = scores.detach().masked_fill(~real, -torch.inf).argsort(dim=-1, descending=True, stable=True)
-    ends = lengths.gather(1, order).cumsum(-1)  # [Q, U], in score order
-    before = ends - lengths.gather(1, order)
-    kept = (extractive_length - before).clamp(min=0).minimum(lengths.gather(1, order))
-    taken = torch.zeros_like(lengths).scatter(1, order, kept)
-
-    total = ends[:, -1:].clamp(max=extractive_length)  # [Q, 1]
-    size = max(1, int(total.max()))
-    step = torch.arange(size, device=scores.device).expand(len(scores), size).contiguous()
-    place = torch.searchsorted(ends, step, right=True).clamp(max=ends.shape[1] - 1)  # [Q, S], in score order
-    mask = step < total
-    positions = starts.gather(1, order.gather(1, place)) + step - before.gather(1, place)
-    return Selection(positions.masked_fill(~mask, 0), mask, taken)
+    order = scores.detach().masked_fill(lengths == 0, -torch.inf).argsort(dim=-1, descending=True, stable=True)
+    sorted_lengths = lengths.gather(1, order)
+    before = sorted_lengths.cumsum(-1) - sorted_lengths  # [Q, U], in score order
+    kept = (extractive_length - before).clamp(min=0).minimum(sorted_lengths)
+    tokens = spread(starts.gather(1, order), kept)
+    return Selection(tokens.positions, tokens.mask, torch.zeros_like(lengths).scatter(1, order, kept))

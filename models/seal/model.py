@@ -9,14 +9,14 @@ Letters: B examples, K beams, Q = B·K rows, U units, L unit tokens, T target to
 tokens of the batch, S memory tokens, D width, V vocabulary.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PegasusConfig
-from transformers.modeling_outputs import ModelOutput, Seq2SeqLMOutput
+from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.models.bart.modeling_bart import BartDecoderLayer, BartEncoderLayer
 from transformers.models.pegasus.modeling_pegasus import (
     PegasusForConditionalGeneration,
@@ -25,11 +25,11 @@ from transformers.models.pegasus.modeling_pegasus import (
 
 from longsumbench.models.seal.encoders import Compressor, Extractor, Snippets
 from longsumbench.models.seal.gate import Selection, select
-from longsumbench.models.seal.scorer import attended
 from longsumbench.nn.folded_attention import FoldedAttention, FoldedCache, FoldedGeneration
 from longsumbench.nn.losses import token_cross_entropy
+from longsumbench.nn.masks import attended, attention_mask
 from longsumbench.nn.positions import SinusoidalPositions
-from longsumbench.nn.unit_encoder import UnitEncoder, gather, spread
+from longsumbench.nn.unit_encoder import Memory, UnitEncoder, gather, spread
 
 
 @strict
@@ -127,6 +127,9 @@ class TruncForConditionalGeneration(FoldedGeneration, PegasusForConditionalGener
 
     config_class = TruncModelConfig
     config: TruncModelConfig
+    _keys_to_ignore_on_load_unexpected: ClassVar[list[str]] = [
+        r"embed_positions\.weight"
+    ]  # of version 1: a fixed table
 
     def __init__(self, config: TruncModelConfig) -> None:
         super().__init__(config)
@@ -159,9 +162,10 @@ class TruncForConditionalGeneration(FoldedGeneration, PegasusForConditionalGener
         unit_documents: Tensor | None = None,
         labels: Tensor | None = None,
         proxy_labels: Tensor | None = None,
+        num_proxy_labels: Tensor | int | None = None,
         decoder_input_ids: Tensor | None = None,
         decoder_history_ids: Tensor | None = None,
-        encoder_outputs: ModelOutput | None = None,
+        encoder_outputs: Memory | Snippets | None = None,
         past_key_values: FoldedCache | None = None,
         use_cache: bool | None = None,
         num_items_in_batch: Tensor | int | None = None,
@@ -174,7 +178,9 @@ class TruncForConditionalGeneration(FoldedGeneration, PegasusForConditionalGener
             unit_mask: [B, U, L], True where a token is real; likewise.
             unit_documents: [B, U], the index of a unit's document; likewise.
             labels: [B, T], -100 where there is no target token.
-            proxy_labels: [B, m, U], what the scores should have been; not read by systems without a scorer.
+            proxy_labels: [B, m, U], what the scores should have been; None: the loss is l_a alone. Not read by systems
+                without a scorer.
+            num_proxy_labels: real ones of the whole optimizer step; None: those of this batch.
             decoder_input_ids: [Q, T]; None: the labels, shifted right behind the start token.
             decoder_history_ids: [Q, all tokens so far], when `past_key_values` hold the earlier ones; None: what is
                 given as `decoder_input_ids` is all.
@@ -211,9 +217,8 @@ class TruncForConditionalGeneration(FoldedGeneration, PegasusForConditionalGener
             smoothing = self.config.label_smoothing if self.training else 0.0
             loss = token_cross_entropy(logits, labels, num_items_in_batch, smoothing)
             if self.training and decoded.scores is not None and proxy_labels is not None:
-                tokens = labels.ne(-100).sum()
-                share = 1.0 if num_items_in_batch is None else tokens / num_items_in_batch
-                loss = loss + share * self.extractive_loss(decoded.scores, proxy_labels, encoder_outputs, labels)
+                errors, count = self.extractive_errors(decoded.scores, proxy_labels, encoder_outputs, labels)
+                loss = loss + errors / (count if num_proxy_labels is None else num_proxy_labels)
         return Seq2SeqLMOutput(loss=loss, logits=logits, past_key_values=past_key_values)
 
     def decode(self, reading: Any, decoder_input_ids: Tensor, cache: FoldedCache | None, history: Tensor) -> Decoded:
@@ -232,14 +237,16 @@ class TruncForConditionalGeneration(FoldedGeneration, PegasusForConditionalGener
         output: Tensor = self.model.decoder(
             input_ids=ids,
             encoder_hidden_states=memory,
-            encoder_attention_mask=mask[:, None, None],
+            encoder_attention_mask=attention_mask(mask, self.config, memory.dtype),
             past_key_values=cache,
             use_cache=cache is not None,
         ).last_hidden_state
         return output
 
-    def extractive_loss(self, scores: Tensor, proxy_labels: Tensor, reading: Any, labels: Tensor) -> Tensor:
-        """Return l_e; of systems with a scorer."""
+    def extractive_errors(
+        self, scores: Tensor, proxy_labels: Tensor, reading: Any, labels: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return the sum of squared errors of the scores, and over how many; of systems with a scorer."""
         raise NotImplementedError
 
 
@@ -287,16 +294,20 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
         Returns:
             Scores [Q, m, U], and a selection of Q·m rows.
         """
-        scores: Tensor = self.model.encoder.scorer(reading.related, attended(reading.mask))
+        scores: Tensor = self.model.encoder.scorer(reading.related, reading.mask)
         limit = self.config.extractive_length
         return scores[:, None], select(scores, reading.starts, reading.lengths, limit)
 
-    def num_segments(self, length: int) -> tuple[int, int]:
+    def segments_of(self, length: int) -> tuple[int, int]:
         """Return how many segments a summary of `length` tokens has, and the length of one."""
         return 1, length
 
-    def extractive_loss(self, scores: Tensor, proxy_labels: Tensor, reading: Any, labels: Tensor) -> Tensor:
-        """Return l_e: the mean over real snippets and segments of (score − proxy label)² (SEAL §3.4, §3.5).
+    def extractive_errors(
+        self, scores: Tensor, proxy_labels: Tensor, reading: Any, labels: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return the sum of (score − proxy label)² over real snippets and segments, and how many there are.
+
+        Their quotient is l_e (SEAL §3.4, §3.5).
 
         Args:
             scores: [B, m, U].
@@ -304,13 +315,12 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
             reading: the encoded snippets.
             labels: [B, T]; a segment is real when it holds a target token.
         """
-        count, length = self.num_segments(labels.shape[1])
+        count, length = self.segments_of(labels.shape[1])
         tokens = F.pad(labels, (0, count * length - labels.shape[1]), value=-100)
         segments = tokens.view(len(labels), count, length).ne(-100).any(-1)  # [B, m]
         real = segments[..., None] & reading.mask[:, None]  # [B, m, U]
         errors = (scores - proxy_labels).square().masked_fill(~real, 0.0)
-        loss: Tensor = errors.sum() / real.sum().clamp(min=1)
-        return loss
+        return errors.sum(), real.sum().clamp(min=1)
 
 
 class SealForConditionalGeneration(EAForConditionalGeneration):
@@ -328,9 +338,9 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
         """Return the encoder with a scorer that looks back."""
         return Extractor(config, looks_back=True)
 
-    def num_segments(self, length: int) -> tuple[int, int]:
+    def segments_of(self, length: int) -> tuple[int, int]:
         """Return how many segments a summary of `length` tokens has, and the length of one."""
-        return -(-length // self.config.segment_length), self.config.segment_length
+        return -(-length // self.config.segment_length), min(length, self.config.segment_length)
 
     def decode(
         self, reading: Snippets, decoder_input_ids: Tensor, cache: SelectionCache | None, history: Tensor
@@ -342,7 +352,7 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
         scores, selection = self.select(reading.repeated(beams), decoder_input_ids)
         memory = gather(reading.last_hidden_state, selection.positions, selection.mask)
         width = decoder_input_ids.shape[1]
-        count, length = self.num_segments(width)
+        count, length = self.segments_of(width)
         padded = F.pad(decoder_input_ids, (0, count * length - width), value=self.config.pad_token_id)
         hidden = self.run_decoder(padded, memory.last_hidden_state, memory.mask, None)
         return Decoded(hidden[:, :width], scores)
@@ -357,21 +367,21 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
         Returns:
             Scores [Q, m, U], and a selection of Q·m rows.
         """
-        rows, width = history.shape
-        count, length = self.num_segments(width)
-        snippets, real, score = reading.related, attended(reading.mask), self.model.encoder.scorer
+        queries, width = history.shape
+        count, length = self.segments_of(width)
+        snippets, real, score = reading.related, reading.mask, self.model.encoder.scorer
         scores = score(snippets, real)[:, None]  # [Q, 1, U]: the first segment has no history
         if (earlier := count - 1) > 0:
-            written = history[:, 1 : 1 + earlier * length].reshape(rows, earlier, length)
+            written = history[:, 1 : 1 + earlier * length].reshape(queries, earlier, length)
             vectors, there = self.pool_segments(written)  # [Q, m - 1, D], [Q, m - 1]
             before = torch.ones(earlier, earlier, dtype=torch.bool, device=there.device).tril()
-            looked_at = attended((there[:, None] & before).flatten(0, 1))  # [Q·(m - 1), m - 1]
+            looked_at = (there[:, None] & before).flatten(0, 1)  # [Q·(m - 1), m - 1]
             snippets, real, vectors = (
-                part[:, None].expand(-1, earlier, *part.shape[1:]).flatten(0, 1) for part in (snippets, real, vectors)
+                rows[:, None].expand(-1, earlier, *rows.shape[1:]).flatten(0, 1) for rows in (snippets, real, vectors)
             )
-            later = score(snippets, real, vectors, looked_at).view(rows, earlier, -1)
+            later = score(snippets, real, vectors, looked_at).view(queries, earlier, -1)
             scores = torch.cat([scores, later], 1)  # [Q, m, U]
-        starts, lengths = (part.repeat_interleave(count, 0) for part in (reading.starts, reading.lengths))
+        starts, lengths = (of.repeat_interleave(count, 0) for of in (reading.starts, reading.lengths))
         return scores, select(scores.flatten(0, 1), starts, lengths, self.config.extractive_length)
 
     def pool_segments(self, written: Tensor) -> tuple[Tensor, Tensor]:
@@ -388,13 +398,13 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
     def _decode_in_order(self, reading: Snippets, ids: Tensor, cache: SelectionCache, history: Tensor) -> Tensor:
         """Decode tokens that follow those in the cache, and begin a segment wherever it is due: [Q, T] → [Q, T, D]."""
         length, done, hidden = self.config.segment_length, cache.get_seq_length(), []
-        for piece in torch.split(ids, split_at_segments(done, ids.shape[1], length), 1):
+        for following in torch.split(ids, split_at_segments(done, ids.shape[1], length), 1):
             memory = reading.unread()
             if done % length == 0:
                 memory = self._begin_segment(reading, cache, history[:, : 1 + done])
             assert cache.mask is not None
-            hidden.append(self.run_decoder(piece, memory, cache.mask, cache))
-            done += piece.shape[1]
+            hidden.append(self.run_decoder(following, memory, cache.mask, cache))
+            done += following.shape[1]
         return torch.cat(hidden, 1)
 
     def _begin_segment(self, reading: Snippets, cache: SelectionCache, history: Tensor) -> Tensor:
@@ -403,13 +413,12 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
         if history.shape[1] > 1:
             cache.remember(*self.pool_segments(history[:, None, -length:]))
         of_beams = reading.repeated(beams)
-        looked_at = None if cache.history_mask is None else attended(cache.history_mask)
-        scores = self.model.encoder.scorer(of_beams.related, attended(of_beams.mask), cache.history, looked_at)
+        scores = self.model.encoder.scorer(of_beams.related, of_beams.mask, cache.history, cache.history_mask)
         taken = select(scores, of_beams.starts, of_beams.lengths, self.config.extractive_length).taken  # [Q, U]
         by_any = taken.view(-1, beams, taken.shape[1]).amax(1)  # [B, U]
-        positions, mask, units, offsets = spread(reading.starts, by_any)
-        memory = gather(reading.last_hidden_state, positions, mask)
-        units, offsets, there = (part.repeat_interleave(beams, 0) for part in (units, offsets, memory.mask))
+        tokens = spread(reading.starts, by_any)
+        memory = gather(reading.last_hidden_state, tokens.positions, tokens.mask)
+        _, there, units, offsets = (of_example.repeat_interleave(beams, 0) for of_example in tokens)
         cache.forget_memory()
         cache.mask = attended(there & (offsets < taken.gather(1, units)))
         return memory.last_hidden_state

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention, PegasusEncoderLayer
 
+from longsumbench.nn.masks import attended, attention_mask
 from longsumbench.nn.positions import SinusoidalPositions
 
 
@@ -76,7 +77,8 @@ class ScorerLayer(PegasusEncoderLayer):
 
 def _attend(attention: PegasusAttention, keys: Tensor | None, mask: Tensor, states: Tensor) -> Tensor:
     """Attend from every state to the keys (None: to the states) where the mask is True."""
-    output: Tensor = attention(states, keys, attention_mask=mask[:, None, None])[0]
+    allowed = attention_mask(attended(mask), attention.config, states.dtype)
+    output: Tensor = attention(states, keys, attention_mask=allowed)[0]
     return output
 
 
@@ -109,10 +111,10 @@ class Scorer(nn.Module):
             unit_documents: [B, U], the index of a snippet's document; those beyond the last embedding share it.
             mask: [B, U], True where a snippet is real.
         """
-        snippets = pooled + self.order.upto(pooled.shape[1], pooled.device)
+        snippets = pooled + self.order.upto(pooled.shape[1])
         if self.documents is not None:
             snippets = snippets + self.documents(unit_documents.clamp(max=self.documents.num_embeddings - 1))
-        return self._layers()[0].relate(snippets, attended(mask))
+        return self._layers()[0].relate(snippets, mask)
 
     def forward(
         self, snippets: Tensor, mask: Tensor, history: Tensor | None = None, history_mask: Tensor | None = None
@@ -124,25 +126,21 @@ class Scorer(nn.Module):
             mask: [Q, U], True where a snippet is real.
             history: [Q, J, D], one pooled vector for each earlier segment, without positions; None for the first
                 segment, whose cross-attention is skipped whole.
-            history_mask: [Q, J], True where there is one; at least one a row.
+            history_mask: [Q, J], True where there is one.
 
         Returns:
             [Q, U]: linear, not bounded; what stands at absent snippets means nothing.
         """
         for index, layer in enumerate(self._layers()):
             if index:
-                snippets = layer.relate(snippets, attended(mask))
+                snippets = layer.relate(snippets, mask)
             if history is not None and history_mask is not None:
                 snippets = layer.look_back(snippets, history, history_mask)
             snippets = layer.conclude(snippets)
-        scores: Tensor = self.score(self.layer_norm(snippets)).squeeze(-1)
-        return scores
+        last = self.layer_norm(snippets).float()  # under autocast, too: in half precision scores would be equal
+        with torch.autocast(last.device.type, enabled=False):
+            scores = F.linear(last, self.score.weight.float(), self.score.bias.float())
+        return scores.squeeze(-1)
 
     def _layers(self) -> list[ScorerLayer]:
         return cast(list[ScorerLayer], list(self.layers))
-
-
-def attended(mask: Tensor) -> Tensor:
-    """Return the mask with at least one True a row, for a softmax over nothing has no value."""
-    first = torch.arange(mask.shape[-1], device=mask.device) == 0
-    return mask | (first & ~mask.any(-1, keepdim=True))

@@ -40,6 +40,7 @@ class SealFamily(NeuralSystem):
 
     config: FamilyConfig
     ModelConfig: ClassVar[type[TruncModelConfig]]
+    free_settings = frozenset({"max_position_embeddings", "extractive_length", "segment_length"})
 
     def snippets(self, example: Example, encode: Encode) -> Units:
         """Pack whole sentences into snippets (SEAL §3.1)."""
@@ -132,7 +133,7 @@ class CA(SealFamily):
 
 @dataclass(frozen=True)
 class LabelledCollator(UnitCollator):
-    """As UnitCollator, plus `proxy_labels` [B, m, U], 0 where there is no segment or no snippet."""
+    """As UnitCollator, plus `proxy_labels` [B, m, U], 0 where there is no segment or no snippet, and their number."""
 
     def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
         """Collate a batch; rows without labels, as in writing, have none to collate."""
@@ -144,6 +145,7 @@ class LabelledCollator(UnitCollator):
                 for segment, values in zip(whole, of_example, strict=False):
                     segment[: len(values)] = torch.as_tensor(values)
             batch["proxy_labels"] = padded
+            batch["num_proxy_labels"] = torch.tensor(sum(len(one) * len(one[0]) for one in labels if one))
         return batch
 
 
@@ -215,7 +217,7 @@ class EA(SealFamily):
         start = model.config.decoder_start_token_id
         history = torch.tensor([[start, *output][:length]], device=model.device)
         scores, selection = model.select(model.model.encoder(**batch), history)
-        count, size = model.num_segments(length)
+        count, size = model.segments_of(length)
         segments = [output[begin : begin + size] for begin in range(0, count * size, size)]
         arrays = {"scores": scores[0].float(), "selected_tokens": selection.taken.to(torch.int32)}
         decode = self.tokenizer.batch_decode

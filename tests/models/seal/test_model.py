@@ -155,29 +155,34 @@ def test_the_extractive_loss_by_hand() -> None:
     """Scores 1, 2 | 3, 4 against 1, 0 | 0, 4 give (0 + 4 + 9 + 0) / 4; absent snippets and segments do not count."""
     model, inputs = network("seal", segment_length=2), batch((3, 3, 3), (2, 2))
     reading = model.model.encoder(**inputs)
-    scores = torch.tensor([[[1.0, 2, 9], [3, 4, 9]], [[1.0, 2, 9], [3, 4, 9]]])
-    proxies = torch.tensor([[[1.0, 0, 0], [0, 4, 0]], [[1.0, 0, 0], [0, 4, 0]]])
-    two_segments, one_segment = torch.tensor([[5, 6, 7, 2]]), torch.tensor([[5, 2, -100, -100]])
-    second = type(reading)(None, None, reading.lengths[1:], None)
-    assert model.extractive_loss(scores[1:], proxies[1:], second, two_segments).item() == pytest.approx(13 / 4)
-    assert model.extractive_loss(scores[1:], proxies[1:], second, one_segment).item() == pytest.approx(4 / 2)
-    first = type(reading)(None, None, reading.lengths[:1], None)
-    everything = (0 + 4 + 81 + 9 + 0 + 81) / 6
-    assert model.extractive_loss(scores[:1], proxies[:1], first, two_segments).item() == pytest.approx(everything)
+    scores = torch.tensor([[1.0, 2, 9], [3, 4, 9]]).repeat(2, 1, 1)
+    proxies = torch.tensor([[1.0, 0, 0], [0, 4, 0]]).repeat(2, 1, 1)
+    labels = torch.tensor([[5, 6, 7, 2], [5, 2, -100, -100]])
+
+    def errors_of(row: int, label: int) -> tuple[float, int]:
+        one = reading._replace(lengths=reading.lengths[row : row + 1])
+        found = model.extractive_errors(scores[:1], proxies[:1], one, labels[label : label + 1])
+        return tuple(map(float, found))
+
+    assert errors_of(row=1, label=0) == (13, 4)
+    assert errors_of(row=1, label=1) == (4, 2)
+    assert errors_of(row=0, label=0) == (13 + 2 * 81, 6)
+    assert tuple(map(float, model.extractive_errors(scores, proxies, reading, labels))) == (13 + 2 * 81 + 4, 8)
 
 
 def test_the_loss_is_the_sum_of_both_in_training_alone() -> None:
-    """In training it is l_a + l_e; validation looks at l_a, the perplexity; under accumulation tokens weigh both."""
+    """In training it is l_a + l_e; validation looks at l_a, the perplexity; under accumulation a step is one batch."""
     model, inputs, labels, proxies = network("seal"), batch(*RAGGED), targets(20, 7, 13), torch.rand(3, 4, 9)
     abstractive = model(**inputs, labels=labels).loss
     assert torch.equal(model(**inputs, labels=labels, proxy_labels=proxies).loss, abstractive)
     model.train()
     reading = model.model.encoder(**inputs)
     scores = model.select(reading, shifted(labels))[0]
-    extractive = model.extractive_loss(scores, proxies, reading, labels)
+    errors, count = model.extractive_errors(scores, proxies, reading, labels)
     both = model(**inputs, labels=labels, proxy_labels=proxies).loss
-    torch.testing.assert_close(both, abstractive + extractive)
-    half = model(**inputs, labels=labels, proxy_labels=proxies, num_items_in_batch=torch.tensor(80)).loss
+    torch.testing.assert_close(both, abstractive + errors / count)
+    of_a_step = {"num_items_in_batch": torch.tensor(80), "num_proxy_labels": 2 * count}
+    half = model(**inputs, labels=labels, proxy_labels=proxies, **of_a_step).loss
     torch.testing.assert_close(half, both / 2)
 
 

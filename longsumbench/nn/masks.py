@@ -1,0 +1,25 @@
+"""Masks, True where something is real, as attention takes them.
+
+Letters: R rows, S what is attended to.
+"""
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedConfig
+
+
+def attended(mask: Tensor) -> Tensor:
+    """Return a mask with at least one True a row, for a softmax over nothing has no value: [R, S] → [R, S]."""
+    first = torch.arange(mask.shape[-1], device=mask.device) == 0
+    return mask | (first & ~mask.any(-1, keepdim=True))
+
+
+def attention_mask(mask: Tensor, config: PreTrainedConfig, dtype: torch.dtype) -> Tensor:
+    """Return a mask in the form that the library's chosen attention takes: [R, S] → [R, 1, 1, S].
+
+    Its eager attention adds what it is given to the scores; the others take truth values.
+    """
+    real = mask[:, None, None]
+    if config._attn_implementation != "eager":
+        return real
+    return torch.zeros(real.shape, dtype=dtype, device=mask.device).masked_fill(~real, torch.finfo(dtype).min)
