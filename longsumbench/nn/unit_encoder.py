@@ -5,19 +5,21 @@ D width.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PegasusConfig
 from transformers.masking_utils import create_bidirectional_mask
 from transformers.models.pegasus.modeling_pegasus import PegasusEncoder
 
+from longsumbench.nn.dropout import dropout
 from longsumbench.nn.masks import attended
 from longsumbench.nn.positions import SinusoidalPositions
+from longsumbench.nn.transformer_layer import TransformerLayer
 
-PIECE_TOKENS = 8_192  # padded tokens encoded at once: enough to keep a processor busy, few enough to stay in its reach
+PIECE_TOKENS = 4_096  # padded tokens encoded at once: enough to keep a processor busy, few enough to stay in its reach
 
 
 class Memory(NamedTuple):
@@ -69,13 +71,20 @@ class UnitEncoder(PegasusEncoder):
 
     Units are sorted by length and encoded in pieces of a few thousand tokens, each cut to its longest unit; under
     gradient checkpointing a piece is what is computed twice. Self-attention stays inside a unit.
+
+    Args:
+        config: names the sizes.
+        norm_first: whether the layers' norms stand before their sub-layers, with one more behind the last, or behind.
     """
 
     main_input_name = "input_ids"
 
-    def __init__(self, config: PegasusConfig) -> None:
+    def __init__(self, config: PegasusConfig, norm_first: bool = True) -> None:
         super().__init__(config)
         self.embed_positions = SinusoidalPositions(config.d_model)
+        self.layers = nn.ModuleList(TransformerLayer(config, norm_first) for _ in range(config.encoder_layers))
+        if not norm_first:
+            self.layer_norm = nn.Identity()
 
     def forward(self, input_ids: Tensor, unit_mask: Tensor, **kwargs: Any) -> Memory:
         """Encode every real unit alone, and join the states of an example's units in their order.
@@ -107,7 +116,8 @@ class UnitEncoder(PegasusEncoder):
     def read(self, input_ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Encode a few units: [r, L] → states of their tokens [n, D], how many of each [r], pooled [r, P]."""
         states = self.run_layers(self.embed(input_ids), mask)
-        return states[mask], mask.sum(-1), self.pool(states, mask)
+        real = states.flatten(0, 1) if bool(mask.all()) else states[mask]
+        return real, mask.sum(-1), self.pool(states, mask)
 
     def pool(self, states: Tensor, mask: Tensor) -> Tensor:
         """Make one vector of each unit: [r, L, D], [r, L] → [r, P]; here an empty one."""
@@ -121,9 +131,9 @@ class UnitEncoder(PegasusEncoder):
 
     def run_layers(self, states: Tensor, mask: Tensor) -> Tensor:
         """Run dropout, the layers and the last norm: [r, L, D] → [r, L, D]."""
-        states = F.dropout(states, self.dropout, self.training)
+        states = dropout(states, self.dropout, self.training)
         attention_mask = create_bidirectional_mask(self.config, states, mask)
-        for layer in self.layers:
+        for layer in cast(list[TransformerLayer], list(self.layers)):
             layer.gradient_checkpointing = False  # a piece is computed twice as a whole, not its layers once more
             states = layer(states, attention_mask)
         output: Tensor = self.layer_norm(states)

@@ -22,7 +22,7 @@ class Compressor(UnitEncoder):
     """
 
     def __init__(self, config: PegasusConfig) -> None:
-        super().__init__(config)
+        super().__init__(config, config.norm == "pre")
         self.vectors = nn.Embedding(config.compressed_length, config.d_model)
 
     def read(self, input_ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -76,7 +76,7 @@ class Extractor(UnitEncoder):
     """
 
     def __init__(self, config: PegasusConfig, looks_back: bool = False) -> None:
-        super().__init__(config)
+        super().__init__(config, config.norm == "pre")
         self.scorer = Scorer(config, looks_back)
 
     def pool(self, states: Tensor, mask: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PegasusConfig
 from transformers.modeling_outputs import Seq2SeqLMOutput
-from transformers.models.bart.modeling_bart import BartDecoderLayer, BartEncoderLayer
+from transformers.models.bart.modeling_bart import BartDecoderLayer
 from transformers.models.pegasus.modeling_pegasus import (
     PegasusForConditionalGeneration,
     shift_tokens_right,
@@ -121,8 +121,8 @@ class Decoded(NamedTuple):
 class TruncForConditionalGeneration(FoldedGeneration, PegasusForConditionalGeneration):
     """As Pegasus (pre-norm, sinusoidal positions, tied scaled embeddings), except: it reads units.
 
-    The beams of an example share the keys and values of its memory. With `norm="post"` the layers are BART's and the
-    stacks end without a norm of their own.
+    The beams of an example share the keys and values of its memory. With `norm="post"` the norms stand where BART has
+    them, and the stacks end without one of their own.
     """
 
     config_class = TruncModelConfig
@@ -137,9 +137,8 @@ class TruncForConditionalGeneration(FoldedGeneration, PegasusForConditionalGener
         decoder = self.model.decoder
         decoder.embed_positions = SinusoidalPositions(config.d_model)
         if config.norm == "post":
-            for stack, layer in ((self.model.encoder, BartEncoderLayer), (decoder, BartDecoderLayer)):
-                stack.layers = nn.ModuleList(layer(config, layer_idx=i) for i in range(len(stack.layers)))
-                stack.layer_norm = nn.Identity()
+            decoder.layers = nn.ModuleList(BartDecoderLayer(config, layer_idx=i) for i in range(config.decoder_layers))
+            decoder.layer_norm = nn.Identity()
         for index, layer in enumerate(decoder.layers):
             layer.encoder_attn = FoldedAttention(
                 config.d_model,
@@ -153,7 +152,7 @@ class TruncForConditionalGeneration(FoldedGeneration, PegasusForConditionalGener
 
     def build_encoder(self, config: TruncModelConfig) -> UnitEncoder:
         """Return the encoder, which decides what the decoder attends to."""
-        return UnitEncoder(config)
+        return UnitEncoder(config, config.norm == "pre")
 
     def forward(
         self,

@@ -4,18 +4,17 @@ Letters: r a few units, L unit tokens, B examples, Q selections (examples, or th
 J earlier segments, D width.
 """
 
-from collections.abc import Callable
-from functools import partial
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PegasusConfig
-from transformers.models.pegasus.modeling_pegasus import PegasusAttention, PegasusEncoderLayer
+from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
 from longsumbench.nn.masks import attended, attention_mask
 from longsumbench.nn.positions import SinusoidalPositions
+from longsumbench.nn.transformer_layer import TransformerLayer, attend
 
 
 class AttentionPooling(nn.Module):
@@ -34,8 +33,8 @@ class AttentionPooling(nn.Module):
         return pooled
 
 
-class ScorerLayer(PegasusEncoderLayer):
-    """As PegasusEncoderLayer, except: its sub-layers can be called one by one, and it may look back.
+class ScorerLayer(TransformerLayer):
+    """As TransformerLayer, except: it may look back.
 
     Args:
         config: names the sizes, and where the norms stand.
@@ -43,43 +42,17 @@ class ScorerLayer(PegasusEncoderLayer):
     """
 
     def __init__(self, config: PegasusConfig, looks_back: bool) -> None:
-        super().__init__(config)
-        self.norm_first = config.norm == "pre"
+        super().__init__(config, config.norm == "pre")
         if looks_back:
             self.encoder_attn = PegasusAttention(
                 self.embed_dim, config.encoder_attention_heads, config.attention_dropout, config=config
             )
             self.encoder_attn_layer_norm = nn.LayerNorm(self.embed_dim)
 
-    def relate(self, snippets: Tensor, mask: Tensor) -> Tensor:
-        """Self-attention among the snippets: [Q, U, D], [Q, U] → [Q, U, D]."""
-        attend = partial(_attend, self.self_attn, None, mask)
-        return self._residual(snippets, self.self_attn_layer_norm, attend)
-
-    def look_back(self, snippets: Tensor, history: Tensor, mask: Tensor) -> Tensor:
-        """Cross-attention to earlier segments: [Q, U, D], [Q, J, D], [Q, J] → [Q, U, D]."""
-        attend = partial(_attend, self.encoder_attn, history, mask)
-        return self._residual(snippets, self.encoder_attn_layer_norm, attend)
-
-    def conclude(self, snippets: Tensor) -> Tensor:
-        """The feed-forward: [Q, U, D] → [Q, U, D]."""
-        return self._residual(snippets, self.final_layer_norm, self._feed_forward)
-
-    def _feed_forward(self, states: Tensor) -> Tensor:
-        output: Tensor = self.fc2(self.activation_fn(self.fc1(states)))
-        return output
-
-    def _residual(self, states: Tensor, norm: nn.Module, function: Callable[[Tensor], Tensor]) -> Tensor:
-        changed = function(norm(states) if self.norm_first else states)
-        states = states + F.dropout(changed, self.dropout, self.training)
-        return states if self.norm_first else norm(states)
-
-
-def _attend(attention: PegasusAttention, keys: Tensor | None, mask: Tensor, states: Tensor) -> Tensor:
-    """Attend from every state to the keys (None: to the states) where the mask is True."""
-    allowed = attention_mask(attended(mask), attention.config, states.dtype)
-    output: Tensor = attention(states, keys, attention_mask=allowed)[0]
-    return output
+    def look_back(self, snippets: Tensor, history: Tensor, attention_mask: Tensor) -> Tensor:
+        """Cross-attention to earlier segments: [Q, U, D], [Q, J, D] → [Q, U, D]."""
+        norm, attention = self.encoder_attn_layer_norm, self.encoder_attn
+        return self.residual(snippets, norm, lambda x: attend(attention, x, history, attention_mask))
 
 
 class Scorer(nn.Module):
@@ -92,7 +65,7 @@ class Scorer(nn.Module):
 
     def __init__(self, config: PegasusConfig, looks_back: bool) -> None:
         super().__init__()
-        width = config.d_model
+        self.config, width = config, config.d_model
         self.pooling = AttentionPooling(width)
         self.order = SinusoidalPositions(width)
         self.documents = nn.Embedding(config.max_documents, width) if config.max_documents else None
@@ -114,7 +87,7 @@ class Scorer(nn.Module):
         snippets = pooled + self.order.upto(pooled.shape[1])
         if self.documents is not None:
             snippets = snippets + self.documents(unit_documents.clamp(max=self.documents.num_embeddings - 1))
-        return self._layers()[0].relate(snippets, mask)
+        return self._layers()[0].relate(snippets, self._allowed(mask, snippets))
 
     def forward(
         self, snippets: Tensor, mask: Tensor, history: Tensor | None = None, history_mask: Tensor | None = None
@@ -133,14 +106,17 @@ class Scorer(nn.Module):
         """
         for index, layer in enumerate(self._layers()):
             if index:
-                snippets = layer.relate(snippets, mask)
+                snippets = layer.relate(snippets, self._allowed(mask, snippets))
             if history is not None and history_mask is not None:
-                snippets = layer.look_back(snippets, history, history_mask)
+                snippets = layer.look_back(snippets, history, self._allowed(history_mask, snippets))
             snippets = layer.conclude(snippets)
         last = self.layer_norm(snippets).float()  # under autocast, too: in half precision scores would be equal
         with torch.autocast(last.device.type, enabled=False):
             scores = F.linear(last, self.score.weight.float(), self.score.bias.float())
         return scores.squeeze(-1)
+
+    def _allowed(self, mask: Tensor, states: Tensor) -> Tensor:
+        return attention_mask(attended(mask), self.config, states.dtype)
 
     def _layers(self) -> list[ScorerLayer]:
         return cast(list[ScorerLayer], list(self.layers))

@@ -1,5 +1,6 @@
 """What the four networks of the family have in common, and what each adds."""
 
+import math
 from typing import Any
 
 import pytest
@@ -7,12 +8,16 @@ import torch
 from networks import END, FAMILY, RAGGED, alone, batch, network, shifted, targets
 from torch import Tensor
 from torch.nn import functional as F
+from transformers.models.bart.modeling_bart import BartDecoderLayer
+from transformers.models.pegasus.modeling_pegasus import PegasusDecoderLayer
 
 from longsumbench.models.seal.config import CAConfig, EAConfig, SealConfig, TruncConfig
 from longsumbench.models.seal.gate import select
 from longsumbench.models.seal.model import SelectionCache, split_at_segments
+from longsumbench.models.seal.scorer import AttentionPooling
 from longsumbench.models.seal.system import CA, EA, Seal, Trunc
 from longsumbench.nn.folded_attention import FoldedCache
+from longsumbench.nn.positions import sinusoid
 from longsumbench.nn.unit_encoder import Memory
 
 NAMES = list(FAMILY)
@@ -95,6 +100,9 @@ def test_seal_with_one_segment_is_ea() -> None:
     assert torch.equal(actual.loss, expected.loss)
     for beams in (1, 3):
         assert search(seal, inputs, beams) == search(ea, inputs, beams)
+    longer = network("seal", segment_length=64)
+    longer.load_state_dict(ea.state_dict(), strict=False)
+    assert torch.equal(longer(**inputs, labels=labels).logits, expected.logits)
     shorter = network("seal", segment_length=6)
     shorter.load_state_dict(ea.state_dict(), strict=False)
     assert not torch.allclose(shorter(**inputs, labels=labels).logits, expected.logits)
@@ -145,10 +153,22 @@ def test_where_the_gradients_go(name: str) -> None:
     model.zero_grad()
     model(**inputs, labels=labels, proxy_labels=torch.rand(3, 4 if name == "seal" else 1, 9)).loss.backward()
     assert all(weight.grad is not None for weight in model.parameters())
-    model.zero_grad()
-    scores = model.select(model.model.encoder(**inputs), shifted(labels))[0]
-    scores.sum().backward()
-    assert not any(weight.grad is not None for key, weight in model.named_parameters() if "model.decoder.layers" in key)
+
+
+@pytest.mark.parametrize("name", WITH_SCORER)
+def test_the_extractive_loss_reaches_the_encoder(name: str) -> None:
+    """l_e reaches the encoder through pooled snippets and, in SEAL, through earlier segments; never the decoder."""
+    model, inputs, labels = network(name).train(), batch(*RAGGED), targets(20, 7, 13)
+    history = shifted(labels)
+    history[history == 5] = 6  # token 5 then stands in the first segment alone
+    history[0, 3], inputs["input_ids"][inputs["input_ids"] == 5] = 5, 6
+    model.select(model.model.encoder(**inputs), history)[0].sum().backward()
+    gradients = {key: weight.grad for key, weight in model.named_parameters() if weight.grad is not None}
+    assert any("encoder.layers" in key and "scorer" not in key for key in gradients)
+    assert not any("decoder.layers" in key for key in gradients)
+    embeddings = model.model.shared.weight.grad.abs().sum(-1)
+    assert embeddings[6] > 0  # stands in the snippets
+    assert (embeddings[5] > 0) == (name == "seal")
 
 
 def test_the_extractive_loss_by_hand() -> None:
@@ -299,3 +319,76 @@ def test_the_gate_against_a_loop() -> None:
         chosen = select(scores, starts, lengths, limit)
         assert chosen.positions[chosen.mask].tolist() == expected[:limit]
         assert int(chosen.taken.sum()) == len(expected[:limit])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_attention_of_the_library_will_do(name: str) -> None:
+    """Eager attention, which adds its masks, gives the logits of the default."""
+    inputs, labels = batch(*RAGGED), targets(20, 7, 13)
+    expected = network(name)(**inputs, labels=labels).logits
+    eager = network(name)
+    eager.set_attn_implementation("eager")
+    torch.testing.assert_close(eager(**inputs, labels=labels).logits, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_half_precision(name: str) -> None:
+    """A network in bfloat16 computes, near to what it computes in full precision, and writes."""
+    inputs, labels = batch(*RAGGED), targets(20, 7, 13)
+    model = network(name, extractive_length=1_000) if name in WITH_SCORER else network(name)
+    expected = model(**inputs, labels=labels).loss
+    half = model.bfloat16()
+    assert half(**inputs, labels=labels).loss.item() == pytest.approx(expected.item(), rel=0.05)
+    assert search(half, inputs, 2)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_post_norm_ends_with_a_norm(name: str) -> None:
+    """norm=post: what encoder, decoder and scorer end with has mean 0 and variance 1, and no further norm follows."""
+    model, inputs = network(name, norm="post"), batch((8, 5, 3))
+    stacks = [model.model.encoder, model.model.decoder]
+    layers = [model.model.encoder.layers[-1], model.model.decoder.layers[-1]]
+    if name in WITH_SCORER:
+        stacks.append(model.model.encoder.scorer)
+        layers.append(model.model.encoder.scorer.layers[-1].final_layer_norm)
+    ends: list[Tensor] = []
+    hooks = [layer.register_forward_hook(lambda *call: ends.append(call[-1])) for layer in layers]
+    model(**inputs, labels=targets(7))
+    for hook in hooks:
+        hook.remove()
+    assert all(isinstance(stack.layer_norm, torch.nn.Identity) for stack in stacks)
+    for states in ends:
+        torch.testing.assert_close(states.mean(-1), torch.zeros(states.shape[:-1]), rtol=0, atol=1e-5)
+        torch.testing.assert_close(states.var(-1, unbiased=False), torch.ones(states.shape[:-1]), rtol=1e-3, atol=1e-3)
+
+
+def test_attention_pooling_by_hand() -> None:
+    """With W = 1 and v = 2, energies are 2·tanh h: states 0 and 1 weigh 1 : e^(2 tanh 1); padding weighs nothing."""
+    pooling = AttentionPooling(1)
+    with torch.no_grad():
+        pooling.projection.weight.fill_(1)
+        pooling.direction.weight.fill_(2)
+    pooled = pooling(torch.tensor([[[0.0], [1.0], [9.0]]]), torch.tensor([[True, True, False]]))
+    weight = math.exp(2 * math.tanh(1))
+    assert pooled.item() == pytest.approx(weight / (1 + weight))
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_a_deep_scorer_is_a_stack_of_decoder_layers(norm: str) -> None:
+    """Two layers that look back are the library's decoder layers without a causal mask, norm and linear behind them."""
+    model = network("seal", norm=norm, scorer_layers=2, decoder_attention_heads=2)
+    scorer, config = model.model.encoder.scorer, model.config
+    library = PegasusDecoderLayer if norm == "pre" else BartDecoderLayer
+    stack = [library(config, layer_idx=index).eval() for index in range(2)]
+    for layer, stock in zip(scorer.layers, stack, strict=True):
+        stock.load_state_dict(layer.state_dict())
+    pooled, history = torch.randn(2, 5, 32), torch.randn(2, 3, 32)
+    mask, there = torch.rand(2, 5) > 0.2, torch.tensor([[True, True, False], [True, False, False]])
+    mask[:, 0] = True
+    documents = torch.tensor([[0, 0, 1, 1, 9]]).expand(2, 5)
+    states = pooled + sinusoid(torch.arange(5), 32) + scorer.documents.weight[documents.clamp(max=3)]
+    for stock in stack:
+        states = stock(states, mask[:, None, None], history, there[:, None, None])
+    expected = scorer.score(scorer.layer_norm(states)).squeeze(-1)
+    actual = scorer(scorer.place(pooled, documents, mask), mask, history, there)
+    torch.testing.assert_close(actual[mask], expected[mask], rtol=1e-4, atol=1e-5)

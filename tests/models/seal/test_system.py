@@ -12,6 +12,7 @@ from longsumbench.configuration import Decoding
 from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import UsageError
 from longsumbench.models.seal.config import CAConfig, EAConfig, SealConfig
+from longsumbench.models.seal.gate import select
 from longsumbench.models.seal.system import CA, EA, Seal
 from longsumbench.segmentation import EncodedSentence
 from longsumbench.stages import StageStore
@@ -164,6 +165,24 @@ def test_evidence_says_what_the_decoder_saw(name: str, stages: StageStore) -> No
         assert squeezed("".join(evidence.texts["segment"])) == squeezed(summary.text)
 
 
+@pytest.mark.parametrize("beams", [1, 3])
+def test_evidence_is_what_the_search_selected(beams: int, stages: StageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Computed once more, scores and selections of every segment are among those that the search worked with."""
+    system = fitted("seal", stages, extractive_length=20, snippet_length=16)
+    seen: list[np.ndarray[Any, Any]] = []
+
+    def spy(*arguments: Any) -> Any:
+        chosen = select(*arguments)
+        seen.append(chosen.taken.numpy())
+        return chosen
+
+    monkeypatch.setattr("longsumbench.models.seal.model.select", spy)
+    (summary,) = system.summarize([example(3, 6)], Decoding(max_length=20, num_beams=beams, device="cpu"))
+    evidence = summary.evidence.arrays["selected_tokens"]
+    for number, of_segment in enumerate(evidence):
+        assert any((of_segment == of_beam).all() for of_beam in seen[number]), f"segment {number}"
+
+
 @pytest.mark.parametrize(
     ("config", "settings", "told"),
     [
@@ -214,5 +233,7 @@ def test_another_sizes_checkpoint_is_refused(tmp_path: Path, stages: StageStore)
     for change, told in (({"d_model": 64}, "d_model is 32 there and 64 here"), ({"scorer_layers": 2}, "scorer_layers")):
         with pytest.raises(UsageError, match=told):
             fitted("seal", stages, init=str(tmp_path), **change)
+    longer = {"extractive_length": 48, "segment_length": 8, "decode_length": 48}  # no weight depends on these
+    assert fitted("seal", stages, steps=0, init=str(tmp_path), **longer).model.config.segment_length == 8
     with pytest.raises(UsageError, match="is a checkpoint of 'seal', not of 'ea'"):
         fitted("ea", stages, init=str(tmp_path))

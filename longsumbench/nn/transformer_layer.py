@@ -1,0 +1,51 @@
+"""A Transformer layer whose sub-layers can be called one by one.
+
+Letters: R rows, L tokens (or pooled units), D width.
+"""
+
+from collections.abc import Callable
+
+from torch import Tensor, nn
+from transformers import PegasusConfig
+from transformers.models.pegasus.modeling_pegasus import PegasusAttention, PegasusEncoderLayer
+
+from longsumbench.nn.dropout import dropout
+
+
+class TransformerLayer(PegasusEncoderLayer):
+    """As PegasusEncoderLayer, except: its norms may stand behind the sub-layers, as BART's do.
+
+    Args:
+        config: names the sizes.
+        norm_first: whether a norm stands before each sub-layer, or behind it.
+    """
+
+    def __init__(self, config: PegasusConfig, norm_first: bool) -> None:
+        super().__init__(config)
+        self.norm_first = norm_first
+
+    def forward(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+        """Run the whole layer: [R, L, D] → [R, L, D]."""
+        return self.conclude(self.relate(states, attention_mask))
+
+    def relate(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
+        """Self-attention, in the library's form of a mask: [R, L, D] → [R, L, D]."""
+        return self.residual(
+            states, self.self_attn_layer_norm, lambda x: attend(self.self_attn, x, None, attention_mask)
+        )
+
+    def conclude(self, states: Tensor) -> Tensor:
+        """The feed-forward: [R, L, D] → [R, L, D]."""
+        return self.residual(states, self.final_layer_norm, lambda x: self.fc2(self.activation_fn(self.fc1(x))))
+
+    def residual(self, states: Tensor, norm: nn.Module, function: Callable[[Tensor], Tensor]) -> Tensor:
+        """Add what a sub-layer makes of the states, its norm before or behind it."""
+        changed = dropout(function(norm(states) if self.norm_first else states), self.dropout, self.training)
+        sums = states + changed
+        return sums if self.norm_first else norm(sums)
+
+
+def attend(attention: PegasusAttention, states: Tensor, keys: Tensor | None, attention_mask: Tensor | None) -> Tensor:
+    """Attend from every state to the keys; None: to the states themselves."""
+    output: Tensor = attention(states, keys, attention_mask=attention_mask)[0]
+    return output

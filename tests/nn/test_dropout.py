@@ -1,0 +1,56 @@
+import pytest
+import torch
+from torch.utils.checkpoint import checkpoint
+
+from longsumbench.nn.dropout import SMALLEST, dropout
+
+LARGE, SMALL = (4, SMALLEST), (4, 8)
+
+
+def dropped(shape: tuple[int, ...], probability: float = 0.1, seed: int = 0) -> torch.Tensor:
+    """Return ones after dropout."""
+    torch.manual_seed(seed)
+    return dropout(torch.ones(shape), probability, training=True)
+
+
+@pytest.mark.parametrize("probability", [0.1, 0.5, 0.01])
+def test_the_probability_and_the_mean_are_kept(probability: float) -> None:
+    """Of many values the asked share is zero, the others are scaled by 1 / (1 − p), and the mean stays 1."""
+    values = dropped(LARGE, probability)
+    assert (values == 0).float().mean().item() == pytest.approx(probability, abs=0.003)
+    assert values.max().item() == pytest.approx(1 / (1 - probability), rel=1e-4)
+    assert values.mean().item() == pytest.approx(1, abs=0.01)
+
+
+def test_masks_are_independent() -> None:
+    """Neighbours and rows are dropped independently of each other, and each call drops others."""
+    zero = (dropped(LARGE, 0.5) == 0).float()
+    assert (zero[:, :-1] * zero[:, 1:]).mean().item() == pytest.approx(0.25, abs=0.005)
+    assert (zero[0] * zero[1]).mean().item() == pytest.approx(0.25, abs=0.01)
+    torch.manual_seed(0)
+    first, second = (dropout(torch.ones(LARGE), 0.5, training=True) for _ in range(2))
+    assert not torch.equal(first, second)
+
+
+@pytest.mark.parametrize("shape", [LARGE, SMALL])
+def test_a_seed_repeats_it(shape: tuple[int, ...]) -> None:
+    """The same seed drops the same values, another one others."""
+    assert torch.equal(dropped(shape, 0.5), dropped(shape, 0.5))
+    assert not torch.equal(dropped(shape, 0.5), dropped(shape, 0.5, seed=1))
+
+
+def test_nothing_is_dropped_outside_training() -> None:
+    """Evaluation, and a probability of 0, return the states themselves."""
+    states = torch.randn(LARGE)
+    assert dropout(states, 0.5, training=False) is states
+    assert dropout(states, 0.0, training=True) is states
+
+
+def test_gradients_flow_where_values_do() -> None:
+    """A kept value's gradient is its scale, a dropped one's is zero, also when the values are computed twice."""
+    for compute in (lambda x: dropout(x, 0.5, True), lambda x: checkpoint(dropout, x, 0.5, True, use_reentrant=False)):
+        torch.manual_seed(3)
+        states = torch.ones(LARGE, requires_grad=True)
+        values = compute(states)
+        values.sum().backward()
+        assert torch.equal(states.grad, values.detach())

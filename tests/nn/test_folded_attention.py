@@ -1,0 +1,58 @@
+import pytest
+import torch
+from transformers import PegasusConfig
+from transformers.models.pegasus.modeling_pegasus import PegasusAttention
+
+from longsumbench.nn.folded_attention import FoldedAttention
+from longsumbench.nn.masks import attended, attention_mask
+
+
+def both(implementation: str) -> tuple[FoldedAttention, PegasusAttention, PegasusConfig]:
+    """Return ours and the library's with the same weights."""
+    torch.manual_seed(0)
+    config = PegasusConfig(d_model=16, decoder_attention_heads=2)
+    config._attn_implementation = implementation
+    ours, stock = (kind(16, 2, config=config, layer_idx=0).eval() for kind in (FoldedAttention, PegasusAttention))
+    stock.load_state_dict(ours.state_dict())
+    return ours, stock, config
+
+
+@pytest.mark.parametrize("implementation", ["sdpa", "eager"])
+@pytest.mark.parametrize("per_beam", [False, True])
+def test_beams_read_one_memory(per_beam: bool, implementation: str) -> None:
+    """Six beams over two memories give what six copies of the memories give, each beam behind its own mask."""
+    ours, stock, config = both(implementation)
+    queries, memory = torch.randn(6, 4, 16), torch.randn(2, 7, 16)
+    mask = attended(torch.rand(6 if per_beam else 2, 7) > 0.4)
+    form = lambda one: attention_mask(one, config, torch.float32)  # noqa: E731
+    folded = ours(queries, key_value_states=memory, attention_mask=form(mask))[0]
+    whole = mask if per_beam else mask.repeat_interleave(3, 0)
+    plain = stock(queries, memory.repeat_interleave(3, 0), attention_mask=form(whole))[0]
+    torch.testing.assert_close(folded, plain)
+
+
+@pytest.mark.parametrize("implementation", ["sdpa", "eager"])
+def test_segments_read_a_memory_each(implementation: str) -> None:
+    """Two rows of three segments over six memories give what the segments give one by one."""
+    ours, stock, config = both(implementation)
+    queries, memory = torch.randn(2, 12, 16), torch.randn(6, 5, 16)
+    mask = attention_mask(attended(torch.rand(6, 5) > 0.4), config, torch.float32)
+    folded = ours(queries, key_value_states=memory, attention_mask=mask)[0]
+    for row in range(2):
+        for segment in range(3):
+            one = queries[row : row + 1, 4 * segment : 4 * segment + 4]
+            at = slice(3 * row + segment, 3 * row + segment + 1)
+            plain = stock(one, memory[at], attention_mask=mask[at])[0][0]
+            torch.testing.assert_close(folded[row, 4 * segment : 4 * segment + 4], plain)
+
+
+def test_masks_by_hand() -> None:
+    """A row that allows nothing allows its first place; eager attention takes 0 and the least number."""
+    mask = torch.tensor([[False, True], [False, False]])
+    assert attended(mask).tolist() == [[False, True], [True, False]]
+    config = PegasusConfig()
+    config._attn_implementation = "sdpa"
+    assert attention_mask(mask, config, torch.float32).tolist() == [[[[False, True]]], [[[False, False]]]]
+    config._attn_implementation = "eager"
+    least = torch.finfo(torch.float32).min
+    assert attention_mask(mask, config, torch.float32).flatten().tolist() == [least, 0, least, least]

@@ -1,0 +1,42 @@
+import math
+
+import pytest
+import torch
+from transformers.models.pegasus.modeling_pegasus import PegasusSinusoidalPositionalEmbedding
+
+from longsumbench.nn.positions import SinusoidalPositions, sinusoid
+
+
+def test_they_are_pegasus_positions() -> None:
+    """The library's table of 50 positions, value by value."""
+    stock = PegasusSinusoidalPositionalEmbedding(50, 16)
+    torch.testing.assert_close(sinusoid(torch.arange(50), 16), stock.create_weight())
+
+
+def test_by_hand() -> None:
+    """Position 0 is sines 0 and cosines 1; position 1 at the first frequency is sin 1, cos 1."""
+    values = sinusoid(torch.tensor([0, 1]), 4)
+    assert values[0].tolist() == [0, 0, 1, 1]
+    assert values[1, 0].item() == pytest.approx(math.sin(1))
+    assert values[1, 2].item() == pytest.approx(math.cos(1))
+    assert values[1, 1].item() == pytest.approx(math.sin(0.01))
+
+
+def test_they_grow_and_continue() -> None:
+    """Asked for more, the first positions stay; behind a past, they go on; no checkpoint holds any."""
+    positions = SinusoidalPositions(8)
+    few, many = positions.upto(3), positions.upto(40)
+    assert torch.equal(many[:3], few)
+    assert torch.equal(positions(torch.Size((2, 5)), 7), many[7:12])
+    assert positions.state_dict() == {}
+
+
+def test_they_follow_the_model() -> None:
+    """In half precision they are, too; what was first needed for writing serves training."""
+    assert SinusoidalPositions(8).bfloat16().upto(3).dtype == torch.bfloat16
+    positions = SinusoidalPositions(8)
+    with torch.inference_mode():
+        positions.upto(5)
+    weight = torch.ones(8, requires_grad=True)
+    (positions.upto(5) * weight).sum().backward()
+    assert weight.grad is not None
