@@ -1,10 +1,11 @@
 """What it costs SEAL to select anew where a segment begins, beside decoding the segment.
 
-    python benchmarks/seal_decode.py [--length 98304] [--beams 4] [--device cpu]
+    python benchmarks/seal_decode.py [--length 98304] [--beams 4] [--diverging] [--device cpu]
 
-One document, the stated size. A segment is decoded token by token by the library's beam search; the time inside the
-selection (pooling the last segment, scoring, gating, gathering) and of rebuilding the memory's keys and values is
-measured apart from the rest. Without a second selection: the same search with the segment as long as the output (EA).
+One document, the stated size. A segment is decoded token by token by the library's beam search. The refresh is what a
+segment's first step takes beyond an ordinary one: selecting (pooling the last segment, scoring, gating, gathering) and
+projecting the new memory to keys and values; beside it stands the rest of the segment's time. The beams of an untrained
+network select the same snippets; with --diverging every beam is made to select others, the most work there can be.
 """
 
 import argparse
@@ -27,6 +28,7 @@ def main() -> None:
     parser.add_argument("--length", type=int, default=98_304, help="source tokens")
     parser.add_argument("--beams", type=int, default=4)
     parser.add_argument("--segments", type=int, default=4, help="segments decoded, of which the first is not counted")
+    parser.add_argument("--diverging", action="store_true", help="make every beam select other snippets")
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     options = parser.parse_args()
     torch.manual_seed(0)
@@ -40,6 +42,9 @@ def main() -> None:
         "unit_documents": torch.zeros(1, units, dtype=torch.long),
     }
     batch = {name: value.to(options.device) for name, value in batch.items()}
+    if options.diverging:
+        scorer = model.model.encoder.scorer
+        scorer.register_forward_hook(lambda module, inputs, scores: scores + 1e3 * torch.randn_like(scores))
     with torch.inference_mode():
         rows = measure(model, batch, options)
     print(
@@ -51,10 +56,7 @@ def main() -> None:
 
 
 def measure(model: Any, batch: dict[str, torch.Tensor], options: argparse.Namespace) -> list[list[Any]]:
-    """Decode and return a row a segment.
-
-    The refresh is what a segment's first step takes beyond an ordinary one: the selection, and new keys and values.
-    """
+    """Decode and return a row a segment."""
     begun: list[float] = []
     steps: list[float] = []
     sizes: list[int] = []
