@@ -132,6 +132,8 @@ def update(results: Results, dataset: str) -> Table:
             write_atomically(stem.with_name(f"{stem.name}.{suffix}"), text)
         if lines := table.lines():
             write_atomically(stem.with_name(picture(dataset)), draw(table.title(), lines))
+        else:
+            stem.with_name(picture(dataset)).unlink(missing_ok=True)
     return table
 
 

@@ -99,6 +99,7 @@ class NeuralSystem(System):
             "train": train.fingerprint,
             "validation": [validation.fingerprint, watched] if validation is not None else None,
             "tokenizer": tokenization.identity(self.tokenizer),
+            **({"multi_document": True} if self.multi_document else {}),
             "version": [FIT_VERSION, UNITS_VERSION, self.version],
         }
         build = partial(self._train, rows=rows, validation=validation_rows, recipe=recipe)

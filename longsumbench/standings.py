@@ -17,9 +17,10 @@ MEASURES = {  # what is shown of them; of a metric that is not among these, its 
     "fact_recall_silent_same": "silent\nsame",
     "fact_recall_silent_other": "silent\nother",
 }
+PLANTED = "fact_recall"  # a measure of generated texts alone
 MEANING = {  # of measures by which runs are ranked
     "fact_recall": "Facts that the summaries state right, by how the source states them (silent same, other: put "
-    "together from one section, from several), in percent ± half the 95 % interval. Ranked by all facts together"
+    "together from one section, from several), in percent ± half the 95 % interval. Ranked by all facts together (.csv: fact_recall)"
 }
 TYPES_BESIDE_MEASURES = (RANKED_BY,)  # of ROUGE; all of them stand in the CSV
 SMALL_BUDGET = 100_000  # training examples, repetitions counted, below which no system has learned to write
@@ -115,7 +116,7 @@ def notes(members: Sequence[RunRecord]) -> tuple[str, ...]:
     """Say what the budget of a block was, what the block is good for, and what its numbers are."""
     lines = [line for line in (budget(members), training_differences(members)) if line]
     trained = [record for record in members if record.fit["steps"]]
-    on_real_text = [record for record in trained if not record.measures]
+    on_real_text = [record for record in trained if PLANTED not in record.measures]
     if any(record.scale == "tiny" or record.fit["examples"] < SMALL_BUDGET for record in on_real_text):
         lines.append(
             "A check that everything works on real text, not a comparison of systems: "
@@ -163,7 +164,8 @@ def budget(members: Sequence[RunRecord]) -> str:
 def step_size(recipe: Mapping[str, Any]) -> str:
     """Say what an optimizer step is trained on, as the recipe puts it."""
     if words := recipe.get("batch_words"):
-        return f"about {words * recipe['accumulation']:,} source words"
+        passes = f"{recipe['accumulation']} × " if recipe["accumulation"] > 1 else ""
+        return f"{passes}batches of {words:,} source words, 4 to 64 examples"
     return f"{recipe['batch_size'] * recipe['accumulation']} examples"
 
 

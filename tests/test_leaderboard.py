@@ -233,7 +233,7 @@ def test_budget() -> None:
     assert budget([record("lead", 1)]) == "Nothing was trained for these rows."
     by_words = {"train": {"batch_size": 16, "batch_words": 2048, "accumulation": 2}}
     of_seeds = [record("a", 1, fit={**asdict(TRAINED), "examples": drawn}, config=by_words) for drawn in (5_000, 5_020)]
-    assert budget(of_seeds) == "Equal budget: 300 steps × about 4,096 source words."
+    assert budget(of_seeds) == "Equal budget: 300 steps × 2 × batches of 2,048 source words, 4 to 64 examples."
 
 
 def test_rows_that_differ_in_training() -> None:

@@ -5,7 +5,7 @@ import pytest
 import scipy.stats
 
 from longsumbench.errors import DataError
-from longsumbench.statistics import bootstrap_interval, bootstrap_intervals, resampled_means
+from longsumbench.statistics import bootstrap_interval, bootstrap_intervals, interval_of_shares, resampled_means
 
 SCORES = np.random.default_rng(7).beta(2, 5, size=200) * 100
 
@@ -54,3 +54,12 @@ def test_refuses(values: list[float]) -> None:
     """No values, or one that is not a number, is an error and not an interval."""
     with pytest.raises(DataError, match="an interval needs"):
         bootstrap_interval(values, 100, seed=1)
+
+
+def test_shares_that_all_agree_leave_doubt() -> None:
+    """Nothing right out of 37: up to 1 − 0.025^(1/37) = 9.5 %; all right is its mirror; else it is the bootstrap's."""
+    low, high = interval_of_shares(np.zeros(37), 100, seed=1)
+    assert (low, high) == (0, pytest.approx(0.0949, abs=1e-4))
+    assert interval_of_shares(np.ones(37), 100, seed=1) == (pytest.approx(1 - high), 1)
+    mixed = np.array([0.0, 1, 1, 0.5])
+    assert interval_of_shares(mixed, 100, seed=1) == bootstrap_interval(mixed, 100, seed=1)

@@ -24,7 +24,8 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.sentences import split_sentences
 
 STANDARD_INPUT = "-"
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?=[\w-]+[ \t]*:)(?:.*\S.*\n)*?(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?=[\w-]+[ \t]*:)(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
+DEEPEST = 1_000  # lists in lists that are read; beyond the library's 20, text would be lost without a word
 _NO_PROSE = ("fence", "code_block", "html_block")
 _ONE_PARAGRAPH = ("bullet_list", "ordered_list", "table")
 
@@ -202,9 +203,8 @@ class MarkdownReader:
         self._cells: list[str] | None = None  # of the table's row at hand
         self._heading = ""  # the tag of the one at hand
         self._depth = 0  # of lists and tables
-        for token in (
-            MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text[front.end() if front else 0 :])
-        ):
+        parser = MarkdownIt("commonmark", {"maxNesting": DEEPEST}).enable(["table", "strikethrough"])
+        for token in parser.parse(text[front.end() if front else 0 :]):
             self._take(token)
         self._end_section()
 

@@ -18,7 +18,7 @@ from longsumbench.configuration import Scoring
 from longsumbench.documents import Example
 from longsumbench.errors import DataError
 from longsumbench.records import write_atomically
-from longsumbench.statistics import bootstrap_interval, bootstrap_intervals
+from longsumbench.statistics import bootstrap_intervals, interval_of_shares
 
 BOOTSTRAP_SEED = 1  # the same for every run, so that an interval depends on the scores alone
 PERCENT = 100.0
@@ -144,7 +144,8 @@ def aggregate_measures(
     for name, column in (per_example.sort_index() * PERCENT).items():
         values = column.dropna().to_numpy()
         if len(values):
-            low, high = bootstrap_interval(values, resamples, seed)
+            low, high = interval_of_shares(values / PERCENT, resamples, seed)
+            low, high = PERCENT * low, PERCENT * high
             measures[str(name)] = {"mean": float(values.mean()), "lo": low, "hi": high, "n": len(values)}
     return measures
 

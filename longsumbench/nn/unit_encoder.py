@@ -126,8 +126,10 @@ class UnitEncoder(PegasusEncoder):
     def embed(self, input_ids: Tensor) -> Tensor:
         """Return scaled embeddings with positions: [r, L] → [r, L, D]."""
         positions = self.embed_positions.upto(input_ids.shape[1])
-        embedded: Tensor = self.embed_tokens(input_ids) * self.embed_scale + positions
-        return embedded
+        table = self.embed_tokens
+        on_cpu = input_ids.device.type == "cpu"  # there a gradient as large as the vocabulary, for every piece, is dear
+        embedded = F.embedding(input_ids, table.weight, table.padding_idx, sparse=on_cpu)
+        return embedded * self.embed_scale + positions
 
     def run_layers(self, states: Tensor, mask: Tensor) -> Tensor:
         """Run dropout, the layers and the last norm: [r, L, D] → [r, L, D]."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 CHANCE = "fact_recall_chance"
 MOST_LINES = 10  # the best ones are drawn
-NOT_THE_SYSTEM = ("seed", "device", "workers")  # of the train settings: runs that differ in them are pooled
+NOT_THE_SYSTEM = ("seed", "device", "workers", "evidence")  # of train and decode: runs that differ in them are pooled
 
 # Okabe and Ito's colours, which people of any colour vision tell apart, without the yellow, which is faint on white
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -126,14 +126,15 @@ def _name(record: RunRecord) -> str:
 def _settings(record: RunRecord) -> str:
     """Return what is equal for runs that differ in their seed alone; a variant does not tell all of it."""
     recipe = {key: value for key, value in record.config["train"].items() if key not in NOT_THE_SYSTEM}
-    return json.dumps([record.config["model"], recipe], sort_keys=True, default=str)
+    decode = {key: value for key, value in record.config.get("decode", {}).items() if key not in NOT_THE_SYSTEM}
+    return json.dumps([record.config["model"], recipe, decode], sort_keys=True, default=str)
 
 
 def _pooled(runs: Sequence[RunRecord], measure: str) -> Point:
     """Average a measure over seeds, which is to average over the examples of all of them, for they have the same ones.
 
-    The whisker reaches from the lowest end of a seed's 95 % interval to the highest, so that it holds both what another
-    draw of examples and what another seed would change.
+    The whisker reaches from the lowest end of a seed's 95 % interval to the highest: a range, wider the more seeds
+    there are, and no interval of its own.
     """
     found = [run.measures[measure] for run in runs if measure in run.measures]
     mean = sum(one["mean"] for one in found) / len(found)

@@ -241,3 +241,15 @@ def test_a_file_that_cannot_be_meant_is_wrong_usage(files: list[str], told: str)
     """No file at all, standard input twice, or an ending that does not say how to read the file."""
     with pytest.raises(UsageError, match=told):
         read_inputs(files)
+
+
+def test_nothing_is_lost_in_deep_lists_and_loose_front_matter(tmp_path: Path) -> None:
+    """Items of a list nested thirty deep are all read; front matter with an empty line in it is left out whole."""
+    path = tmp_path / "deep.md"
+    path.write_text("".join(f"{'  ' * depth}- item{depth}\n" for depth in range(30)), encoding="utf-8")
+    ((deep, _),) = [(one.example, one) for one in read_inputs([str(path)])]
+    words = " ".join(deep.sentences())
+    assert all(f"item{depth}" in words for depth in range(30))
+    path.write_text("---\ntitle: A\n\nkeywords: b\n---\nThe text.\n", encoding="utf-8")
+    ((loose, _),) = [(one.example, one) for one in read_inputs([str(path)])]
+    assert list(loose.sentences()) == ["The text."]
