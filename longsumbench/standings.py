@@ -20,7 +20,8 @@ MEASURES = {  # what is shown of them; of a metric that is not among these, its 
 PLANTED = "fact_recall"  # a measure of generated texts alone
 MEANING = {  # of measures by which runs are ranked
     "fact_recall": "Facts that the summaries state right, by how the source states them (silent same, other: put "
-    "together from one section, from several), in percent ± half the 95 % interval. Ranked by all facts together (.csv: fact_recall)"
+    "together from one section, from several), in percent ± half the 95 % interval. Ranked by all facts together "
+    "(fact_recall in the CSV)"
 }
 TYPES_BESIDE_MEASURES = (RANKED_BY,)  # of ROUGE; all of them stand in the CSV
 SMALL_BUDGET = 100_000  # training examples, repetitions counted, below which no system has learned to write

@@ -128,7 +128,7 @@ class UnitEncoder(PegasusEncoder):
         positions = self.embed_positions.upto(input_ids.shape[1])
         table = self.embed_tokens
         on_cpu = input_ids.device.type == "cpu"  # there a gradient as large as the vocabulary, for every piece, is dear
-        embedded = F.embedding(input_ids, table.weight, table.padding_idx, sparse=on_cpu)
+        embedded: Tensor = F.embedding(input_ids, table.weight, table.padding_idx, sparse=on_cpu)
         return embedded * self.embed_scale + positions
 
     def run_layers(self, states: Tensor, mask: Tensor) -> Tensor:
