@@ -128,8 +128,9 @@ class UnitEncoder(PegasusEncoder):
         positions = self.embed_positions.upto(input_ids.shape[1])
         table = self.embed_tokens
         on_cpu = input_ids.device.type == "cpu"  # there a gradient as large as the vocabulary, for every piece, is dear
-        embedded: Tensor = F.embedding(input_ids, table.weight, table.padding_idx, sparse=on_cpu)
-        return embedded * self.embed_scale + positions
+        embedded = F.embedding(input_ids, table.weight, table.padding_idx, sparse=on_cpu)
+        placed: Tensor = embedded * self.embed_scale + positions
+        return placed
 
     def run_layers(self, states: Tensor, mask: Tensor) -> Tensor:
         """Run dropout, the layers and the last norm: [r, L, D] → [r, L, D]."""
