@@ -353,6 +353,11 @@ def test_a_run_is_found_by_folder_or_id(tmp_path: Path, capsys: pytest.CaptureFi
         code, out, _ = typed(named, tmp_path / "toy" / "test.jsonl", "--results-dir", tmp_path / "results", "--json")
         assert code == 0
         assert {one["id"]: one["summary"] for one in map(json.loads, out.splitlines())} == expected
+    fit = json.loads((folder / "record.json").read_text(encoding="utf-8"))["fit"]
+    change_json(folder / "record.json", fit={**fit, "seconds": -1.0})
+    code, out, err = typed(folder, tmp_path / "toy" / "test.jsonl")
+    assert (code, out) == (2, "")
+    assert "was written by other weights" in err[0]
 
 
 def test_a_run_without_a_checkpoint_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str], typed: Typed) -> None:
