@@ -101,7 +101,7 @@ def find_checkpoint(named: str, results: Results) -> Checkpoint:
         raise UsageError(gone if found.is_symlink() else never if (run / "work").is_dir() else away)
     trained = found / "fit.json"
     if trained.is_file() and json.loads(trained.read_text(encoding="utf-8"))["seconds"] != record.fit["seconds"]:
-        raise UsageError(f"{run} was written by other weights: they were trained anew since. To use those, name {found}")
+        raise UsageError(f"{run} was written by other weights, since trained anew; to use the new ones, name {found}")
     known = {item.name for item in fields(Decoding)} - set(NOT_OF_THE_RUN)
     return Checkpoint(found, {key: value for key, value in record.config["decode"].items() if key in known})
 
