@@ -22,7 +22,6 @@ from torch.utils.flop_counter import FlopCounterMode
 from longsumbench.environment import peak_memory_gb
 from longsumbench.models.seal.config import SealConfig
 from longsumbench.models.seal.system import Seal
-from longsumbench.nn.memory import save_memory
 
 SNIPPET_LENGTH, SEGMENT_LENGTH, DECODE_LENGTH, VOCABULARY = 128, 64, 512, 32_776  # Search2Wiki (SEAL, Table 4)
 LENGTHS = "12288,24576,49152,98304"
@@ -89,7 +88,6 @@ def prepare(length: int, device: str) -> tuple[Any, dict[str, torch.Tensor]]:
 
 def measure(length: int, repeats: int, device: str) -> dict[str, Any]:
     """Return the seconds of some training steps, FLOP/s before each, and the peak memory of all in GB."""
-    save_memory()  # as training with train.gradient_checkpointing=true does
     model, batch = prepare(length, device)
     model.activation_checkpointing_enable()
 

@@ -28,7 +28,6 @@ from transformers.trainer_pt_utils import LengthGroupedSampler, get_length_group
 from longsumbench.configuration import Recipe
 from longsumbench.errors import UsageError
 from longsumbench.nn.device import choose_device
-from longsumbench.nn.memory import save_memory
 from longsumbench.progress import Progress
 from longsumbench.system import FitReport
 from longsumbench.training_batches import WordBatches, goes_by_words
@@ -303,8 +302,6 @@ def training_arguments(recipe: Recipe, folder: Path, validates: bool) -> Trainin
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise UsageError("several processes (WORLD_SIZE > 1) cannot train one point yet: start a single one")
     on_cpu = choose_device(recipe.device).type == "cpu"
-    if on_cpu and recipe.gradient_checkpointing:
-        save_memory()
     bf16 = recipe.bf16
     if bf16 is None:
         bf16 = not on_cpu and torch.cuda.is_bf16_supported(including_emulation=False)
