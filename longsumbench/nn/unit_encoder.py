@@ -57,7 +57,7 @@ class Spread(NamedTuple):
         positions: [B, S], rows of a table; 0 where there is none.
         mask: [B, S], True where there is one.
         units: [B, S], whose token it is.
-        offsets: [B, S], the how manieth of the unit it is, from 0.
+        offsets: [B, S], which of the unit's tokens it is, from 0.
     """
 
     positions: Tensor
