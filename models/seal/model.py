@@ -215,9 +215,8 @@ class TruncForConditionalGeneration(FoldedGeneration, PegasusForConditionalGener
         if labels is not None:
             smoothing = self.config.label_smoothing if self.training else 0.0
             loss = token_cross_entropy(logits, labels, num_items_in_batch, smoothing)
-            if self.training and decoded.scores is not None and proxy_labels is not None:
-                errors, count = self.extractive_errors(decoded.scores, proxy_labels, encoder_outputs, labels)
-                loss = loss + errors / (count if num_proxy_labels is None else num_proxy_labels)
+            if self.training:
+                loss = loss + self.added_loss(decoded, encoder_outputs, labels, proxy_labels, num_proxy_labels)
         return Seq2SeqLMOutput(loss=loss, logits=logits, past_key_values=past_key_values)
 
     def decode(self, reading: Any, decoder_input_ids: Tensor, cache: FoldedCache | None, history: Tensor) -> Decoded:
@@ -242,11 +241,16 @@ class TruncForConditionalGeneration(FoldedGeneration, PegasusForConditionalGener
         ).last_hidden_state
         return output
 
-    def extractive_errors(
-        self, scores: Tensor, proxy_labels: Tensor, reading: Any, labels: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Return the sum of squared errors of the scores, and over how many; of systems with a scorer."""
-        raise NotImplementedError
+    def added_loss(
+        self,
+        decoded: Decoded,
+        reading: Any,
+        labels: Tensor,
+        proxy_labels: Tensor | None,
+        num_proxy_labels: Tensor | int | None,
+    ) -> Tensor | float:
+        """Return what training adds to l_a (arguments: see `forward`); here nothing."""
+        return 0.0
 
 
 class CAForConditionalGeneration(TruncForConditionalGeneration):
@@ -301,8 +305,22 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
         """Return how many segments a summary of `length` tokens has, and the length of one."""
         return 1, length
 
+    def added_loss(
+        self,
+        decoded: Decoded,
+        reading: Snippets,
+        labels: Tensor,
+        proxy_labels: Tensor | None,
+        num_proxy_labels: Tensor | int | None,
+    ) -> Tensor | float:
+        """Return l_e, where proxy labels are given."""
+        if decoded.scores is None or proxy_labels is None:
+            return 0.0
+        errors, count = self.extractive_errors(decoded.scores, proxy_labels, reading, labels)
+        return errors / (count if num_proxy_labels is None else num_proxy_labels)
+
     def extractive_errors(
-        self, scores: Tensor, proxy_labels: Tensor, reading: Any, labels: Tensor
+        self, scores: Tensor, proxy_labels: Tensor, reading: Snippets, labels: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Return the sum of (score − proxy label)² over real snippets and segments, and how many there are.
 
