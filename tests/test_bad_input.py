@@ -365,6 +365,11 @@ def test_a_fault_of_the_program_is_not_hidden(toy: Path, tmp_path: Path, monkeyp
         main(["run", "model=lead", "dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'results'}"])
 
 
+def heed_interrupts() -> None:
+    """Undo what a shell does to processes it starts in the background: they would ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("during", ["training", "summarizing"])
 def test_an_interrupt_is_continued(during: str, tmp_path: Path) -> None:
     """Ctrl-C ends with exit code 130 and one line; the same command completes."""
@@ -373,7 +378,8 @@ def test_an_interrupt_is_continued(during: str, tmp_path: Path) -> None:
     words = [*tiny_overrides(folder, steps=steps), "decode.batch_size=1", "train.eval_steps=20", "baselines=false"]
     command = [sys.executable, "-m", "longsumbench.cli", "run", *words, f"results_dir={results}"]
     environment = {**os.environ, "LONGSUMBENCH_CACHE": str(tmp_path / "cache"), "OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+    pipes = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command, **pipes, env=environment, preexec_fn=heed_interrupts)
     seen = {
         "training": lambda: any((tmp_path / "cache").glob("checkpoint/*/trainer/checkpoint-*/trainer_state.json")),
         "summarizing": lambda: any(path.stat().st_size for path in results.glob("runs/*/*/*/predictions.jsonl")),
