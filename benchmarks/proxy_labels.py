@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tabulate import tabulate
 
-from longsumbench.models.seal.proxy_labels import MEASURES, proxy_labels
+from longsumbench.models.seal.proxy_labels import proxy_labels
+from longsumbench.rouge.all_pairs import MEASURES
 
 SNIPPETS, SNIPPET_LENGTH, SEGMENTS, SEGMENT_LENGTH = 224, 128, 8, 96  # SEAL, Table 4: arXiv
 VOCABULARY = 32_776

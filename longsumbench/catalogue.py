@@ -1,7 +1,7 @@
 """What can be named on the command line, with a line about each."""
 
 import inspect
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 
 from tabulate import tabulate
@@ -62,7 +62,8 @@ def settings(model: str | None) -> str:
         for item in fields(schema):
             if item.name not in (*SECTIONS, "model") or prefix:
                 key = f"{prefix}.{item.name}" if prefix else item.name
-                rows.append([key, "" if item.default is None else item.default, meanings.get(item.name, "")])
+                default = item.default if item.default_factory is MISSING else item.default_factory()
+                rows.append([key, "" if default is None else default, meanings.get(item.name, "")])
     return tabulate(rows, headers=["setting", "default", "meaning"], tablefmt="plain", disable_numparse=True)
 
 

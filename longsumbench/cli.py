@@ -24,6 +24,8 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
   longsumbench run -m model=lead,random,oracle,trunc model.input_length=64,256 seed=1,2
   longsumbench leaderboard pydoc                print a table again
   longsumbench summarize RUN paper.md           summarize a file of your own
+  longsumbench score out.jsonl test.jsonl       the ROUGE of any system's outputs
+  longsumbench compare RUN RUN                  whether two runs differ, and on which examples
   longsumbench list models                      what can be named
 """
 
@@ -73,6 +75,34 @@ A run's own decode settings are used, where it is named by run. What was not rea
 arrays with the names of their axes, and the texts of its units; null for a system that keeps none).
 """
 
+SCORE = """\
+Compute the ROUGE of any system's outputs.
+
+  longsumbench score out.jsonl test.jsonl       {"id", "prediction"} and {"id", "references": [...]}, matched by id
+  longsumbench score both.jsonl                 prediction and references in the same row
+  longsumbench score out.txt references.txt     one a line: line n of one belongs to line n of the other
+  longsumbench score decoded gold               folders: NAME.dec and NAME.ref (or NAME.A.ref, …), a sentence a line
+  longsumbench score out.jsonl test.jsonl --mode perl --no-stem --per-example scores.csv
+
+A text is running text or a list of sentences. Lists are scored as they are; running text is split at its line breaks
+and by the suite's splitter, on both sides alike; the signature says which. All formats, and what the warnings mean:
+docs/score.md. Files may be packed (.gz).
+"""
+
+COMPARE = """\
+Compare finished runs, example by example; the first one is the baseline.
+
+  longsumbench compare 85f3139c 36e2dc94                  runs by their ids, or the beginnings of these
+  longsumbench compare 85f3139c 36e2 c6f0 --all-pairs     each with each, corrected together
+  longsumbench compare 85f3139c results/runs/pydoc/lead/c6f0ec26c16b --output lead_or_not --examples 30
+
+Of every measure: both means, their difference with its 95 % interval, p by approximate randomization, p corrected for
+the whole table (Holm), and the smallest difference that could have been seen. Runs must have been scored in the same
+way on the same texts; where they have different examples, --intersect compares those in common.
+The table is printed, and written as .csv, .md and .html; the two latter show the examples that moved most, with both
+outputs. The page needs nothing beside itself.
+"""
+
 LIST = """\
 Print what can be named on the command line, with a line about each.
 
@@ -93,10 +123,22 @@ FLAGS = (
     "--results-dir",
     "--together",
     "--json",
+    "--mode",
+    "--stem",
+    "--no-stem",
+    "--wordnet",
+    "--tokenizer",
+    "--per-example",
+    "--intersect",
+    "--resamples",
+    "--resampling",
+    "--all-pairs",
+    "--examples",
+    "--output",
     "--help",
     "--version",
 )
-FREE_WORDS = ("overrides", "inputs")  # of the commands that take any number of words
+FREE_WORDS = ("overrides", "inputs", "texts", "runs")  # of the commands that take any number of words
 
 
 class Parser(argparse.ArgumentParser):
@@ -149,6 +191,30 @@ def parser() -> argparse.ArgumentParser:
     summarize.add_argument("--together", action="store_true", help="take all files as one text of several documents")
     summarize.add_argument("--json", action="store_true", help="print an object a line, with evidence")
     summarize.add_argument(
+        "--results-dir", default="results", metavar="FOLDER", help="where the runs are (default: results)"
+    )
+
+    score = add("score", "score outputs of any system", SCORE, score_command)
+    score.add_argument("texts", nargs="*", metavar="FILE", help="PREDICTIONS, then REFERENCES where they stand apart")
+    score.add_argument("--mode", default="google", help="google (as rouge_score; default) or perl (as ROUGE-1.5.5)")
+    score.add_argument("--stem", action=argparse.BooleanOptionalAction, default=True, help="reduce words to stems")
+    score.add_argument("--wordnet", metavar="FOLDER", help="perl mode: WordNet's exception lists; none: without them")
+    score.add_argument("--tokenizer", default="default", help="default (a-z, 0-9) or unicode (letters of every script)")
+    score.add_argument("--per-example", metavar="FILE.csv", help="write a row an example: id, rouge1_p, ... 0-1")
+    score.add_argument("--json", action="store_true", help="print one object instead of the table")
+    score.add_argument("--intersect", action="store_true", help="leave out the ids that only one side has")
+    score.add_argument("--resamples", type=int, default=1_000, metavar="N", help="of the bootstrap (default: 1000)")
+    score.add_argument("--resampling", default="percentile", help="percentile (default), or perl: ROUGE-1.5.5's own")
+
+    compare = add("compare", "compare finished runs", COMPARE, compare_command)
+    compare.add_argument("runs", nargs="*", metavar="RUN", help="a run's folder, its id, or the beginning of its id")
+    compare.add_argument("--all-pairs", action="store_true", help="each run with each, not only with the first")
+    compare.add_argument("--intersect", action="store_true", help="compare the examples that all runs have")
+    compare.add_argument(
+        "--examples", type=int, default=10, metavar="N", help="show the N that gained most and the N that lost most"
+    )
+    compare.add_argument("--output", metavar="FOLDER", help="where to write (default: comparisons/IDS in the results)")
+    compare.add_argument(
         "--results-dir", default="results", metavar="FOLDER", help="where the runs are (default: results)"
     )
 
@@ -270,6 +336,56 @@ def summarize_command(options: argparse.Namespace, words: Sequence[str]) -> None
         summarize_files(options.checkpoint, options.inputs, results, options.together, options.json)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("the summaries that are printed are whole") from None
+
+
+def score_command(options: argparse.Namespace, words: Sequence[str]) -> None:
+    """`longsumbench score`."""
+    if not 1 <= len(options.texts) <= 2:
+        raise UsageError("name PREDICTIONS, and REFERENCES where they stand apart (see longsumbench score --help)")
+    from longsumbench.configuration import allowed, at_least
+    from longsumbench.rouge.scorer import RougeScorer
+    from longsumbench.scoring import score_files
+
+    at_least("--resamples", options.resamples, 100)
+    allowed("--resampling", options.resampling, ("percentile", "perl"))
+    perl_resampling = options.resampling == "perl"
+    if perl_resampling and options.mode != "perl":
+        raise UsageError("--resampling perl goes with --mode perl: they are ROUGE-1.5.5's own intervals")
+    table = Path(options.per_example).expanduser() if options.per_example else None
+    if table is not None and table.is_dir():
+        raise UsageError(f"--per-example {table} is a folder: name a file")
+    files = [Path(file).expanduser() for file in options.texts]
+    try:
+        scorer = RougeScorer(options.mode, options.stem, options.tokenizer, options.wordnet)
+        report = score_files(
+            files[0],
+            files[1] if files[1:] else None,
+            scorer,
+            options.resamples,
+            options.intersect,
+            perl_resampling,
+        )
+        if table is not None:
+            report.write_per_example(table)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("nothing was written") from None
+    print(report.to_json() if options.json else report.render())
+
+
+def compare_command(options: argparse.Namespace, words: Sequence[str]) -> None:
+    """`longsumbench compare`."""
+    from longsumbench.comparing import compare, default_folder
+    from longsumbench.configuration import at_least
+    from longsumbench.pipeline import writable
+    from longsumbench.records import Results
+    from longsumbench.report.comparison import write
+
+    at_least("--examples", options.examples, 0)
+    results = Results(Path(options.results_dir).expanduser())
+    comparison = compare(options.runs, results, options.examples, options.intersect, options.all_pairs)
+    folder = Path(options.output).expanduser() if options.output else default_folder(results, comparison.runs)
+    written = write(comparison, writable(folder, "--output"))
+    print(comparison.render(), "", *written, sep="\n")
 
 
 def list_command(options: argparse.Namespace, words: Sequence[str]) -> None:

@@ -110,13 +110,27 @@ class Decoding:
 class Scoring:
     """How summaries are scored (`score.*`)."""
 
-    mode: str = "google"  # google: equals rouge_score 0.1.2
+    mode: str = "google"  # google: equals rouge_score 0.1.2; perl: equals ROUGE-1.5.5
     stem: bool = True  # Porter stemming of words longer than three letters
+    wordnet: str | None = None  # folder of WordNet's exception lists, for perl's stemmer; "none": without; None: found
+    tokenizer: str = "default"  # default: a–z and 0–9, as ROUGE has it; unicode: letters and digits of every script
+    references: str | None = None  # of several: best (F) | jackknife; None: best in google mode, jackknife in perl mode
     resamples: int = 1_000  # of the bootstrap behind the 95 % interval
+    resampling: str = "percentile"  # of that interval; perl (perl mode alone): as ROUGE-1.5.5 draws it
+    metrics: list[str] = field(default_factory=list)  # what is measured beside ROUGE: see longsumbench list metrics
+    coherence_model: str | None = None  # of coherence: a next-sentence BERT, its folder or its name on the hub
+    bertscore_model: str | None = None  # of bertscore: an encoder, its folder or its name on the hub
+    device: str = "auto"  # follows the top-level device
 
     def __post_init__(self) -> None:
-        allowed("score.mode", self.mode, ("google",))
+        allowed("score.mode", self.mode, ("google", "perl"))
+        allowed("score.tokenizer", self.tokenizer, ("default", "unicode"))
+        if self.references is not None:
+            allowed("score.references", self.references, ("best", "jackknife"))
         at_least("score.resamples", self.resamples, 100)
+        allowed("score.resampling", self.resampling, ("percentile", "perl"))
+        if self.resampling == "perl" and self.mode != "perl":
+            raise UsageError("score.resampling=perl goes with score.mode=perl: they are ROUGE-1.5.5's own intervals")
 
 
 @dataclass
@@ -175,7 +189,7 @@ def resolve(composed: DictConfig, model_config: type) -> RunConfig:
             raise UsageError(f"{name}={section!r} is not a group of settings; set {name}.<setting>=<value>")
         given = {str(key): value for key, value in section.items()}
         known = {item.name for item in fields(schema)}
-        inherited = {key: value for key, value in shared.items() if key in known and name in ("train", "decode")}
+        inherited = {key: value for key, value in shared.items() if key in known and name != "model"}
         settled[name] = settle(schema, {**inherited, **given}, prefix=f"{name}.")
     config: RunConfig = settle(RunConfig, top, prefix="", given=settled)
     return config

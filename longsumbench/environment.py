@@ -11,7 +11,7 @@ from typing import Any
 
 import longsumbench
 
-PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "hydra-core", "numpy", "rouge-score")
+PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "hydra-core", "numpy", "numba")
 
 
 def environment() -> dict[str, Any]:

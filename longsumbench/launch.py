@@ -150,11 +150,12 @@ def plan(
         words: the overrides as typed.
         sweep: whether comma-separated values are swept over.
         config_dir: a folder with more YAML files.
-        probe: whether to look if the texts can be had.
+        probe: whether to look if the texts, and what the metrics need, can be had.
 
     Raises:
         UsageError: the words cannot be meant.
-        EnvironmentProblem: all texts are on the hub, no copy is here, and it cannot be reached.
+        EnvironmentProblem: all texts are on the hub, no copy is here, and it cannot be reached; or a metric lacks a
+            package or a model.
     """
     if config_dir is not None and not Path(config_dir).is_dir():
         raise UsageError(f"--config-dir {config_dir}: no such folder")
@@ -169,7 +170,9 @@ def plan(
             if sweep:
                 leave_out_what_others_take(composed)
             pairs = zip(named, composed, strict=True)
-            return [settle_point(name, chosen, one, config_dir) for (name, chosen), one in pairs]
+            points = [settle_point(name, chosen, one, config_dir) for (name, chosen), one in pairs]
+            check_metrics(points, probe)
+            return points
     except (HydraException, OmegaConfBaseException) as error:
         raise translate(error) from error
 
@@ -238,6 +241,23 @@ def check_datasets(points: Sequence[DictConfig]) -> None:
                 problems.append(problem)
     if len(problems) == len(chosen):
         raise problems[0]
+
+
+def check_metrics(points: Sequence[Planned], probe: bool) -> None:
+    """Look for the metrics by which the points are scored and, to probe, for what they need; the same once.
+
+    Raises:
+        UsageError: nobody registered a metric, or a setting of it is missing or cannot be meant.
+        EnvironmentProblem: a package or a model is missing.
+    """
+    checked = []
+    for config in (planned.config for planned in points):
+        wanted = dict.fromkeys([*registry.corpora.load(config.dataset.name).metrics, *config.score.metrics])
+        for name in wanted:
+            metric = registry.metrics.load(name)(config.score)
+            if probe and (name, config.score) not in checked:
+                checked.append((name, config.score))
+                metric.check()
 
 
 def leave_out_what_others_take(points: Sequence[DictConfig]) -> None:

@@ -1,8 +1,8 @@
 """results/ → tables: one CSV row a run, and blocks of runs that may be compared.
 
-Two runs stand in one ranking only when the texts, the split, the examples and the signature of the scores agree.
-Oracles and published numbers stand in blocks of their own. Where planted facts were looked for, a picture stands
-beside the table.
+Two runs stand in one ranking only when the texts, the split, the examples and the signature of the scores agree; what
+cannot be told from the best of its column is marked, where the runs' scores of each example are at hand. Oracles and
+published numbers stand in blocks of their own. Where planted facts were looked for, a picture stands beside the table.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,6 +18,7 @@ from longsumbench.published import COLUMNS as PUBLISHED_SCORES
 from longsumbench.published import Published, read_published
 from longsumbench.records import Results, RunRecord, write_atomically
 from longsumbench.report.recall import Line, draw, recall_lines
+from longsumbench.significance import AgainstBest, against_best, read_all_scores
 from longsumbench.standings import TYPES, condition, percent, rank, run_blocks, source_seen
 from longsumbench.tables import Block
 
@@ -66,16 +67,19 @@ class Table:
     Attributes:
         dataset: its name.
         runs: the finished runs, grouped into those that may be compared, best first.
+        tests: for each group, what cannot be told from its best; empty where nothing was tested.
     """
 
     dataset: str
     runs: tuple[tuple[RunRecord, ...], ...]
+    tests: tuple[AgainstBest, ...] = ()
 
     def csv(self) -> str:
         """Return one row a run, with all that was measured: `COLUMNS`, then what was measured beside ROUGE."""
         records = [record for group in self.runs for record in group]
         measured = dict.fromkeys(name for record in records for name in record.measures)
         columns = [*COLUMNS, *(f"{name}{bound}" for name in measured for bound in ("", "_lo", "_hi"))]
+        columns += ["measured_by"] if any(record.measured_by for record in records) else []
         rows = [row(record) for record in records]
         return pd.DataFrame(rows, columns=columns, dtype=object).to_csv(index=False, lineterminator="\n")
 
@@ -109,7 +113,9 @@ class Table:
         Args:
             brief: whether published numbers are restricted to the papers whose systems the suite has.
         """
-        ours = [block for group in self.runs for block in run_blocks(group, self.runs[0][0])]
+        ours = []
+        for members, tests in zip(self.runs, self.tests or [AgainstBest()] * len(self.runs), strict=True):
+            ours += run_blocks(members, self.runs[0][0], tests.tied(), tests.note)
         return ours + published_blocks(self.dataset, [one for group in self.runs for one in group], brief)
 
 
@@ -126,7 +132,9 @@ def update(results: Results, dataset: str) -> Table:
         near = did_you_mean(dataset, results.datasets())
         raise UsageError(f"no finished run on '{dataset}' under {results.root}{near}")
     with FileLock(results.root / f".leaderboard-{dataset}.lock"):
-        table = Table(dataset, group(results.records(dataset)))
+        runs = group(results.records(dataset))
+        tests = tuple(against_best(members, read_all_scores(results, members)) for members in runs)
+        table = Table(dataset, runs, tests)
         stem = results.root / "leaderboard" / dataset
         for suffix, text in (("csv", table.csv()), ("md", table.markdown()), ("tex", table.latex())):
             write_atomically(stem.with_name(f"{stem.name}.{suffix}"), text)
@@ -172,6 +180,7 @@ def row(record: RunRecord) -> dict[str, Any]:
     }
     for name, measure in record.measures.items():
         values |= {name: measure["mean"], f"{name}_lo": measure["lo"], f"{name}_hi": measure["hi"]}
+    values["measured_by"] = "; ".join(record.measured_by.values())
     return {name: round(value, DECIMALS) if isinstance(value, float) else value for name, value in values.items()}
 
 

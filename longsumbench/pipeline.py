@@ -14,26 +14,44 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from omegaconf import OmegaConf
 
 from longsumbench import registry, sentences
-from longsumbench.configuration import RunConfig
+from longsumbench.configuration import Decoding, Recipe, RunConfig, Scoring
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.documents import Example, total
 from longsumbench.environment import environment, patch, peak_memory_gb, reset_peak_memory
 from longsumbench.errors import DataError, EnvironmentProblem
 from longsumbench.evidence import kept
-from longsumbench.metrics.metric import Metric, Scored, aggregate, aggregate_measures, score_all, write_scores
-from longsumbench.predictions import asked_evidence, num_summarized, seconds_of_decoding, summarize_split
+from longsumbench.metrics.metric import (
+    Metric,
+    Scored,
+    aggregate,
+    aggregate_measures,
+    read_scores,
+    score_all,
+    write_scores,
+)
+from longsumbench.predictions import (
+    asked_evidence,
+    num_summarized,
+    read_summaries,
+    seconds_of_decoding,
+    summarize_split,
+)
 from longsumbench.progress import track
 from longsumbench.records import Results, RunRecord, RunSpec, write_atomically
 from longsumbench.rouge.signature import SCORING_VERSION
 from longsumbench.stages import CACHE_VARIABLE, MissingStage, StageStore, cache_folder, digest, locked
+from longsumbench.standings import RANKED_BY, ranked_by
 from longsumbench.system import FitReport, Split, Summary, System
 
 VERSIONS = {"decode": 1, "score": SCORING_VERSION, "sentences": sentences.VERSION}  # rise with a step's outcome
 BASELINES = ("lead", "random", "oracle")
-NOT_HASHED = ("device", "workers", "evidence")  # of train and decode: they change no summary
+ASKED = ("metrics", "coherence_model", "bertscore_model")  # of score: what they ask for is added to a finished run
+NOT_HASHED = ("device", "workers", "evidence", *ASKED)  # of train, decode and score: they change no summary, no ROUGE
+LATER = {"wordnet": None, "tokenizer": "default", "references": None, "resampling": "percentile"}  # and what they were
 
 
 @dataclass
@@ -84,16 +102,16 @@ def run(point: Point) -> RunRecord:
     with point.timed("read"):
         texts = load(config.dataset, stages)
     spec = specify(config, system, texts)
-    folder, split = results.run_folder(spec), texts.splits[config.dataset.split]
-    if config.overwrite or not is_finished(folder) or lacking_evidence(config, system, split, folder):
+    folder = results.run_folder(spec)
+    if config.overwrite or not is_finished(folder) or is_lacking(config, system, texts, folder):
         (folder / "work").mkdir(parents=True, exist_ok=True)
         with locked(folder / "work" / ".lock", lambda: point.say(f"another process does the same run: {folder}")):
             if config.overwrite:
                 empty(folder)
             if not is_finished(folder):  # a process waited for may have finished it
                 return carry_out(point, system, spec, texts, stages, folder)
-            if lacking_evidence(config, system, split, folder):
-                add_evidence(point, system, texts, stages, folder)
+            if is_lacking(config, system, texts, folder):
+                add_what_is_lacking(point, system, texts, stages, folder)
                 return RunRecord.read(folder)
     if not point.quiet:
         point.say(f"already finished: {config.model.name} on {config.dataset.name}, {folder}")
@@ -117,18 +135,25 @@ def carry_out(point: Point, system: System, spec: RunSpec, texts: Texts, stages:
     with point.timed("summarize"):
         summaries = summarize_split(system, split, config.decode, predictions, log, folder / "evidence")
     rouge: Metric = registry.metrics.load("rouge")(config.score)
-    others: list[Metric] = [registry.metrics.load(name)(config.score) for name in texts.metrics]
+    its_own: list[Metric] = [registry.metrics.load(name)(config.score) for name in texts.metrics]
+    asked = asked_metrics(config, texts)
     with point.timed("score"):
-        scored = score_all([rouge, *others], scorable(split, summaries))
+        scored = score_all([rouge, *its_own, *asked], scorable(split, summaries))
         write_scores(folder / "scores.csv", scored.per_example)
-        scores = aggregate(scored.per_example[list(rouge.columns)], config.score.resamples)
-        beside = [column for metric in others for column in metric.columns]
-        measures = aggregate_measures(scored.per_example[beside], config.score.resamples)
+        scores = aggregate(
+            scored.per_example[list(rouge.columns)],
+            config.score.resamples,
+            perl_resampling=config.score.resampling == "perl",
+        )
+        measures = measured(its_own, scored.per_example, config)
+        first = next(iter(measures), RANKED_BY)
+        measures |= measured(asked, scored.per_example, config)
     seconds = seconds_of_decoding(log)
     facts |= {"fit": asdict(report), **measure(point, summaries, scored, seconds)}
-    signature = "|".join(metric.signature(len(scored.per_example)) for metric in (rouge, *others))
-    repeatable = report.ended_by != "max_minutes"
-    record = RunRecord(**facts, scores=scores, measures=measures, signature=signature, repeatable=repeatable)
+    facts |= {"scores": scores, "measures": measures, "units": units([*its_own, *asked]), "ranked_by": first}
+    facts |= {"signature": "|".join(metric.signature(facts["n"]) for metric in (rouge, *its_own))}
+    facts |= {"measured_by": {metric.name: metric.signature(facts["n"]) for metric in asked}}
+    record = RunRecord(**facts, repeatable=report.ended_by != "max_minutes")
     record.write(folder)
     return record
 
@@ -165,6 +190,63 @@ def lacking_evidence(config: RunConfig, system: System, split: Split, folder: Pa
     return len(asked_for - kept(folder / "evidence"))
 
 
+def is_lacking(config: RunConfig, system: System, texts: Texts, folder: Path) -> bool:
+    """Tell whether something is asked for that a finished run does not have yet."""
+    lacks_evidence = lacking_evidence(config, system, texts.splits[config.dataset.split], folder)
+    return bool(lacks_evidence or lacking_metrics(config, texts, RunRecord.read(folder)))
+
+
+def add_what_is_lacking(point: Point, system: System, texts: Texts, stages: StageStore, folder: Path) -> None:
+    """Add the evidence and the measures to a finished run that are asked for and not there."""
+    config, split = point.config, texts.splits[point.config.dataset.split]
+    if lacking_evidence(config, system, split, folder):
+        add_evidence(point, system, texts, stages, folder)
+    if metrics := lacking_metrics(config, texts, RunRecord.read(folder)):
+        add_measures(point, metrics, split, folder)
+
+
+def add_measures(point: Point, metrics: Sequence[Metric], split: Split, folder: Path) -> None:
+    """Score the summaries of a finished run by more metrics; all else stays as it is, the run's rank included."""
+    config, record = point.config, RunRecord.read(folder)
+    names = ", ".join(metric.name for metric in metrics)
+    point.say(f"already finished, but for {names}: {config.model.name} on {config.dataset.name}, {folder}")
+    table = read_scores(folder / "scores.csv")
+    pairs = scorable(split, read_summaries(folder / "predictions.jsonl"))
+    added = score_all(metrics, (pair for pair in pairs if pair[1].id in table.index)).per_example
+    write_scores(folder / "scores.csv", table.drop(columns=added.columns, errors="ignore").join(added))
+    measures = {name: found for name, found in record.measures.items() if name not in added.columns}
+    replace(
+        record,
+        measures={**measures, **measured(metrics, added, config)},
+        units={**record.units, **units(metrics)},
+        ranked_by=ranked_by(record),
+        measured_by={**record.measured_by, **{metric.name: metric.signature(record.n) for metric in metrics}},
+    ).write(folder)
+
+
+def lacking_metrics(config: RunConfig, texts: Texts, record: RunRecord) -> list[Metric]:
+    """Return the metrics that are asked for and by which, as they are set, a run was not scored yet."""
+    asked = asked_metrics(config, texts)
+    return [metric for metric in asked if record.measured_by.get(metric.name) != metric.signature(record.n)]
+
+
+def asked_metrics(config: RunConfig, texts: Texts) -> list[Metric]:
+    """Return what is to be measured beside ROUGE and the metrics that the dataset names."""
+    names = [name for name in dict.fromkeys(config.score.metrics) if name not in ("rouge", *texts.metrics)]
+    return [registry.metrics.load(name)(config.score) for name in names]
+
+
+def measured(metrics: Sequence[Metric], per_example: pd.DataFrame, config: RunConfig) -> dict[str, dict[str, float]]:
+    """Return what a record holds of some metrics' columns."""
+    columns = [column for metric in metrics for column in metric.columns]
+    return aggregate_measures(per_example[columns], config.score.resamples, in_units=units(metrics))
+
+
+def units(metrics: Sequence[Metric]) -> dict[str, str]:
+    """Return column → unit, of the metrics' columns that are no shares."""
+    return {column: unit for metric in metrics for column, unit in metric.units.items()}
+
+
 def baseline(point: Point, name: str, taken: set[str]) -> Iterator[RunRecord]:
     """Score a baseline beside a run, on the same examples, so that no number stands alone.
 
@@ -188,9 +270,13 @@ def baseline(point: Point, name: str, taken: set[str]) -> Iterator[RunRecord]:
 
 
 def identity(config: RunConfig, system: System) -> str:
-    """Return what is equal for two configurations that are the same run, without reading the dataset."""
+    """Return what is equal for two configurations that are the same run, without reading the dataset.
+
+    One that asks for other measures of a run is not the same, so that both of a sweep are measured.
+    """
     dataset = {**asdict(config.dataset), "results_dir": config.results_dir}
-    return digest([config.model.name, dataset, outcome_settings(config, system)])
+    asked = [getattr(config.score, name) for name in ASKED]
+    return digest([config.model.name, dataset, outcome_settings(config, system), asked])
 
 
 def outcome_settings(config: RunConfig, system: System) -> dict[str, Any]:
@@ -199,15 +285,23 @@ def outcome_settings(config: RunConfig, system: System) -> dict[str, Any]:
         "model": system.identity(),
         "split": config.dataset.split,
         "limit": config.decode.limit,
-        "score": asdict(config.score),
+        "score": hashed(config.score),
     }
     for section in ("train", "decode"):
         if section in system.decided_by:
-            values = asdict(getattr(config, section))
-            settings[section] = {key: value for key, value in values.items() if key not in NOT_HASHED}
+            settings[section] = hashed(getattr(config, section))
     if "seed" in system.decided_by:
         settings["seed"] = [config.seed, config.train.seed, config.decode.seed]
     return settings
+
+
+def hashed(section: Recipe | Decoding | Scoring) -> dict[str, Any]:
+    """Return the settings of a section that decide a run's outcome.
+
+    One that came later is among them where it departs from what was before, so that earlier runs keep their ids.
+    """
+    deciding = {key: value for key, value in asdict(section).items() if key not in NOT_HASHED}
+    return {key: value for key, value in deciding.items() if key not in LATER or value != LATER[key]}
 
 
 def specify(config: RunConfig, system: System, texts: Texts) -> RunSpec:

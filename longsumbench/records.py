@@ -73,8 +73,13 @@ class RunRecord:
         command: what was typed.
         finished: the time, UTC, ISO 8601.
         repeatable: False when a budget in minutes ended training.
-        measures: what was measured beside ROUGE: name → {"mean"; "lo", "hi": its 95 % interval, all 0–100; "n": the
-            examples it applies to}; a metric's first measure comes first. Empty in records of before there were any.
+        measures: what was measured beside ROUGE: name → {"mean"; "lo", "hi": its 95 % interval, all 0–100 or in the
+            measure's own unit; "n": the examples it applies to}; a metric's first measure comes first, and a metric
+            that the dataset names before those that were asked for. Empty in records of before there were any.
+        units: of the measures that are not 0–100: measure → unit.
+        ranked_by: what decides the rank: a type of ROUGE, or a measure; None in records of before it was noted.
+        measured_by: metric → signature, of the metrics that were asked for, in this run or for it later; those of the
+            others stand in `signature`.
     """
 
     run_id: str
@@ -105,6 +110,9 @@ class RunRecord:
     finished: str
     repeatable: bool = True
     measures: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
+    ranked_by: str | None = None
+    measured_by: Mapping[str, str] = field(default_factory=dict)
     format: int = field(default=FORMAT)
 
     def write(self, folder: Path) -> None:
@@ -123,7 +131,7 @@ class RunRecord:
             content = json.loads(path.read_text(encoding="utf-8"))
             if content["format"] > FORMAT:
                 raise DataError(f"written by a later version (format {content['format']}); update longsumbench", path)
-            content = {"measures": {}, **content}
+            content = {"measures": {}, "units": {}, "ranked_by": None, "measured_by": {}, **content}
             values = {item.name: content[item.name] for item in fields(cls)}
         except (ValueError, KeyError, TypeError) as error:
             raise DataError(f"not a run's record ({error!r}); remove it and run again", path) from error
@@ -138,9 +146,9 @@ class Results:
 
     root: Path
 
-    def run_folder(self, spec: RunSpec) -> Path:
+    def run_folder(self, run: RunSpec | RunRecord) -> Path:
         """Return where a run's files stand, whether or not they do yet."""
-        return self.root / "runs" / spec.dataset / spec.model / spec.run_id
+        return self.root / "runs" / run.dataset / run.model / run.run_id
 
     def records(self, dataset: str) -> Iterator[RunRecord]:
         """Yield the records of all finished runs on a dataset, sorted by model and run id."""

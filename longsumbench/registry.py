@@ -92,6 +92,12 @@ metrics = Registry(
         {
             "rouge": "longsumbench.metrics.rouge:Rouge",
             "fact_recall": "longsumbench.metrics.fact_recall:FactRecall",
+            "novel_ngrams": "longsumbench.metrics.novelty:NovelNgrams",
+            "extractive": "longsumbench.metrics.extractive:Extractive",
+            "repetition": "longsumbench.metrics.repetition:Repetition",
+            "length_ratio": "longsumbench.metrics.length:LengthRatio",
+            "coherence": "longsumbench.metrics.coherence:Coherence",
+            "bertscore": "longsumbench.metrics.bertscore:BertScore",
         }
     ),
 )

@@ -3,14 +3,16 @@
 From records to blocks of a table; `leaderboard` puts the blocks together.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from longsumbench.records import RunRecord
-from longsumbench.tables import Block, Stressed
+from longsumbench.tables import Block, Stressed, Tied
 
 TYPES = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
-RANKED_BY = "rougeLsum"  # but runs with measures: by the first of them
+RANKED_BY = "rougeLsum"  # but runs on a dataset that names a metric: by the first measure of it
 MEASURES = {  # what is shown of them; of a metric that is not among these, its first measure
     "fact_recall_single": "single",
     "fact_recall_relayed": "relayed",
@@ -77,12 +79,16 @@ def percent(part: float, whole: float | None) -> float | None:
     return 100.0 * part / whole if whole else None
 
 
-def run_blocks(members: Sequence[RunRecord], first: RunRecord) -> list[Block]:
+def run_blocks(
+    members: Sequence[RunRecord], first: RunRecord, tied: Set[tuple[str, str]] = frozenset(), tested: str = ""
+) -> list[Block]:
     """Return the ranking of comparable runs and, if there are any, their oracles.
 
     Args:
         members: runs that may be compared, best first.
         first: a run of the table's first group, from which the other groups are told apart.
+        tied: the (run id, number) that cannot be told from the best of their column.
+        tested: what is said of how that was found out; empty where nothing was tested.
     """
     heading = f"{members[0].split} split, {members[0].n:,} examples"
     if unlike := difference(members[0], first):
@@ -95,22 +101,44 @@ def run_blocks(members: Sequence[RunRecord], first: RunRecord) -> list[Block]:
     align = f"ll{'r' * (len(view) - 3)}l"
     best = {}
     if len(ranked) > 1:
-        numbers = {name: [number for record in ranked if (number := mean_of(record, name))] for name in shown}
-        best = {name: max(mean for mean, _, _ in found) for name, found in numbers.items() if found}
-    blocks = [Block(heading, notes(members), view, align, [_row(one, shown, best) for one in ranked], widths)]
+        best = {name: mean for name, (mean, _) in best_runs(ranked, shown).items()}
+    told = (*notes(members), tested) if tested else notes(members)
+    rows = [_row(one, shown, best, tied) for one in ranked]
+    blocks = [Block(heading, told, view, align, rows, widths, _groups(shown))]
     if oracles:
         told = ("Oracles: they saw the references, or their lengths, and are not ranked.",)
-        blocks.append(Block("", told, view, align, [_row(one, shown, {}) for one in oracles], widths))
+        rows = [_row(one, shown, {}, frozenset()) for one in oracles]
+        blocks.append(Block("", told, view, align, rows, widths, _groups(shown)))
     return blocks
 
 
+def best_runs(ranked: Sequence[RunRecord], shown: Iterable[str]) -> dict[str, tuple[float, RunRecord]]:
+    """Return for each number that was measured the highest mean and the run that has it, the first of several."""
+    best = {}
+    for name in shown:
+        if found := [(number[0], record) for record in ranked if (number := mean_of(record, name))]:
+            best[name] = max(found, key=itemgetter(0))
+    return best
+
+
+def _groups(shown: Iterable[str]) -> tuple[tuple[str, int], ...]:
+    """Return the headings over the columns of a view: of planted facts, of ROUGE and of training."""
+    kinds = ["ROUGE F1" if name in TYPES else "facts stated right" if name in MEASURES else "" for name in shown]
+    numbers = [(heading, len(list(columns))) for heading, columns in groupby(kinds)]
+    return (("", len(WHO)), *numbers, ("", 1), ("training", 2), ("", 1))
+
+
 def numbers_shown(members: Sequence[RunRecord]) -> dict[str, str]:
-    """Return the numbers that a block shows: name → heading; what was measured beside ROUGE comes first."""
-    measured = list(dict.fromkeys(name for record in members for name in record.measures))
-    if not measured:
+    """Return the numbers that a block shows: name → heading; what runs are ranked by beside ROUGE comes first.
+
+    What was asked for beside the metrics of the dataset stands in the CSV alone.
+    """
+    first = ranked_by(members[0])
+    if first in TYPES:
         return TYPES
+    measured = {name for record in members for name in record.measures}
     shown = {name: heading for name, heading in MEASURES.items() if name in measured}
-    return {**(shown or {measured[0]: measured[0]}), **{kind: TYPES[kind] for kind in TYPES_BESIDE_MEASURES}}
+    return {**(shown or {first: first}), **{kind: TYPES[kind] for kind in TYPES_BESIDE_MEASURES}}
 
 
 def notes(members: Sequence[RunRecord]) -> tuple[str, ...]:
@@ -136,16 +164,18 @@ def notes(members: Sequence[RunRecord]) -> tuple[str, ...]:
 
 
 def ranked_by(record: RunRecord) -> str:
-    """Return what decides a run's rank: a type of ROUGE, or its first measure where it has any."""
-    return next(iter(record.measures), RANKED_BY)
+    """Return what decides a run's rank: a type of ROUGE, or a measure; in an old record its first one, if any."""
+    return record.ranked_by or next(iter(record.measures), RANKED_BY)
 
 
 def measure_told(record: RunRecord) -> str:
-    """Say what the numbers before ROUGE are, by which of them runs are ranked, and what chance reaches."""
+    """Say what was measured beside ROUGE: what runs are ranked by, what chance reaches, what stands in the CSV."""
     name = ranked_by(record)
     chance = record.measures.get(f"{name}_chance")
     reached = f"; chance reaches {chance['mean']:.1f}" if chance else ""
-    return f"{MEANING.get(name, f'Ranked by {name} (0–100)')}{reached}."
+    ranking = "" if name in TYPES else f"{MEANING.get(name, f'Ranked by {name} (0–100)')}{reached}."
+    beside = f"Also measured, in the CSV: {', '.join(record.measured_by)}." if record.measured_by else ""
+    return " ".join(filter(None, (ranking, beside)))
 
 
 def budget(members: Sequence[RunRecord]) -> str:
@@ -188,7 +218,7 @@ def _plain(value: object) -> str:
     return {"None": "null", "True": "true", "False": "false"}.get(str(value), str(value))
 
 
-def _row(record: RunRecord, shown: Iterable[str], best: Mapping[str, float]) -> list[str]:
+def _row(record: RunRecord, shown: Iterable[str], best: Mapping[str, float], tied: Set[tuple[str, str]]) -> list[str]:
     oracle = record.oracle and record.model != "oracle"
     variant = record.variant.replace(",", ", ")
     seen, seconds = source_seen(record), record.fit["seconds"]
@@ -196,7 +226,7 @@ def _row(record: RunRecord, shown: Iterable[str], best: Mapping[str, float]) -> 
         f"{record.model} (oracle)" if oracle else record.model,
         variant if record.repeatable else f"{variant}{'; ' if variant else ''}not repeatable",
         "" if record.seed is None else str(record.seed),
-        *(_cell(record, name, best) for name in shown),
+        *(_cell(record, name, best, tied) for name in shown),
         "" if seen is None else f"{seen:.0f} %",
         f"{record.fit['steps']:,}" if record.fit["steps"] else "",
         duration(seconds) if record.fit["steps"] else "",
@@ -204,12 +234,14 @@ def _row(record: RunRecord, shown: Iterable[str], best: Mapping[str, float]) -> 
     ]
 
 
-def _cell(record: RunRecord, name: str, best: Mapping[str, float]) -> str:
+def _cell(record: RunRecord, name: str, best: Mapping[str, float], tied: Set[tuple[str, str]]) -> str:
     if (number := mean_of(record, name)) is None:
         return ""
     mean, low, high = number
     cell = f"{mean:.1f} ±{(high - low) / 2:.1f}"
-    return Stressed(cell) if mean == best.get(name) else cell
+    if mean == best.get(name):
+        return Stressed(cell)
+    return Tied(cell) if (record.run_id, name) in tied else cell
 
 
 def mean_of(record: RunRecord, name: str) -> tuple[float, float, float] | None:

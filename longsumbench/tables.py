@@ -2,19 +2,40 @@
 
 import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from tabulate import tabulate
 
 TERMINAL_WIDTH = 130  # columns; longer notes are wrapped
+TIED = "≈"  # behind a cell that is not distinguishable from the best of its column
 ROWS_ON_A_PAGE = 40  # longer LaTeX tables may break across pages
+LATEX_SIGNS = {"±": r"\pm", "×": r"\times", "≥": r"\ge", TIED: r"\approx"}
 _MARKDOWN = re.compile(r"[\\|<`*_\[]")  # what Markdown would read as its own
-_STRESS, _END = "\x02", "\x03"  # around stressed cells while tabulate escapes LaTeX
+_STRESS, _END, _TIE = "\x02", "\x03", "\x04"  # around and behind marked cells while tabulate escapes LaTeX
 
 
 class Stressed(str):
     """A cell that is the best of its column: bold, or starred on the terminal."""
+
+
+class Tied(str):
+    """A cell that is not distinguishable from the best of its column: with `TIED` behind it."""
+
+
+class Marks(NamedTuple):
+    """What is written before and behind a stressed cell, and behind a tied one."""
+
+    before: str
+    behind: str
+    tied: str
+
+    def put(self, cell: str) -> str:
+        """Mark a cell by its kind."""
+        if isinstance(cell, Stressed):
+            return f"{self.before}{cell}{self.behind}"
+        return f"{cell}{self.tied}" if isinstance(cell, Tied) else cell
 
 
 @dataclass(frozen=True)
@@ -28,6 +49,8 @@ class Block:
         align: a letter a column, "l" or "r".
         rows: cells; as many as columns.
         widths: the widest that the column may be on the terminal, by name; cells are wrapped there.
+        groups: headings over neighbouring columns in LaTeX, from the left: (heading, number of columns), the heading
+            empty over columns that have none.
     """
 
     heading: str
@@ -36,6 +59,7 @@ class Block:
     align: str
     rows: Sequence[Sequence[str]]
     widths: tuple[tuple[str, int], ...] = ()
+    groups: tuple[tuple[str, int], ...] = ()
 
 
 def terminal(title: str, blocks: Sequence[Block]) -> str:
@@ -45,7 +69,7 @@ def terminal(title: str, blocks: Sequence[Block]) -> str:
         widths = dict(block.widths)
         wraps = [widths.get(column) for column in block.columns]
         told = [textwrap.fill(line, TERMINAL_WIDTH, break_on_hyphens=False) for line in (block.heading, *block.notes)]
-        drawn = _draw(block, "simple", lambda cell: f"*{cell}", maxcolwidths=wraps) if block.rows else ""
+        drawn = _draw(block, "simple", Marks("*", "", TIED), maxcolwidths=wraps) if block.rows else ""
         parts.append("\n".join(part for part in (*told, drawn) if part))
     return "\n\n".join(parts)
 
@@ -54,7 +78,7 @@ def markdown(title: str, blocks: Sequence[Block]) -> str:
     """Write Markdown, ending with a line break."""
     parts = [f"# {_escape_markdown(title)}"]
     for block in map(_escaped_for_markdown, blocks):
-        drawn = _draw(block, "github", lambda cell: f"**{cell}**") if block.rows else ""
+        drawn = _draw(block, "github", Marks("**", "**", f" {TIED}")) if block.rows else ""
         parts += [part for part in (block.heading and f"## {block.heading}", *block.notes, drawn) if part]
     return "\n\n".join(parts) + "\n"
 
@@ -72,20 +96,38 @@ def _escape_markdown(text: str) -> str:
 
 
 def latex(title: str, blocks: Sequence[Block]) -> str:
-    """Write LaTeX tables (packages booktabs and longtable), captions included, ending with a line break."""
-    text = "\n".join([f"% {title}; needs \\usepackage{{booktabs,longtable}}", *map(_latex_table, blocks)]) + "\n"
-    return text.replace("±", r"$\pm$").replace("×", r"$\times$")
+    """Write LaTeX tables (packages booktabs, longtable, adjustbox), captions included, ending with a line break."""
+    needs = rf"% {title}; needs \usepackage{{adjustbox,booktabs,longtable}}"
+    text = "\n".join([needs, *map(_latex_table, blocks)]) + "\n"
+    for sign, command in LATEX_SIGNS.items():
+        text = text.replace(sign, f"${command}$")
+    return text
 
 
 def _latex_table(block: Block) -> str:
-    drawn = _draw(block, "latex_booktabs", lambda cell: f"{_STRESS}{cell}{_END}")
-    drawn = drawn.replace(_STRESS, r"\textbf{").replace(_END, "}")
+    drawn = _draw(block, "latex_booktabs", Marks(_STRESS, _END, _TIE))
+    drawn = drawn.replace(_STRESS, r"\textbf{").replace(_END, "}").replace(_TIE, rf"\rlap{{\,{TIED}}}")
+    drawn = drawn.replace(r"\toprule", "\n".join([r"\toprule", *_group_headings(block.groups)]), 1)
     told = ". ".join(part.rstrip(".") for part in (block.heading, *block.notes) if part)
     caption = rf"\caption{{{_escape(told)}.}}"
     if len(block.rows) <= ROWS_ON_A_PAGE:
-        return "\n".join([r"\begin{table}", r"\small\centering", caption, drawn, r"\end{table}"])
+        fitted = [r"\begin{adjustbox}{max width=\textwidth}", drawn, r"\end{adjustbox}"]
+        return "\n".join([r"\begin{table}", r"\small\centering", caption, *fitted, r"\end{table}"])
     begin, _, rest = drawn.replace("{tabular}", "{longtable}").partition("\n")
     return "\n".join([begin, rf"{caption}\\", rest])
+
+
+def _group_headings(groups: Sequence[tuple[str, int]]) -> list[str]:
+    """Write the line of headings over columns, and the rules under them; nothing where there are none."""
+    cells, rules, column = [], [], 1
+    for heading, width in groups:
+        if heading:
+            cells.append(rf"\multicolumn{{{width}}}{{c}}{{{_escape(heading)}}}")
+            rules.append(rf"\cmidrule(lr){{{column}-{column + width - 1}}}")
+        else:
+            cells += [""] * width
+        column += width
+    return [rf"{' & '.join(cells)} \\", " ".join(rules)] if rules else []
 
 
 def _escape(text: str) -> str:
@@ -94,10 +136,8 @@ def _escape(text: str) -> str:
     return line.strip().removesuffix(r"\\").strip()
 
 
-def _draw(
-    block: Block, style: str, stress: Callable[[str], str], maxcolwidths: Sequence[int | None] | None = None
-) -> str:
-    cells = [[stress(cell) if isinstance(cell, Stressed) else cell for cell in row] for row in block.rows]
+def _draw(block: Block, style: str, marks: Marks, maxcolwidths: Sequence[int | None] | None = None) -> str:
+    cells = [[marks.put(cell) for cell in row] for row in block.rows]
     names = block.columns if style == "simple" else [name.replace("\n", " ") for name in block.columns]
     alignment = [{"l": "left", "r": "right"}[letter] for letter in block.align]
     return tabulate(cells, names, style, colalign=alignment, disable_numparse=True, maxcolwidths=maxcolwidths)

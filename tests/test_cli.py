@@ -52,7 +52,7 @@ def test_help_imports_nothing_heavy() -> None:
     assert not {"torch", "transformers", "hydra", "omegaconf", "numpy", "pandas", "tabulate"} & set(loaded)
 
 
-@pytest.mark.parametrize("command", ["", "run", "leaderboard", "summarize", "list"])
+@pytest.mark.parametrize("command", ["", "run", "leaderboard", "score", "compare", "summarize", "list"])
 def test_help_teaches(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Every help shows examples that can be typed, and the exit codes; no line is wider than a usual terminal."""
     with pytest.raises(SystemExit) as ended:
@@ -109,6 +109,20 @@ def test_flags_stand_on_either_side_of_overrides(words: str) -> None:
     assert (options.multirun, options.config_dir, options.overrides) == (True, "X", ["a=1", "b=2"])
 
 
+@pytest.mark.parametrize("words", ["score a b --mode perl", "score --mode perl a b", "score a --mode=perl b"])
+def test_flags_stand_on_either_side_of_files(words: str) -> None:
+    """Flags and files may be mixed; predictions come before references."""
+    options = read(words.split())
+    assert (options.mode, options.texts) == ("perl", ["a", "b"])
+
+
+@pytest.mark.parametrize("words", ["compare a b --examples 3", "compare --examples 3 a b", "compare a --examples=3 b"])
+def test_flags_stand_on_either_side_of_runs(words: str) -> None:
+    """Flags and runs may be mixed; runs keep their order, for the first is the baseline."""
+    options = read(words.split())
+    assert (options.examples, options.runs) == (3, ["a", "b"])
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -119,6 +133,8 @@ def test_flags_stand_on_either_side_of_overrides(words: str) -> None:
         ("list settings led", "unknown model 'led' (did you mean 'lead'?)"),
         ("leaderboard a b", "unknown argument 'b'"),
         ("leaderboard --latx", "unknown flag '--latx' (did you mean '--latex'?)"),
+        ("compare one", "name two or more runs; the first is what the others are compared with"),
+        ("compare one two --results-dir nowhere", "no run is called 'one' under nowhere"),
         ("run --sho", "unknown flag '--sho' (did you mean '--show'?)"),
         ("run --config-dir", "expected one argument"),
         ("leaderboard --results-dir nowhere", "no finished run under nowhere: start with `longsumbench run`"),

@@ -17,7 +17,8 @@ from longsumbench.leaderboard import OUR_PAPERS, PUBLISHED_AS, Table
 from longsumbench.published import COLUMNS as PUBLISHED_COLUMNS
 from longsumbench.published import read_published
 from longsumbench.records import Results, RunRecord
-from longsumbench.standings import VIEW, budget, duration, training_differences
+from longsumbench.significance import AgainstBest
+from longsumbench.standings import TYPES, VIEW, budget, duration, training_differences
 from longsumbench.system import FitReport
 from longsumbench.tables import Stressed
 
@@ -182,6 +183,7 @@ def test_what_was_measured_beside_rouge_is_ranked_by(update: Callable[..., Table
     assert [row["model"] for row in rows(table)] == ["far", "blind", "mute"]
     (block, *_) = table.blocks()
     assert block.columns[:6] == ("model", "variant", "seed", "single", "silent\nother", "R-Lsum")
+    assert block.groups[:3] == (("", 3), ("facts stated right", 2), ("ROUGE F1", 1))
     assert [list(map(str, row[3:6])) for row in block.rows[:2]] == [
         ["88.0 ±1.5", "60.0 ±1.5", "40.0 ±0.8"],
         ["90.0 ±1.5", "10.0 ±1.5", "80.0 ±0.8"],
@@ -320,13 +322,17 @@ def test_width(update: Callable[..., Table]) -> None:
 
 
 def test_width_with_measures(update: Callable[..., Table]) -> None:
-    """It does so with all measures at their widest and best, too."""
+    """It does so with all measures at their widest, best and tied, too."""
     kinds = {f"fact_recall_{kind}": 100.0 for kind in ("relayed", "silent_same")}
     variant = ",".join(f"setting_{number}=123456" for number in range(6))
     wide = {"variant": variant, "seed": 12, "fit": asdict(replace(TRAINED, steps=10_000)), "source": asdict(LEDGER)}
     best = record("hierarchical", 100, measures=recall(100, 100, **kinds), **wide)
-    text = update(best, record("lead", 31, measures=recall(1, 1, **kinds))).render()
+    near = record("hiersumm", 99.99, measures=recall(99.99, 99.99, **dict.fromkeys(kinds, 99.99)), **wide)
+    table = update(best, near, record("lead", 31, measures=recall(1, 1, **kinds)))
+    tied = AgainstBest(dict.fromkeys(((near.run_id, name) for name in (*near.measures, *TYPES)), 1.0), "tested")
+    text = replace(table, tests=(tied,)).render()
     assert "*100.0 ±1.5" in text
+    assert "100.0 ±1.5≈" in text
     assert max(map(len, text.splitlines())) <= 140
 
 

@@ -19,7 +19,7 @@ from longsumbench.configuration import DatasetSettings, Decoding, RunConfig, Sco
 from longsumbench.corpora.loading import load
 from longsumbench.errors import DataError
 from longsumbench.evidence import kept
-from longsumbench.pipeline import BASELINES, Point, baseline, identity, run, specify
+from longsumbench.pipeline import BASELINES, Point, baseline, hashed, identity, run, specify
 from longsumbench.records import Results, RunRecord
 from longsumbench.stages import CACHE_VARIABLE, StageStore, cache_folder
 
@@ -92,6 +92,9 @@ def test_where_and_how_fast_does_not_decide(model: str, toy: Path, tmp_path: Pat
         ("dataset", {"split": "validation"}),
         ("decode", {"limit": 3}),
         ("score", {"resamples": 200}),
+        ("score", {"tokenizer": "unicode"}),
+        ("score", {"references": "jackknife"}),
+        ("score", {"mode": "perl", "wordnet": "none"}),
         ("dataset", {"limit": 5}),
     ],
 )
@@ -118,6 +121,13 @@ def test_what_a_system_depends_on_decides(model: str, decided_by: set[str], toy:
     assert {name for name, other in others.items() if run_id(other) != run_id(config)} == decided_by
     system = registry.systems.load(model)(config.model)
     assert {name for name, other in others.items() if identity(other, system) != identity(config, system)} == decided_by
+
+
+def test_settings_that_came_later_leave_earlier_ids(toy: Path) -> None:
+    """What is hashed of the scores' settings is what was hashed before ids were first published, unless more is set."""
+    assert hashed(configured(toy).score) == {"mode": "google", "stem": True, "resamples": 100}
+    perl = Scoring(mode="perl", resampling="perl")
+    assert hashed(perl) == {"mode": "perl", "stem": True, "resamples": 1_000, "resampling": "perl"}
 
 
 def test_a_seed_given_to_one_step_decides_too(toy: Path) -> None:

@@ -1,13 +1,41 @@
-"""Bootstrap intervals."""
+"""Intervals of means, tests of paired differences, and what they may claim."""
+
+import math
+import shutil
+import subprocess
+from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 import pytest
 import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
 
+from longsumbench import statistics
 from longsumbench.errors import DataError
-from longsumbench.statistics import bootstrap_interval, bootstrap_intervals, interval_of_shares, resampled_means
+from longsumbench.statistics import (
+    PairedTest,
+    approximate_randomization,
+    bootstrap_interval,
+    bootstrap_intervals,
+    bootstrap_p_values,
+    holm,
+    interval_of_shares,
+    paired_bootstrap,
+    perl_intervals,
+    randomization_p_values,
+    resampled_means,
+    smallest_detectable_difference,
+)
 
 SCORES = np.random.default_rng(7).beta(2, 5, size=200) * 100
+DIFFERENCES = np.random.default_rng(8).normal(0.5, 3, size=60)
+PAIRED_TESTS = (approximate_randomization, paired_bootstrap)
+P_VALUES = (randomization_p_values, bootstrap_p_values)
+PairedTester = Callable[..., PairedTest]
+PValues = Callable[..., NDArray[np.float64]]
 
 
 def test_agrees_with_scipy() -> None:
@@ -63,3 +91,177 @@ def test_shares_that_all_agree_leave_doubt() -> None:
     assert interval_of_shares(np.ones(37), 100, seed=1) == (pytest.approx(1 - high), 1)
     mixed = np.array([0.0, 1, 1, 0.5])
     assert interval_of_shares(mixed, 100, seed=1) == bootstrap_interval(mixed, 100, seed=1)
+
+
+PERL = """
+my @means;
+for my $resample (0 .. $ARGV[0] - 1) {
+    srand($resample);
+    my $sum = 0;
+    $sum += $ARGV[1 + int(rand($#ARGV))] for 1 .. $#ARGV;
+    push @means, $sum / $#ARGV;
+}
+@means = sort { $a <=> $b } @means;
+my $total = 0;
+$total += $_ for @means;
+printf "%.12f %.12f %.12f", $total / @means, $means[25], $means[974];
+"""
+
+
+def test_perl_draws_as_perl_does() -> None:
+    """With 1,000 resamples the average and the bounds are what Perl's own rand makes of resamples seeded 0 to 999."""
+    perl = shutil.which("perl")
+    if perl is None:
+        pytest.skip("perl is not installed")
+    values = SCORES[:37].round(5)
+    told = subprocess.run([perl, "-e", PERL, "1000", *map(str, values)], capture_output=True, text=True, check=True)
+    assert perl_intervals(values.reshape(-1, 1))[0] == pytest.approx([float(part) for part in told.stdout.split()])
+
+
+def test_perl_by_hand() -> None:
+    """A resample of two values has the mean 0, ½ or 1 with chances ¼, ½, ¼; one value has no spread."""
+    average, low, high = perl_intervals(np.array([[0.0], [1.0]]))[0]
+    assert (low, high) == (0, 1)
+    assert average == pytest.approx(0.5, abs=0.03)
+    assert perl_intervals(np.array([[0.25]])).tolist() == [[0.25, 0.25, 0.25]]
+
+
+def test_perl_bounds_between_two_means() -> None:
+    """Of 60 resamples 1.5 are cut on each side: both bounds lie half-way between two neighbouring means."""
+    means = np.sort(perl_means(SCORES[:9], 60))
+    _, low, high = perl_intervals(SCORES[:9].reshape(-1, 1), 60)[0]
+    assert (low, high) == pytest.approx((means[1:3].mean(), means[57:59].mean()))
+
+
+def perl_means(values: NDArray[np.float64], resamples: int) -> NDArray[np.float64]:
+    """Resample as Perl does, a number at a time."""
+    means = []
+    for seed in range(resamples):
+        state, total = (seed << 16) + 0x330E, 0.0
+        for _ in values:
+            state = (0x5DEECE66D * state + 0xB) % 2**48
+            total += values[state * len(values) // 2**48]
+        means.append(total / len(values))
+    return np.array(means)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_randomization_against_all_swaps(seed: int) -> None:
+    """The p-value is the share of all 1,024 swaps of ten examples that lie as far from 0, up to drawing."""
+    differences = np.random.default_rng(seed).normal(0.6, 1, 10)
+    swaps = np.array(list(product([-1, 1], repeat=10))) @ differences
+    exact = np.mean(np.abs(swaps) >= abs(differences.sum()) - 1e-9)
+    assert approximate_randomization(differences, 20_000).p == pytest.approx(exact, abs=0.012)
+
+
+def test_randomization_by_hand() -> None:
+    """Of the eight swaps of three equal differences two are as far from 0: p = ¼; there is no interval."""
+    test = approximate_randomization([0.2, 0.2, 0.2], 20_000)
+    assert (test.difference, test.p) == (pytest.approx(0.2), pytest.approx(0.25, abs=0.01))
+    assert math.isnan(test.low)
+    assert math.isnan(test.high)
+
+
+def test_bootstrap_against_scipy() -> None:
+    """The interval is the percentile bootstrap's of the differences; p is that of a t-test, up to drawing."""
+    test = paired_bootstrap(DIFFERENCES)
+    assert (test.low, test.high) == pytest.approx(bootstrap_interval(DIFFERENCES, 10_000, seed=1))
+    assert test.p == pytest.approx(scipy.stats.ttest_1samp(DIFFERENCES, 0).pvalue, abs=0.02)
+
+
+def test_bootstrap_by_hand() -> None:
+    """Means of -1, 3 resampled are -1, 1, 3 with chances ¼, ½, ¼; half are as far from the mean 1 as it is from 0."""
+    assert paired_bootstrap([-1.0, 3.0], 20_000).p == pytest.approx(0.5, abs=0.015)
+
+
+@pytest.mark.parametrize("test", PAIRED_TESTS)
+def test_nothing_to_tell(test: PairedTester) -> None:
+    """One example, or differences that are all 0, show nothing: p = 1."""
+    assert test([4.0]).p == 1
+    assert test(np.zeros(50)).p == 1
+
+
+@pytest.mark.parametrize("test", PAIRED_TESTS)
+def test_equal_differences(test: PairedTester) -> None:
+    """Fifty times the same difference is found, at the smallest p-value that so many resamples can give."""
+    assert test([0.1] * 50, resamples=999).p == 1 / 1_000
+
+
+@pytest.mark.parametrize("test", PAIRED_TESTS)
+@given(st.lists(st.integers(-20, 20), min_size=1, max_size=30), st.sampled_from([-1, 100, 0.01]))
+def test_sides_and_units(test: PairedTester, counts: list[int], scale: float) -> None:
+    """Systems in the other order, or scores in another unit, have the same p-value and the difference to match."""
+    plain, scaled = test(counts, 200), test(scale * np.array(counts), 200)
+    assert scaled.p == plain.p
+    assert scaled.difference == pytest.approx(scale * plain.difference)
+
+
+@pytest.mark.parametrize("p_values", P_VALUES)
+def test_columns_of_differences_share_resamples(p_values: PValues) -> None:
+    """A column has the same p-value alone as beside others."""
+    columns = np.stack([DIFFERENCES, DIFFERENCES**3, 0 * DIFFERENCES], axis=1)
+    assert p_values(columns, 300).tolist() == [p_values(column.reshape(-1, 1), 300)[0] for column in columns.T]
+
+
+def test_memory_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few swaps are in memory at a time, they are the same."""
+    at_once = approximate_randomization(DIFFERENCES, 300)
+    monkeypatch.setattr(statistics, "NUMBERS_AT_ONCE", 7 * len(DIFFERENCES))
+    assert approximate_randomization(DIFFERENCES, 300).p == at_once.p
+
+
+@pytest.mark.parametrize("test", [*PAIRED_TESTS, smallest_detectable_difference])
+@pytest.mark.parametrize("differences", [[], [1.0, float("nan")], [float("inf")]])
+def test_refuses_differences(test: Callable[[list[float]], object], differences: list[float]) -> None:
+    """No differences, or one that is not a number, is an error and not a p-value."""
+    with pytest.raises(DataError, match="a paired test needs"):
+        test(differences)
+
+
+@pytest.mark.parametrize("p_values", P_VALUES)
+def test_equal_systems_are_seldom_called_different(p_values: PValues) -> None:
+    """Of 4,000 pairs of equal systems on 100 examples, 4 to 6 % differ at 5 %."""
+    scores = np.random.default_rng(5).beta(4, 8, size=(2, 100, 4_000))
+    assert 0.04 <= np.mean(p_values(scores[0] - scores[1], 2_000) <= 0.05) <= 0.06
+
+
+@pytest.mark.parametrize("p_values", P_VALUES)
+def test_the_smallest_detectable_difference_is_found(p_values: PValues) -> None:
+    """Of 2,000 pairs of systems that differ by it, four in five are found."""
+    drawn = np.random.default_rng(6).beta(4, 8, size=(2, 200, 2_000))
+    differences = drawn[0] - drawn[1]
+    planted = smallest_detectable_difference(differences.ravel()) * math.sqrt(differences.size / 200)
+    assert np.mean(p_values(differences + planted, 1_000) <= 0.05) == pytest.approx(0.8, abs=0.03)
+
+
+def test_smallest_detectable_difference_by_hand() -> None:
+    """Of a standard deviation of 10 over 100 examples it is (1.960 + 0.842) · 10 / √100; of one example, infinite."""
+    differences = np.array([10.0, -10.0] * 50) * math.sqrt(99 / 100)
+    assert smallest_detectable_difference(differences) == pytest.approx(2.8016, abs=1e-4)
+    assert smallest_detectable_difference(differences, 0.01, 0.5) == pytest.approx(2.5758, abs=1e-4)
+    assert smallest_detectable_difference([3.0]) == math.inf
+
+
+def test_holm_by_hand() -> None:
+    """The smallest of four counts four times, the next three times, and none less than the one before."""
+    assert holm([0.03, 0.01, 0.5, 0.04]).tolist() == pytest.approx([0.09, 0.04, 0.5, 0.09])
+    assert holm([0.6, 0.7]).tolist() == [1, 1]
+    assert holm([]).tolist() == []
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12), st.floats(0.001, 0.999))
+def test_holm_rejects_step_by_step(p_values: list[float], level: float) -> None:
+    """What is at most a level is what is rejected going up from the smallest while p ≤ level / those that are left."""
+    rejected = set[int]()
+    for place in sorted(range(len(p_values)), key=p_values.__getitem__):
+        if p_values[place] * (len(p_values) - len(rejected)) > level:
+            break
+        rejected.add(place)
+    assert {place for place, p in enumerate(holm(p_values)) if p <= level} == rejected
+
+
+@pytest.mark.parametrize("p_values", [[0.1, float("nan")], [1.5]])
+def test_holm_refuses(p_values: list[float]) -> None:
+    """What is no p-value is an error."""
+    with pytest.raises(DataError, match="p-values from 0 to 1"):
+        holm(p_values)

@@ -144,7 +144,7 @@ def json_type(value: Any) -> str:
     if isinstance(value, Mapping):
         return "an object"
     if isinstance(value, (list, tuple)):
-        odd = next((item for item in value if not isinstance(item, str)), None)
-        return "a list" if odd is None else f"a list with {json_type(odd)} in it"
+        odd = [item for item in value if not isinstance(item, str)]
+        return f"a list with {json_type(odd[0])} in it" if odd else "a list"
     names = {bool: "true/false", int: "a number", float: "a number", str: "text", type(None): "null"}
     return names.get(type(value), type(value).__name__)

@@ -83,11 +83,9 @@ def _entries(
 ) -> Iterator[Entry]:
     for split, path in files:
         empty = True
-        for number, line in enumerate(_lines(path), start=1):
+        for number, line in enumerate(lines_of(path), start=1):
             if split in full:
                 break
-            if number == 1:
-                line = line.removeprefix(_BYTE_ORDER_MARK)
             if line.strip():
                 empty = False
                 yield Entry(split, partial(_read, line, from_row), path, number)
@@ -95,10 +93,16 @@ def _entries(
             raise DataError("the file is empty", path)
 
 
-def _lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file, unpacking it where its name ends in .gz."""
+def lines_of(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file, unpacking it where its name ends in .gz; a byte order mark is no part of the first.
+
+    Raises:
+        DataError: the file cannot be read.
+    """
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            if first := file.readline().removeprefix(_BYTE_ORDER_MARK):
+                yield first
             yield from file
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise DataError(f"not a whole gzip file ({error}); fetch it again, or drop .gz from its name", path) from error
@@ -106,7 +110,12 @@ def _lines(path: Path) -> Iterator[bytes]:
         raise DataError(f"cannot be read ({error.strerror or error})", path) from error
 
 
-def _read(line: bytes, from_row: Callable[[Row], Example]) -> Example:
+def row_in(line: bytes) -> Row:
+    """Return the JSON object on a line.
+
+    Raises:
+        BadRow: it is not UTF-8, no JSON, or no object.
+    """
     try:
         row: Any = json.loads(line.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -115,4 +124,8 @@ def _read(line: bytes, from_row: Callable[[Row], Example]) -> Example:
         raise BadRow("not a JSON object on one line", f"{error}") from error
     if not isinstance(row, dict):
         raise BadRow("not a JSON object on one line", f"it is {json_type(row)}")
-    return from_row(row)
+    return row
+
+
+def _read(line: bytes, from_row: Callable[[Row], Example]) -> Example:
+    return from_row(row_in(line))

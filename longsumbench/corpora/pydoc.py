@@ -29,7 +29,6 @@ from longsumbench.sentences import split_sentences
 # Distribution → package: the suite's runtime dependencies and those that they always bring. What is installed besides
 # never changes the dataset.
 PACKAGES = {
-    "absl-py": "absl",
     "accelerate": "accelerate",
     "datasets": "datasets",
     "evaluate": "evaluate",
@@ -41,14 +40,12 @@ PACKAGES = {
     "joblib": "joblib",
     "mpmath": "mpmath",
     "networkx": "networkx",
-    "nltk": "nltk",
     "numpy": "numpy",
     "omegaconf": "omegaconf",
     "pandas": "pandas",
     "platformdirs": "platformdirs",
     "psutil": "psutil",
     "pyarrow": "pyarrow",
-    "rouge-score": "rouge_score",
     "safetensors": "safetensors",
     "scikit-learn": "sklearn",
     "scipy": "scipy",

@@ -44,8 +44,11 @@ class RougeMetric(evaluate.Metric):
         references: Sequence[str | Sequence[str]],
         stem: bool = True,
         resamples: int = 1_000,
+        mode: str = "google",
+        tokenizer: str = "default",
+        wordnet: str | None = None,
     ) -> dict[str, Any]:
-        metric = Rouge(Scoring(stem=stem, resamples=resamples))
+        metric = Rouge(Scoring(mode, stem, wordnet, tokenizer, resamples=resamples))
         split = ([one] if isinstance(one, str) else one for one in references)
         items = (
             (prediction, Example(f"{number:012}", None, None, (UNREAD,), tuple(map(split_summary, texts))))

@@ -2,14 +2,15 @@
 
     predictions, examples --score_all--> Scored: a table, one row an example --aggregate--> means, 95 % intervals
 
-Per example 0–1, aggregated 0–100. ROUGE scores every example; of other metrics, a column may not apply to an example
-(NaN), and its mean is over those to which it does.
+Per example 0–1, aggregated 0–100, but for columns that are no shares and have a unit of their own. ROUGE scores every
+example; of other metrics, a column may not apply to an example (NaN), and its mean is over those to which it does.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import ClassVar
 
 import pandas as pd
@@ -18,7 +19,7 @@ from longsumbench.configuration import Scoring
 from longsumbench.documents import Example
 from longsumbench.errors import DataError
 from longsumbench.records import write_atomically
-from longsumbench.statistics import bootstrap_intervals, interval_of_shares
+from longsumbench.statistics import bootstrap_interval, bootstrap_intervals, interval_of_shares, perl_intervals
 
 BOOTSTRAP_SEED = 1  # the same for every run, so that an interval depends on the scores alone
 PERCENT = 100.0
@@ -32,13 +33,15 @@ class Metric(ABC):
 
     Attributes:
         name: as it is registered.
-        columns: its columns of the table of scores; the first one is what runs are ranked by.
-        version: rises when the same predictions would score otherwise; part of the run id, but for ROUGE, whose
-            version stands in its signature.
+        columns: its columns of the table of scores; where the dataset names the metric, runs are ranked by the first.
+        units: of the columns that are no shares; column → unit, the same per example and aggregated.
+        version: rises when the same predictions would score otherwise; part of the signature and, where the dataset
+            names the metric, of the run id.
     """
 
     name: ClassVar[str]
     columns: ClassVar[tuple[str, ...]]
+    units: ClassVar[Mapping[str, str]] = MappingProxyType({})
     version: ClassVar[int] = 1
 
     def __init__(self, scoring: Scoring) -> None:
@@ -46,7 +49,18 @@ class Metric(ABC):
 
     @abstractmethod
     def score(self, prediction: str, example: Example) -> dict[str, float]:
-        """Score one prediction; column → 0–1, NaN where it does not apply. An empty prediction scores 0 elsewhere."""
+        """Score one prediction; column → 0–1 or its unit, NaN where it does not apply.
+
+        An empty prediction scores 0 elsewhere.
+        """
+
+    def check(self) -> None:  # noqa: B027 - most metrics need nothing
+        """Look, before a run starts, whether all that the metric needs is here.
+
+        Raises:
+            UsageError: a setting is missing, or cannot be meant.
+            EnvironmentProblem: a package or a model is missing, and cannot be fetched.
+        """
 
     def can_score(self, example: Example) -> bool:
         """Tell whether there is anything to be matched; where there is not, no metric scores the example."""
@@ -65,7 +79,7 @@ class Scored:
     """The scores of a run.
 
     Attributes:
-        per_example: a row for each example, indexed by `id`, in the order they came; 0–1.
+        per_example: a row for each example, indexed by `id`, in the order they came; 0–1, or in a column's own unit.
         empty_references: ids of the examples that were left out because no reference can be scored.
         empty_predictions: how many of the rows are 0 because nothing was predicted.
     """
@@ -103,7 +117,7 @@ def score_all(metrics: Sequence[Metric], items: Iterable[tuple[str, Example]]) -
 
 
 def aggregate(
-    per_example: pd.DataFrame, resamples: int = 1_000, seed: int = BOOTSTRAP_SEED
+    per_example: pd.DataFrame, resamples: int = 1_000, seed: int = BOOTSTRAP_SEED, perl_resampling: bool = False
 ) -> dict[str, dict[str, float]]:
     """Return type → {"p", "r", "f": plain means; "f_lo", "f_hi": the 95 % interval of f}, all 0–100.
 
@@ -111,6 +125,8 @@ def aggregate(
         per_example: ROUGE's columns of `Scored`; the order of its rows does not matter.
         resamples: of the percentile bootstrap over examples.
         seed: of the resamples, which are the same for all types.
+        perl_resampling: whether the intervals are those of ROUGE-1.5.5, whose resamples have their own seeds. The means
+            stay plain; its are those of its resamples.
 
     Raises:
         DataError: there is no example to average over.
@@ -120,7 +136,11 @@ def aggregate(
     table = per_example.sort_index() * PERCENT
     means = table.mean()
     types = [str(column)[:-2] for column in table.columns if str(column).endswith("_f")]
-    intervals = bootstrap_intervals(table[[f"{kind}_f" for kind in types]].to_numpy(), resamples, seed)
+    values = table[[f"{kind}_f" for kind in types]].to_numpy()
+    if perl_resampling:
+        intervals = perl_intervals(values, resamples)[:, 1:]
+    else:
+        intervals = bootstrap_intervals(values, resamples, seed)
     scores = {}
     for kind, (low, high) in zip(types, intervals.tolist(), strict=True):
         scores[kind] = {part: float(means[f"{kind}_{part}"]) for part in "prf"} | {"f_lo": low, "f_hi": high}
@@ -128,31 +148,41 @@ def aggregate(
 
 
 def aggregate_measures(
-    per_example: pd.DataFrame, resamples: int = 1_000, seed: int = BOOTSTRAP_SEED
+    per_example: pd.DataFrame, resamples: int = 1_000, seed: int = BOOTSTRAP_SEED, in_units: Collection[str] = ()
 ) -> dict[str, dict[str, float]]:
     """Return column → {"mean"; "lo", "hi": its 95 % interval; "n"}, over the examples to which the column applies.
 
     Args:
-        per_example: columns of `Scored` that hold one value each, 0–1 or NaN; the order of the rows does not matter.
+        per_example: columns of `Scored` that hold one value each, or NaN; the order of the rows does not matter.
         resamples: of the percentile bootstrap over those examples.
         seed: of the resamples.
+        in_units: the columns that are no shares.
 
     Returns:
-        0–100, but for `n`, the number of examples; a column that applies to none is left out.
+        0–100, but for columns that are no shares, which keep their units, and `n`, the number of examples; a column
+        that applies to none is left out.
     """
     measures = {}
-    for name, column in (per_example.sort_index() * PERCENT).items():
+    for name, column in per_example.sort_index().items():
         values = column.dropna().to_numpy()
         if len(values):
-            low, high = interval_of_shares(values / PERCENT, resamples, seed)
-            low, high = PERCENT * low, PERCENT * high
-            measures[str(name)] = {"mean": float(values.mean()), "lo": low, "hi": high, "n": len(values)}
+            is_share = name not in in_units
+            scale, interval = (PERCENT, interval_of_shares) if is_share else (1.0, bootstrap_interval)
+            low, high = (scale * bound for bound in interval(values, resamples, seed))
+            measures[str(name)] = {"mean": float((scale * values).mean()), "lo": low, "hi": high, "n": len(values)}
     return measures
 
 
-def write_scores(path: Path, per_example: pd.DataFrame) -> None:
-    """Write `scores.csv`: `id` and a column for each score, 0–1, in full precision; "nan" where it does not apply."""
-    write_atomically(path, per_example.to_csv(index_label="id", lineterminator="\n", na_rep="nan"))
+def write_scores(path: Path, per_example: pd.DataFrame, decimals: int | None = None) -> None:
+    """Write `scores.csv`: `id` and a column for each score; "nan" where it does not apply.
+
+    Args:
+        path: the file.
+        per_example: as in `Scored`.
+        decimals: how many digits stand behind the point; None: full precision.
+    """
+    digits = None if decimals is None else f"%.{decimals}f"
+    write_atomically(path, per_example.to_csv(index_label="id", lineterminator="\n", na_rep="nan", float_format=digits))
 
 
 def read_scores(path: Path) -> pd.DataFrame:

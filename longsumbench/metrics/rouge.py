@@ -5,7 +5,7 @@ from typing import ClassVar
 from longsumbench.configuration import Scoring
 from longsumbench.documents import Example
 from longsumbench.metrics.metric import Metric
-from longsumbench.rouge.google import TYPES, GoogleRouge
+from longsumbench.rouge.scorer import TYPES, RougeScorer
 from longsumbench.rouge.signature import signature
 from longsumbench.sentences import split_summary
 
@@ -14,7 +14,7 @@ class Rouge(Metric):
     """ROUGE over the sentences of the references as they were read and of the prediction as the suite splits it.
 
     Args:
-        scoring: the mode, and whether words are stemmed.
+        scoring: the mode, the tokenizer, how words are stemmed, and what several references count for.
     """
 
     name: ClassVar[str] = "rouge"
@@ -22,7 +22,9 @@ class Rouge(Metric):
 
     def __init__(self, scoring: Scoring) -> None:
         super().__init__(scoring)
-        self._rouge = GoogleRouge(scoring.stem)
+        self._rouge = RougeScorer(
+            scoring.mode, scoring.stem, scoring.tokenizer, wordnet=scoring.wordnet, references=scoring.references
+        )
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `rouge1_p` … `rougeLsum_f` → 0–1."""
@@ -35,4 +37,4 @@ class Rouge(Metric):
 
     def signature(self, n: int) -> str:
         """Describe how a mean over `n` examples is computed."""
-        return signature(self.scoring.stem, n, self.scoring.mode)
+        return signature(self._rouge, n)

@@ -1,29 +1,30 @@
 """The signature of a ROUGE score: all that must agree before two numbers may stand in one column."""
 
 from longsumbench import sentences
-from longsumbench.rouge.google import implementation
+from longsumbench.rouge.scorer import RougeScorer
 
 SCORING_VERSION = 1  # changes only when scores do
+IMPLEMENTATION = f"longsumbench-{SCORING_VERSION}"
 
 
-def signature(stem: bool, n: int, mode: str = "google") -> str:
+def signature(scorer: RougeScorer, n: int, splitting: str = sentences.NAME) -> str:
     """Describe in one string how a mean ROUGE score was computed.
 
     Args:
-        stem: whether words were stemmed.
+        scorer: what scored.
         n: the examples in the mean.
-        mode: whose ROUGE it equals.
+        splitting: who found the sentences.
     """
     parts = {
-        "rouge": implementation(),
-        "mode": mode,
-        "stemmer": "porter" if stem else "none",
-        "tokenizer": "default",
-        "sentences": sentences.NAME,
+        "rouge": IMPLEMENTATION,
+        "mode": scorer.mode,
+        "stemmer": scorer.stemmer,
+        "tokenizer": scorer.tokenizer,
+        "sentences": splitting,
         "L": "sentence",
         "Lsum": "union",
         "truncation": "none",
-        "references": "best-f",
+        "references": f"{scorer.references}-f",
         "n": str(n),
         "v": str(SCORING_VERSION),
     }

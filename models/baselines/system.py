@@ -9,7 +9,8 @@ from longsumbench.configuration import Decoding, Recipe
 from longsumbench.documents import Cut, Example, Truncation, count_words
 from longsumbench.errors import DataError, UsageError
 from longsumbench.models.baselines.config import LeadConfig, OracleConfig, RandomConfig
-from longsumbench.models.baselines.greedy import StemmedWords, greedy_selection
+from longsumbench.rouge.scorer import RougeScorer
+from longsumbench.rouge.selection import greedy_selection
 from longsumbench.stages import StageStore
 from longsumbench.system import FitReport, Split, Summary, System
 
@@ -93,11 +94,11 @@ class Oracle(System):
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Yield the selected sentences in the order of the source, one a line."""
-        words = StemmedWords()
+        words = RougeScorer(stem=True).words
         for example in examples:
             sentences = list(example.sentences())
-            references = [words.of("\n".join(reference)) for reference in example.references]
-            selected = greedy_selection([words.of(sentence) for sentence in sentences], references)
+            references = [words("\n".join(reference)) for reference in example.references]
+            selected = greedy_selection([words(sentence) for sentence in sentences], references)
             yield Summary(example.id, "\n".join(sentences[index] for index in selected))
 
 

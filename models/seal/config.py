@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from longsumbench import registry
 from longsumbench.configuration import allowed, at_least, share
 from longsumbench.errors import UsageError
-from longsumbench.models.seal.proxy_labels import MEASURES
+from longsumbench.rouge.all_pairs import MEASURES
 
 # SEAL §4: "stated" is what the text says (35.7M parameters with tied embeddings, about 39M with SEAL's scorer); "223m"
 # is the reading under which its count of 223M works out (12 + 12 layers, d 768, d_ff 3072).

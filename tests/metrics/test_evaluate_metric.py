@@ -55,3 +55,10 @@ def test_batches_and_stemming(metric: RougeMetric) -> None:
     scores = metric.compute(stem=False)
     assert "stemmer:none" in scores["signature"]
     assert scores["signature"].endswith("|v:1")
+
+
+def test_perl_mode(metric: RougeMetric) -> None:
+    """The mode can be chosen, and the signature says it."""
+    scores = metric.compute(predictions=PREDICTIONS, references=REFERENCES, mode="perl", wordnet="none")
+    assert scores["rouge1"] > 0
+    assert "|mode:perl|stemmer:perl-porter+wordnet-none|" in scores["signature"]

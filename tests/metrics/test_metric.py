@@ -12,7 +12,7 @@ from longsumbench.errors import DataError
 from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.metrics.metric import Metric, aggregate, aggregate_measures, read_scores, score_all, write_scores
 from longsumbench.registry import metrics
-from longsumbench.statistics import bootstrap_interval
+from longsumbench.statistics import bootstrap_interval, perl_intervals
 
 CAT: Sentences = ("the cat sat", "it slept")
 TEXT = Document(None, (Section(None, (("a cat sat down and slept",),)),))
@@ -27,6 +27,15 @@ def example(*references: Sentences, name: str = "a", facts: tuple[Fact, ...] = (
 def rouge() -> Metric:
     metric: Metric = metrics.load("rouge")(Scoring())
     return metric
+
+
+def test_metrics_stand_side_by_side() -> None:
+    """No two metrics have a column in common, each has the name it is registered by, and a unit belongs to a column."""
+    classes = {name: metrics.load(name) for name in metrics.built_in}
+    columns = [column for metric in classes.values() for column in metric.columns]
+    assert len(columns) == len(set(columns))
+    assert [metric.name for metric in classes.values()] == list(classes)
+    assert all(set(metric.units) <= set(metric.columns) for metric in classes.values())
 
 
 def test_columns(rouge: Metric) -> None:
@@ -65,6 +74,15 @@ def test_nothing_to_score(rouge: Metric) -> None:
         aggregate(scored.per_example)
 
 
+def test_decimals_are_written(tmp_path: Path) -> None:
+    """By hand: with five decimals, zeros at the end stand, too; without, all digits do."""
+    table = pd.DataFrame({"x_f": [1 / 3, 0.5, np.nan]}, index=pd.Index(["a", "b", "c"], name="id"))
+    write_scores(tmp_path / "five.csv", table, decimals=5)
+    assert (tmp_path / "five.csv").read_text().split() == ["id,x_f", "a,0.33333", "b,0.50000", "c,nan"]
+    write_scores(tmp_path / "all.csv", table)
+    assert read_scores(tmp_path / "all.csv")["x_f"]["a"] == 1 / 3
+
+
 def test_double_prediction(rouge: Metric) -> None:
     """Two predictions for one example are an error that names it."""
     with pytest.raises(DataError, match="'a'"):
@@ -76,6 +94,16 @@ def test_aggregate_by_hand() -> None:
     table = pd.DataFrame({"x_p": [0.5, 1], "x_r": [0, 0.5], "x_f": [0.2, 0.6]}, index=pd.Index(["b", "a"], name="id"))
     low, high = bootstrap_interval([60.0, 20.0], 200, seed=1)
     assert aggregate(table, 200)["x"] == pytest.approx({"p": 75, "r": 25, "f": 40, "f_lo": low, "f_hi": high})
+
+
+def test_perl_resampling() -> None:
+    """Perl's resampling changes the interval alone: it is that of ROUGE-1.5.5 over the rows sorted by id."""
+    values = np.random.default_rng(2).random((30, 3)).round(5)
+    table = pd.DataFrame(values, columns=["x_p", "x_r", "x_f"], index=[f"e{number:02d}" for number in range(30)])
+    plain, perl = (aggregate(table.iloc[::-1], perl_resampling=asked)["x"] for asked in (False, True))
+    _, low, high = 100 * perl_intervals(values[:, 2:])[0]
+    assert perl == {**plain, "f_lo": pytest.approx(low), "f_hi": pytest.approx(high)}
+    assert perl["f_lo"] != plain["f_lo"]
 
 
 def test_order_of_examples_changes_nothing() -> None:
@@ -147,3 +175,13 @@ def test_a_measure_is_averaged_where_it_applies() -> None:
     assert measures["x"] == pytest.approx({"mean": sum(known) / 25, "lo": low, "hi": high, "n": 25})
     assert measures["y"] == {"mean": 25.0, "lo": 25.0, "hi": 25.0, "n": 40}
     assert "never" not in measures
+
+
+def test_a_measure_that_is_no_share_keeps_its_unit() -> None:
+    """Words are averaged as they are, with a plain bootstrap's interval, also where all are 0 or 1."""
+    table = pd.DataFrame({"words": [1.0, 4.0, np.nan], "one": 1.0, "share": 0.5}, index=["a", "b", "c"])
+    measures = aggregate_measures(table, 200, in_units={"words", "one"})
+    low, high = bootstrap_interval([1.0, 4.0], 200, seed=1)
+    assert measures["words"] == {"mean": 2.5, "lo": low, "hi": high, "n": 2}
+    assert measures["one"] == {"mean": 1.0, "lo": 1.0, "hi": 1.0, "n": 3}
+    assert measures["share"]["mean"] == 50.0

@@ -11,7 +11,8 @@ from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import Tokenizer
 
 from longsumbench.errors import UsageError
-from longsumbench.models.seal.proxy_labels import MEASURES, proxy_labels, target_segments
+from longsumbench.models.seal.proxy_labels import proxy_labels, target_segments
+from longsumbench.rouge.all_pairs import MEASURES
 
 TABLE_3 = list(product((1, 2), MEASURES, (False, True)))
 TEXTS = st.lists(st.lists(st.integers(0, 4), max_size=9), max_size=6)

@@ -1,4 +1,8 @@
-"""Greedy selection of sentences by ROUGE, exact and fast: the score of every candidate text in one array operation."""
+"""Greedy selection by ROUGE, exact and fast: the score of every candidate in one array operation.
+
+`greedy_selection` scores the text that the selected sentences make, as the oracle wants; `sequential_selection` sums
+the n-grams of the selected texts and joins nothing, as SEAL's labels want. Letters: T texts, K n-grams.
+"""
 
 from bisect import bisect_left
 from collections import Counter
@@ -7,29 +11,13 @@ from itertools import chain, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from rouge_score.tokenizers import DefaultTokenizer
+
+from longsumbench.configuration import allowed, at_least
+from longsumbench.rouge.all_pairs import MEASURES, Ids, Ints, num_ngrams, score, shared_ngrams
 
 Words = Sequence[str]
 Joint = tuple[str | None, str | None]  # the words on either side of where two sentences meet; None: no sentence there
 LEAST_RISE = 1e-12  # scores nearer than this are equal: their difference is rounding
-
-
-class StemmedWords:
-    """Google ROUGE's words, each distinct one stemmed once."""
-
-    def __init__(self) -> None:
-        self._split = DefaultTokenizer(use_stemmer=False)
-        self._stem = DefaultTokenizer(use_stemmer=True)
-        self._stems: dict[str, list[str]] = {}
-
-    def of(self, text: str) -> list[str]:
-        """Return the stemmed words of a text, as `rouge_score` with `use_stemmer=True` sees them."""
-        found: list[str] = []
-        for word in self._split.tokenize(text):
-            if word not in self._stems:
-                self._stems[word] = self._stem.tokenize(word)
-            found += self._stems[word]
-        return found
 
 
 class Overlap:
@@ -106,12 +94,12 @@ def greedy_selection(sentences: Sequence[Words], references: Sequence[Words]) ->
     while len(selected) < len(texts):
         made, undone = _joints(texts, selected)
         total = lengths + lengths[selected].sum()
-        score = np.max([overlap.f1(total, made, undone) for overlap in overlaps], axis=0).mean(axis=0)
-        score[selected] = 0.0
-        chosen = int(np.argmax(score >= score.max() - LEAST_RISE))  # the first of the equally good
-        if score[chosen] <= best + LEAST_RISE:
+        scores = np.max([overlap.f1(total, made, undone) for overlap in overlaps], axis=0).mean(axis=0)
+        scores[selected] = 0.0
+        chosen = int(np.argmax(scores >= scores.max() - LEAST_RISE))  # the first of the equally good
+        if scores[chosen] <= best + LEAST_RISE:
             break
-        best = float(score[chosen])
+        best = float(scores[chosen])
         selected.insert(bisect_left(selected, chosen), chosen)
         for overlap in overlaps:
             overlap.select(chosen)
@@ -131,3 +119,59 @@ def _joints(texts: Sequence[Words], selected: Sequence[int]) -> tuple[tuple[list
         right.append((words[-1], after))
         undone.append((before, after))
     return (left, right), undone
+
+
+def sequential_selection(
+    texts: Sequence[Ids], references: Sequence[Ids], ngram: int = 2, measure: str = "f1"
+) -> list[list[int]]:
+    """Select, for each reference, texts whose summed n-grams score high against it (Nallapati et al., 2017).
+
+    Starting from none, add the text that raises the score most, of equal ones the earliest, while it rises. N-grams
+    cross no texts.
+
+    Args:
+        texts: ids of the texts.
+        references: ids of the references.
+        ngram: n.
+        measure: "f1", "precision" or "recall" of the summed n-grams.
+
+    Returns:
+        For each reference the indices of the selected texts, in the order of their choice.
+
+    Raises:
+        UsageError: an unknown measure, or n below 1.
+    """
+    allowed("measure", measure, MEASURES)
+    at_least("ngram", ngram, 1)
+    held, wanted = shared_ngrams(texts, references, ngram)
+    sizes = num_ngrams(texts, ngram)
+    return [_while_it_rises(held, counts, sizes, measure) for counts in wanted]
+
+
+def _while_it_rises(held: Ints, counts: Ints, sizes: Ints, measure: str) -> list[int]:
+    """Return the selected texts for one reference.
+
+    Args:
+        held: [K, T], how often the n-grams of all references stand in the texts.
+        counts: [K], how often they stand in this one.
+        sizes: [T], n-grams of the texts.
+        measure: as in `sequential_selection`.
+    """
+    own, size = counts > 0, int(counts.sum())
+    held, counts = held[own], counts[own]
+    left = np.flatnonzero(held.any(axis=0))  # the others can only lower a score
+    held, sizes = held[:, left], sizes[left]
+    chosen: list[int] = []
+    common = taken = 0
+    best = 0.0
+    while len(left):
+        gains = np.minimum(held, counts[:, None]).sum(axis=0)
+        scores = score(common + gains, taken + sizes, size, measure)
+        place = int(scores.argmax())
+        if scores[place] <= best:
+            break
+        best, common, taken = scores[place], common + int(gains[place]), taken + int(sizes[place])
+        counts = np.maximum(counts - held[:, place], 0)
+        chosen.append(int(left[place]))
+        left, sizes, held = np.delete(left, place), np.delete(sizes, place), np.delete(held, place, axis=1)
+    return chosen

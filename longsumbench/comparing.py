@@ -1,0 +1,453 @@
+"""`longsumbench compare`: finished runs on the same examples, pair by pair.
+
+    words of the command line → Runs → the examples that all of them scored → Comparison: Pairs, their Rows, who Moved
+
+A difference is a run's score minus the baseline's, on the same example. ROUGE and other shares are 0–100.
+"""
+
+import json
+import math
+import re
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from longsumbench import registry
+from longsumbench.corpora.store import ReadSplit
+from longsumbench.documents import Sentences
+from longsumbench.errors import DataError, UsageError
+from longsumbench.metrics.metric import PERCENT, read_scores
+from longsumbench.predictions import read_summaries
+from longsumbench.records import Results, RunRecord
+from longsumbench.significance import LEVEL, RESAMPLES, RESAMPLES_A_TEST
+from longsumbench.stages import digest
+from longsumbench.standings import MEASURES, RANKED_BY, SHORT_ID, TYPES, difference, ranked_by
+from longsumbench.statistics import approximate_randomization, holm, paired_bootstrap, smallest_detectable_difference
+from longsumbench.tables import Block, Stressed, terminal
+
+DECIMALS = 6  # of numbers in the CSV
+IDS_TOLD = 5  # of the examples compared, on the terminal
+LONGEST_NAME = 200  # characters of a folder's name; file systems take 255
+SPLIT_UP = re.compile(r"_(?:position|distance)_\d+$|_chance$")  # a measure by places, or what is not of the summaries
+HEADINGS = TYPES | {name: heading.replace("\n", " ") for name, heading in MEASURES.items()}
+VIEW = (
+    *("measure", "baseline", "run", "difference", "95 % interval", "p", "p (Holm)", "detectable"),
+    *("n", "higher", "lower", "equal"),
+)
+ALIGN = "lrrrlrrrrrrr"  # of VIEW
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run with what it wrote.
+
+    Attributes:
+        folder: where its files stand.
+        record: what it was.
+        scores: a row an example, indexed by id, as its metrics gave them.
+        predictions: id → summary.
+    """
+
+    folder: Path
+    record: RunRecord
+    scores: pd.DataFrame
+    predictions: Mapping[str, str]
+
+    @property
+    def label(self) -> str:
+        """Its model, variant, seed and id, short enough for a heading."""
+        named = [self.record.model, *filter(None, self.record.variant.split(","))]
+        if self.record.seed is not None:
+            named.append(f"seed={self.record.seed}")
+        return f"{' '.join(named)} ({self.record.run_id[:SHORT_ID]})"
+
+    def scores_of(self, measure: str, ids: Sequence[str]) -> NDArray[np.float64]:
+        """Return a measure of some examples, in their order: ROUGE's F and other shares 0–100, the rest in its unit."""
+        column = f"{measure}_f" if measure in TYPES else measure
+        scale = 1.0 if measure in self.record.units else PERCENT
+        return self.scores.loc[list(ids), column].to_numpy(dtype=np.float64) * scale
+
+
+@dataclass(frozen=True)
+class Row:
+    """A measure of two runs. Means, differences and their bounds are 0–100, or in the measure's own unit.
+
+    Attributes:
+        measure: a type of ROUGE (its F), or what was measured beside it.
+        n: the examples to which it applies.
+        baseline_mean, mean: of the baseline and of the run.
+        difference: the run's mean minus the baseline's.
+        low, high: the 95 % interval of the difference, from the paired bootstrap.
+        p: two-sided, from approximate randomization.
+        p_holm: the same, corrected for all rows of all pairs.
+        detectable: the smallest difference that one such test finds at 5 % in four cases of five.
+        higher, lower, equal: on how many examples the run's score is so.
+    """
+
+    measure: str
+    n: int
+    baseline_mean: float
+    mean: float
+    difference: float
+    low: float
+    high: float
+    p: float
+    p_holm: float
+    detectable: float
+    higher: int
+    lower: int
+    equal: int
+
+    @property
+    def heading(self) -> str:
+        """What tables call the measure."""
+        return HEADINGS.get(self.measure, self.measure)
+
+    @property
+    def distinguishable(self) -> bool:
+        """Whether the runs differ in it by more than chance would let them, over the whole table."""
+        return self.p_holm < LEVEL
+
+
+@dataclass(frozen=True)
+class Moved:
+    """An example's score under two runs."""
+
+    id: str
+    baseline_score: float
+    score: float
+
+    @property
+    def difference(self) -> float:
+        """The run's score minus the baseline's."""
+        return self.score - self.baseline_score
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two runs beside each other.
+
+    Attributes:
+        baseline, run: the two.
+        rows: a measure each, ROUGE first.
+        main: the row of the measure that the suite ranks by.
+        moved: every example by that measure, the greatest gain first.
+    """
+
+    baseline: Run
+    run: Run
+    rows: tuple[Row, ...]
+    main: Row
+    moved: tuple[Moved, ...]
+
+    @property
+    def title(self) -> str:
+        """What the differences are."""
+        return f"{self.run.label} minus {self.baseline.label}"
+
+    def extremes(self, most: int) -> tuple[tuple[Moved, ...], tuple[Moved, ...]]:
+        """Return the examples on which the run gained most, and lost most, the greatest difference first."""
+        gains = tuple(one for one in self.moved[:most] if one.difference > 0)
+        losses = tuple(one for one in self.moved[::-1][:most] if one.difference < 0)
+        return gains, losses
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Runs that were compared.
+
+    Attributes:
+        runs: as they were named, the baseline first.
+        pairs: those that were set beside each other.
+        ids: the examples, sorted.
+        num_shown: the most examples that are shown of those that gained, and of those that lost.
+        references: id of a shown example → its references; empty where the texts are not on this machine.
+    """
+
+    runs: tuple[Run, ...]
+    pairs: tuple[Pair, ...]
+    ids: tuple[str, ...]
+    num_shown: int
+    references: Mapping[str, tuple[Sentences, ...]]
+
+    @property
+    def title(self) -> str:
+        """Who is compared, and on what."""
+        names = list(dict.fromkeys(run.record.model for run in self.runs))
+        return f"longsumbench: {', '.join(names)} compared on {self.runs[0].record.dataset}"
+
+    @property
+    def all_examples(self) -> bool:
+        """Whether no run scored an example that is left out here."""
+        return all(len(run.scores) == len(self.ids) for run in self.runs)
+
+    def shown_ids(self) -> set[str]:
+        """Return the ids of the examples that are shown."""
+        return {one.id for pair in self.pairs for side in pair.extremes(self.num_shown) for one in side}
+
+    def about(self) -> list[str]:
+        """Say which examples were compared, and who is an oracle."""
+        split, count = self.runs[0].record.split, f"{len(self.ids):,}"
+        lines = [f"{split} split, {count} examples."]
+        if not self.all_examples:
+            scored = ", ".join(f"{run.label} {len(run.scores):,}" for run in self.runs)
+            lines = [f"{split} split, the {count} examples that all runs scored, of: {scored}."]
+        if oracles := [run.label for run in self.runs if run.record.oracle]:
+            lines.append(f"Oracles, which saw the references or their lengths: {', '.join(oracles)}.")
+        return lines
+
+    def method(self) -> list[str]:
+        """Say what the columns mean, and how the scores were computed."""
+        tests = sum(len(pair.rows) for pair in self.pairs)
+        columns = (
+            "Difference: run minus baseline, with the 95 % interval of the paired bootstrap. p: approximate "
+            f"randomization, two-sided; Holm: corrected for the {tests} tests of this table. * or bold: corrected p "
+            f"below {LEVEL}. Detectable: the smallest difference that one such test finds four times in five. "
+            "Higher, lower, equal: on how many examples the run's score is so. ROUGE (F1) and other shares are 0–100."
+        )
+        return [columns, _with_count(self.runs[0].record.signature, len(self.ids)).replace("|", " ")]
+
+    def blocks(self) -> list[Block]:
+        """Return a block that says what is compared, and one for every pair."""
+        head = Block("", (*self.about(), *self.method()), (), "", [])
+        return [head, *(Block(pair.title, (), VIEW, ALIGN, [cells(row) for row in pair.rows]) for pair in self.pairs)]
+
+    def render(self) -> str:
+        """Return the table for the terminal, with the first ids where not all examples were compared."""
+        ids = ", ".join(self.ids[:IDS_TOLD]) + (", …" if len(self.ids) > IDS_TOLD else "")
+        return terminal(self.title, self.blocks()) + ("" if self.all_examples else f"\n\nCompared: {ids}")
+
+    def csv(self) -> str:
+        """Return one row a pair and measure."""
+        rows = []
+        for pair in self.pairs:
+            before, after = pair.baseline.record, pair.run.record
+            named = {f"baseline_{name}": getattr(before, name) for name in ("model", "variant", "run_id")}
+            named |= {name: getattr(after, name) for name in ("model", "variant", "run_id")}
+            rows += [{**named, **asdict(row)} for row in pair.rows]
+        return pd.DataFrame(rows).round(DECIMALS).to_csv(index=False, lineterminator="\n")
+
+
+def cells(row: Row) -> list[str]:
+    """Write a row of `VIEW` for people; a difference that is distinguishable from none is stressed."""
+    gap = f"{row.difference:+.2f}"
+    return [
+        row.heading,
+        f"{row.baseline_mean:.2f}",
+        f"{row.mean:.2f}",
+        Stressed(gap) if row.distinguishable else gap,
+        f"{row.low:+.2f} to {row.high:+.2f}",
+        probability(row.p),
+        probability(row.p_holm),
+        f"{row.detectable:.2f}",
+        *(f"{number:,}" for number in (row.n, row.higher, row.lower, row.equal)),
+    ]
+
+
+def probability(p: float) -> str:
+    """Write a p-value for people; so many resamples tell no more of one below a thousandth."""
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def compare(
+    named: Sequence[str], results: Results, num_shown: int = 10, intersect: bool = False, all_pairs: bool = False
+) -> Comparison:
+    """Compare runs with the first of them, or each with each.
+
+    Args:
+        named: at least two runs: folders, ids, or unique prefixes of ids.
+        results: where ids are looked for.
+        num_shown: the most examples that are shown of those that gained, and of those that lost.
+        intersect: whether to go on with the common examples, where runs scored different ones.
+        all_pairs: whether each run is compared with all that were named before it.
+
+    Raises:
+        UsageError: too few runs, one twice, one that cannot be found, or runs that may not be compared.
+        DataError: a run lacks one of its files, or one of them is damaged.
+    """
+    if len(named) < 2:
+        raise UsageError("name two or more runs; the first is what the others are compared with")
+    runs = tuple(open_run(name, results) for name in named)
+    for place, run in enumerate(runs):
+        if run.record.run_id in [other.record.run_id for other in runs[:place]]:
+            raise UsageError(f"{run.label} is named twice; name each run once")
+        check_comparable(run, runs[0])
+    ids = common_ids(runs, intersect)
+    chosen = list(combinations(runs, 2)) if all_pairs else [(runs[0], run) for run in runs[1:]]
+    tests = sum(len(shared_measures(baseline, run)) for baseline, run in chosen)
+    resamples = max(RESAMPLES, RESAMPLES_A_TEST * tests)
+    tested = corrected([rows_of(baseline, run, ids, resamples) for baseline, run in chosen])
+    pairs = tuple(pair_of(baseline, run, rows, ids) for (baseline, run), rows in zip(chosen, tested, strict=True))
+    comparison = Comparison(runs, pairs, ids, num_shown, {})
+    return replace(comparison, references=references(runs, comparison.shown_ids()))
+
+
+def open_run(named: str, results: Results) -> Run:
+    """Read a finished run.
+
+    Raises:
+        UsageError: none, or several, are meant by the name.
+        DataError: a file of it is missing or damaged.
+    """
+    folder = Path(named).expanduser()
+    if folder.is_dir() and not (folder / "record.json").is_file():
+        raise UsageError(f"{folder} is not a finished run: it has no record.json")
+    folder = results.find(str(folder))
+    record = RunRecord.read(folder)
+    if missing := [name for name in ("scores.csv", "predictions.jsonl") if not (folder / name).is_file()]:
+        told = f"{' and '.join(missing)} missing; the same `longsumbench run` command makes the run again"
+        raise DataError(f"{told}: {shlex.join(record.command)}", folder)
+    scores = read_scores(folder / "scores.csv")
+    predictions = {summary.id: summary.text for summary in read_summaries(folder / "predictions.jsonl")}
+    run = Run(folder, record, scores, predictions)
+    check_whole(run)
+    return run
+
+
+def check_whole(run: Run) -> None:
+    """Check that a run's files belong together.
+
+    Raises:
+        DataError: no example is scored, one twice, or one without ROUGE or a prediction.
+    """
+    path, scores, again = run.folder / "scores.csv", run.scores, "run it again with overwrite=true"
+    if scores.empty:
+        raise DataError(f"no example is scored; {again}", path)
+    columns = [f"{kind}_f" for kind in TYPES]
+    if lacking := [name for name in columns if name not in scores or not np.isfinite(scores[name]).all()]:
+        raise DataError(f"column {lacking[0]} is missing or holds what is no number; {again}", path)
+    if len(twice := scores.index[scores.index.duplicated()].unique()):
+        raise DataError(f"{len(twice)} ids are there twice (first: '{twice[0]}'); {again}", path)
+    if unwritten := [name for name in scores.index if name not in run.predictions]:
+        told = f"no prediction for {len(unwritten)} of the scored examples (first: '{unwritten[0]}')"
+        raise DataError(f"{told}; {again}", run.folder / "predictions.jsonl")
+
+
+def check_comparable(run: Run, baseline: Run) -> None:
+    """Check that two runs were scored in the same way on the same texts; their examples are another matter.
+
+    Raises:
+        UsageError: they were not; the message says in what they differ.
+    """
+    mine, its = _on_any_examples(run.record), _on_any_examples(baseline.record)
+    if unlike := difference(mine, its):
+        dataset = f"{mine.dataset} instead of {its.dataset}, " if mine.dataset != its.dataset else ""
+        raise UsageError(f"{run.label} may not be compared with {baseline.label}: {dataset}{unlike}")
+
+
+def _on_any_examples(record: RunRecord) -> RunRecord:
+    return replace(record, n=0, examples="", signature=_with_count(record.signature, 0))
+
+
+def _with_count(signature: str, n: int) -> str:
+    return re.sub(r"(?<![^|])n:\d+", f"n:{n}", signature)
+
+
+def common_ids(runs: Sequence[Run], intersect: bool) -> tuple[str, ...]:
+    """Return the ids of the examples that all runs scored, sorted, so that no test depends on the order of files.
+
+    Raises:
+        UsageError: the runs scored different examples and are not to be intersected, or have none in common.
+    """
+    sets = [set(map(str, run.scores.index)) for run in runs]
+    common = set.intersection(*sets)
+    if any(one != common for one in sets):
+        counts = ", ".join(f"{run.label} {len(one):,}" for run, one in zip(runs, sets, strict=True))
+        told = f"the runs scored different examples ({counts}; {len(common):,} in common)"
+        if not common:
+            raise UsageError(f"{told}: there is nothing to compare")
+        if not intersect:
+            raise UsageError(f"{told}: --intersect compares those in common")
+    return tuple(sorted(common))
+
+
+def rows_of(baseline: Run, run: Run, ids: Sequence[str], resamples: int = RESAMPLES) -> tuple[Row, ...]:
+    """Test two runs on every measure that both have and that applies to any example, p not yet corrected."""
+    rows = []
+    for measure in shared_measures(baseline, run):
+        before, after = baseline.scores_of(measure, ids), run.scores_of(measure, ids)
+        applies = np.isfinite(before) & np.isfinite(after)
+        if applies.any():
+            rows.append(row_of(measure, before[applies], after[applies], resamples))
+    return tuple(rows)
+
+
+def shared_measures(baseline: Run, run: Run) -> list[str]:
+    """Return ROUGE's types, and what was measured beside them of both runs in the same way; no breakdown by places."""
+    before, after = baseline.record, run.record
+    unlike = [name for name, how in after.measured_by.items() if before.measured_by.get(name, how) != how]
+    left_out = {column for name in unlike for column in registry.metrics.load(name).columns}
+    tables = (before.measures, after.measures, baseline.scores, run.scores)
+    both = [name for name in before.measures if all(name in table for table in tables)]
+    return [*TYPES, *(name for name in both if name not in left_out and not SPLIT_UP.search(name))]
+
+
+def row_of(measure: str, before: NDArray[np.float64], after: NDArray[np.float64], resamples: int = RESAMPLES) -> Row:
+    """Test one measure, p not yet corrected.
+
+    Args:
+        measure: its name.
+        before: the baseline's scores, one an example.
+        after: the run's, on the same examples.
+        resamples: of either test.
+    """
+    gaps = after - before
+    resampled, p = paired_bootstrap(gaps, resamples), approximate_randomization(gaps, resamples).p
+    return Row(
+        measure=measure,
+        n=len(gaps),
+        baseline_mean=float(before.mean()),
+        mean=float(after.mean()),
+        difference=resampled.difference,
+        low=resampled.low,
+        high=resampled.high,
+        p=p,
+        p_holm=p,
+        detectable=smallest_detectable_difference(gaps),
+        higher=int((gaps > 0).sum()),
+        lower=int((gaps < 0).sum()),
+        equal=int((gaps == 0).sum()),
+    )
+
+
+def corrected(tested: Sequence[Sequence[Row]]) -> list[tuple[Row, ...]]:
+    """Correct the p-values of all pairs' rows together."""
+    p_values = iter(holm([row.p for rows in tested for row in rows]).tolist())
+    return [tuple(replace(row, p_holm=next(p_values)) for row in rows) for rows in tested]
+
+
+def pair_of(baseline: Run, run: Run, rows: tuple[Row, ...], ids: Sequence[str]) -> Pair:
+    """Put a pair together: its examples by how their main measure moved, ties in the order of the ids."""
+    found = {row.measure: row for row in rows}
+    main = found.get(ranked_by(baseline.record), found[RANKED_BY])
+    scores = zip(ids, baseline.scores_of(main.measure, ids), run.scores_of(main.measure, ids), strict=True)
+    moved = [Moved(name, float(before), float(after)) for name, before, after in scores]
+    applies = [one for one in moved if math.isfinite(one.difference)]
+    return Pair(baseline, run, rows, main, tuple(sorted(applies, key=lambda one: -one.difference)))
+
+
+def references(runs: Sequence[Run], ids: Collection[str]) -> dict[str, tuple[Sentences, ...]]:
+    """Return the references of examples, from the texts that one of the runs has read; nothing without these."""
+    for run in runs:
+        folder, record = run.folder / "work" / "corpus", run.record
+        try:
+            splits = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))["splits"]
+            if digest(splits) == record.fingerprint:
+                split = ReadSplit(record.split, folder / f"{record.split}.arrow", splits[record.split])
+                return {name: split[place].references for place, name in enumerate(split.ids) if name in ids}
+        except (OSError, ValueError, KeyError):  # the cache was emptied, or the run came from another machine
+            continue
+    return {}
+
+
+def default_folder(results: Results, runs: Sequence[Run]) -> Path:
+    """Return where a comparison is written when no folder is named: its name holds the runs' ids."""
+    name = "-".join(run.record.run_id[:SHORT_ID] for run in runs)
+    many = f"{len(runs)}-runs-{digest(name)[:12]}"
+    return results.root / "comparisons" / (name if len(name) <= LONGEST_NAME else many)

@@ -1,0 +1,89 @@
+"""BERTScore (Zhang et al. 2020), computed by the library `bert-score` (extra `bertscore`)."""
+
+from importlib.metadata import version
+from typing import Any, ClassVar
+
+from longsumbench.configuration import Scoring
+from longsumbench.documents import Example
+from longsumbench.errors import EnvironmentProblem
+from longsumbench.metrics.metric import Metric
+from longsumbench.metrics.pretrained import SAFELY, model_folder, model_signature, reading
+
+SETTING = "score.bertscore_model"
+
+
+class BertScore(Metric):
+    """F, precision and recall of BERTScore: how alike the words of summary and reference are to an encoder.
+
+    Without idf weights and without rescaling. The layer is the one that the library has found best for the model
+    (`score.bertscore_model`), the last one for a model that it does not know. Of several references, the best value of
+    each column counts, as the library does it; what is longer than the encoder reads is cut.
+    """
+
+    name: ClassVar[str] = "bertscore"
+    columns: ClassVar[tuple[str, ...]] = ("bertscore_f", "bertscore_p", "bertscore_r")
+
+    def __init__(self, scoring: Scoring) -> None:
+        super().__init__(scoring)
+        self._scorer: Any = None
+
+    def check(self) -> None:
+        """Load the model, which is the only way to know that it can be."""
+        self._library_scorer()
+
+    def score(self, prediction: str, example: Example) -> dict[str, float]:
+        """Score one prediction; `bertscore_f`, `bertscore_p` and `bertscore_r` → a mean of cosines, 1 at best."""
+        if not prediction.strip():
+            return dict.fromkeys(self.columns, 0.0)
+        references = [text for reference in example.references if (text := " ".join(reference).strip())]
+        precision, recall, f = self._library_scorer().score([prediction], [references])
+        return dict(zip(self.columns, (f.item(), precision.item(), recall.item()), strict=True))
+
+    def signature(self, n: int) -> str:
+        """Name the metric, its version, the library's and the model."""
+        _library()
+        library, model = version("bert-score"), model_signature(self.scoring.bertscore_model, SETTING)
+        return f"{self.name}:{self.version}|bert_score:{library}|model:{model}|layer:{self._layer()}"
+
+    def _library_scorer(self) -> Any:
+        """Return the library's scorer, made on the first call."""
+        if self._scorer is None:
+            from transformers import AutoTokenizer
+
+            from longsumbench.nn.device import choose_device
+
+            bert_score, folder = _library(), model_folder(self.scoring.bertscore_model, SETTING)
+            layer, device = self._layer(), str(choose_device(self.scoring.device))
+            with reading(folder, SETTING):
+                AutoTokenizer.from_pretrained(folder, **SAFELY)  # so that the library finds no foreign code to ask for
+                self._scorer = bert_score.BERTScorer(model_type=str(folder), num_layers=layer, device=device)
+            tokenizer, config = self._scorer._tokenizer, self._scorer._model.config
+            # a tokenizer that knows no limit has a number here that the library cannot hand on
+            tokenizer.model_max_length = min(tokenizer.model_max_length, config.max_position_embeddings)
+        return self._scorer
+
+    def _layer(self) -> int:
+        """Return the layer whose states are compared, counted from 1."""
+        from bert_score.utils import model2layers
+        from transformers import AutoConfig
+
+        name = self.scoring.bertscore_model
+        folder = model_folder(name, SETTING)
+        with reading(folder, SETTING):
+            config = AutoConfig.from_pretrained(folder, **SAFELY)
+        return int(model2layers.get(name, config.num_hidden_layers))
+
+
+def _library() -> Any:
+    """Import the library.
+
+    Raises:
+        EnvironmentProblem: it is not installed.
+    """
+    try:
+        import bert_score
+    except ImportError as error:
+        raise EnvironmentProblem(
+            f"the metric bertscore needs the package bert-score ({error}): pip install 'longsumbench[bertscore]'"
+        ) from error
+    return bert_score

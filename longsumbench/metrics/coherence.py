@@ -1,0 +1,87 @@
+"""Semantic coherence: how likely each sentence of a summary is to follow the one before it (PageSum, Eq. 12)."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+
+from longsumbench import sentences
+from longsumbench.configuration import Scoring
+from longsumbench.documents import Example
+from longsumbench.errors import UsageError
+from longsumbench.metrics.metric import Metric
+from longsumbench.metrics.pretrained import SAFELY, model_folder, model_signature, reading
+from longsumbench.sentences import split_summary
+
+SETTING = "score.coherence_model"
+BATCH_SIZE = 32  # pairs of sentences
+IS_NEXT = 0  # the label of a BERT for the sentence that does follow
+
+
+class Coherence(Metric):
+    """The mean probability that a sentence of the summary follows the one before it (PageSum, Eq. 12).
+
+    The probability is that of a BERT trained on next-sentence prediction, `score.coherence_model`; the paper's is
+    bert-large-uncased. It does not apply to a summary of fewer than two sentences. Of a pair that is too long for the
+    model, the longer sentence is cut first.
+    """
+
+    name: ClassVar[str] = "coherence"
+    columns: ClassVar[tuple[str, ...]] = (name,)
+
+    def __init__(self, scoring: Scoring) -> None:
+        super().__init__(scoring)
+        self._loaded: tuple[Any, Any] | None = None
+
+    def check(self) -> None:
+        """Load the model, which is the only way to know that it can be."""
+        self._model()
+
+    def score(self, prediction: str, example: Example) -> dict[str, float]:
+        """Score one prediction; `coherence` → 0–1 or NaN."""
+        pairs = list(pairwise(split_summary(prediction)))
+        likely: list[float] = []
+        for start in range(0, len(pairs), BATCH_SIZE):
+            likely += self._probabilities(pairs[start : start + BATCH_SIZE])
+        return {self.name: float(np.mean(likely)) if likely else np.nan}
+
+    def signature(self, n: int) -> str:
+        """Name the metric, its version, the model and the sentence splitter; the mean is over summaries of several."""
+        model = model_signature(self.scoring.coherence_model, SETTING)
+        return f"{self.name}:{self.version}|model:{model}|sentences:{sentences.NAME}"
+
+    def _probabilities(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """Return for each pair how likely the second sentence is to follow the first."""
+        import torch
+
+        tokenizer, model = self._model()
+        first, second = zip(*pairs, strict=True)
+        longest = min(tokenizer.model_max_length, model.config.max_position_embeddings)
+        options = {"truncation": True, "max_length": longest, "padding": True, "return_tensors": "pt"}
+        with torch.inference_mode():
+            logits = model(**tokenizer(list(first), list(second), **options).to(model.device)).logits
+        probabilities: list[float] = logits.double().softmax(dim=-1)[:, IS_NEXT].tolist()
+        return probabilities
+
+    def _model(self) -> tuple[Any, Any]:
+        """Return tokenizer and model, loaded on the first call.
+
+        Raises:
+            UsageError: the model was not trained on next-sentence prediction.
+        """
+        if self._loaded is None:
+            from transformers import AutoModelForNextSentencePrediction, AutoTokenizer
+
+            from longsumbench.nn.device import choose_device
+
+            folder = model_folder(self.scoring.coherence_model, SETTING)
+            with reading(folder, SETTING):
+                tokenizer = AutoTokenizer.from_pretrained(folder, **SAFELY)
+                model, told = AutoModelForNextSentencePrediction.from_pretrained(
+                    folder, use_safetensors=True, output_loading_info=True, **SAFELY
+                )
+            if missing := sorted(told["missing_keys"]):
+                raise UsageError(f"{SETTING}={folder} is no next-sentence model: it lacks {', '.join(missing[:3])}")
+            self._loaded = tokenizer, model.to(choose_device(self.scoring.device)).eval()
+        return self._loaded

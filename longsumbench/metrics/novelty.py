@@ -1,0 +1,28 @@
+"""How much of a summary is in words of its own."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from longsumbench.documents import Example
+from longsumbench.metrics.words import LONGEST, WordMetric, ngrams
+
+
+class NovelNgrams(WordMetric):
+    """The share of the summary's n-grams that the source does not have, n = 1 … 4.
+
+    Every n-gram counts as often as it is written. A column does not apply to a summary of fewer than n words.
+    """
+
+    name: ClassVar[str] = "novel_ngrams"
+    columns: ClassVar[tuple[str, ...]] = tuple(f"novel_ngrams_{n}" for n in range(1, LONGEST + 1))
+
+    def score(self, prediction: str, example: Example) -> dict[str, float]:
+        """Score one prediction; `novel_ngrams_1` … `novel_ngrams_4` → 0–1 or NaN."""
+        source, summary = self.source_words(example), self.words(prediction)
+        shares = {}
+        for n, column in enumerate(self.columns, start=1):
+            written = list(ngrams(summary, n))
+            known = set(written).intersection(ngrams(source, n))
+            shares[column] = sum(one not in known for one in written) / len(written) if written else np.nan
+        return shares

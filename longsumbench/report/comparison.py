@@ -1,0 +1,324 @@
+"""A comparison as files: a CSV, a Markdown table, and one HTML page that needs nothing beside itself.
+
+    Comparison --page--> HTML: for each pair a verdict, its table, a picture, the examples that moved most
+               --write--> comparison.csv, .md, .html
+
+Whatever a system wrote is escaped. The page follows the reader's choice of light or dark.
+"""
+
+import base64
+import io
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from longsumbench.comparing import ALIGN, HEADINGS, VIEW, Comparison, Moved, Pair, Row, Run, cells, probability
+from longsumbench.documents import Sentences
+from longsumbench.records import write_atomically
+from longsumbench.report.recall import COLOURS, GREY
+from longsumbench.rouge.scorer import RougeScorer
+from longsumbench.tables import Block, Stressed, markdown
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+NAMES = ("comparison.csv", "comparison.md", "comparison.html")
+RUN_COLOUR, BASELINE_COLOUR = COLOURS[0], COLOURS[1]  # who scores higher; on the page, words that only it shares
+SIZE = (11.0, 3.4)  # inches
+MOST_STEPS = 1_000  # of the examples' differences, more than the picture is wide; of more examples some are passed over
+MINUS = re.compile(r"(?<!\w)-(?=\d)")
+WORD = re.compile(r"[^\W_]+")  # as ROUGE takes texts apart; of a script without blanks, a stretch of them
+SHORTEST_WORD = 4  # letters; shorter ones are in any text, and marking them would tell nothing
+NO_REFERENCES = (
+    "The references are not shown: the texts that these runs have read are not on this machine (their "
+    "work/corpus leads to no folder of the cache)."
+)
+STYLE = """
+:root { color-scheme: light dark; --page: #fff; --ink: #1d2126; --soft: #5f6873; --line: #dfe3e8; --card: #f6f7f9;
+  --run: #0072b2; --baseline: #b34700; --run-mark: #cfe6f5; --baseline-mark: #fbdcc8; --both-mark: #e6e8ec; }
+@media (prefers-color-scheme: dark) { :root { --page: #14171b; --ink: #e4e7eb; --soft: #9aa4b0; --line: #303740;
+  --card: #1c2127; --run: #6bbcf0; --baseline: #f09a62; --run-mark: #173f5b; --baseline-mark: #5a3018;
+  --both-mark: #323943; }
+  figure img { filter: invert(1) hue-rotate(180deg); } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 2.5rem 1.5rem 4rem; max-width: 76rem; background: var(--page); color: var(--ink);
+  font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif; }
+h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 1rem; }
+h2 { font-size: 1.25rem; margin: 3rem 0 .5rem; padding-top: 1.5rem; border-top: 1px solid var(--line); }
+h3 { font-size: 1.05rem; margin: 2rem 0 .75rem; }
+p { max-width: 52rem; margin: .5rem 0; }
+.soft { color: var(--soft); font-size: .9rem; }
+.verdict { font-size: 1.1rem; }
+.scroll { overflow-x: auto; margin: 1rem 0; }
+table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
+th { color: var(--soft); font-weight: 600; text-align: right; vertical-align: bottom; }
+th, td { padding: .35rem .6rem; white-space: nowrap; text-align: right; border-bottom: 1px solid var(--line); }
+th.l, td.l { text-align: left; }
+figure { margin: 1.5rem 0; }
+figure img { width: 100%; height: auto; display: block; }
+figcaption { color: var(--soft); font-size: .9rem; margin-top: .4rem; }
+details.example { border: 1px solid var(--line); border-radius: .5rem; margin: .6rem 0; background: var(--card); }
+details.example > summary { cursor: pointer; padding: .6rem .9rem; display: flex; gap: .4rem 1rem; flex-wrap: wrap;
+  align-items: baseline; }
+summary b { font-variant-numeric: tabular-nums; min-width: 4rem; }
+summary code { font-size: .9rem; overflow-wrap: anywhere; }
+.up { color: var(--run); } .down { color: var(--baseline); }
+.texts { display: grid; grid-template-columns: repeat(auto-fit, minmax(17rem, 1fr)); gap: 1px;
+  background: var(--line); border-top: 1px solid var(--line); border-radius: 0 0 .5rem .5rem; overflow: hidden; }
+.texts section { background: var(--page); padding: .8rem .9rem 1rem; }
+.texts h4 { margin: 0 0 .4rem; font-size: .85rem; color: var(--soft); }
+.texts section.run h4 { color: var(--run); } .texts section.baseline h4 { color: var(--baseline); }
+.texts p { margin: 0 0 .5rem; font-size: .92rem; white-space: pre-line; overflow-wrap: anywhere; }
+mark { color: inherit; background: var(--both-mark); border-radius: .2rem; padding: 0 .1em; margin: 0 -.1em; }
+mark.run { background: var(--run-mark); } mark.baseline { background: var(--baseline-mark); }
+"""
+
+
+def write(comparison: Comparison, folder: Path) -> list[Path]:
+    """Write a comparison's three files; return their paths."""
+    table = markdown(comparison.title, [*comparison.blocks(), *_moved_blocks(comparison)])
+    paths = [folder / name for name in NAMES]
+    for path, content in zip(paths, (comparison.csv(), table, page(comparison)), strict=True):
+        write_atomically(path, content)
+    return paths
+
+
+def _moved_blocks(comparison: Comparison) -> list[Block]:
+    """Return the examples that moved most as blocks of a table, and the ids where not all examples were compared."""
+    blocks = []
+    for pair in comparison.pairs if comparison.num_shown else ():
+        view = ("example", "baseline", "run", "difference", *(run.label for run in (pair.baseline, pair.run)))
+        for told, side in zip(("gained", "lost"), pair.extremes(comparison.num_shown), strict=True):
+            rows = [_moved_cells(pair, one) for one in side]
+            heading = f"{pair.title}: what {told} most in {pair.main.heading}"
+            blocks.append(Block(heading, () if rows else ("None.",), view, "lrrrll", rows))
+    if not comparison.all_examples:
+        blocks.append(Block("Examples compared", (", ".join(comparison.ids),), (), "", []))
+    return blocks
+
+
+def _moved_cells(pair: Pair, one: Moved) -> list[str]:
+    numbers = [f"{one.baseline_score:.2f}", f"{one.score:.2f}", f"{one.difference:+.2f}"]
+    texts = [" ".join(run.predictions[one.id].split()) for run in (pair.baseline, pair.run)]
+    return [one.id, *numbers, *texts]
+
+
+def page(comparison: Comparison) -> str:
+    """Return the page."""
+    about = [escape(line) for line in comparison.about()]
+    if comparison.shown_ids() and not comparison.references:
+        about.append(escape(NO_REFERENCES))
+    parts = [
+        f"<h1>{escape(comparison.title)}</h1>",
+        _runs(comparison.runs),
+        *(f"<p>{line}</p>" for line in about),
+        *(_section(pair, comparison) for pair in comparison.pairs),
+        "<h2>How this was computed</h2>",
+        *(f'<p class="soft">{escape(line)}</p>' for line in comparison.method()),
+    ]
+    if not comparison.all_examples:
+        ids = escape(", ".join(comparison.ids))
+        parts.append(f'<details class="soft"><summary>The examples compared</summary><p>{ids}</p></details>')
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(comparison.title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        + "\n".join(parts)
+        + "\n</body>\n</html>\n"
+    )
+
+
+def _runs(runs: Sequence[Run]) -> str:
+    """Return the table of who is compared."""
+    rows = []
+    for place, record in enumerate(run.record for run in runs):
+        role, seed = "run" if place else "baseline", "" if record.seed is None else f"{record.seed}"
+        variant = record.variant.replace(",", ", ") or "as its recipe"
+        rows.append([role, record.model, variant, seed, record.run_id, record.finished[:10]])
+    return _table(("", "model", "variant", "seed", "run id", "finished"), "llllll", rows)
+
+
+def _table(names: Sequence[str], align: str, rows: Iterable[Sequence[str]]) -> str:
+    sides = [' class="l"' if letter == "l" else "" for letter in align]
+    head = "".join(f"<th{side}>{escape(name)}</th>" for side, name in zip(sides, names, strict=True))
+    body = "\n".join(
+        "<tr>" + "".join(f"<td{side}>{_cell(cell)}</td>" for side, cell in zip(sides, row, strict=True)) + "</tr>"
+        for row in rows
+    )
+    return f'<div class="scroll"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'
+
+
+def _cell(cell: str) -> str:
+    return f"<strong>* {escape(cell)}</strong>" if isinstance(cell, Stressed) else escape(cell)
+
+
+def _with_minus(text: str) -> str:
+    """Write the minus signs of numbers as such: a hyphen is shorter than a plus, and lines may break behind it."""
+    return MINUS.sub("−", text)
+
+
+def _section(pair: Pair, comparison: Comparison) -> str:
+    """Return all about one pair."""
+    parts = [
+        f"<h2>{escape(pair.title)}</h2>",
+        f'<p class="verdict">{escape(verdict(pair))}</p>',
+        _with_minus(_table(VIEW, ALIGN, map(cells, pair.rows))),
+        _figure(pair),
+    ]
+    if comparison.num_shown:
+        parts += [_legend(pair)] if comparison.references else []
+        for told, side in zip(("gained", "lost"), pair.extremes(comparison.num_shown), strict=True):
+            heading = f"{pair.run.label} {told} most: {len(side)} examples, by {pair.main.heading}"
+            parts.append(f"<h3>{escape(heading)}</h3>")
+            parts += [_card(pair, one, comparison.references.get(one.id, ())) for one in side]
+    return "\n".join(["<section>", *parts, "</section>"])
+
+
+def _figure(pair: Pair) -> str:
+    """Return the picture, and what it shows in words."""
+    told = escape(
+        "Left: the mean differences with their 95 % intervals, grey where they cannot be told from none. Right: "
+        f"every example by its difference in {pair.main.heading}; blue where {pair.run.label} scores higher, orange "
+        f"where {pair.baseline.label} does."
+    )
+    picture = base64.b64encode(draw(pair)).decode("ascii")
+    image = f'<img alt="{told}" src="data:image/svg+xml;base64,{picture}">'
+    return f"<figure>{image}\n<figcaption>{told}</figcaption></figure>"
+
+
+def _legend(pair: Pair) -> str:
+    """Say what the marks in the texts mean."""
+    whose = {"both": "both outputs", "baseline": f"only {pair.baseline.label}", "run": f"only {pair.run.label}"}
+    marks = ", ".join(f'<mark class="{kind}">{escape(told)}</mark>' for kind, told in whose.items())
+    told = f"Marked: words of {SHORTEST_WORD} letters or more, in any of their forms, that the reference shares with"
+    return f'<p class="soft">{told} {marks}.</p>'
+
+
+def verdict(pair: Pair) -> str:
+    """Say in a sentence or two what the main measure shows."""
+    row, name = pair.main, pair.main.heading
+    p = probability(row.p_holm)
+    p = p if p.startswith("<") else f"= {p}"
+    interval = _with_minus(f"95 % interval {row.low:+.2f} to {row.high:+.2f}, corrected p {p}")
+    gap = _with_minus(f"{row.difference:+.2f}")
+    if row.distinguishable:
+        way = "higher" if row.difference > 0 else "lower"
+        return (
+            f"{pair.run.label} scores {abs(row.difference):.2f} {name} {way} than {pair.baseline.label} ({interval})."
+        )
+    return (
+        f"The two cannot be told apart by {name}: {gap} ({interval}). A true difference below about "
+        f"{row.detectable:.2f} would often go unseen with {row.n:,} examples."
+    )
+
+
+def _card(pair: Pair, one: Moved, references: Sequence[Sentences]) -> str:
+    """Return an example: its scores, both outputs, and its references."""
+    outputs = {"baseline": pair.baseline.predictions[one.id], "run": pair.run.predictions[one.id]}
+    words = {name: _stems(text) for name, text in outputs.items()}
+    asked = _stems(" ".join(sentence for reference in references for sentence in reference))
+
+    def shared(stem: str) -> str | None:
+        """Return who shares a word with the reference: the mark's class, None for no mark."""
+        having = [name for name, stems in words.items() if stem in stems and stem in asked]
+        return "both" if len(having) == 2 else having[0] if having else None
+
+    labels = {"baseline": pair.baseline.label, "run": pair.run.label}
+    texts = [_text(labels[name], name, text, shared) for name, text in outputs.items()]
+    for number, reference in enumerate(references, 1):
+        heading = "reference" if len(references) == 1 else f"reference {number}"
+        texts.append(_text(heading, "reference", "\n".join(reference), shared))
+    way = "up" if one.difference > 0 else "down"
+    scores = f"{pair.main.heading} {one.baseline_score:.2f} → {one.score:.2f}"
+    return (
+        f'<details class="example" open><summary><b class="{way}">{_with_minus(f"{one.difference:+.2f}")}</b> '
+        f'<code>{escape(one.id)}</code> <span class="soft">{escape(scores)}</span></summary>\n'
+        f'<div class="texts">{"".join(texts)}</div></details>'
+    )
+
+
+def _text(heading: str, kind: str, text: str, shared: Callable[[str], str | None]) -> str:
+    written = _marked(text, shared) if text.strip() else '<em class="soft">nothing</em>'
+    return f'<section class="{kind}"><h4>{escape(heading)}</h4><p>{written}</p></section>'
+
+
+def _marked(text: str, shared: Callable[[str], str | None]) -> str:
+    """Escape a text, its longer words marked by what `shared` says of their stems."""
+    parts, end = [], 0
+    for word in WORD.finditer(text):
+        stems = _word_stems(word[0]) if len(word[0]) >= SHORTEST_WORD else ()
+        kinds = [kind for stem in stems if (kind := shared(stem))]
+        written = escape(word[0])
+        parts += [escape(text[end : word.start()]), f'<mark class="{kinds[0]}">{written}</mark>' if kinds else written]
+        end = word.end()
+    return "".join([*parts, escape(text[end:])])
+
+
+def _stems(text: str) -> set[str]:
+    return {stem for word in WORD.findall(text) for stem in _word_stems(word)}
+
+
+@lru_cache(maxsize=1 << 16)
+def _word_stems(word: str) -> tuple[str, ...]:
+    """Return the stem of a word; several of a stretch in a script without blanks."""
+    return tuple(_scorer().words(word))
+
+
+@lru_cache(maxsize=1)
+def _scorer() -> RougeScorer:
+    return RougeScorer(tokenizer="unicode", kernels="python")
+
+
+def draw(pair: Pair) -> bytes:
+    """Draw the mean differences and, beside them, the examples' differences in the main measure; return an SVG."""
+    import matplotlib as mpl
+    import matplotlib.style
+    from matplotlib.figure import Figure
+
+    shown = [row for row in pair.rows if row.measure in HEADINGS or row is pair.main]
+    with matplotlib.style.context("default"), mpl.rc_context({"svg.hashsalt": "comparison", "font.size": 10}):
+        figure = Figure((SIZE[0], max(SIZE[1], 0.45 * len(shown))))
+        left, right = figure.subplots(1, 2, width_ratios=(2, 3))
+        figure.subplots_adjust(left=0.09, right=0.985, top=0.9, bottom=0.16, wspace=0.16)
+        _draw_means(left, shown)
+        _draw_examples(right, pair)
+        for plot in (left, right):
+            plot.tick_params(length=0)
+            plot.spines[["top", "right", "left", "bottom"]].set_visible(False)
+        image = io.BytesIO()
+        figure.savefig(image, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    return image.getvalue()
+
+
+def _draw_means(plot: "Axes", rows: Sequence[Row]) -> None:
+    for place, row in enumerate(rows):
+        better = RUN_COLOUR if row.difference > 0 else BASELINE_COLOUR
+        colour = better if row.distinguishable else GREY
+        plot.plot([row.low, row.high], [place, place], color=colour, linewidth=2.2, solid_capstyle="round")
+        plot.plot([row.difference], [place], "o", color=colour, markersize=7)
+    plot.axvline(0, color=GREY, linewidth=1.0)
+    plot.set_yticks(range(len(rows)), [row.heading for row in rows])
+    plot.set_ylim(len(rows) - 0.4, -0.6)
+    plot.grid(axis="x", color="#D0D0D0", linewidth=0.6)
+    plot.set_axisbelow(True)
+    plot.set_xlabel("mean difference, points")
+
+
+def _draw_examples(plot: "Axes", pair: Pair) -> None:
+    gaps = np.array([one.difference for one in pair.moved])
+    steps = np.linspace(0, len(gaps) - 1, min(len(gaps), MOST_STEPS)).round().astype(int)
+    gaps, edges = gaps[steps], np.linspace(0, len(gaps), len(steps) + 1)
+    plot.stairs(np.maximum(gaps, 0), edges, fill=True, color=RUN_COLOUR)
+    plot.stairs(np.minimum(gaps, 0), edges, fill=True, color=BASELINE_COLOUR)
+    plot.axhline(0, color=GREY, linewidth=1.0)
+    plot.set_xlim(0, edges[-1])
+    plot.grid(axis="y", color="#D0D0D0", linewidth=0.6)
+    plot.set_axisbelow(True)
+    row = pair.main
+    plot.set_xlabel(f"{row.n:,} examples: {row.higher:,} higher, {row.lower:,} lower, {row.equal:,} equal")
+    plot.set_title(f"difference in {row.heading}, points", fontsize=10, loc="left")

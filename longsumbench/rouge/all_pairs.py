@@ -1,0 +1,109 @@
+"""ROUGE-n of many texts against many references at once, from counts; exact.
+
+Pure functions over ids: a tokenizer's, or those `numbered` gives to words. Letters: T texts, R references, K distinct
+n-grams of the references.
+"""
+
+from collections.abc import Hashable, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longsumbench.configuration import at_least
+
+MEASURES = ("f1", "precision", "recall")
+
+Ids = Sequence[int]
+Ints = NDArray[np.int64]
+
+
+def numbered(*collections: Sequence[Sequence[Hashable]]) -> list[list[list[int]]]:
+    """Give every distinct word a number and return the texts of each collection as these ids."""
+    ids: dict[Hashable, int] = {}
+    return [[[ids.setdefault(word, len(ids)) for word in text] for text in texts] for texts in collections]
+
+
+def rouge_n(texts: Sequence[Ids], references: Sequence[Ids], ngram: int = 2) -> dict[str, NDArray[np.float64]]:
+    """Score every text against every reference by ROUGE-n.
+
+    An n-gram counts as often as it stands in both. What is shorter than n words, a text or a reference, scores 0.
+
+    Args:
+        texts: ids of the texts.
+        references: ids of the references.
+        ngram: n.
+
+    Returns:
+        By measure, [R, T], 0–1: "f1", "precision" (over the text's n-grams), "recall" (over the reference's).
+
+    Raises:
+        UsageError: n is below 1.
+    """
+    at_least("ngram", ngram, 1)
+    held, wanted = shared_ngrams(texts, references, ngram)
+    common = np.zeros((len(references), len(texts)), np.int64)
+    for row, counts in zip(common, wanted, strict=True):
+        own = np.flatnonzero(counts)
+        np.minimum(held[own], counts[own, None]).sum(axis=0, out=row)
+    sizes, size = num_ngrams(texts, ngram), wanted.sum(axis=1)[:, None]
+    return {measure: score(common, sizes, size, measure) for measure in MEASURES}
+
+
+def shared_ngrams(texts: Sequence[Ids], references: Sequence[Ids], ngram: int) -> tuple[Ints, Ints]:
+    """Count, in texts and references, the n-grams that stand in any reference.
+
+    Returns:
+        [K, T] and [R, K], the n-grams in the order of their ids; n-grams of no reference are in neither.
+    """
+    tokens, starts, owners = _places(texts, ngram)
+    gold, gold_starts, gold_owners = _places(references, ngram)
+    known, gold = np.unique(gold, return_inverse=True)
+    tokens = _rank(known, tokens)
+    base = len(known) + 1  # ranks and the -1 of a token that no reference has
+    codes, gold_codes = tokens[starts], gold[gold_starts]
+    for offset in range(1, ngram):
+        alive = codes >= 0
+        starts, owners, codes = starts[alive], owners[alive], codes[alive]
+        longer, gold_codes = np.unique(gold_codes * base + gold[gold_starts + offset] + 1, return_inverse=True)
+        codes = _rank(longer, codes * base + tokens[starts + offset] + 1)
+    alive = codes >= 0
+    distinct = int(gold_codes.max(initial=-1)) + 1
+    held = np.bincount(codes[alive] * len(texts) + owners[alive], minlength=distinct * len(texts))
+    wanted = np.bincount(gold_owners * distinct + gold_codes, minlength=len(references) * distinct)
+    return held.reshape(distinct, len(texts)), wanted.reshape(len(references), distinct)
+
+
+def num_ngrams(texts: Sequence[Ids], ngram: int) -> Ints:
+    """Count the n-grams of every text: [T]."""
+    return np.array([max(0, len(ids) - ngram + 1) for ids in texts], np.int64)
+
+
+def score(common: Ints, sizes: Ints, size: Ints | int, measure: str) -> NDArray[np.float64]:
+    """Return ROUGE from counts: of what is common, of what the texts have and of what the reference has.
+
+    One division of whole numbers each, so equal scores are equal bit for bit.
+    """
+    numerator = 2 * common if measure == "f1" else common
+    denominator = {"f1": sizes + size, "precision": sizes, "recall": size}[measure]
+    return np.asarray(numerator / np.maximum(denominator, 1), np.float64)
+
+
+def _places(texts: Sequence[Ids], ngram: int) -> tuple[Ints, Ints, Ints]:
+    """Return the tokens of all texts in a row, where an n-gram begins, and the text that it is in."""
+    lengths = np.array([len(ids) for ids in texts], np.int64)
+    tokens = np.fromiter(chain.from_iterable(texts), np.int64, int(lengths.sum()))
+    ends = np.repeat(lengths.cumsum(), lengths)  # of the text a token is in
+    starts = np.flatnonzero(np.arange(len(tokens)) + ngram <= ends)
+    owners = np.repeat(np.arange(len(lengths)), np.maximum(lengths - ngram + 1, 0))
+    return tokens, starts, owners
+
+
+def _rank(known: Ints, values: Ints) -> Ints:
+    """Return the place of each value among the known ones, which are sorted; -1 for another value."""
+    if not len(known):
+        return np.full_like(values, -1)
+    places: Any = np.searchsorted(known, values)
+    places[places == len(known)] = 0
+    return np.where(known[places] == values, places, -1)

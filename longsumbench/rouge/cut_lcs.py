@@ -1,0 +1,94 @@
+"""The longest common subsequences of many texts with one that is cut in two, for every cut at once.
+
+Hyyrö's bit-parallel recurrence, a bit for each word of the one text and an array over the many. Letters: N texts, L
+words of the one, D distinct ones of them, W machine words of 64 bits that hold L.
+"""
+
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longsumbench.rouge.all_pairs import Ids, Ints
+
+WORD_BITS = 64
+
+Bits = NDArray[np.uint64]
+Lengths = NDArray[np.int32]
+
+
+class TextsToMatch:
+    """Texts that are matched with one after another.
+
+    Args:
+        texts: their words, as ids from 0 on.
+    """
+
+    def __init__(self, texts: Sequence[Ids]) -> None:
+        lengths = [len(ids) for ids in texts]
+        self._num_texts = len(texts)
+        self._words = np.fromiter(chain.from_iterable(texts), np.int64, sum(lengths))
+        self._owners = np.repeat(np.arange(len(texts)), lengths)
+
+    def lcs_of_cuts(self, target: Ids) -> tuple[Lengths, Lengths]:
+        """Return the LCS of every text with the target's first 0, 1, … L words, and with those behind: [N, L + 1]."""
+        distinct = list(dict.fromkeys(target))
+        ranks = np.full(1 + max([int(self._words.max(initial=0)), *distinct]), -1)
+        ranks[distinct] = np.arange(len(distinct))
+        codes = ranks[self._words]
+        kept = codes >= 0  # the other words match nothing
+        codes, owners, wanted = codes[kept], self._owners[kept], ranks[list(target)]
+        before = _lcs_of_prefixes(codes, owners, wanted, self._num_texts)
+        behind = _lcs_of_prefixes(codes[::-1], owners[::-1], wanted[::-1], self._num_texts)
+        return before, behind[:, ::-1]
+
+
+def _lcs_of_prefixes(codes: Ints, owners: Ints, target: Ints, num_texts: int) -> Lengths:
+    """Return the LCS of every text with every prefix of the target: [N, L + 1].
+
+    Args:
+        codes: the texts' words that the target has, 0 to D − 1, a text's in its order.
+        owners: the text of each; a text's stand side by side.
+        target: its words' codes.
+        num_texts: N.
+    """
+    distinct = int(target.max(initial=-1)) + 1
+    matches = np.zeros((distinct + 1, -(-len(target) // WORD_BITS) * WORD_BITS), np.bool_)
+    matches[target, np.arange(len(target))] = True  # the last row stays False: a text that has ended matches nothing
+    masks = _as_bits(matches)
+    counts = np.bincount(owners, minlength=num_texts)
+    by_owner = np.argsort(owners, kind="stable")
+    places = np.arange(len(owners)) - np.repeat(counts.cumsum() - counts, counts)
+    steps = np.full((int(counts.max(initial=0)), num_texts), distinct)
+    steps[places, owners[by_owner]] = codes[by_owner]
+    rest = np.full((len(masks), num_texts), np.iinfo(np.uint64).max, np.uint64)
+    for step in steps:
+        _advance(rest, masks[:, step])
+    lengths = np.zeros((num_texts, len(target) + 1), np.int32)
+    (~_as_flags(rest)[:, : len(target)]).cumsum(axis=1, out=lengths[:, 1:])
+    return lengths
+
+
+def _advance(rest: Bits, masks: Bits) -> None:
+    """Take one more word of every text, in place: V ← (V + (V & M)) | (V & ~M), numbers of W machine words: [W, N]."""
+    carry = np.zeros(rest.shape[1], np.uint64)
+    for bits, mask in zip(rest, masks, strict=True):
+        hits = bits & mask
+        total = bits + hits
+        over = total < hits
+        total += carry
+        over |= total < carry
+        np.bitwise_or(total, bits & ~mask, out=bits)
+        carry = over.astype(np.uint64)
+
+
+def _as_bits(flags: NDArray[np.bool_]) -> Bits:
+    """Return rows of flags as machine words, the first flag lowest: [R, 64 W] → [W, R]."""
+    return np.packbits(flags, axis=1, bitorder="little").view("<u8").T.astype(np.uint64)
+
+
+def _as_flags(bits: Bits) -> NDArray[np.bool_]:
+    """Return the flags again: [W, R] → [R, 64 W]."""
+    packed = np.ascontiguousarray(bits.T).astype("<u8").view(np.uint8)
+    return np.unpackbits(packed, axis=1, bitorder="little").astype(np.bool_)

@@ -1,0 +1,268 @@
+"""What `overlap.py` counts, compiled by numba: the same steps over arrays, a row of bits being 64-bit words.
+
+Compiled at the first call and kept in numba's cache, beside this file or, where that cannot be written, in the user's.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from longsumbench.rouge.overlap import Overlap
+
+Ids = NDArray[np.int32]
+Bits = NDArray[np.uint64]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_compiled: Callable[[Function], Function] = numba.njit(cache=True, nogil=True)
+
+_ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+_NONE = np.uint64(0)
+_ONE = np.uint64(1)
+_COMMON = -1  # marks a word of the reference of which it is not known yet whether the candidate has it
+_SPREAD = np.uint64(0x9E37_79B9_7F4A_7C15)  # 2⁶⁴ over the golden ratio: spreads the keys of a hash table
+
+
+class Kernels:
+    """The compiled counts, with the one array they need between calls."""
+
+    def __init__(self) -> None:
+        self._places = np.zeros(1 << 12, np.int32)
+
+    def overlap(self, reference: Iterable[int], candidate: Iterable[int], words: int) -> Overlap:
+        """Count what two texts have in common, as `overlap.overlap` does.
+
+        Args:
+            reference: numbers of its words, each sentence followed by 0.
+            candidate: likewise.
+            words: no number reaches it.
+        """
+        if words > len(self._places):
+            self._places = np.zeros(2 * words, np.int32)
+        return Overlap(*_overlap(np.fromiter(reference, np.int32), np.fromiter(candidate, np.int32), self._places))
+
+
+@_compiled
+def _overlap(reference: Ids, candidate: Ids, places: Ids) -> tuple[int, int, int, int, int, int]:
+    """Count; `places` has a 0 for every word before and after."""
+    for word in reference:
+        places[word] = _COMMON
+    places[0] = 0
+    shared = 0
+    words = 0
+    columns = np.zeros(len(candidate), np.int32)
+    for column, word in enumerate(candidate):
+        words += word != 0
+        if places[word] == _COMMON:
+            shared += 1
+            places[word] = shared
+        columns[column] = places[word]
+    rows = np.zeros(len(reference), np.int32)
+    reference_words = 0
+    for row, word in enumerate(reference):
+        reference_words += word != 0
+        rows[row] = max(places[word], 0)
+    for word in reference:
+        places[word] = 0
+
+    available = np.zeros(shared + 1, np.int32)
+    for place in columns:
+        available[place] += 1
+    available[0] = 0
+    width = len(candidate) // 64 + 1
+    match = np.zeros((shared + 1, width), np.uint64)
+    marks = np.zeros(width, np.uint64)
+    for column, word in enumerate(candidate):
+        bit = _ONE << np.uint64(column & 63)
+        if word == 0:
+            marks[column >> 6] |= bit
+        elif columns[column]:
+            match[columns[column], column >> 6] |= bit
+
+    unigrams = _within(rows, available)
+    bigrams = _bigrams(reference, rows, candidate, columns, shared)
+    sequence = _sequence(rows, match)
+    union = _within_counts(_union(reference, rows, match, marks, shared), available)
+    return reference_words, words, unigrams, bigrams, sequence, union
+
+
+@_compiled
+def _within(rows: Ids, available: Ids) -> int:
+    """Count the words of `rows`, none more often than it is available."""
+    used = np.zeros(len(available), np.int32)
+    for place in rows:
+        used[place] += 1
+    return _within_counts(used, available)
+
+
+@_compiled
+def _within_counts(used: Ids, available: Ids) -> int:
+    total = 0
+    for place in range(1, len(used)):
+        total += min(used[place], available[place])
+    return total
+
+
+@_compiled
+def _bigrams(reference: Ids, rows: Ids, candidate: Ids, columns: Ids, shared: int) -> int:
+    """Count common bigrams: the candidate's go into a hash table, the reference's take them out of it."""
+    size = 16
+    while size < 2 * len(candidate):
+        size *= 2
+    keys = np.zeros(size, np.int64)
+    left = np.zeros(size, np.int32)
+    shift = np.uint64(64)
+    while size > 1:
+        size >>= 1
+        shift -= _ONE
+    last = 0
+    for column, word in enumerate(candidate):
+        if word == 0:
+            continue
+        place = columns[column]
+        if last and place:
+            key = np.int64(last) * (shared + 1) + place
+            slot = _slot(keys, key, shift)
+            keys[slot] = key
+            left[slot] += 1
+        last = place
+    total = 0
+    last = 0
+    for row, word in enumerate(reference):
+        if word == 0:
+            continue
+        place = rows[row]
+        if last and place:
+            slot = _slot(keys, np.int64(last) * (shared + 1) + place, shift)
+            if left[slot] > 0:
+                left[slot] -= 1
+                total += 1
+        last = place
+    return total
+
+
+@_compiled
+def _slot(keys: NDArray[np.int64], key: int, shift: np.uint64) -> int:
+    """Return where a key stands in the table, or may: 0 is no key, and at least half of the table is 0."""
+    slot = np.int64((np.uint64(key) * _SPREAD) >> shift)
+    while keys[slot] != 0 and keys[slot] != key:
+        slot = (slot + 1) & (len(keys) - 1)
+    return int(slot)
+
+
+@_compiled
+def _sequence(rows: Ids, match: Bits) -> int:
+    """Return the length of the LCS of two texts, each read as one sequence."""
+    width = match.shape[1]
+    bits = np.full(width, _ALL, np.uint64)
+    for place in rows:
+        if place == 0:
+            continue
+        carry = _NONE
+        for at in range(width):
+            row = bits[at]
+            rising = row & match[place, at]
+            total = row + rising
+            over = total < row
+            total += carry
+            carry = _ONE if over or total < carry else _NONE
+            bits[at] = total | (row ^ rising)
+    length = 0
+    for row in bits:
+        gone = ~row
+        while gone:
+            gone &= gone - _ONE
+            length += 1
+    return length
+
+
+@_compiled
+def _union(reference: Ids, rows: Ids, match: Bits, marks: Bits, shared: int) -> Ids:
+    """Count the words of the union LCS."""
+    width = match.shape[1]
+    longest = 0
+    held = 0
+    for row, word in enumerate(reference):
+        held = 0 if word == 0 else held + (rows[row] > 0)
+        longest = max(longest, held)
+    taken_at = np.empty((longest, width), np.uint64)
+    held_places = np.empty(longest, np.int32)
+    last_columns = np.empty(width, np.uint64)  # of the sentences: one before the mark
+    for at in range(width):
+        following = marks[at + 1] if at + 1 < width else _NONE
+        last_columns[at] = (marks[at] >> _ONE) | (following << np.uint64(63))
+    bits = ~marks
+    now = np.empty(width, np.uint64)
+    union = np.zeros(shared + 1, np.int32)
+    held = 0
+    for row, word in enumerate(reference):
+        if word == 0:
+            if held:
+                now[:] = last_columns
+                _backtrack(held_places, taken_at, held, match, now, union)
+                bits[:] = ~marks
+            held = 0
+        elif rows[row]:
+            _next_row(bits, match[rows[row]], marks, taken_at[held])
+            held_places[held] = rows[row]
+            held += 1
+    return union
+
+
+@_compiled
+def _next_row(bits: Bits, match: Bits, marks: Bits, taken_at: Bits) -> None:
+    """Turn `bits` into the next row of the table; `taken_at`: where backtracking takes the row."""
+    carry = _NONE
+    borrow = _NONE
+    for at in range(len(bits)):
+        row = bits[at]
+        rising = row & match[at]
+        total = row + rising
+        over = total < row
+        total += carry
+        carry = _ONE if over or total < carry else _NONE
+        following = total | (row ^ rising)
+        difference = following - row
+        under = following < row
+        taken_at[at] = (difference - borrow) | match[at]
+        borrow = _ONE if under or difference < borrow else _NONE
+        bits[at] = following & ~marks[at]
+
+
+@_compiled
+def _backtrack(places: Ids, taken_at: Bits, held: int, match: Bits, now: Bits, union: Ids) -> None:
+    """Walk up the tables of all candidate sentences at once; `now` holds the bits of their columns."""
+    width = len(now)
+    for row in range(held - 1, -1, -1):
+        place = places[row]
+        any_taken = False
+        for at in range(width):
+            taken = now[at] & taken_at[row, at]
+            if taken == _NONE:
+                continue
+            any_taken = True
+            now[at] ^= taken
+            while taken:
+                column = taken & (~taken + _ONE)
+                taken ^= column
+                _go_left(now, match[place], at, column)
+        if any_taken:
+            union[place] += 1
+
+
+@_compiled
+def _go_left(now: Bits, match: Bits, at: int, column: np.uint64) -> None:
+    """Set the bit before the nearest match at or left of a column."""
+    found = match[at] & (column | (column - _ONE))
+    while found == _NONE:
+        at -= 1
+        found = match[at]
+    for step in (32, 16, 8, 4, 2, 1):  # all bits below the highest one
+        found |= found >> np.uint64(step)
+    highest = found ^ (found >> _ONE)
+    if highest > _ONE:
+        now[at] |= highest >> _ONE
+    elif at > 0:
+        now[at - 1] |= _ONE << np.uint64(63)

@@ -1,0 +1,39 @@
+"""All that two texts have in common, in whole numbers: what precision and recall are made of."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from longsumbench.rouge.lcs import match_bits, sequence_length, union_words
+from longsumbench.rouge.ngrams import common, counted_words
+
+
+class Overlap(NamedTuple):
+    """Counts of words and bigrams."""
+
+    reference: int  # words it has
+    candidate: int  # words it has
+    unigrams: int
+    bigrams: int
+    sequence: int  # words of the LCS of the texts
+    union: int  # words of the union LCS, none more often than the candidate has it
+
+
+def overlap(reference: Sequence[int], candidate: Sequence[int]) -> Overlap:
+    """Count what two texts have in common, in plain Python.
+
+    Args:
+        reference: numbers of its words, each sentence followed by 0.
+        candidate: likewise.
+    """
+    words, bigrams = counted_words(reference)
+    candidate_words, candidate_bigrams = counted_words(candidate)
+    bits, marks = match_bits(candidate, words)
+    length = len(candidate)
+    return Overlap(
+        words.total(),
+        candidate_words.total(),
+        common(words, candidate_words),
+        common(bigrams, candidate_bigrams),
+        sequence_length(reference, bits, length),
+        common(union_words(reference, bits, marks, length), candidate_words),
+    )

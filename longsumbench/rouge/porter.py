@@ -1,0 +1,168 @@
+"""Porter's algorithm (Porter 1980) in the two variants that ROUGE knows, for words of a–z and 0–9.
+
+`google` is nltk's, with its extensions; `perl` is the one of ROUGE-1.5.5: its author's later version, in which the
+suffixes of step 4 are no alternatives: -ement, -ment, -ent and -ion are tried one after the other, behind the rest.
+So "argument" becomes "argum" and "developmental" "develop".
+
+A word's form is a "c" for each consonant and a "v" for each vowel; its measure m counts "vc" in it.
+"""
+
+from collections.abc import Iterable, Mapping
+
+SHORTEST = 4  # letters of a word that is stemmed
+
+_FORMS = str.maketrans({letter: "v" if letter in "aeiou" else "c" for letter in "abcdefghijklmnopqrstuvwxz0123456789"})
+_STEP_2 = {
+    **{"ational": "ate", "tional": "tion", "enci": "ence", "anci": "ance", "izer": "ize", "bli": "ble", "alli": "al"},
+    **{"entli": "ent", "eli": "e", "ousli": "ous", "ization": "ize", "ation": "ate", "ator": "ate", "alism": "al"},
+    **{"iveness": "ive", "fulness": "ful", "ousness": "ous", "aliti": "al", "iviti": "ive", "biliti": "ble"},
+}
+_STEP_3 = {"icate": "ic", "ative": "", "alize": "al", "iciti": "ic", "ical": "ic", "ful": "", "ness": ""}
+_SUFFIXES = ("al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ou", "ism", "ate", "iti", "ous", "ive", "ize")
+_MENT = ("ement", "ment", "ent")
+_ION = ("sion", "tion")  # of which only the last three letters go
+_IRREGULAR = {  # nltk's
+    **{word: word for word in ("sky", "news", "inning", "outing", "canning", "howe", "proceed", "exceed", "succeed")},
+    **{"skies": "sky", "dying": "die", "lying": "lie", "tying": "tie"},
+    **{"innings": "inning", "outings": "outing", "cannings": "canning"},
+}
+
+
+class Porter:
+    """A stemmer of words of four letters and more, as ROUGE has it.
+
+    Args:
+        mode: "google" or "perl".
+    """
+
+    def __init__(self, mode: str) -> None:
+        self._extended = mode == "google"
+        self._irregular: Mapping[str, str] = _IRREGULAR if self._extended else {}
+        self._step_2 = _STEP_2 | {"fulli": "ful"} if self._extended else _STEP_2
+        self._endings_2 = _by_last_letter((*self._step_2, "logi"))
+        self._endings_3 = _by_last_letter(_STEP_3)
+        self._endings_4 = _by_last_letter((*_SUFFIXES, *_MENT, *_ION))
+
+    def stem(self, word: str) -> str:
+        """Return the stem of a word in lower case; a short one and one that is not English as they stand."""
+        if len(word) < SHORTEST or not word.isascii():
+            return word
+        if word in self._irregular:
+            return self._irregular[word]
+        if word[-1] == "s":
+            word = self._without_s(word)
+        if word[-1] in "dg" and word.endswith(("ed", "ing")):
+            word = self._without_ed_or_ing(word)
+        if word[-1] == "y" and self._is_stem_of_y(word[:-1]):
+            word = word[:-1] + "i"
+        if word[-1] in self._endings_2 and word.endswith(self._endings_2[word[-1]]):
+            word = self._second_step(word)
+        if word[-1] in self._endings_3 and word.endswith(self._endings_3[word[-1]]):
+            word = _replaced(word, self._endings_3[word[-1]], _STEP_3)
+        if word[-1] in self._endings_4 and word.endswith(self._endings_4[word[-1]]):
+            word = self._fourth_step(word)
+        if word[-1] == "e":
+            word = self._without_e(word)
+        if word[-1] == "l" and word.endswith("ll") and _measure(word[:-1]) > 1:
+            word = word[:-1]
+        return word
+
+    def _without_s(self, word: str) -> str:
+        """Step 1a."""
+        if word.endswith("ies"):
+            return word[:-1] if self._extended and len(word) == len("dies") else word[:-2]
+        if word.endswith("sses"):
+            return word[:-2]
+        return word if word.endswith("ss") else word[:-1]
+
+    def _without_ed_or_ing(self, word: str) -> str:
+        """Step 1b."""
+        if self._extended and word.endswith("ied"):
+            return word[:-1] if len(word) == len("died") else word[:-2]
+        if word.endswith("eed"):
+            return word[:-1] if _measure(word[:-3]) else word
+        stem = word[:-2] if word.endswith("ed") else word[:-3]
+        form = _form(stem)
+        if "v" not in form:
+            return word
+        if stem.endswith(("at", "bl", "iz")):
+            return stem + "e"
+        if stem[-1] == stem[-2:-1] and form[-1] == "c":
+            return stem if stem[-1] in "lsz" else stem[:-1]
+        return stem + "e" if form.count("vc") == 1 and self._is_short(stem, form) else stem
+
+    def _is_stem_of_y(self, stem: str) -> bool:
+        """Step 1c."""
+        form = _form(stem)
+        return len(form) > 1 and form[-1] == "c" if self._extended else "v" in form
+
+    def _without_ogi(self, word: str) -> str:
+        """Step 2's -logi; nltk reckons its l with the stem."""
+        return word[:-1] if _measure(word[:-3] if self._extended else word[:-4]) else word
+
+    def _second_step(self, word: str) -> str:
+        """Step 2; nltk tries the step again on what -alli leaves."""
+        if self._extended and word.endswith("alli") and _measure(word[:-4]):
+            word = word[:-2]
+            return self._second_step(word)
+        if word.endswith("logi"):
+            return self._without_ogi(word)
+        return _replaced(word, self._endings_2[word[-1]], self._step_2)
+
+    def _fourth_step(self, word: str) -> str:
+        """Step 4."""
+        if self._extended:
+            return _shortened(word, self._endings_4[word[-1]])
+        word = _shortened(word, _SUFFIXES)
+        for suffix in _MENT:
+            word = _shortened(word, (suffix,))
+        return _shortened(word, _ION)
+
+    def _without_e(self, word: str) -> str:
+        """Step 5a."""
+        stem = word[:-1]
+        form = _form(stem)
+        measure = form.count("vc")
+        return stem if measure > 1 or (measure == 1 and not self._is_short(stem, form)) else word
+
+    def _is_short(self, stem: str, form: str) -> bool:
+        """Tell whether a stem ends in consonant, vowel, consonant (not w, x, y), or, to nltk, is just as "us" is."""
+        return (form.endswith("cvc") and stem[-1] not in "wxy") or (self._extended and form == "vc")
+
+
+def _by_last_letter(suffixes: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return last letter → the suffixes that end with it: most words are through after one look."""
+    found: dict[str, tuple[str, ...]] = {}
+    for suffix in suffixes:
+        found[suffix[-1]] = (*found.get(suffix[-1], ()), suffix)
+    return found
+
+
+def _form(stem: str) -> str:
+    form = stem.translate(_FORMS)
+    while "y" in form:  # the first is a vowel behind a consonant
+        at = form.index("y")
+        form = f"{form[:at]}{'v' if form[at - 1 : at] == 'c' else 'c'}{form[at + 1 :]}"
+    return form
+
+
+def _measure(stem: str) -> int:
+    return _form(stem).count("vc")
+
+
+def _replaced(word: str, suffixes: Iterable[str], others: Mapping[str, str]) -> str:
+    """Replace the suffix if m > 0 for what it leaves; the first that fits is the only one tried."""
+    for suffix in suffixes:
+        if word.endswith(suffix):
+            stem = word.removesuffix(suffix)
+            return stem + others[suffix] if _measure(stem) else word
+    return word
+
+
+def _shortened(word: str, suffixes: Iterable[str]) -> str:
+    """Take away the suffix if m > 1 for what it leaves; the first that fits is the only one tried."""
+    for suffix in suffixes:
+        if word.endswith(suffix):
+            stem = word[:-3] if suffix in _ION else word.removesuffix(suffix)
+            return stem if _measure(stem) > 1 else word
+    return word

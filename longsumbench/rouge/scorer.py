@@ -1,0 +1,181 @@
+"""The ROUGE of a prediction: tokenized, stemmed, counted, and turned into precision, recall and F.
+
+    sentences --tokenizer--> words --vocabulary--> numbers --overlap--> counts --> Score of each type
+
+Two modes: `google` equals `rouge_score` 0.1.2 to the last bit, `perl` ROUGE-1.5.5 (`-n 2 -m -a`) to its five digits.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from importlib.util import find_spec
+from operator import attrgetter
+from typing import NamedTuple
+
+from longsumbench.errors import UsageError, did_you_mean
+from longsumbench.rouge import stemmers
+from longsumbench.rouge.overlap import Overlap, overlap
+from longsumbench.rouge.tokenizer import MARK, TOKENIZERS, named_tokenizer
+from longsumbench.rouge.vocabulary import WORDS_REMEMBERED, Vocabulary
+
+TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
+MODES = ("google", "perl")
+RULES = {"google": "best", "perl": "jackknife"}  # of several references, unless another one is asked for
+KERNELS = ("auto", "numba", "python")
+
+Text = Sequence[str]  # sentences
+_f = attrgetter("f")
+
+
+class Score(NamedTuple):
+    """Precision, recall and their harmonic mean, each 0–1."""
+
+    p: float
+    r: float
+    f: float
+
+
+ZERO = Score(0.0, 0.0, 0.0)
+
+
+class RougeScorer:
+    """ROUGE-1, -2, -L (a text as one sequence) and -Lsum (union LCS over sentences).
+
+    A line break within a sentence does not end it.
+
+    Args:
+        mode: whose ROUGE: "google" or "perl".
+        stem: whether words of more than three letters are reduced to their stems.
+        tokenizer: "default" (a–z and 0–9) or "unicode" (letters and digits of every script).
+        wordnet: of stemmed perl mode: the folder of WordNet's exception lists, "none", or None: found by itself.
+        references: of several: "best" (for each type the one with the best F) or "jackknife" (each is left out once,
+            and the bests of the others averaged); None: "best" in google mode, "jackknife" in perl mode.
+        kernels: "numba", "python", or "auto": numba where it is installed. The scores are the same.
+
+    Attributes:
+        stemmer: its name, for signatures; of perl mode with the version of WordNet's lists.
+
+    Raises:
+        UsageError: an argument is none of its choices, or asks for numba where it is not installed.
+        EnvironmentProblem: perl mode is to stem, and WordNet's lists are not installed.
+    """
+
+    def __init__(
+        self,
+        mode: str = "google",
+        stem: bool = True,
+        tokenizer: str = "default",
+        wordnet: str | None = None,
+        references: str | None = None,
+        kernels: str = "auto",
+    ) -> None:
+        _check("mode", mode, MODES)
+        _check("tokenizer", tokenizer, TOKENIZERS)
+        self.mode, self.tokenizer = mode, tokenizer
+        self.references = RULES[mode] if references is None else references
+        _check("references", self.references, tuple(RULES.values()))
+        self._tokenize = named_tokenizer(tokenizer, mode)
+        self.stemmer, chosen = _stemmer(mode, wordnet) if stem else ("none", None)
+        self._vocabulary = Vocabulary(chosen)
+        self._stemmed = lru_cache(WORDS_REMEMBERED)(self._vocabulary.stem)
+        self._overlap = _counts(kernels)
+
+    def score(self, prediction: Text, references: Sequence[Text]) -> dict[str, Score]:
+        """Score a prediction against its references.
+
+        Args:
+            prediction: its sentences; none for an empty one, which scores 0.
+            references: at least one, each its sentences.
+
+        Returns:
+            Type → score; `TYPES` in their order. Perl mode: five digits.
+        """
+        self._vocabulary.shorten()
+        numbers = self._vocabulary.__getitem__
+        candidate = list(map(numbers, self._tokenize(prediction)))
+        against = []
+        for reference in references:
+            counts = self._overlap(list(map(numbers, self._tokenize(reference))), candidate, self._vocabulary.size)
+            against.append(_scores(counts, self.mode))
+        if len(against) == 1:
+            scores = against[0]
+        elif self.references == "best":
+            scores = [max(of_type, key=_f) for of_type in zip(*against, strict=True)]
+        else:
+            scores = [_jackknife(of_type, self.mode) for of_type in zip(*against, strict=True)]
+        return dict(zip(TYPES, scores, strict=True))
+
+    def has_words(self, sentences: Text) -> bool:
+        """Tell whether the tokenizer finds a word: without one, nothing can match."""
+        return any(word != MARK for word in self._tokenize(sentences))
+
+    def words(self, text: str) -> list[str]:
+        """Return a text's words as they are matched: tokenized and stemmed."""
+        return [self._stemmed(word) for word in self._tokenize([text]) if word != MARK]
+
+
+def _check(name: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise UsageError(f"{name}={value}{did_you_mean(value, choices)}; allowed: {', '.join(choices)}")
+
+
+def _stemmer(mode: str, wordnet: str | None) -> tuple[str, stemmers.Stem]:
+    """Return a stemmer's name and the stemmer."""
+    if mode == "google":
+        return "porter", stemmers.google_stem()
+    exceptions = stemmers.read_exceptions(wordnet)
+    return f"perl-porter+wordnet-{exceptions.version}", stemmers.perl_stem(exceptions)
+
+
+def _counts(kernels: str) -> Callable[[list[int], list[int], int], Overlap]:
+    """Return what counts the overlap; numba is loaded only here."""
+    _check("kernels", kernels, KERNELS)
+    if kernels == "python" or (kernels == "auto" and find_spec("numba") is None):
+        return lambda reference, candidate, words: overlap(reference, candidate)
+    try:
+        from longsumbench.rouge.kernels import Kernels
+    except ImportError as error:
+        raise UsageError("kernels=numba, and numba is not installed: pip install 'longsumbench[fast]'") from error
+    return Kernels().overlap
+
+
+def _scores(counts: Overlap, mode: str) -> list[Score]:
+    """Turn counts into the scores of `TYPES`."""
+    reference, candidate, unigrams, bigrams, sequence, union = counts
+    score = _google_score if mode == "google" else _perl_score
+    return [
+        score(unigrams, candidate, reference),
+        score(bigrams, candidate - 1, reference - 1),
+        score(sequence, candidate, reference),
+        score(union, candidate, reference),
+    ]
+
+
+def _google_score(hits: int, candidate: int, reference: int) -> Score:
+    if not hits:
+        return ZERO
+    precision, recall = hits / candidate, hits / reference
+    return Score(precision, recall, 2 * precision * recall / (precision + recall))
+
+
+def _perl_score(hits: int, candidate: int, reference: int) -> Score:
+    """Round precision and recall before F: ROUGE-1.5.5 computes F from what it prints."""
+    if not hits:
+        return ZERO
+    precision, recall = _five_digits(hits / candidate), _five_digits(hits / reference)
+    both = precision + recall
+    return Score(precision, recall, _five_digits(2 * precision * recall / both) if both else 0.0)
+
+
+def _five_digits(value: float) -> float:
+    return float(f"{value:.5f}")
+
+
+def _jackknife(scores: Sequence[Score], mode: str) -> Score:
+    """Leave out each reference once and average the bests of the others.
+
+    The best of all is the best of the others but when it is left out itself, and then the second best is.
+    """
+    second, best = sorted(reversed(scores), key=_f)[-2:]  # of equal ones the first is the best
+    times = len(scores) - 1
+    mean = [(times * one + other) / len(scores) for one, other in zip(best, second, strict=True)]
+    return Score(*(map(_five_digits, mean) if mode == "perl" else mean))

@@ -1,0 +1,114 @@
+"""Stemmers: Porter's as `rouge_score` uses it, and Porter's as ROUGE-1.5.5 does, behind WordNet's exception lists.
+
+Words of up to three letters are neither stemmed nor looked up; neither are words with characters beyond a–z and 0–9.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from longsumbench.errors import DataError, EnvironmentProblem, UsageError
+from longsumbench.rouge.porter import SHORTEST, Porter
+
+PACKAGE = "wordnet-base"  # of Debian and Ubuntu
+NO_WORDNET = "none"
+LISTS = ("adj.exc", "adv.exc", "noun.exc", "verb.exc")
+PLACES = (
+    "/usr/share/wordnet",
+    "/usr/share/wordnet/dict",
+    "/usr/local/share/wordnet",
+    "/usr/local/share/wordnet/dict",
+    "/usr/local/WordNet-3.0/dict",
+    "/usr/local/WordNet-3.1/dict",
+    "/opt/homebrew/opt/wordnet/dict",
+    "/usr/local/opt/wordnet/dict",
+)
+
+Stem = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Exceptions:
+    """WordNet's exception lists.
+
+    Attributes:
+        bases: an irregular form → its base form.
+        version: the first eight digits of the lists' SHA-256; "none" without lists.
+    """
+
+    bases: Mapping[str, str]
+    version: str
+
+
+def google_stem() -> Stem:
+    """Return the stemmer of `rouge_score`."""
+    return Porter("google").stem
+
+
+def perl_stem(exceptions: Exceptions) -> Stem:
+    """Return the stemmer of ROUGE-1.5.5: an irregular form's base as it stands, else the Porter stem."""
+    stem = Porter("perl").stem
+    bases = {word: base for word, base in exceptions.bases.items() if len(word) >= SHORTEST and word.isascii()}
+    return lambda word: bases.get(word) or stem(word)
+
+
+def read_exceptions(wordnet: str | None = None) -> Exceptions:
+    """Read WordNet's exception lists.
+
+    The lists are read in the order of their names; a form's later line counts, and on a line its first base.
+
+    Args:
+        wordnet: the folder that holds them, or one with a `dict` that does; "none": do without; None: look around.
+
+    Raises:
+        UsageError: the folder does not hold them.
+        EnvironmentProblem: they were looked for and are not installed.
+        DataError: a list cannot be read.
+    """
+    if wordnet == NO_WORDNET:
+        return Exceptions({}, NO_WORDNET)
+    folder = _folder(wordnet)
+    bases: dict[str, str] = {}
+    digest = hashlib.sha256()
+    for name in LISTS:
+        text = _read(folder / name)
+        digest.update(text.encode())
+        bases.update((words[0], words[1]) for words in map(str.split, text.splitlines()) if len(words) > 1)
+    return Exceptions(bases, digest.hexdigest()[:8])
+
+
+def _folder(wordnet: str | None) -> Path:
+    """Return the folder of the lists: the one that was given, else the first place that has them."""
+    if wordnet is not None:
+        given = Path(wordnet).expanduser()
+        for folder in (given, given / "dict"):
+            if _has_lists(folder):
+                return folder
+        raise UsageError(f"wordnet={wordnet} does not hold {', '.join(LISTS)}; name the folder that does, or 'none'")
+    for folder in _places():
+        if _has_lists(folder):
+            return folder
+    raise EnvironmentProblem(
+        f"perl mode stems with WordNet's exception lists, and they are not installed: install the package {PACKAGE} "
+        "(apt-get install wordnet-base), name their folder with wordnet=FOLDER, or do without by wordnet=none"
+    )
+
+
+def _places() -> list[Path]:
+    """Return where WordNet's own variables point to, then where packages put it."""
+    named = [os.environ[name] for name in ("WNSEARCHDIR",) if os.environ.get(name)]
+    named += [f"{os.environ[name]}/dict" for name in ("WNHOME",) if os.environ.get(name)]
+    return [Path(place) for place in (*named, *PLACES)]
+
+
+def _has_lists(folder: Path) -> bool:
+    return all((folder / name).is_file() for name in LISTS)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"cannot be read as a list of WordNet ({error})", path) from error

@@ -1,0 +1,262 @@
+"""Outputs and references of any system, read from files and put side by side.
+
+    JSON lines (.jsonl, .json)   {"id", "prediction"}; {"id", "references" | "reference" | "summary"}; or both in a row
+    text (any other file)        line n of one belongs to line n of the other
+    folders                      NAME.dec and NAME.ref, a sentence a line; NAME.A.ref, NAME.B.ref: several references
+
+Files may be packed (.gz). A text is running text, or a list of sentences; in folders it is always a list.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from longsumbench.corpora.corpus import BadRow, Row, id_in, json_type
+from longsumbench.corpora.files import lines_of, row_in
+from longsumbench.documents import Sentences
+from longsumbench.errors import DataError, UsageError
+
+Text = str | Sentences  # running text, or its sentences as they were given
+Value = TypeVar("Value")
+REFERENCE_FIELDS = ("references", "reference", "summary")
+NAMED = 3  # ids that a message names
+_ROWS = re.compile(r".*\.jsonl?(\.gz)?", re.IGNORECASE)
+_JSON_LINES, _LINES, _FOLDER = "JSON lines", "lines of text", "a folder"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A prediction and what it is scored against."""
+
+    id: str
+    prediction: Text
+    references: tuple[Text, ...]
+
+
+@dataclass(frozen=True)
+class Paired:
+    """What was read.
+
+    Attributes:
+        pairs: in the order of the predictions.
+        only_predicted: ids without references, which were left out.
+        only_referenced: ids without a prediction, which were left out.
+        repeated: ids that stood twice with the same texts, and count once.
+    """
+
+    pairs: tuple[Pair, ...]
+    only_predicted: tuple[str, ...] = ()
+    only_referenced: tuple[str, ...] = ()
+    repeated: tuple[str, ...] = ()
+
+
+def read_pairs(predictions: Path, references: Path | None = None, intersect: bool = False) -> Paired:
+    """Read predictions and references, of the same kind on both sides.
+
+    Args:
+        predictions: a file, a folder of .dec files, or a run's folder.
+        references: a file, or a folder of .ref files; None: they stand beside the predictions.
+        intersect: whether ids that only one side has are left out, and rows that say the same twice count once.
+
+    Raises:
+        UsageError: the two sides are of different kinds, or lines of text have no references.
+        DataError: a file cannot be read or used, or the two sides do not belong together.
+    """
+    predictions = _file_of_run(predictions)
+    kind = _kind(predictions)
+    other = kind if references is None else _kind(references)
+    if kind != other:
+        raise UsageError(f"{predictions} is {kind}, {references} is {other}; both sides must be of one kind")
+    if kind == _LINES:
+        if references is None:
+            raise UsageError(f"{predictions} is lines of text: name a file of REFERENCES, line by line, behind it")
+        return _paired_lines(predictions, references)
+    gold = references or predictions
+    if kind == _FOLDER:
+        predicted, referenced = _folders(predictions, gold)
+    else:
+        predicted = list(_rows(predictions, _prediction_in))
+        referenced = list(_rows(gold, _references_in))
+    texts, repeated = _by_id(predicted, predictions, intersect)
+    targets, repeated_targets = _by_id(referenced, gold, intersect)
+    pairs = tuple(Pair(name, text, targets[name]) for name, text in texts.items() if name in targets)
+    found = Paired(
+        pairs,
+        tuple(name for name in texts if name not in targets),
+        tuple(name for name in targets if name not in texts),
+        tuple(dict.fromkeys([*repeated, *repeated_targets])),
+    )
+    _check_common(found, predictions, gold, intersect)
+    return found
+
+
+def some(ids: Sequence[str]) -> str:
+    """Name the first of some ids, for messages."""
+    return ", ".join(map(repr, ids[:NAMED])) + (", …" if len(ids) > NAMED else "")
+
+
+def _file_of_run(path: Path) -> Path:
+    """Return the file of predictions in a run's folder; any other path as it is."""
+    inside = path / "predictions.jsonl"
+    return inside if inside.is_file() and not any(path.glob("*.dec")) else path
+
+
+def _kind(path: Path) -> str:
+    if path.is_dir():
+        return _FOLDER
+    if not path.exists():
+        raise DataError("no such file or folder", path)
+    return _JSON_LINES if _ROWS.fullmatch(path.name) else _LINES
+
+
+def _check_common(found: Paired, predictions: Path, references: Path, intersect: bool) -> None:
+    """Check that each side has what the other has.
+
+    Raises:
+        DataError: one lacks ids and that was not allowed, or they have no id in common.
+    """
+    alone = {
+        f"{len(found.only_predicted):,} predictions have no references": found.only_predicted,
+        f"{len(found.only_referenced):,} references have no prediction": found.only_referenced,
+    }
+    told = " and ".join(f"{what} (ids {some(ids)})" for what, ids in alone.items() if ids)
+    where = f"{predictions} and {references}"
+    if not found.pairs:
+        raise DataError(f"{where} have no id in common: {told}")
+    if told and not intersect:
+        raise DataError(f"{where}: {told}; correct the ids, or score the {len(found.pairs):,} others by --intersect")
+
+
+def _by_id(entries: Iterable[tuple[str, Value]], path: Path, intersect: bool) -> tuple[dict[str, Value], list[str]]:
+    """Return id → what was read, and the ids that stand twice with the same texts.
+
+    Raises:
+        DataError: an id stands twice with different texts, or at all where that was not allowed.
+    """
+    found: dict[str, Value] = {}
+    same: dict[str, None] = {}  # sets that keep their order
+    different: dict[str, None] = {}
+    for name, value in entries:
+        if name not in found:
+            found[name] = value
+        elif found[name] == value:
+            same[name] = None
+        else:
+            different[name] = None
+    if different:
+        raise DataError(f"{_times(different)} twice, with different texts; keep one of each", path)
+    if same and not intersect:
+        raise DataError(f"{_times(same)} twice, with the same text; keep one of each, or let --intersect do it", path)
+    return found, list(same)
+
+
+def _times(ids: Iterable[str]) -> str:
+    named = list(ids)
+    return f"{len(named):,} {'id stands' if len(named) == 1 else 'ids stand'} ({some(named)})"
+
+
+def _rows(path: Path, read: Callable[[Row], Value]) -> Iterator[tuple[str, Value]]:
+    """Yield (id, what `read` finds) of each row of a file of JSON lines."""
+    empty = True
+    for number, line in enumerate(lines_of(path), start=1):
+        if not line.strip():
+            continue
+        empty = False
+        try:
+            row = row_in(line)
+            yield id_in(row, "id"), read(row)
+        except BadRow as problem:
+            raise DataError(f"{problem}", path, number) from problem
+    if empty:
+        raise DataError("the file is empty", path)
+
+
+def _prediction_in(row: Row) -> Text:
+    if "prediction" not in row:
+        raise BadRow("the field 'prediction' is missing")
+    return _text(row["prediction"], "prediction")
+
+
+def _references_in(row: Row) -> tuple[Text, ...]:
+    given = [field for field in REFERENCE_FIELDS if field in row]
+    if len(given) != 1:
+        told = f"several of the fields {', '.join(given)}" if given else f"none of {', '.join(REFERENCE_FIELDS)}"
+        raise BadRow(f"the row has {told}: give one, or name a file of REFERENCES that does")
+    value = row[given[0]]
+    if given[0] == "references" and isinstance(value, list):
+        return tuple(_text(item, "references") for item in value)
+    return (_text(value, given[0]),)
+
+
+def _text(value: Any, field: str) -> Text:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(sentence, str) for sentence in value):
+        return tuple(sentence for sentence in value if sentence.strip())
+    odd = "NaN" if value != value else json_type(value)  # NaN alone is not itself
+    raise BadRow(f"the field '{field}' must be text or a list of sentences, not {odd}")
+
+
+def _paired_lines(predictions: Path, references: Path) -> Paired:
+    texts, targets = list(_lines(predictions)), list(_lines(references))
+    if len(texts) != len(targets):
+        counts = f"{predictions} has {len(texts):,} lines, {references} has {len(targets):,}"
+        raise DataError(f"{counts}; line n of one must belong to line n of the other, empty lines included")
+    both = zip(texts, targets, strict=True)
+    return Paired(tuple(Pair(f"{number}", text, (target,)) for number, (text, target) in enumerate(both, start=1)))
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a text file, without their ends."""
+    number = 0
+    for number, line in enumerate(lines_of(path), start=1):
+        try:
+            yield line.decode("utf-8").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            raise DataError(f"not UTF-8: byte {error.start + 1} of the line; convert the file", path, number) from error
+    if number == 0:
+        raise DataError("the file is empty", path)
+
+
+def _folders(predictions: Path, references: Path) -> tuple[list[tuple[str, Text]], list[tuple[str, tuple[Text, ...]]]]:
+    """Read a folder of .dec files and one of .ref files; the ids are the files' names, or else the numbers in them."""
+    decoded, gold = _files(predictions, ".dec"), _files(references, ".ref")
+    names = {file.stem for file in decoded}
+    if not names & {_owner(file.stem, names) for file in gold}:
+        decoded_ids, gold_ids = [_number(file.stem) for file in decoded], [_number(file.stem) for file in gold]
+    else:
+        decoded_ids, gold_ids = [file.stem for file in decoded], [_owner(file.stem, names) for file in gold]
+    several: dict[str, list[Text]] = {}
+    for name, file in zip(gold_ids, gold, strict=True):
+        several.setdefault(name, []).append(_sentences(file))
+    texts: list[tuple[str, Text]] = [(name, _sentences(file)) for name, file in zip(decoded_ids, decoded, strict=True)]
+    return texts, [(name, tuple(targets)) for name, targets in several.items()]
+
+
+def _files(folder: Path, ending: str) -> list[Path]:
+    found = sorted(file for file in folder.glob(f"*{ending}") if file.is_file())
+    if not found:
+        raise DataError(f"the folder has no {ending} files", folder)
+    return found
+
+
+def _owner(stem: str, names: set[str]) -> str:
+    """Return the prediction that a reference's name means: its own name, or that without ".A"."""
+    head = stem.rpartition(".")[0]
+    return head if head in names and stem not in names else stem
+
+
+def _number(stem: str) -> str:
+    """Return the last number in a name, without leading zeros; the name where it has none."""
+    numbers = re.findall(r"\d+", stem)
+    return (numbers[-1].lstrip("0") or "0") if numbers else stem
+
+
+def _sentences(file: Path) -> Sentences:
+    try:
+        text = b"".join(lines_of(file)).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(f"not UTF-8: byte {error.start + 1}; convert the file", file) from error
+    return tuple(line.strip() for line in text.split("\n") if line.strip())

@@ -1,0 +1,216 @@
+"""`longsumbench score`: outputs of any system against their references.
+
+files --scored_files--> pairs --split--> two Sides --RougeScorer--> a row an example --aggregate--> Report
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+
+import pandas as pd
+import psutil
+
+from longsumbench import sentences
+from longsumbench.documents import Sentences
+from longsumbench.errors import EnvironmentProblem
+from longsumbench.metrics.metric import Scored, aggregate, write_scores
+from longsumbench.metrics.rouge import Rouge
+from longsumbench.progress import Progress
+from longsumbench.rouge.scorer import TYPES, RougeScorer
+from longsumbench.rouge.signature import signature
+from longsumbench.score_warnings import Side, find_warnings
+from longsumbench.scored_files import Pair, Paired, Text, read_pairs, some
+from longsumbench.tables import Block, terminal
+
+SHOWN = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
+PERL_DECIMALS = 5
+LONG_PAIR = 10**10  # characters of one text × characters of the other; shorter pairs fit into any memory
+GIVEN = "given"  # in a signature: the texts came as lists of sentences
+
+
+@dataclass(frozen=True)
+class Report:
+    """What came out.
+
+    Attributes:
+        scores: type → {"p", "r", "f", "f_lo", "f_hi"}, 0–100.
+        scored: the examples' own scores, and what of them was empty.
+        mode: whose ROUGE it is.
+        signature: how the scores were computed.
+        warnings: what seems to be wrong with the texts.
+        left_out: "empty_references", "only_predicted" and "only_referenced" → ids that are in no mean.
+    """
+
+    scores: Mapping[str, Mapping[str, float]]
+    scored: Scored
+    mode: str
+    signature: str
+    warnings: tuple[str, ...]
+    left_out: Mapping[str, tuple[str, ...]]
+
+    def render(self) -> str:
+        """Draw the table, with what was counted and the signature."""
+        counts = [f"{len(self.scored.per_example):,} examples"]
+        counts += [f"{len(ids):,} left out ({why.replace('_', ' ')})" for why, ids in self.left_out.items() if ids]
+        if self.scored.empty_predictions:
+            counts.append(f"{self.scored.empty_predictions:,} of them with an empty prediction, which scores 0")
+        rows = [
+            (SHOWN[kind], f"{score['p']:.2f}", f"{score['r']:.2f}", f"{score['f']:.2f} ±{_half(score):.2f}")
+            for kind, score in self.scores.items()
+        ]
+        block = Block("", (), ("", "P", "R", "F"), "lrrr", rows)
+        return terminal("; ".join(counts), [block]) + f"\n\n{self.signature}"
+
+    def to_json(self) -> str:
+        """Return everything but the examples' own scores as a JSON object on one line."""
+        values = {
+            **self.scores,
+            "n": len(self.scored.per_example),
+            "signature": self.signature,
+            "warnings": self.warnings,
+            "left_out": self.left_out,
+            "empty_predictions": self.scored.empty_predictions,
+        }
+        return json.dumps(values, ensure_ascii=False, allow_nan=False)
+
+    def write_per_example(self, path: Path) -> None:
+        """Write the examples' own scores as CSV, 0–1: in full precision, in perl mode with its five digits."""
+        write_scores(path, self.scored.per_example, PERL_DECIMALS if self.mode == "perl" else None)
+
+
+def score_files(
+    predictions: Path,
+    references: Path | None,
+    scorer: RougeScorer,
+    resamples: int = 1_000,
+    intersect: bool = False,
+    perl_resampling: bool = False,
+) -> Report:
+    """Score files of any system; what seems wrong with them is told on stderr, before they are scored.
+
+    Args:
+        predictions: as `read_pairs` takes it; so are `references` and `intersect`.
+        references: None: they stand beside the predictions.
+        scorer: how.
+        resamples: of the bootstrap behind the 95 % intervals.
+        intersect: whether to go on without the ids that only one side has.
+        perl_resampling: whether the intervals are ROUGE-1.5.5's own.
+
+    Raises:
+        SuiteError: something the user can act on.
+    """
+    paired = read_pairs(predictions, references, intersect)
+    sides = split_sides(paired.pairs)
+    warnings = [*_passed_over(paired), *find_warnings(*sides, drops=scorer.tokenizer == "default")]
+    _tell(warnings)
+    scored = score_sides(scorer, paired.pairs, *sides)
+    if scored.empty_references:
+        share = f"{len(scored.empty_references):,} of {len(paired.pairs):,} examples"
+        reason = f"no reference holds a word that the tokenizer keeps ({some(scored.empty_references)})"
+        warnings.append(f"left out of the means: {share}, for {reason}")
+        _tell(warnings[-1:])
+    scores = aggregate(scored.per_example, resamples, perl_resampling=perl_resampling)
+    signed = signature(scorer, len(scored.per_example), splitting(*sides))
+    left_out = {
+        "empty_references": scored.empty_references,
+        "only_predicted": paired.only_predicted,
+        "only_referenced": paired.only_referenced,
+    }
+    return Report(scores, scored, scorer.mode, signed, tuple(warnings), left_out)
+
+
+def split_sides(pairs: Sequence[Pair]) -> tuple[Side, Side]:
+    """Split all running text into sentences, both sides alike; lists of sentences stay as they are."""
+    ids = [pair.id for pair in pairs]
+    predictions = [pair.prediction for pair in pairs]
+    owners = [pair.id for pair in pairs for _ in pair.references]
+    references = list(chain.from_iterable(pair.references for pair in pairs))
+    return (
+        Side("predictions", ids, predictions, list(map(_sentences, predictions))),
+        Side("references", owners, references, list(map(_sentences, references))),
+    )
+
+
+def score_sides(scorer: RougeScorer, pairs: Sequence[Pair], predictions: Side, references: Side) -> Scored:
+    """Score each prediction against its references.
+
+    Args:
+        scorer: how.
+        pairs: what belongs together.
+        predictions: the sentences of each pair's prediction.
+        references: those of their references, of one pair after the other.
+
+    Raises:
+        EnvironmentProblem: a pair is too long for this machine's memory.
+    """
+    rows: dict[str, list[float]] = {}
+    unusable, empty = [], 0
+    remaining = iter(references.split)
+    with Progress("scoring", len(pairs)) as progress:
+        for pair, prediction in zip(pairs, predictions.split, strict=True):
+            targets = list(islice(remaining, len(pair.references)))
+            if any(scorer.has_words((sentence,)) for sentence in chain.from_iterable(targets)):  # mostly the first one
+                _check_memory(pair.id, prediction, targets)
+                scores = scorer.score(prediction, targets)
+                rows[pair.id] = [value for kind in TYPES for value in scores[kind]]
+                empty += not prediction
+            else:
+                unusable.append(pair.id)
+            progress.advance()
+    index = pd.Index(list(rows), name="id", dtype=object)
+    table = pd.DataFrame(list(rows.values()), index=index, columns=list(Rouge.columns), dtype=float)
+    return Scored(table, tuple(unusable), empty)
+
+
+def _check_memory(name: str, prediction: Sentences, references: Sequence[Sentences]) -> None:
+    """Check that a pair of very long texts can be matched: a bit for each word here and each there, at the most."""
+    length = sum(map(len, prediction))
+    for reference in references:
+        if length * sum(map(len, reference)) < LONG_PAIR:
+            continue
+        words = sum(len(sentence.split()) for sentence in prediction)
+        against = [sentence.lower().split() for sentence in reference]
+        rows = max(map(len, against)) + len(set(chain.from_iterable(against)))  # of its longest sentence, of its words
+        needed, free = words * rows / 8 / 1e9, psutil.virtual_memory().available / 1e9
+        if needed > free:
+            sizes = f"{words:,} words against {sum(map(len, against)):,}, {max(map(len, against)):,} in one sentence"
+            raise EnvironmentProblem(
+                f"example {name!r} ({sizes}) needs up to {needed:.0f} GB of memory, {free:.0f} are free; "
+                "is it one text? split its sentences, or leave it out"
+            )
+
+
+def splitting(predictions: Side, references: Side) -> str:
+    """Name for the signature who split the texts into sentences."""
+    ways = [
+        "+".join(sorted({GIVEN if isinstance(text, tuple) else sentences.NAME for text in side.texts}))
+        for side in (predictions, references)
+    ]
+    return ways[0] if ways[0] == ways[1] else f"predictions={ways[0]},references={ways[1]}"
+
+
+def _sentences(text: Text) -> tuple[str, ...]:
+    return sentences.split_summary(text) if isinstance(text, str) else text
+
+
+def _half(score: Mapping[str, float]) -> float:
+    """Return half the width of the interval."""
+    return (score["f_hi"] - score["f_lo"]) / 2
+
+
+def _passed_over(paired: Paired) -> Iterator[str]:
+    """Tell of what `--intersect` passed over."""
+    told = {
+        "predictions without references are left out": paired.only_predicted,
+        "references without a prediction are left out": paired.only_referenced,
+        "ids stand twice with the same texts, and count once": paired.repeated,
+    }
+    yield from (f"{len(ids):,} {what} ({some(ids)})" for what, ids in told.items() if ids)
+
+
+def _tell(warnings: Sequence[str]) -> None:
+    for line in warnings:
+        print(f"warning: {line}", file=sys.stderr, flush=True)

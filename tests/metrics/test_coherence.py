@@ -1,0 +1,107 @@
+"""Semantic coherence with a tiny BERT, and what is said of models that are missing or of another kind."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from tiny_bert import write_bert
+from transformers import BertForNextSentencePrediction, BertForPreTraining, BertModel, BertTokenizerFast
+
+from longsumbench.configuration import Scoring
+from longsumbench.documents import Document, Example, Section
+from longsumbench.errors import EnvironmentProblem, UsageError
+from longsumbench.metrics import coherence, pretrained
+from longsumbench.metrics.coherence import Coherence
+
+EXAMPLE = Example("e", None, None, (Document(None, (Section(None, (("x",),)),)),), (("x",),))
+SUMMARY = "The cat sat. It slept. The dog ran. A dog slept."
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a next-sentence model."""
+    return write_bert(tmp_path_factory.mktemp("models") / "bert")
+
+
+def score(folder: Path, summary: str) -> float:
+    """Return the coherence of a summary."""
+    return Coherence(Scoring(coherence_model=str(folder), device="cpu")).score(summary, EXAMPLE)["coherence"]
+
+
+def next_sentence(folder: Path, first: str, second: str) -> float:
+    """Return the probability that one sentence follows another, of a pair alone."""
+    model, tokenizer = BertForNextSentencePrediction.from_pretrained(folder), BertTokenizerFast.from_pretrained(folder)
+    with torch.inference_mode():
+        return float(model.eval()(**tokenizer(first, second, return_tensors="pt")).logits.softmax(-1)[0, 0])
+
+
+def test_equation_12(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the mean over neighbouring sentences, whatever the batches; the order of the sentences matters."""
+    pairs = [("The cat sat.", "It slept."), ("It slept.", "The dog ran."), ("The dog ran.", "A dog slept.")]
+    expected = sum(next_sentence(bert, *pair) for pair in pairs) / 3
+    assert score(bert, SUMMARY) == pytest.approx(expected, abs=1e-6)
+    monkeypatch.setattr(coherence, "BATCH_SIZE", 2)
+    assert score(bert, SUMMARY) == pytest.approx(expected, abs=1e-6)
+    assert score(bert, "It slept. The cat sat. The dog ran. A dog slept.") != pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize("summary", ["", "The cat sat."])
+def test_one_sentence_has_no_coherence(bert: Path, summary: str) -> None:
+    """Without neighbours it does not apply."""
+    assert math.isnan(score(bert, summary))
+
+
+def test_a_long_pair_is_cut(bert: Path) -> None:
+    """Of a pair beyond the model's positions the longer sentence is cut, and the other one is still read."""
+    long = "The cat sat" + " on and on" * 20
+    sat, slept = (score(bert, f"{long}. {end}") for end in ("It sat.", "The dog ran."))
+    assert 0 < sat < 1
+    assert sat != slept
+
+
+def test_the_head_counts_and_other_weights_do_not(tmp_path: Path) -> None:
+    """A BERT with its other head, too, is one; one without a next-sentence head is refused."""
+    both = write_bert(tmp_path / "both", network=BertForPreTraining)
+    assert score(both, "The cat sat. It slept.") == pytest.approx(next_sentence(both, "The cat sat.", "It slept."))
+    bare = Coherence(Scoring(coherence_model=str(write_bert(tmp_path / "bare", network=BertModel))))
+    with pytest.raises(UsageError, match="no next-sentence model"):
+        bare.check()
+
+
+def test_the_signature_tells_the_weights(tmp_path: Path, bert: Path) -> None:
+    """Two models of one name and other weights have two signatures; a copy elsewhere has the same."""
+    folders = [bert, write_bert(tmp_path / "a" / "bert"), write_bert(tmp_path / "b" / "bert", seed=2)]
+    first, copy, other = (Coherence(Scoring(coherence_model=str(one))).signature(3) for one in folders)
+    assert first == copy != other
+    assert first.startswith("coherence:1|model:bert@")
+
+
+def test_which_models_cannot_be_meant(tmp_path: Path) -> None:
+    """No model, an empty folder, damaged weights, pickled weights and foreign code end in one line that says so."""
+    damaged, pickled, foreign = (write_bert(tmp_path / name) for name in ("damaged", "pickled", "foreign"))
+    (damaged / "model.safetensors").write_bytes(b"none")
+    (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
+    config = {"model_type": "mine", "auto_map": {"AutoConfig": "mine.Config"}}
+    (foreign / "config.json").write_text(json.dumps(config))
+    (tmp_path / "empty").mkdir()
+    for name, message in (
+        (None, "score.coherence_model is missing"),
+        (tmp_path / "empty", r"no config\.json"),
+        (damaged, "cannot be read"),
+        (pickled, r"no \*\.safetensors"),
+        (foreign, "cannot be read"),
+    ):
+        with pytest.raises(UsageError, match=message) as caught:
+            Coherence(Scoring(coherence_model=str(name) if name else None)).check()
+        assert "\n" not in str(caught.value)
+
+
+def test_a_model_on_the_hub_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that is no folder is looked for on the hub; where that cannot be reached, the machine is to blame."""
+    monkeypatch.setattr(pretrained, "unreachable", lambda: "offline mode is set")
+    with pytest.raises(EnvironmentProblem, match=r"no copy of it is on this machine.*offline mode is set"):
+        Coherence(Scoring(coherence_model="nobody/has-this-one")).check()
+    with pytest.raises(UsageError, match="neither a folder nor a model"):
+        Coherence(Scoring(coherence_model="no/such/folder")).check()

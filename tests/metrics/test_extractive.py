@@ -1,0 +1,73 @@
+"""Extractive fragments: the paper's procedure, word by word, against the one that visits few places."""
+
+import math
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longsumbench.configuration import Scoring
+from longsumbench.documents import Document, Example, Section
+from longsumbench.metrics.extractive import Extractive, fragment_lengths
+
+WORDS = st.lists(st.sampled_from([b"a", b"b", b"c"]), max_size=24)
+
+
+def procedure(source: Sequence[bytes], summary: Sequence[bytes]) -> list[int]:
+    """Figure 3 of Grusky et al. (2018), as it is printed: every place of the source at every word of the summary."""
+    lengths, i = [], 0
+    while i < len(summary):
+        longest, j = 0, 0
+        while j < len(source):
+            length = 0
+            while i + length < len(summary) and j + length < len(source) and summary[i + length] == source[j + length]:
+                length += 1
+            longest = max(longest, length)
+            j += max(length, 1)
+        i += max(longest, 1)
+        lengths += [longest] * (longest > 0)
+    return lengths
+
+
+def score(source: str, summary: str) -> dict[str, float]:
+    """Return the columns of a summary of one sentence."""
+    text = Document(None, (Section("unread heading", ((source,),)),))
+    return Extractive(Scoring()).score(summary, Example("e", "unread title", None, (text,), (("x",),)))
+
+
+@given(WORDS, WORDS)
+def test_equals_the_printed_procedure(source: list[bytes], summary: list[bytes]) -> None:
+    """The same fragments are found, in the same order, where texts repeat and overlap themselves, too."""
+    assert fragment_lengths(source, summary) == procedure(source, summary)
+
+
+def test_by_hand() -> None:
+    """Copied are "the cat sat", "on" and "a mat", but not "lazily": |A| = 9, |S| = 7, fragments of 3, 1 and 2 words."""
+    source = "Yesterday the cat sat down on it, a mat."
+    expected = {"extractive_coverage": 6 / 7, "extractive_density": 14 / 7, "extractive_compression": 9 / 7}
+    assert score(source, "The cat sat lazily on a mat.") == pytest.approx(expected)
+
+
+def test_what_is_found_is_not_searched_within() -> None:
+    """As printed, the search goes on behind "a a": the longer "a a b" that begins within it is not seen."""
+    assert fragment_lengths([b"a", b"a", b"a", b"b"], [b"a", b"a", b"b"]) == [2, 1]
+
+
+def test_a_copy_is_one_fragment() -> None:
+    """A summary cut out of a source of 100,000 words is covered wholly, and as dense as it is long."""
+    words = [f"w{number % 7_919 * number % 9_973}" for number in range(100_000)]
+    scores = score(" ".join(words), " ".join(words[70_000:70_300]))
+    expected = {"extractive_coverage": 1.0, "extractive_density": 300.0, "extractive_compression": 100_000 / 300}
+    assert scores == pytest.approx(expected)
+
+
+def test_headings_are_not_the_source() -> None:
+    """Title and section names are not what is summarized."""
+    assert score("the cat sat", "unread title, unread heading")["extractive_coverage"] == 0.0
+
+
+@pytest.mark.parametrize("summary", ["", " \n", "—"])
+def test_without_words_nothing_applies(summary: str) -> None:
+    """A summary without words has no share of copied ones."""
+    assert all(map(math.isnan, score("the cat sat", summary).values()))

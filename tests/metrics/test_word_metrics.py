@@ -1,0 +1,91 @@
+"""Novel and repeated n-grams and lengths: worked by hand, and what must hold of any texts."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longsumbench.configuration import Scoring
+from longsumbench.documents import Document, Example, Section, Sentences
+from longsumbench.registry import metrics
+
+SOURCE = "The cat sat on the mat. It slept."
+TEXTS = st.lists(st.sampled_from(["a", "b", "c", "d."]), max_size=20).map(" ".join)
+
+
+def score(
+    name: str, prediction: str, source: str = SOURCE, references: tuple[Sentences, ...] = (("x",),)
+) -> list[float]:
+    """Return the columns of a metric, in their order."""
+    metric = metrics.load(name)(Scoring())
+    text = Document(None, (Section(None, ((source,),)),))
+    row = metric.score(prediction, Example("e", None, None, (text,), references))
+    assert tuple(row) == metric.columns
+    return list(row.values())
+
+
+def test_novel_ngrams_by_hand() -> None:
+    """Of "the cat slept on the mat", no word is new; "cat slept" and "slept on" are, and all that they stand in."""
+    assert score("novel_ngrams", "THE cat slept on the mat!") == pytest.approx([0, 2 / 5, 3 / 4, 1])
+
+
+def test_a_novel_word_counts_as_often_as_it_is_written() -> None:
+    """Three of four words are new, though it is one word."""
+    assert score("novel_ngrams", "dog cat dog dog")[0] == 3 / 4
+
+
+def test_repetition_by_hand() -> None:
+    """Again come "the", "cat" and "the cat"; no three words do."""
+    assert score("repetition", "The cat saw the cat.") == pytest.approx([2 / 5, 1 / 4, 0, 0])
+
+
+def test_length_by_hand() -> None:
+    """Four words beside references of two and of six: the ratio is 1; a third one without words does not count."""
+    references: tuple[Sentences, ...] = (("one two",), ("one two three.", "four five six"), ("—",))
+    assert score("length_ratio", "A b, c d.", references=references) == [1.0, 4.0, 4.0]
+
+
+def test_a_word_is_a_tokenizers() -> None:
+    """With tokenizer=unicode the words of every script count; the default one drops them."""
+    assert score("length_ratio", "кот спал")[1] == 0.0
+    metric = metrics.load("length_ratio")(Scoring(tokenizer="unicode"))
+    text = Document(None, (Section(None, (("кот",),)),))
+    assert metric.score("кот спал", Example("e", None, None, (text,), (("кот",),)))["length_ratio"] == 2.0
+    assert metric.signature(1) == "length_ratio:1|tokenizer:unicode"
+
+
+@pytest.mark.parametrize("name", ["novel_ngrams", "repetition"])
+def test_short_summaries(name: str) -> None:
+    """A column of n-grams applies to summaries of n words and more; an empty summary has none."""
+    assert [math.isnan(value) for value in score(name, "cat sat")] == [False, False, True, True]
+    assert all(map(math.isnan, score(name, "")))
+
+
+def test_an_empty_summary_has_a_length() -> None:
+    """It is none, of whatever length the reference is."""
+    assert score("length_ratio", " ", references=(("one two",),)) == [0.0, 0.0, 2.0]
+    assert [math.isnan(value) for value in score("length_ratio", "a", references=(("—",),))] == [True, False, True]
+
+
+@given(TEXTS, TEXTS)
+def test_a_longer_ngram_is_new_where_a_part_of_it_is(prediction: str, source: str) -> None:
+    """The shares equal a count word by word, and what stands in the source is new nowhere."""
+    words, known = prediction.replace(".", "").split(), f" {source.replace('.', '')} "
+    for n, value in enumerate(score("novel_ngrams", prediction, source), start=1):
+        grams = [" ".join(words[start : start + n]) for start in range(len(words) - n + 1)]
+        if grams:
+            assert value == pytest.approx(sum(f" {gram} " not in known for gram in grams) / len(grams))
+    copied = score("novel_ngrams", source, source)
+    assert all(value == 0 or math.isnan(value) for value in copied)
+
+
+@given(TEXTS)
+def test_repetition_counts_what_was_written_before(prediction: str) -> None:
+    """An n-gram is repeated when it stands among those before it; longer ones never more than shorter ones."""
+    words = prediction.replace(".", "").split()
+    for n, value in enumerate(score("repetition", prediction), start=1):
+        grams = [words[start : start + n] for start in range(len(words) - n + 1)]
+        if grams:
+            again = sum(gram in grams[:place] for place, gram in enumerate(grams))
+            assert value == pytest.approx(again / len(grams))

@@ -1,0 +1,80 @@
+"""ROUGE-n of many texts against many references."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rouge_score.rouge_scorer import RougeScorer
+from rouge_score.tokenizers import Tokenizer
+
+from longsumbench.errors import UsageError
+from longsumbench.rouge.all_pairs import MEASURES, numbered, rouge_n, shared_ngrams
+
+TEXTS = st.lists(st.lists(st.sampled_from("abcde"), max_size=9), max_size=6)
+
+
+class AsTheyAre(Tokenizer):
+    """Takes words as they are."""
+
+    def tokenize(self, text: str) -> list[str]:  # noqa: D102 - as the library says
+        return text.split()
+
+
+SCORER = RougeScorer(["rouge1", "rouge2", "rouge3"], tokenizer=AsTheyAre())
+
+
+@given(TEXTS, TEXTS, st.integers(1, 3))
+def test_equals_rouge_score(texts: list[list[str]], references: list[list[str]], n: int) -> None:
+    """Every score is what the rouge_score library gives the pair, F but for the rounding of its mean."""
+    scores = rouge_n(*numbered(texts, references), n)
+    assert {one.shape for one in scores.values()} == {(len(references), len(texts))}
+    for row, column in np.ndindex(len(references), len(texts)):
+        found = SCORER.score(" ".join(references[row]), " ".join(texts[column]))[f"rouge{n}"]
+        assert scores["precision"][row, column] == found.precision
+        assert scores["recall"][row, column] == found.recall
+        assert scores["f1"][row, column] == pytest.approx(found.fmeasure, rel=1e-15)
+
+
+@given(TEXTS, TEXTS)
+def test_f1_lies_between_precision_and_recall(texts: list[list[str]], references: list[list[str]]) -> None:
+    """All are shares, F1 is between the others, and exchanging the two sides exchanges precision and recall."""
+    ids = numbered(texts, references)
+    f1, precision, recall = (rouge_n(*ids)[measure] for measure in MEASURES)
+    assert ((np.minimum(precision, recall) - 1e-12 <= f1) & (f1 <= np.maximum(precision, recall) + 1e-12)).all()
+    assert ((precision >= 0) & (precision <= 1) & (recall >= 0) & (recall <= 1)).all()
+    np.testing.assert_array_equal(rouge_n(*ids[::-1])["recall"].T, precision)
+
+
+@given(TEXTS, TEXTS)
+def test_ngrams_stand_in_the_order_of_their_ids(texts: list[list[str]], references: list[list[str]]) -> None:
+    """Row k counts the k-th of the references' distinct bigrams, sorted as pairs of ids."""
+    of_texts, of_references = numbered(texts, references)
+    held, wanted = shared_ngrams(of_texts, of_references, 2)
+    grams = sorted({gram for ids in of_references for gram in pairwise(ids)})
+    assert held.tolist() == [[list(pairwise(ids)).count(gram) for ids in of_texts] for gram in grams]
+    assert wanted.tolist() == [[list(pairwise(ids)).count(gram) for gram in grams] for ids in of_references]
+
+
+@given(TEXTS, TEXTS)
+def test_numbers_are_words(texts: list[list[str]], references: list[list[str]]) -> None:
+    """Two words have one number exactly when they are one word, across the collections."""
+    ids = numbered(texts, references)
+    words = [word for text in (*texts, *references) for word in text]
+    numbers = [number for collection in ids for text in collection for number in text]
+    assert len(words) == len(numbers)
+    assert len(set(words)) == len(set(numbers)) == len(set(zip(words, numbers, strict=True)))
+
+
+def test_hand_worked() -> None:
+    """Of "the cat sat", "the cat the cat" has "the cat", once: 1 of 2 bigrams and 1 of 3, so F1 is 2/5."""
+    ids = numbered([["the", "cat", "the", "cat"], ["sat"]], [["the", "cat", "sat"]])
+    scores = {measure: found.tolist() for measure, found in rouge_n(*ids).items()}
+    assert scores == {"f1": [[2 / 5, 0]], "precision": [[1 / 3, 0]], "recall": [[1 / 2, 0]]}
+
+
+def test_no_words_are_no_ngram() -> None:
+    """An n-gram has one word or more."""
+    with pytest.raises(UsageError, match="ngram=0"):
+        rouge_n([[1]], [[1]], ngram=0)

@@ -1,0 +1,150 @@
+"""PageSum's pair search: the best of all pairs, exactly."""
+
+import random
+from fractions import Fraction
+from itertools import combinations, product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rouge_score.rouge_scorer import RougeScorer
+from rouge_score.tokenizers import Tokenizer
+
+from longsumbench.errors import UsageError
+from longsumbench.rouge import fusion
+from longsumbench.rouge.all_pairs import MEASURES
+from longsumbench.rouge.fusion import TYPES, SourcePair, best_pairs
+
+Words = list[str]
+TEXTS = st.lists(st.lists(st.sampled_from("abcd"), max_size=6), max_size=7)
+SOURCES = st.lists(st.lists(st.sampled_from("abcde"), max_size=6), min_size=2, max_size=7)
+FIELDS = {"f1": "fmeasure", "precision": "precision", "recall": "recall"}
+
+
+class AsTheyAre(Tokenizer):
+    """Takes words as they are."""
+
+    def tokenize(self, text: str) -> list[str]:  # noqa: D102 - as the library says
+        return text.split()
+
+
+SCORER = RougeScorer(list(TYPES), tokenizer=AsTheyAre())
+
+
+def rouge(words: Words, reference: Words, kind: str, measure: str) -> float:
+    return float(getattr(SCORER.score(" ".join(reference), " ".join(words))[kind], FIELDS[measure]))
+
+
+def slow_pair(sentences: list[Words], reference: Words, kind: str, measure: str) -> tuple[int, int, float]:
+    """The definition: score every pair with the library, take the first of the best."""
+    scores = {
+        (i, j): rouge(sentences[i] + sentences[j], reference, kind, measure)
+        for i, j in combinations(range(len(sentences)), 2)
+    }
+    top = max(scores.values())
+    return *min(pair for pair, score in scores.items() if score > top - 1e-12), top
+
+
+@pytest.mark.parametrize(("kind", "measure"), list(product(TYPES, MEASURES)))
+@pytest.mark.parametrize(("promising", "at_once"), [(1, 1), (2, 9), (32, 1 << 20)])
+@settings(deadline=None, max_examples=40)
+@given(sentences=SOURCES, summary=TEXTS)
+def test_equals_scoring_every_pair_with_the_library(
+    promising: int, at_once: int, kind: str, measure: str, sentences: list[Words], summary: list[Words]
+) -> None:
+    """Pair, score and scores alone are those of a search that calls rouge_score for every pair, ties included."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fusion, "PROMISING", promising)  # fewer pairs known beforehand, and fewer looked at together,
+        patch.setattr(fusion, "PAIRS_AT_ONCE", at_once)  # change the way and not what is found
+        found = best_pairs(sentences, summary, kind, measure)
+    assert len(found) == len(summary)
+    for pair, reference in zip(found, summary, strict=True):
+        first, second, top = slow_pair(sentences, reference, kind, measure)
+        assert (pair.first, pair.second) == (first, second)
+        assert pair.score == pytest.approx(top)
+        alone = [rouge(sentences[index], reference, kind, measure) for index in (first, second)]
+        assert pair.alone == pytest.approx(alone)
+
+
+@pytest.mark.parametrize(("kind", "measure"), list(product(TYPES, MEASURES)))
+def test_equals_the_definition_on_longer_texts(kind: str, measure: str) -> None:
+    """As above for more sentences, some alike, and summary sentences of more than 64 and 128 words."""
+    chance = random.Random(f"{kind} {measure}")
+    words = [*"abcdefghij", *("the of and to " * 4).split()]
+    sentences = [chance.choices(words, k=chance.randint(0, 40)) for _ in range(12 if kind == "rougeL" else 40)]
+    sentences += chance.sample(sentences, 5)
+    summary = [chance.choices(words, k=length) for length in (9, 64, 65, 140)]
+    for pair, reference in zip(best_pairs(sentences, summary, kind, measure), summary, strict=True):
+        first, second, top = slow_pair(sentences, reference, kind, measure)
+        assert (pair.first, pair.second) == (first, second)
+        assert pair.score == pytest.approx(top)
+
+
+@given(SOURCES, TEXTS, st.sampled_from(TYPES))
+def test_a_pair_says_as_much_as_its_sentences_and_no_more(
+    sentences: list[Words], summary: list[Words], kind: str
+) -> None:
+    """Recall of a pair is at least that of each sentence and at most their sum and a bigram at the seam."""
+    for pair, reference in zip(best_pairs(sentences, summary, kind), summary, strict=True):
+        at_seam = 1 / max(1, len(reference) - 1) if kind == "rouge2" else 0
+        assert max(pair.alone) - 1e-12 <= pair.score <= min(1, sum(pair.alone) + at_seam) + 1e-12
+        assert 0 <= pair.first < pair.second < len(sentences)
+        assert pair.distance == (pair.second - pair.first) / len(sentences)
+
+
+def test_hand_worked_pair() -> None:
+    """Of "a b c d e", sentence 1 has a b, sentence 3 c d, and both together the bigrams a b, b c and c d."""
+    sentences = [text.split() for text in ("x y", "z a b", "b a", "c d x", "q")]
+    summary = [list("abcde")]
+    assert best_pairs(sentences, summary, "rouge1") == [SourcePair(1, 3, 4 / 5, (2 / 5, 2 / 5), 2 / 5)]
+    assert best_pairs(sentences, summary, "rouge2") == [SourcePair(1, 3, 3 / 4, (1 / 4, 1 / 4), 2 / 5)]
+    assert best_pairs(sentences, summary, "rougeL") == [SourcePair(1, 3, 4 / 5, (2 / 5, 2 / 5), 2 / 5)]
+    assert best_pairs(sentences, summary, "rouge1", "precision") == [SourcePair(2, 3, 4 / 5, (1, 2 / 3), 1 / 5)]
+
+
+def test_a_pair_stands_in_the_order_of_the_source() -> None:
+    """The seam has b c in one order only, so "c d" before "a b" has two of three bigrams and "a b" before it all."""
+    assert best_pairs([["c", "d"], ["a", "b"]], [list("abcd")], "rouge2")[0].score == 2 / 3
+    assert best_pairs([["a", "b"], ["c", "d"]], [list("abcd")], "rouge2")[0].score == 1
+
+
+def test_an_empty_sentence_has_no_seam() -> None:
+    """Where one sentence of a pair is empty, the other is the pair's text; two empty ones score 0."""
+    (pair,) = best_pairs([["a"], [], ["b"]], [["a", "b"]], "rouge2")
+    assert (pair.first, pair.second, pair.score) == (0, 2, 1)
+    assert best_pairs([[], []], [["a"], []], "rouge2", "precision") == [SourcePair(0, 1, 0, (0, 0), 1 / 2)] * 2
+
+
+def test_the_first_of_equal_pairs_wins() -> None:
+    """Equal sentences make equal pairs: the least i is taken, then the least j."""
+    (pair,) = best_pairs([["x"], ["a"], ["b"], ["a"], ["b"]], [["a", "b"]], "rouge1")
+    assert (pair.first, pair.second) == (1, 2)
+    (pair,) = best_pairs([["x"], ["y"], ["a"]], [["a", "b"]], "rouge1")
+    assert (pair.first, pair.second) == (0, 2)
+    (pair,) = best_pairs([["x"], ["y"], ["z"]], [["a"]], "rouge1")
+    assert (pair.first, pair.second, pair.score) == (0, 1, 0)
+
+
+def test_fused_is_strict() -> None:
+    """Eqs. 15 and 16 at their thresholds: exactly 20 alone, or exactly 10 more together, is not enough."""
+    rates = [Fraction(n, 20) for n in (4, 5, 6, 7)]
+    fused = {
+        (low, high): SourcePair(0, 1, float(high), (float(low), float(low)), 0.5).fused()
+        for low in rates
+        for high in (low + Fraction(1, 10), low + Fraction(11, 100))
+    }
+    assert fused == {(low, high): low > Fraction(1, 5) and high - low > Fraction(1, 10) for low, high in fused}
+    assert not SourcePair(0, 1, 0.6, (0.3, 0.55), 0.5).fused()
+    assert SourcePair(0, 1, 0.6, (0.3, 0.55), 0.5).fused(rise=4)
+    assert not SourcePair(0, 1, 0.6, (0.1, 0.3), 0.5).fused()
+    assert SourcePair(0, 1, 0.6, (0.1, 0.3), 0.5).fused(overlap=9)
+
+
+def test_bad_input_is_refused() -> None:
+    """The message lists the types and measures there are; a single sentence has no pair."""
+    with pytest.raises(UsageError, match="rouge1, rouge2, rougeL"):
+        best_pairs([["a"], ["b"]], [["a"]], "rouge3")
+    with pytest.raises(UsageError, match="f1, precision, recall"):
+        best_pairs([["a"], ["b"]], [["a"]], "rouge1", "f2")
+    with pytest.raises(ValueError, match="two source sentences"):
+        best_pairs([["a"]], [["a"]])

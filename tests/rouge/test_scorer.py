@@ -1,0 +1,279 @@
+"""ROUGE equals rouge_score bit for bit and ROUGE-1.5.5 to its five digits, with numba and without."""
+
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rouge_score import rouge_scorer
+
+from longsumbench.errors import EnvironmentProblem, UsageError
+from longsumbench.rouge import vocabulary
+from longsumbench.rouge.scorer import TYPES, RougeScorer, Score
+from longsumbench.rouge.signature import signature
+from longsumbench.rouge.stemmers import NO_WORDNET, PACKAGE, read_exceptions
+
+REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference"
+KERNELS = ("python", "numba")
+FUZZED = 10_000  # pairs
+
+Text = tuple[str, ...]
+WORDS = st.sampled_from(
+    ["a", "b", "dogs", "dog", "running", "run", "agreement", "Skies", "K", "İb", "…", "x-y", "日本"]
+)
+TEXTS = st.lists(st.lists(WORDS, max_size=12).map(" ".join), max_size=5).map(tuple)
+RANDOM_TEXTS = st.builds(lambda seed: made_up(random.Random(seed), 70), st.integers(0, 2**32))
+
+
+def made_up(chance: random.Random, longest: int) -> Text:
+    """Return sentences of few distinct words, so that much is tied; some are longer than the 64 bits of a word."""
+    words = [f"w{number}" for number in range(chance.choice([1, 2, 5, 30]))]
+    lengths = [chance.randrange(longest) if chance.random() < 0.3 else chance.randrange(8) for _ in range(8)]
+    return tuple(" ".join(chance.choices(words, k=length)) for length in lengths[: chance.randrange(9)])
+
+
+@cache
+def scorer(**options: Any) -> RougeScorer:
+    return RougeScorer(**options)
+
+
+def peer(prediction: Text, references: Sequence[Text], stem: bool) -> dict[str, Score]:
+    """Score with rouge_score, one sentence a line."""
+    library = rouge_scorer.RougeScorer(list(TYPES), use_stemmer=stem)
+    scores = library.score_multi(["\n".join(reference) for reference in references], "\n".join(prediction))
+    return {kind: Score(*score) for kind, score in scores.items()}
+
+
+def pairs() -> list[dict[str, Any]]:
+    path = REFERENCE / "rouge_pairs.jsonl"
+    if not path.is_file():
+        pytest.skip(f"{path.name} is not beside this checkout")
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def need_wordnet() -> None:
+    try:
+        read_exceptions()
+    except EnvironmentProblem:
+        pytest.skip(f"the package {PACKAGE} is not installed")
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+@pytest.mark.parametrize("name", ["stemmed", "unstemmed"])
+def test_recorded_google_scores(name: str, kernels: str) -> None:
+    """Every recorded pair gets rouge_score's precision, recall and F, to the last bit."""
+    recorded = {row["id"]: row for row in pairs()}
+    rouge = scorer(stem=name == "stemmed", kernels=kernels)
+    for line in (REFERENCE / "rouge_pairs_google.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        pair = recorded[row["id"]]
+        expected = {kind: Score(**score) for kind, score in row["scores"][name].items()}
+        assert rouge.score(pair["candidate"], [pair["reference"]]) == expected, row["id"]
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+@pytest.mark.parametrize("name", ["stemmed", "unstemmed"])
+def test_recorded_perl_scores(name: str, kernels: str) -> None:
+    """Every recorded pair gets the five digits that ROUGE-1.5.5 printed; its ROUGE-L is the union LCS."""
+    if name == "stemmed":
+        need_wordnet()
+    rouge = scorer(mode="perl", stem=name == "stemmed", kernels=kernels)
+    for row in pairs():
+        scores = rouge.score(row["candidate"], [row["reference"]])
+        for kind, score in row["scores"][name].items():
+            assert scores["rougeLsum" if kind == "rougeL" else kind] == Score(**score), (row["id"], kind)
+
+
+@given(TEXTS | RANDOM_TEXTS, st.lists(TEXTS | RANDOM_TEXTS, min_size=1, max_size=3), st.booleans())
+def test_equals_rouge_score(prediction: Text, references: list[Text], stem: bool) -> None:
+    """One and several references score as rouge_score's score_multi scores them, with either kernel."""
+    expected = peer(prediction, references, stem)
+    for kernels in KERNELS:
+        assert scorer(stem=stem, kernels=kernels).score(prediction, references) == expected
+
+
+@pytest.mark.slow
+@settings(max_examples=FUZZED, deadline=None)
+@given(TEXTS | RANDOM_TEXTS, TEXTS | RANDOM_TEXTS, st.booleans())
+def test_equals_rouge_score_in_ten_thousand_pairs(prediction: Text, reference: Text, stem: bool) -> None:
+    """10,000 fuzzed pairs score as rouge_score scores them, with either kernel."""
+    expected = peer(prediction, [reference], stem)
+    for kernels in KERNELS:
+        assert scorer(stem=stem, kernels=kernels).score(prediction, [reference]) == expected
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_equals_rouge_score_on_any_characters(prediction: str, reference: str) -> None:
+    """Whatever the characters, even alone surrogates, the default tokenizer finds rouge_score's words."""
+    texts = (prediction.replace("\n", " "),), (reference.replace("\n", " "),)
+    assert scorer().score(texts[0], [texts[1]]) == peer(texts[0], [texts[1]], stem=True)
+
+
+@pytest.mark.parametrize("length", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_long_texts(length: int) -> None:
+    """Long texts score as rouge_score scores them: sentences of all lengths, words as frequent as in prose."""
+    chance = random.Random(length)
+
+    def text() -> Text:
+        sentences, left = [], length
+        while left > 0:
+            size = min(left, chance.choice([3, 20, 30, 200]))
+            sentences.append(" ".join(f"w{int(chance.paretovariate(0.6)) % 5_000}" for _ in range(size)))
+            left -= size
+        return tuple(sentences)
+
+    prediction, reference = text(), text()
+    expected = peer(prediction, [reference], stem=False)
+    for kernels in KERNELS:
+        assert scorer(stem=False, kernels=kernels).score(prediction, [reference]) == expected
+
+
+@given(
+    TEXTS | RANDOM_TEXTS,
+    st.lists(TEXTS | RANDOM_TEXTS, min_size=1, max_size=3),
+    st.sampled_from(["default", "unicode"]),
+)
+def test_kernels_agree(prediction: Text, references: list[Text], tokenizer: str) -> None:
+    """Perl mode and the unicode tokenizer score the same in plain Python and with numba."""
+    python, numba = (
+        scorer(mode="perl", wordnet=NO_WORDNET, tokenizer=tokenizer, kernels=kernels) for kernels in KERNELS
+    )
+    assert python.score(prediction, references) == numba.score(prediction, references)
+
+
+@given(TEXTS.filter(lambda text: scorer().has_words(text)))
+def test_identity(text: Text) -> None:
+    """A text scores 1 against itself, in every type that finds something to match."""
+    scores = scorer().score(text, [text])
+    bigrams = len(scorer().words(" ".join(text))) > 1
+    assert all(scores[kind] == (1, 1, 1) for kind in TYPES if bigrams or kind != "rouge2")
+
+
+@given(RANDOM_TEXTS, RANDOM_TEXTS)
+def test_swapping_sides_swaps_precision_and_recall(one: Text, other: Text) -> None:
+    """Precision against is recall for, where matching is symmetric: n-grams and ROUGE-L."""
+    forth, back = scorer().score(one, [other]), scorer().score(other, [one])
+    for kind in ("rouge1", "rouge2", "rougeL"):
+        assert forth[kind] == (back[kind].r, back[kind].p, back[kind].f)
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+def test_by_hand(kernels: str) -> None:
+    """Two sentences in the other order: all words, 2 of 3 bigrams, half as one sequence, all of it as sentences."""
+    scores = scorer(kernels=kernels).score(("a b", "c d"), [("c d", "a b")])
+    assert scores["rouge1"] == (1, 1, 1)
+    assert scores["rouge2"] == pytest.approx((2 / 3, 2 / 3, 2 / 3))
+    assert scores["rougeL"] == (0.5, 0.5, 0.5)
+    assert scores["rougeLsum"] == (1, 1, 1)
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+def test_union_by_hand(kernels: str) -> None:
+    """Lin's example: w1 w2 w3 w4 w5 against w1 w2 w6 w7 w8 and w1 w3 w8 w9 w5 has the union w1 w2 w3 w5."""
+    score = scorer(kernels=kernels).score(("w1 w2 w6 w7 w8", "w1 w3 w8 w9 w5"), [("w1 w2 w3 w4 w5",)])["rougeLsum"]
+    assert (score.p, score.r) == (4 / 10, 4 / 5)
+
+
+def test_line_break_within_a_sentence() -> None:
+    """A line break inside a sentence does not split it."""
+    reference = ("one two three four",)
+    assert scorer().score(("three\nfour one two",), [reference]) == scorer().score(("three four one two",), [reference])
+
+
+def test_best_reference_is_chosen_for_each_type() -> None:
+    """With two references, each type takes the one that gives it the higher F."""
+    words, order = ("b a d c",), ("a b x y z",)
+    both = scorer().score(("a b c d",), [words, order])
+    assert both["rouge1"] == scorer().score(("a b c d",), [words])["rouge1"]
+    assert both["rouge2"] == scorer().score(("a b c d",), [order])["rouge2"]
+
+
+@given(RANDOM_TEXTS, st.lists(RANDOM_TEXTS, min_size=2, max_size=4))
+def test_jackknife(prediction: Text, references: list[Text]) -> None:
+    """Jackknife: the mean, over references left out, of the best F among the others."""
+    bests = [
+        scorer(references="best").score(prediction, references[:out] + references[out + 1 :])
+        for out in range(len(references))
+    ]
+    scores = scorer(references="jackknife").score(prediction, references)
+    for kind in TYPES:
+        assert scores[kind].f == pytest.approx(sum(best[kind].f for best in bests) / len(bests))
+
+
+def test_jackknife_of_one_reference() -> None:
+    """With one reference nothing is left out."""
+    one = (("a b c",), [("a c d",)])
+    assert scorer(references="jackknife").score(*one) == scorer(references="best").score(*one)
+
+
+@pytest.mark.parametrize("mode", ["google", "perl"])
+def test_empty_prediction(mode: str) -> None:
+    """Nothing predicted scores 0 throughout."""
+    rouge = scorer(mode=mode, wordnet=NO_WORDNET)
+    assert set(rouge.score((), [("a reference",)]).values()) == {Score(0, 0, 0)}
+
+
+def test_has_words() -> None:
+    """A sentence has words when the tokenizer keeps something of it."""
+    assert scorer().has_words(("—", "a"))
+    assert not scorer().has_words(("—", " \n", "日本"))
+    assert scorer(tokenizer="unicode").has_words(("日本",))
+
+
+def test_words() -> None:
+    """The words are those that are matched: lower-cased and, from four letters on, stemmed."""
+    assert scorer().words("The agreements, was…") == ["the", "agreement", "was"]
+    assert scorer(mode="perl", wordnet=NO_WORDNET).words("The agreements, was…") == ["the", "agreem", "was"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mode": "pearl"}, "mode=pearl (did you mean 'perl'?); allowed: google, perl"),
+        ({"tokenizer": "words"}, "tokenizer=words; allowed: default, unicode"),
+        ({"references": "mean"}, "references=mean; allowed: best, jackknife"),
+        ({"kernels": "c"}, "kernels=c; allowed: auto, numba, python"),
+    ],
+)
+def test_refused_arguments(options: dict[str, str], message: str) -> None:
+    """An argument that is none of its choices is refused in one line that lists them."""
+    with pytest.raises(UsageError) as caught:
+        RougeScorer(**options)
+    assert str(caught.value) == message
+
+
+def test_signature() -> None:
+    """Whatever changes scores changes the signature."""
+    made = [
+        {},
+        {"stem": False},
+        {"tokenizer": "unicode"},
+        {"references": "jackknife"},
+        {"mode": "perl", "stem": False},
+        {"mode": "perl", "wordnet": NO_WORDNET},
+    ]
+    signatures = {signature(scorer(**options), 5) for options in made} | {signature(scorer(), 6)}
+    assert len(signatures) == len(made) + 1
+    assert signature(scorer(), 5).startswith("rouge:longsumbench-1|mode:google|stemmer:porter|tokenizer:default|")
+
+
+def test_forgetting_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vocabulary that is full forgets all words between two pairs, and no score changes."""
+    monkeypatch.setattr(vocabulary, "WORDS_REMEMBERED", 3)
+    forgetful = RougeScorer()
+    for texts in (("a b c", "c b"), ("d e f", "f e"), ("a d", "d a")):
+        assert forgetful.score(texts[:1], [texts[1:]]) == scorer().score(texts[:1], [texts[1:]])
+
+
+def test_numba_waits() -> None:
+    """Importing the scorer loads no numba: nobody waits for it who does not score."""
+    code = "import longsumbench.rouge.scorer, longsumbench.metrics.rouge, sys; print('numba' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

@@ -1,0 +1,143 @@
+"""Greedy selection: the oracle's, of the text it makes, and the sequential one, of summed n-grams."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rouge_score.rouge_scorer import RougeScorer as Library
+
+from longsumbench.errors import UsageError
+from longsumbench.rouge.all_pairs import MEASURES, rouge_n
+from longsumbench.rouge.scorer import RougeScorer
+from longsumbench.rouge.selection import LEAST_RISE, greedy_selection, sequential_selection
+
+WORDS = ["alpha", "running", "runs", "cat", "the", "a", "dogs", "!!"]
+SENTENCES = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join), max_size=7)
+TEXTS = st.lists(st.lists(st.integers(0, 4), max_size=9), max_size=6)
+LIBRARY = Library(["rouge1", "rouge2"], use_stemmer=True)
+
+
+def score(sentences: list[str], references: list[list[str]], selected: list[int]) -> float:
+    """The mean of ROUGE-1 and ROUGE-2 F1 that rouge_score gives the selected sentences."""
+    text = "\n".join(sentences[index] for index in sorted(selected))
+    found = LIBRARY.score_multi(["\n".join(reference) for reference in references], text)
+    return float(found["rouge1"].fmeasure + found["rouge2"].fmeasure) / 2
+
+
+def slow_selection(sentences: list[str], references: list[list[str]]) -> list[int]:
+    """The definition: score every candidate text with the library, take the best, while it rises."""
+    selected: list[int] = []
+    best = 0.0
+    while len(selected) < len(sentences):
+        rest = [index for index in range(len(sentences)) if index not in selected]
+        scores = {index: score(sentences, references, [*selected, index]) for index in rest}
+        top = max(scores.values())
+        if top <= best + LEAST_RISE:
+            break
+        best = top
+        selected.append(min(index for index in rest if scores[index] >= top - LEAST_RISE))
+    return sorted(selected)
+
+
+def select(sentences: list[str], references: list[list[str]]) -> list[int]:
+    words = RougeScorer().words
+    return greedy_selection([words(s) for s in sentences], [words("\n".join(r)) for r in references])
+
+
+@settings(deadline=None)
+@given(SENTENCES, st.lists(SENTENCES, min_size=1, max_size=2))
+def test_equals_scoring_every_candidate_with_the_library(sentences: list[str], references: list[list[str]]) -> None:
+    """The fast search selects what a search that calls rouge_score for every candidate selects."""
+    assert select(sentences, references) == slow_selection(sentences, references)
+
+
+@settings(deadline=None)
+@given(SENTENCES, SENTENCES)
+def test_never_worse_than_any_single_sentence(sentences: list[str], reference: list[str]) -> None:
+    """The selected text scores at least as high as every sentence alone."""
+    got = score(sentences, [reference], select(sentences, [reference]))
+    assert all(got >= score(sentences, [reference], [index]) - 1e-9 for index in range(len(sentences)))
+
+
+def test_worked_example() -> None:
+    """Of "a b", "x y", "c d", "a b" for "a b c d": the first, then "c d"; a second "a b" would only lower it."""
+    assert select(["a b", "x y", "c d", "a b"], [["a b c d"]]) == [0, 2]
+    assert select(["x", "y"], [["a b c d"]]) == []
+    assert select(["c d", "a b"], [["a b", "c d"]]) == [0, 1]
+
+
+def test_several_references_count_the_best() -> None:
+    """A text that equals one of two references is found, whatever the other says."""
+    assert select(["x y z", "a b c"], [["p q r s t"], ["a b c"]]) == [1]
+
+
+def ngrams(ids: Sequence[int], n: int) -> Counter[tuple[int, ...]]:
+    return Counter(tuple(ids[i : i + n]) for i in range(len(ids) - n + 1))
+
+
+def summed(texts: list[list[int]], selected: list[int], reference: list[int], n: int, measure: str) -> float:
+    """The measure of the selected texts' n-grams, text by text, by its definition."""
+    wanted, held = ngrams(reference, n), sum((ngrams(texts[index], n) for index in selected), Counter())
+    shared = (held & wanted).total()
+    numerator, denominator = {
+        "f1": (2 * shared, held.total() + wanted.total()),
+        "precision": (shared, held.total()),
+        "recall": (shared, wanted.total()),
+    }[measure]
+    return numerator / max(1, denominator)
+
+
+def slow_sequence(texts: list[list[int]], reference: list[int], n: int, measure: str) -> list[int]:
+    """The definition: add the first of the texts that raise the score most, while one raises it."""
+    selected: list[int] = []
+    best = 0.0
+    while rest := [index for index in range(len(texts)) if index not in selected]:
+        scores = [summed(texts, [*selected, index], reference, n, measure) for index in rest]
+        if max(scores) <= best:
+            break
+        best = max(scores)
+        selected.append(rest[scores.index(best)])
+    return selected
+
+
+@given(TEXTS, TEXTS, st.integers(1, 3), st.sampled_from(MEASURES))
+def test_sequential_equals_its_definition(
+    texts: list[list[int]], references: list[list[int]], n: int, measure: str
+) -> None:
+    """The texts and the order of their choice are those of counting every candidate anew, ties included."""
+    expected = [slow_sequence(texts, reference, n, measure) for reference in references]
+    assert sequential_selection(texts, references, n, measure) == expected
+
+
+@given(TEXTS, TEXTS, st.sampled_from(MEASURES))
+def test_sequential_begins_with_the_best_text(
+    texts: list[list[int]], references: list[list[int]], measure: str
+) -> None:
+    """The first choice has the highest score of its own; where none scores above 0 there is no choice."""
+    chosen = sequential_selection(texts, references, 2, measure)
+    for one, scores in zip(chosen, rouge_n(texts, references)[measure], strict=True):
+        assert one[:1] == ([int(scores.argmax())] if scores.any() else [])
+
+
+def test_sequential_hand_worked() -> None:
+    """Unigrams of 1 2 3 4, recall: 3 4 2 (3 of 4) before 1 2 (2 of 4), then 1 2 for its 1; 4 adds nothing."""
+    assert sequential_selection([[4], [1, 2], [3, 4, 2]], [[1, 2, 3, 4]], 1, "recall") == [[2, 1]]
+    assert sequential_selection([[4], [1, 2], [3, 4, 2]], [[9], []], 1, "recall") == [[], []]
+
+
+def test_sequential_refuses_unknown_measures() -> None:
+    """The message lists the measures there are."""
+    with pytest.raises(UsageError, match="f1, precision, recall"):
+        sequential_selection([[1]], [[1]], measure="f2")
+    with pytest.raises(UsageError, match="ngram=0"):
+        sequential_selection([[1]], [[1]], ngram=0)
+
+
+def test_the_two_differ_at_the_seam() -> None:
+    """2 3 stands where two selected texts meet: joined text has it, summed n-grams do not."""
+    texts, reference = [["1", "2"], ["3", "1"]], ["2", "3"]
+    assert greedy_selection(texts, [reference]) == [0, 1]
+    ids = [[int(word) for word in text] for text in texts]
+    assert sequential_selection(ids, [[int(word) for word in reference]], 2) == [[]]
