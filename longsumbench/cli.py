@@ -343,6 +343,7 @@ def score_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     if not 1 <= len(options.texts) <= 2:
         raise UsageError("name PREDICTIONS, and REFERENCES where they stand apart (see longsumbench score --help)")
     from longsumbench.configuration import allowed, at_least
+    from longsumbench.records import writable
     from longsumbench.rouge.scorer import RougeScorer
     from longsumbench.scoring import score_files
 
@@ -352,8 +353,10 @@ def score_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     if perl_resampling and options.mode != "perl":
         raise UsageError("--resampling perl goes with --mode perl: they are ROUGE-1.5.5's own intervals")
     table = Path(options.per_example).expanduser() if options.per_example else None
-    if table is not None and table.is_dir():
-        raise UsageError(f"--per-example {table} is a folder: name a file")
+    if table is not None:
+        if table.is_dir():
+            raise UsageError(f"--per-example {table} is a folder: name a file")
+        writable(table.parent, "--per-example")
     files = [Path(file).expanduser() for file in options.texts]
     try:
         scorer = RougeScorer(options.mode, options.stem, options.tokenizer, options.wordnet)
@@ -376,15 +379,17 @@ def compare_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench compare`."""
     from longsumbench.comparing import compare, default_folder
     from longsumbench.configuration import at_least
-    from longsumbench.pipeline import writable
-    from longsumbench.records import Results
+    from longsumbench.records import Results, writable
     from longsumbench.report.comparison import write
 
     at_least("--examples", options.examples, 0)
     results = Results(Path(options.results_dir).expanduser())
-    comparison = compare(options.runs, results, options.examples, options.intersect, options.all_pairs)
-    folder = Path(options.output).expanduser() if options.output else default_folder(results, comparison.runs)
-    written = write(comparison, writable(folder, "--output"))
+    try:
+        comparison = compare(options.runs, results, options.examples, options.intersect, options.all_pairs)
+        folder = Path(options.output).expanduser() if options.output else default_folder(results, comparison.runs)
+        written = write(comparison, writable(folder, "--output"))
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("the runs are as they were; the same command compares them anew") from None
     print(comparison.render(), "", *written, sep="\n")
 
 

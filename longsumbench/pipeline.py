@@ -3,9 +3,7 @@
 Every step leaves its result on disk before the next begins, and finds it there when the run is started again.
 """
 
-import errno
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,7 +20,7 @@ from longsumbench.configuration import Decoding, Recipe, RunConfig, Scoring
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.documents import Example, total
 from longsumbench.environment import environment, patch, peak_memory_gb, reset_peak_memory
-from longsumbench.errors import DataError, EnvironmentProblem
+from longsumbench.errors import DataError
 from longsumbench.evidence import kept
 from longsumbench.metrics.metric import (
     Metric,
@@ -41,7 +39,7 @@ from longsumbench.predictions import (
     summarize_split,
 )
 from longsumbench.progress import track
-from longsumbench.records import Results, RunRecord, RunSpec, write_atomically
+from longsumbench.records import Results, RunRecord, RunSpec, writable, write_atomically
 from longsumbench.rouge.signature import SCORING_VERSION
 from longsumbench.stages import CACHE_VARIABLE, MissingStage, StageStore, cache_folder, digest, locked
 from longsumbench.standings import RANKED_BY, ranked_by
@@ -367,27 +365,6 @@ def scorable(split: Split, summaries: Sequence[Summary]) -> Iterator[tuple[str, 
     """Yield each prediction with its example, in the data's order, which is the summaries' too."""
     for index, summary in enumerate(track(summaries, "scoring", len(summaries))):
         yield summary.text, split[index]
-
-
-def writable(folder: Path, chosen_by: str) -> Path:
-    """Return a folder, made if need be.
-
-    Args:
-        folder: where things are to be written.
-        chosen_by: how the user can choose another one.
-
-    Raises:
-        EnvironmentProblem: nothing can be written there.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=folder).close()
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        reason = f"cannot write to {folder} ({error.strerror})"
-        raise EnvironmentProblem(f"{reason}; choose another folder by {chosen_by}") from error
-    return folder
 
 
 def is_finished(folder: Path) -> bool:

@@ -6,6 +6,7 @@
 `record.json` is written last, in one rename: a run folder that has one is finished.
 """
 
+import errno
 import glob
 import json
 import os
@@ -15,7 +16,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
-from longsumbench.errors import DataError, UsageError
+from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.stages import digest
 
 FORMAT = 1  # of record.json
@@ -172,6 +173,27 @@ class Results:
             many = f"{len(found)} runs begin with '{run}'" if found else f"no run is called '{run}'"
             raise UsageError(f"{many} under {self.root}; see {self.root / 'leaderboard'} for the ids")
         return found[0]
+
+
+def writable(folder: Path, chosen_by: str) -> Path:
+    """Return a folder, made if need be.
+
+    Args:
+        folder: where things are to be written.
+        chosen_by: how the user can choose another one.
+
+    Raises:
+        EnvironmentProblem: nothing can be written there.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        reason = f"cannot write to {folder} ({error.strerror})"
+        raise EnvironmentProblem(f"{reason}; choose another folder by {chosen_by}") from error
+    return folder
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:

@@ -146,15 +146,15 @@ def _by_id(entries: Iterable[tuple[str, Value]], path: Path, intersect: bool) ->
         else:
             different[name] = None
     if different:
-        raise DataError(f"{_times(different)} twice, with different texts; keep one of each", path)
+        raise DataError(f"{_twice(different)}, with different texts; keep one of each", path)
     if same and not intersect:
-        raise DataError(f"{_times(same)} twice, with the same text; keep one of each, or let --intersect do it", path)
+        raise DataError(f"{_twice(same)}, with the same text; keep one of each, or let --intersect do it", path)
     return found, list(same)
 
 
-def _times(ids: Iterable[str]) -> str:
+def _twice(ids: Iterable[str]) -> str:
     named = list(ids)
-    return f"{len(named):,} {'id stands' if len(named) == 1 else 'ids stand'} ({some(named)})"
+    return f"{len(named):,} {'id stands' if len(named) == 1 else 'ids stand'} twice ({some(named)})"
 
 
 def _rows(path: Path, read: Callable[[Row], Value]) -> Iterator[tuple[str, Value]]:

@@ -104,11 +104,12 @@ def run_blocks(
         best = {name: mean for name, (mean, _) in best_runs(ranked, shown).items()}
     told = (*notes(members), tested) if tested else notes(members)
     rows = [_row(one, shown, best, tied) for one in ranked]
-    blocks = [Block(heading, told, view, align, rows, widths, _groups(shown))]
+    blocks = [Block(heading, told, view, align, rows, widths, _groups(shown))] if ranked else []
     if oracles:
-        told = ("Oracles: they saw the references, or their lengths, and are not ranked.",)
+        heading, told = ("", ()) if ranked else (heading, told)  # which then stand above the ranking
+        told = (*told, "Oracles: they saw the references, or their lengths, and are not ranked.")
         rows = [_row(one, shown, {}, frozenset()) for one in oracles]
-        blocks.append(Block("", told, view, align, rows, widths, _groups(shown)))
+        blocks.append(Block(heading, told, view, align, rows, widths, _groups(shown)))
     return blocks
 
 
@@ -158,7 +159,9 @@ def notes(members: Sequence[RunRecord]) -> tuple[str, ...]:
     ]
     if empty:
         lines.append(f"Empty predictions, which score 0: {', '.join(empty)}.")
-    lines += dict.fromkeys(measure_told(record) for record in members if record.measures)
+    lines += dict.fromkeys(told for record in members if (told := measure_told(record)))
+    if beside := dict.fromkeys(name for record in members for name in record.measured_by):
+        lines.append(f"Also measured, in the CSV: {', '.join(sorted(beside))}.")
     lines.append(f"ROUGE F1 (0–100) ± half its 95 % interval; {members[0].signature.replace('|', ' ')}")
     return tuple(lines)
 
@@ -169,13 +172,11 @@ def ranked_by(record: RunRecord) -> str:
 
 
 def measure_told(record: RunRecord) -> str:
-    """Say what was measured beside ROUGE: what runs are ranked by, what chance reaches, what stands in the CSV."""
+    """Say by what a run is ranked beside ROUGE, and what chance reaches; nothing where ROUGE decides."""
     name = ranked_by(record)
     chance = record.measures.get(f"{name}_chance")
     reached = f"; chance reaches {chance['mean']:.1f}" if chance else ""
-    ranking = "" if name in TYPES else f"{MEANING.get(name, f'Ranked by {name} (0–100)')}{reached}."
-    beside = f"Also measured, in the CSV: {', '.join(record.measured_by)}." if record.measured_by else ""
-    return " ".join(filter(None, (ranking, beside)))
+    return "" if name in TYPES else f"{MEANING.get(name, f'Ranked by {name} (0–100)')}{reached}."
 
 
 def budget(members: Sequence[RunRecord]) -> str:

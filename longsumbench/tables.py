@@ -12,7 +12,7 @@ TERMINAL_WIDTH = 130  # columns; longer notes are wrapped
 TIED = "≈"  # behind a cell that is not distinguishable from the best of its column
 ROWS_ON_A_PAGE = 40  # longer LaTeX tables may break across pages
 LATEX_SIGNS = {"±": r"\pm", "×": r"\times", "≥": r"\ge", TIED: r"\approx"}
-_MARKDOWN = re.compile(r"[\\|<`*_\[]")  # what Markdown would read as its own
+_MARKDOWN = re.compile(r"[\\|<`*_\[~]|&(?=#?\w+;)")  # what Markdown would read as its own
 _STRESS, _END, _TIE = "\x02", "\x03", "\x04"  # around and behind marked cells while tabulate escapes LaTeX
 
 

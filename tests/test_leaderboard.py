@@ -163,6 +163,13 @@ def test_oracles(update: Callable[..., Table]) -> None:
     assert "*60.0" not in rest
 
 
+def test_nothing_but_oracles(update: Callable[..., Table]) -> None:
+    """Oracles alone are one table under the heading; an empty one beside it would be no LaTeX."""
+    table = update(record("oracle", 60, oracle=True))
+    assert table.render().count("test split") == table.render().count("Oracles: they saw") == 1
+    assert r"\begin{tabular}{}" not in table.latex()
+
+
 def test_not_repeatable(update: Callable[..., Table]) -> None:
     """A run that a clock ended says so beside its variant."""
     table = update(record("trunc", 30, variant="input_length=64", repeatable=False))
@@ -348,9 +355,9 @@ def test_latex(update: Callable[..., Table]) -> None:
 
 def test_what_was_typed_is_shown_as_it_was_typed(update: Callable[..., Table]) -> None:
     """Signs that Markdown or LaTeX would read as their own are escaped, and the table keeps its columns."""
-    table = update(record("trunc", 30, variant="tokenizer=a|b_<img src=x>*[`\\&%"), record("lead", 20))
+    table = update(record("trunc", 30, variant="tokenizer=a|b_<img src=x>*[`\\&%~~&lt;"), record("lead", 20))
     (line,) = [line for line in table.markdown().splitlines() if line.startswith("| trunc")]
-    assert r"tokenizer=a\|b\_\<img src=x>\*\[\`\\&%" in line
+    assert r"tokenizer=a\|b\_\<img src=x>\*\[\`\\&%\~\~\&lt;" in line
     assert len(re.findall(r"(?<!\\)\|", line)) == len(VIEW) + 1
     assert "**30.0 ±0.8**" in line
     assert r"a|b\_\ensuremath{<}img src=x\ensuremath{>}*[`\textbackslash{}\&\%" in table.latex()

@@ -200,6 +200,7 @@ def test_nothing_can_be_scored(tmp_path: Path, typed: Typed) -> None:
         (["a", "--resampling", "perl"], 2, "--resampling perl goes with --mode perl"),
         (["a", "--per-exmple", "x"], 2, "unknown flag '--per-exmple' (did you mean '--per-example'?)"),
         (["a", "--per-example", "."], 2, "--per-example . is a folder: name a file"),
+        (["a", "--per-example", "/dev/null/x.csv"], 4, "cannot write to /dev/null (File exists)"),
         (["nowhere.jsonl"], 3, "nowhere.jsonl: no such file or folder"),
     ],
 )

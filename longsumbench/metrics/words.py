@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from longsumbench.documents import Example, Sentences
 from longsumbench.metrics.metric import Metric
-from longsumbench.rouge.tokenizer import MARK, default_words, unicode_words
+from longsumbench.rouge.tokenizer import MARK, named_tokenizer
 
 LONGEST = 4  # words of an n-gram
 
@@ -39,5 +39,4 @@ def _source_words(example: Example, name: str) -> Words:
 
 
 def _words(sentences: Sentences, name: str) -> Words:
-    found = unicode_words(sentences) if name == "unicode" else default_words(sentences)
-    return tuple(word for word in found if word != MARK)
+    return tuple(word for word in named_tokenizer(name, "google")(sentences) if word != MARK)

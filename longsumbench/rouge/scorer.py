@@ -2,20 +2,20 @@
 
     sentences --tokenizer--> words --vocabulary--> numbers --overlap--> counts --> Score of each type
 
-Two modes: `google` equals `rouge_score` 0.1.2 to the last bit, `perl` ROUGE-1.5.5 (`-n 2 -m -a`) to its five digits.
+Two modes: `google` equals `rouge_score` 0.1.2 to the last bit, `perl` ROUGE-1.5.5 (`-n 2 -m -a`) to its five digits,
+both with one reference; of several, ROUGE-1.5.5 adds up hits and words, which neither rule here does.
 """
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from importlib.util import find_spec
 from operator import attrgetter
 from typing import NamedTuple
 
-from longsumbench.errors import UsageError, did_you_mean
+from longsumbench.configuration import allowed
+from longsumbench.errors import UsageError
 from longsumbench.rouge import stemmers
 from longsumbench.rouge.overlap import Overlap, overlap
 from longsumbench.rouge.tokenizer import MARK, TOKENIZERS, named_tokenizer
-from longsumbench.rouge.vocabulary import WORDS_REMEMBERED, Vocabulary
+from longsumbench.rouge.vocabulary import Vocabulary
 
 TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 MODES = ("google", "perl")
@@ -49,13 +49,13 @@ class RougeScorer:
         wordnet: of stemmed perl mode: the folder of WordNet's exception lists, "none", or None: found by itself.
         references: of several: "best" (for each type the one with the best F) or "jackknife" (each is left out once,
             and the bests of the others averaged); None: "best" in google mode, "jackknife" in perl mode.
-        kernels: "numba", "python", or "auto": numba where it is installed. The scores are the same.
+        kernels: "numba", "python", or "auto": numba where it can be loaded. The scores are the same.
 
     Attributes:
         stemmer: its name, for signatures; of perl mode with the version of WordNet's lists.
 
     Raises:
-        UsageError: an argument is none of its choices, or asks for numba where it is not installed.
+        UsageError: an argument is none of its choices, or asks for numba where it cannot be loaded.
         EnvironmentProblem: perl mode is to stem, and WordNet's lists are not installed.
     """
 
@@ -68,15 +68,15 @@ class RougeScorer:
         references: str | None = None,
         kernels: str = "auto",
     ) -> None:
-        _check("mode", mode, MODES)
-        _check("tokenizer", tokenizer, TOKENIZERS)
+        allowed("mode", mode, MODES)
+        allowed("tokenizer", tokenizer, TOKENIZERS)
+        self._arguments = mode, stem, tokenizer, wordnet, references, kernels
         self.mode, self.tokenizer = mode, tokenizer
         self.references = RULES[mode] if references is None else references
-        _check("references", self.references, tuple(RULES.values()))
+        allowed("references", self.references, tuple(RULES.values()))
         self._tokenize = named_tokenizer(tokenizer, mode)
         self.stemmer, chosen = _stemmer(mode, wordnet) if stem else ("none", None)
         self._vocabulary = Vocabulary(chosen)
-        self._stemmed = lru_cache(WORDS_REMEMBERED)(self._vocabulary.stem)
         self._overlap = _counts(kernels)
 
     def score(self, prediction: Text, references: Sequence[Text]) -> dict[str, Score]:
@@ -88,7 +88,15 @@ class RougeScorer:
 
         Returns:
             Type → score; `TYPES` in their order. Perl mode: five digits.
+
+        Raises:
+            TypeError: a text is a string, whose letters would count as sentences.
+            ValueError: there is no reference.
         """
+        if isinstance(prediction, str) or any(isinstance(reference, str) for reference in references):
+            raise TypeError("a text is a list of its sentences, not a string")
+        if not references:
+            raise ValueError("a prediction is scored against at least one reference")
         self._vocabulary.shorten()
         numbers = self._vocabulary.__getitem__
         candidate = list(map(numbers, self._tokenize(prediction)))
@@ -104,18 +112,16 @@ class RougeScorer:
             scores = [_jackknife(of_type, self.mode) for of_type in zip(*against, strict=True)]
         return dict(zip(TYPES, scores, strict=True))
 
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), self._arguments  # another process fills a vocabulary of its own
+
     def has_words(self, sentences: Text) -> bool:
         """Tell whether the tokenizer finds a word: without one, nothing can match."""
         return any(word != MARK for word in self._tokenize(sentences))
 
     def words(self, text: str) -> list[str]:
         """Return a text's words as they are matched: tokenized and stemmed."""
-        return [self._stemmed(word) for word in self._tokenize([text]) if word != MARK]
-
-
-def _check(name: str, value: str, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise UsageError(f"{name}={value}{did_you_mean(value, choices)}; allowed: {', '.join(choices)}")
+        return [self._vocabulary.stem(word) for word in self._tokenize([text]) if word != MARK]
 
 
 def _stemmer(mode: str, wordnet: str | None) -> tuple[str, stemmers.Stem]:
@@ -127,15 +133,22 @@ def _stemmer(mode: str, wordnet: str | None) -> tuple[str, stemmers.Stem]:
 
 
 def _counts(kernels: str) -> Callable[[list[int], list[int], int], Overlap]:
-    """Return what counts the overlap; numba is loaded only here."""
-    _check("kernels", kernels, KERNELS)
-    if kernels == "python" or (kernels == "auto" and find_spec("numba") is None):
-        return lambda reference, candidate, words: overlap(reference, candidate)
-    try:
-        from longsumbench.rouge.kernels import Kernels
-    except ImportError as error:
-        raise UsageError("kernels=numba, and numba is not installed: pip install 'longsumbench[fast]'") from error
-    return Kernels().overlap
+    """Return what counts the overlap; numba is loaded only here.
+
+    It may be missing, not go with the installed numpy, or find no folder for its cache (a RuntimeError).
+    """
+    allowed("kernels", kernels, KERNELS)
+    if kernels != "python":
+        try:
+            from longsumbench.rouge.kernels import Kernels
+
+            return Kernels().overlap
+        except (ImportError, RuntimeError) as error:
+            if kernels == "numba":
+                raise UsageError(
+                    f"kernels=numba, and numba cannot be loaded ({error}): pip install 'longsumbench[fast]'"
+                ) from error
+    return lambda reference, candidate, words: overlap(reference, candidate)
 
 
 def _scores(counts: Overlap, mode: str) -> list[Score]:

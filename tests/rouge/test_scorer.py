@@ -1,6 +1,8 @@
 """ROUGE equals rouge_score bit for bit and ROUGE-1.5.5 to its five digits, with numba and without."""
 
+import builtins
 import json
+import pickle
 import random
 import subprocess
 import sys
@@ -49,6 +51,12 @@ def peer(prediction: Text, references: Sequence[Text], stem: bool) -> dict[str, 
     library = rouge_scorer.RougeScorer(list(TYPES), use_stemmer=stem)
     scores = library.score_multi(["\n".join(reference) for reference in references], "\n".join(prediction))
     return {kind: Score(*score) for kind, score in scores.items()}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def compiled() -> None:
+    """Compile before a test measures its time: that takes long where numba's cache is empty."""
+    scorer(kernels="numba").score(("a b",), [("b a",)])
 
 
 def pairs() -> list[dict[str, Any]]:
@@ -195,6 +203,14 @@ def test_best_reference_is_chosen_for_each_type() -> None:
     assert both["rouge2"] == scorer().score(("a b c d",), [order])["rouge2"]
 
 
+def test_jackknife_by_hand() -> None:
+    """Recalls of 1/3, 2/3 and 1/3, best without each: (2/3 + 2/3 + 1/3) / 3, in perl mode of and to five digits."""
+    texts = (("a b",), [("a x y",), ("a b y",), ("b x y",)])
+    google, perl = (scorer(mode=mode, stem=False, references="jackknife").score(*texts) for mode in ("google", "perl"))
+    assert google["rouge1"].r == pytest.approx(5 / 9)
+    assert perl["rouge1"] == (0.83333, 0.55556, 0.66667)
+
+
 @given(RANDOM_TEXTS, st.lists(RANDOM_TEXTS, min_size=2, max_size=4))
 def test_jackknife(prediction: Text, references: list[Text]) -> None:
     """Jackknife: the mean, over references left out, of the best F among the others."""
@@ -218,6 +234,19 @@ def test_empty_prediction(mode: str) -> None:
     """Nothing predicted scores 0 throughout."""
     rouge = scorer(mode=mode, wordnet=NO_WORDNET)
     assert set(rouge.score((), [("a reference",)]).values()) == {Score(0, 0, 0)}
+
+
+@pytest.mark.parametrize("texts", [("a b", [("a b",)]), (("a b",), ["a b"]), (("a b",), "a b")])
+def test_strings_are_no_texts(texts: Any) -> None:
+    """A string in place of sentences is refused: its letters would be scored as sentences."""
+    with pytest.raises(TypeError, match="list of its sentences"):
+        scorer().score(*texts)
+
+
+def test_no_reference() -> None:
+    """Without a reference there is no score."""
+    with pytest.raises(ValueError, match="at least one reference"):
+        scorer().score(("a",), [])
 
 
 def test_has_words() -> None:
@@ -272,8 +301,32 @@ def test_forgetting_words(monkeypatch: pytest.MonkeyPatch) -> None:
         assert forgetful.score(texts[:1], [texts[1:]]) == scorer().score(texts[:1], [texts[1:]])
 
 
+@pytest.mark.parametrize("problem", [ImportError("Numba needs NumPy 2.2"), RuntimeError("no locator available")])
+def test_numba_that_cannot_be_loaded(problem: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A numba that is there and does not work is done without; only who asks for it is told, and why."""
+
+    def fails(name: str, *rest: Any) -> Any:
+        if name == "longsumbench.rouge.kernels":
+            raise problem
+        return importing(name, *rest)
+
+    importing = builtins.__import__
+    monkeypatch.setattr(builtins, "__import__", fails)
+    assert RougeScorer().score(("a",), [("a",)])["rouge1"] == (1, 1, 1)
+    with pytest.raises(UsageError, match=f"numba cannot be loaded .{problem}"):
+        RougeScorer(kernels="numba")
+
+
 def test_numba_waits() -> None:
     """Importing the scorer loads no numba: nobody waits for it who does not score."""
     code = "import longsumbench.rouge.scorer, longsumbench.metrics.rouge, sys; print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("kernels", ["python", "numba"])
+def test_a_scorer_travels(kernels: str) -> None:
+    """Another process can be handed a scorer, used or not: it scores the same there."""
+    scorer = RougeScorer("perl", stem=False, references="best", kernels=kernels)
+    expected = scorer.score(["a cat sat"], [["the cat sat"], ["a dog"]])
+    assert pickle.loads(pickle.dumps(scorer)).score(["a cat sat"], [["the cat sat"], ["a dog"]]) == expected  # noqa: S301 # our own bytes
