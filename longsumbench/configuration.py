@@ -110,7 +110,7 @@ class Decoding:
 class Scoring:
     """How summaries are scored (`score.*`)."""
 
-    mode: str = "google"  # google: equals rouge_score 0.1.2; perl: equals ROUGE-1.5.5
+    mode: str = "google"  # google: equals rouge_score 0.1.2; perl: ROUGE-1.5.5, with one reference
     stem: bool = True  # Porter stemming of words longer than three letters
     wordnet: str | None = None  # folder of WordNet's exception lists, for perl's stemmer; "none": without; None: found
     tokenizer: str = "default"  # default: a–z and 0–9, as ROUGE has it; unicode: letters and digits of every script

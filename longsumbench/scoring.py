@@ -23,9 +23,9 @@ from longsumbench.rouge.scorer import TYPES, RougeScorer
 from longsumbench.rouge.signature import signature
 from longsumbench.score_warnings import Side, find_warnings
 from longsumbench.scored_files import Pair, Paired, Text, read_pairs, some
+from longsumbench.standings import TYPES as HEADINGS
 from longsumbench.tables import Block, terminal
 
-SHOWN = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
 PERL_DECIMALS = 5
 LONG_PAIR = 10**10  # characters of one text × characters of the other; shorter pairs fit into any memory
 GIVEN = "given"  # in a signature: the texts came as lists of sentences
@@ -58,7 +58,7 @@ class Report:
         if self.scored.empty_predictions:
             counts.append(f"{self.scored.empty_predictions:,} of them with an empty prediction, which scores 0")
         rows = [
-            (SHOWN[kind], f"{score['p']:.2f}", f"{score['r']:.2f}", f"{score['f']:.2f} ±{_half(score):.2f}")
+            (HEADINGS[kind], f"{score['p']:.2f}", f"{score['r']:.2f}", f"{score['f']:.2f} ±{_half(score):.2f}")
             for kind, score in self.scores.items()
         ]
         block = Block("", (), ("", "P", "R", "F"), "lrrr", rows)

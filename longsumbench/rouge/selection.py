@@ -20,7 +20,7 @@ Joint = tuple[str | None, str | None]  # the words on either side of where two s
 LEAST_RISE = 1e-12  # scores nearer than this are equal: their difference is rounding
 
 
-class Overlap:
+class SharedGrams:
     """What the selected sentences share with one reference, and what they would share with one more.
 
     Args:
@@ -87,7 +87,7 @@ def greedy_selection(sentences: Sequence[Words], references: Sequence[Words]) ->
     """
     candidates = [index for index, words in enumerate(sentences) if words]
     texts = [sentences[index] for index in candidates]
-    overlaps = [Overlap(reference, texts) for reference in references]
+    overlaps = [SharedGrams(reference, texts) for reference in references]
     lengths = np.array([len(words) for words in texts])
     selected: list[int] = []
     best = 0.0

@@ -98,9 +98,12 @@ def _folder(wordnet: str | None) -> Path:
 
 def _places() -> list[Path]:
     """Return where WordNet's own variables point to, then where packages put it."""
-    named = [os.environ[name] for name in ("WNSEARCHDIR",) if os.environ.get(name)]
-    named += [f"{os.environ[name]}/dict" for name in ("WNHOME",) if os.environ.get(name)]
-    return [Path(place) for place in (*named, *PLACES)]
+    named = []
+    if folder := os.environ.get("WNSEARCHDIR"):
+        named.append(Path(folder))
+    if home := os.environ.get("WNHOME"):
+        named.append(Path(home, "dict"))
+    return [*named, *map(Path, PLACES)]
 
 
 def _has_lists(folder: Path) -> bool:
