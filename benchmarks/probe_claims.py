@@ -1,15 +1,17 @@
-"""What the sweep over `probe` shows, in three lines, from the scores of its runs.
+"""What the sweeps over `probe` show, in a few lines, from the scores of their runs.
 
     longsumbench run -m dataset=probe model=trunc,ca,ea,seal model.extractive_length=128,256 seed=1,2,3
+    longsumbench run -m dataset=probe model=pagesum model.decoding=page,global train.max_steps=6000 seed=1,2,3
     python benchmarks/probe_claims.py [--results-dir results]
 
-Recall of single facts, in percent: the mean over examples and seeds, with a 95 % interval for which both examples and
-seeds are drawn again (percentile bootstrap; three seeds allow no more than a rough one), and the seeds' own range.
+Recall of single facts, and for PageSum of silent ones, too, in percent: the mean over examples and seeds, with a 95 %
+interval for which both examples and seeds are drawn again (percentile bootstrap; three seeds allow no more than a rough
+one), and the seeds' own range.
 """
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +22,9 @@ from longsumbench.records import Results
 
 SINGLE, DECILE = "fact_recall_single", "fact_recall_single_position_{}"
 WINDOW, LENGTH, RESAMPLES = 256, 1_024, 10_000
-RECIPE = {"max_steps": 3_000, "batch_words": 2_048, "unlock": 0.6}  # of scale=probe
+RECIPE = {"batch_words": 2_048, "unlock": 0.6}  # of scale=probe
+STEPS, STEPS_OF_PAGESUM = 3_000, 6_000
+TOLD_OF_PAGESUM = (SINGLE, "fact_recall_silent_same", "fact_recall_silent_other")
 
 
 def main() -> None:
@@ -31,11 +35,22 @@ def main() -> None:
     points: dict[tuple[str, str], list[pd.DataFrame]] = {}
     for record in results.records("probe"):
         path = results.root / "runs" / record.dataset / record.model / record.run_id / "scores.csv"
+        wanted = {**RECIPE, "max_steps": STEPS_OF_PAGESUM if record.model == "pagesum" else STEPS}
         recipe = record.config["train"]
-        if record.scale == "probe" and recipe == {**recipe, **RECIPE} and path.is_file():
+        if record.scale == "probe" and recipe == {**recipe, **wanted} and path.is_file():
             points.setdefault((record.model, record.variant), []).append(read_scores(path))
-    if ("trunc", "") not in points:
-        sys.exit("the sweep's scores are not here: run it first")
+    if not points:
+        sys.exit("no sweep's scores are here: run one first")
+    if ("trunc", "") in points:
+        tell_windows(points)
+    for decoding, variant in (("page-wise", ""), ("global", "decoding=global")):
+        for measure in TOLD_OF_PAGESUM if ("pagesum", variant) in points else ():
+            values = [one[measure] for one in points["pagesum", variant]]
+            print(f"pagesum, {decoding} decoding, {measure.removeprefix('fact_recall_')}: {told(values)}")
+
+
+def tell_windows(points: Mapping[tuple[str, str], Sequence[pd.DataFrame]]) -> None:
+    """Print what systems find that see, or select, a part of the text."""
     trunc = points["trunc", ""]
     past = [DECILE.format(decile) for decile in range(10) if decile * LENGTH // 10 >= WINDOW]
     print(f"trunc, past its window ({len(past)} of 10 deciles): {told([one[past].mean(axis=1) for one in trunc])}")

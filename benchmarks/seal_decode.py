@@ -10,10 +10,10 @@ network select the same snippets; with --diverging every beam is made to select 
 
 import argparse
 import time
-from collections.abc import Callable
 from typing import Any
 
 import torch
+from measuring import timed
 from tabulate import tabulate
 
 from longsumbench.models.seal.config import SealConfig
@@ -88,17 +88,6 @@ def measure(model: Any, batch: dict[str, torch.Tensor], options: argparse.Namesp
         told = [1e3 * selection, 1e3 * of_segment[0], 1e3 * usual, size]
         rows.append([number + 1, *told, (of_segment[0] - usual) / rest])
     return rows
-
-
-def timed(work: Callable[[], Any], device: str) -> tuple[float, Any]:
-    """Return the seconds of some work, and what it returned."""
-    if device == "cuda":
-        torch.cuda.synchronize()
-    started = time.perf_counter()
-    found = work()
-    if device == "cuda":
-        torch.cuda.synchronize()
-    return time.perf_counter() - started, found
 
 
 if __name__ == "__main__":

@@ -9,13 +9,10 @@ the rate of a large matrix product, measured right before each step; the ratio o
 
 import argparse
 import json
-import subprocess
-import sys
-import time
-from collections.abc import Callable
 from typing import Any
 
 import torch
+from measuring import gemm_rate, in_a_process, timed
 from tabulate import tabulate
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -25,7 +22,6 @@ from longsumbench.models.seal.system import Seal
 
 SNIPPET_LENGTH, SEGMENT_LENGTH, DECODE_LENGTH, VOCABULARY = 128, 64, 512, 32_776  # Search2Wiki (SEAL, Table 4)
 LENGTHS = "12288,24576,49152,98304"
-GEMM = 2_048  # rows and columns of the product that the rate is measured by
 
 
 def main() -> None:
@@ -48,8 +44,8 @@ def main() -> None:
         return
     rows = []
     for length in map(int, options.lengths.split(",")):
-        flops = in_a_process(length, "--count")
-        found = {**flops, **in_a_process(length, "--one")}
+        flops = in_a_process("--count", "--lengths", str(length))
+        found = {**flops, **in_a_process("--one", "--lengths", str(length))}
         ratios = [
             seconds * rate / found["flops"] for seconds, rate in zip(found["seconds"], found["rates"], strict=True)
         ]
@@ -60,14 +56,6 @@ def main() -> None:
     names = ["source tokens", "s a step", "TFLOP", "GEMM GFLOP/s", "step / its FLOPs at that rate", "GB", "µs a token"]
     print(tabulate(rows, names, floatfmt=("", ".2f", ".2f", ".0f", ".2f", ".2f", ".0f")))
     print("asked at 98,304 tokens: a ratio of at most 2.2 (aim 1.6) and 4 GB (aim 3); both growing linearly")
-
-
-def in_a_process(length: int, what: str) -> dict[str, Any]:
-    """Measure one length in a fresh process."""
-    words = [sys.executable, *sys.argv, what, "--lengths", str(length)]
-    done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
 
 
 def prepare(length: int, device: str) -> tuple[Any, dict[str, torch.Tensor]]:
@@ -99,7 +87,7 @@ def measure(length: int, repeats: int, device: str) -> dict[str, Any]:
     step()
     for _ in range(repeats):
         rates.append(gemm_rate(device))
-        seconds.append(timed(step, device))
+        seconds.append(timed(step, device)[0])
     return {"seconds": seconds, "rates": rates, "memory": peak_memory_gb()}
 
 
@@ -111,24 +99,6 @@ def count_flops(length: int, device: str) -> dict[str, Any]:
     with counter:
         model(**batch).loss.backward()
     return {"flops": float(counter.get_total_flops())}
-
-
-def gemm_rate(device: str) -> float:
-    """Return FLOPs a second of a large float32 matrix product, the best of a few."""
-    left, right = torch.randn(GEMM, GEMM, device=device), torch.randn(GEMM, GEMM, device=device)
-    left @ right
-    return max(2 * GEMM**3 / timed(lambda: left @ right, device) for _ in range(5))
-
-
-def timed(work: Callable[[], object], device: str) -> float:
-    """Return the seconds of some work."""
-    if device == "cuda":
-        torch.cuda.synchronize()
-    started = time.perf_counter()
-    work()
-    if device == "cuda":
-        torch.cuda.synchronize()
-    return time.perf_counter() - started
 
 
 if __name__ == "__main__":

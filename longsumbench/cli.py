@@ -26,6 +26,7 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
   longsumbench summarize RUN paper.md           summarize a file of your own
   longsumbench score out.jsonl test.jsonl       the ROUGE of any system's outputs
   longsumbench compare RUN RUN                  whether two runs differ, and on which examples
+  longsumbench inspect RUN 0                    what a system looked at while it wrote a summary
   longsumbench list models                      what can be named
 """
 
@@ -101,6 +102,20 @@ the whole table (Holm), and the smallest difference that could have been seen. R
 way on the same texts; where they have different examples, --intersect compares those in common.
 The table is printed, and written as .csv, .md and .html; the two latter show the examples that moved most, with both
 outputs. The page needs nothing beside itself.
+"""
+
+INSPECT = """\
+Show what a system looked at while it wrote one summary of a finished run.
+
+  longsumbench inspect 85f3139c 0                         the first example of the run's split
+  longsumbench inspect 85f3139c journal.pone.0163477      an example by its id
+  longsumbench inspect results/runs/pydoc/seal/9ebc3b974286 3 --output figures
+
+Written are <place>.html, a page that needs nothing beside itself, and <place>.png, the same for a paper. What they show
+follows from the evidence that the run has kept: how much each unit of the source weighed at each step of the summary,
+which units were selected for each of its segments, and any other array as a heat map; the units' texts stand beside.
+A run keeps evidence of its first 20 examples; the same `run` command with decode.evidence=all adds that of the others.
+What the views mean: docs/inspect.md.
 """
 
 LIST = """\
@@ -215,6 +230,14 @@ def parser() -> argparse.ArgumentParser:
     )
     compare.add_argument("--output", metavar="FOLDER", help="where to write (default: comparisons/IDS in the results)")
     compare.add_argument(
+        "--results-dir", default="results", metavar="FOLDER", help="where the runs are (default: results)"
+    )
+
+    inspection = add("inspect", "show what a system looked at", INSPECT, inspect_command)
+    inspection.add_argument("run", metavar="RUN", help="a run's folder, its id, or the beginning of its id")
+    inspection.add_argument("example", metavar="EXAMPLE", help="an example's id, or its place in its split, from 0")
+    inspection.add_argument("--output", metavar="FOLDER", help="where to write (default: inspections/ID in results)")
+    inspection.add_argument(
         "--results-dir", default="results", metavar="FOLDER", help="where the runs are (default: results)"
     )
 
@@ -391,6 +414,21 @@ def compare_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     except KeyboardInterrupt:
         raise KeyboardInterrupt("the runs are as they were; the same command compares them anew") from None
     print(comparison.render(), "", *written, sep="\n")
+
+
+def inspect_command(options: argparse.Namespace, words: Sequence[str]) -> None:
+    """`longsumbench inspect`."""
+    from longsumbench.inspecting import default_folder, inspect
+    from longsumbench.records import Results, writable
+    from longsumbench.report.inspection import write
+
+    results = Results(Path(options.results_dir).expanduser())
+    try:
+        inspection = inspect(options.run, options.example, results)
+        folder = Path(options.output).expanduser() if options.output else default_folder(results, inspection.record)
+        print(*write(inspection, writable(folder, "--output")), sep="\n")
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("the run is as it was; the same command shows the example anew") from None
 
 
 def list_command(options: argparse.Namespace, words: Sequence[str]) -> None:

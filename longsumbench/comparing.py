@@ -5,10 +5,8 @@
 A difference is a run's score minus the baseline's, on the same example. ROUGE and other shares are 0–100.
 """
 
-import json
 import math
 import re
-import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
@@ -19,15 +17,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench import registry
-from longsumbench.corpora.store import ReadSplit
+from longsumbench.corpora.loading import split_read_by
 from longsumbench.documents import Sentences
 from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics.metric import PERCENT, read_scores
 from longsumbench.predictions import read_summaries
-from longsumbench.records import Results, RunRecord
+from longsumbench.records import Results, RunRecord, check_written
 from longsumbench.significance import LEVEL, RESAMPLES, RESAMPLES_A_TEST
 from longsumbench.stages import digest
-from longsumbench.standings import MEASURES, RANKED_BY, SHORT_ID, TYPES, difference, ranked_by
+from longsumbench.standings import MEASURES, RANKED_BY, SHORT_ID, TYPES, difference, label, ranked_by
 from longsumbench.statistics import approximate_randomization, holm, paired_bootstrap, smallest_detectable_difference
 from longsumbench.tables import Block, Stressed, terminal
 
@@ -62,10 +60,7 @@ class Run:
     @property
     def label(self) -> str:
         """Its model, variant, seed and id, short enough for a heading."""
-        named = [self.record.model, *filter(None, self.record.variant.split(","))]
-        if self.record.seed is not None:
-            named.append(f"seed={self.record.seed}")
-        return f"{' '.join(named)} ({self.record.run_id[:SHORT_ID]})"
+        return label(self.record)
 
     def scores_of(self, measure: str, ids: Sequence[str]) -> NDArray[np.float64]:
         """Return a measure of some examples, in their order: ROUGE's F and other shares 0–100, the rest in its unit."""
@@ -295,14 +290,9 @@ def open_run(named: str, results: Results) -> Run:
         UsageError: none, or several, are meant by the name.
         DataError: a file of it is missing or damaged.
     """
-    folder = Path(named).expanduser()
-    if folder.is_dir() and not (folder / "record.json").is_file():
-        raise UsageError(f"{folder} is not a finished run: it has no record.json")
-    folder = results.find(str(folder))
+    folder = results.find(named)
     record = RunRecord.read(folder)
-    if missing := [name for name in ("scores.csv", "predictions.jsonl") if not (folder / name).is_file()]:
-        told = f"{' and '.join(missing)} missing; the same `longsumbench run` command makes the run again"
-        raise DataError(f"{told}: {shlex.join(record.command)}", folder)
+    check_written(folder, record, ("scores.csv", "predictions.jsonl"))
     scores = read_scores(folder / "scores.csv")
     predictions = {summary.id: summary.text for summary in read_summaries(folder / "predictions.jsonl")}
     run = Run(folder, record, scores, predictions)
@@ -435,14 +425,8 @@ def pair_of(baseline: Run, run: Run, rows: tuple[Row, ...], ids: Sequence[str]) 
 def references(runs: Sequence[Run], ids: Collection[str]) -> dict[str, tuple[Sentences, ...]]:
     """Return the references of examples, from the texts that one of the runs has read; nothing without these."""
     for run in runs:
-        folder, record = run.folder / "work" / "corpus", run.record
-        try:
-            splits = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))["splits"]
-            if digest(splits) == record.fingerprint:
-                split = ReadSplit(record.split, folder / f"{record.split}.arrow", splits[record.split])
-                return {name: split[place].references for place, name in enumerate(split.ids) if name in ids}
-        except (OSError, ValueError, KeyError):  # the cache was emptied, or the run came from another machine
-            continue
+        if (split := split_read_by(run.folder, run.record)) is not None:
+            return {name: split[place].references for place, name in enumerate(split.ids) if name in ids}
     return {}
 
 

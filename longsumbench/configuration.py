@@ -92,6 +92,7 @@ class Decoding:
     batch_size: int = 16  # examples decoded together
     limit: int | None = None  # the first examples of the split; None: all
     evidence: str = "20"  # all | a number | none: of how many examples, from the first, what was looked at is kept
+    reference_evidence: bool = False  # also what is looked at for the reference, fed token by token (PageSum, Figure 3)
     seed: int = 1  # follows the top-level seed
     device: str = "auto"  # follows the top-level device
 

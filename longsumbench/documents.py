@@ -177,6 +177,20 @@ def total(ledgers: Sequence[Truncation]) -> Truncation:
     return Truncation(tokens, words, tuple(causes.values()), sum(ledger.documents_merged for ledger in ledgers))
 
 
+def what_was_read(ledger: Truncation | None) -> str:
+    """Say in words how much of a text was read, and what cut the rest; None: of a system that reads all of it."""
+    if ledger is None:
+        return "read all of the text"
+    if not ledger.cuts:
+        read = f"read all of the text, {ledger.words:,} words"
+    else:
+        cuts = ", ".join(f"{cut.cause} cut {cut.words:,} words" for cut in ledger.cuts)
+        read = f"read {100 * ledger.words_seen // max(1, ledger.words)} % of the text: {cuts}"
+    if merged := ledger.documents_merged:
+        read += f"; {merged} documents beyond max_documents share the last one's place"
+    return read
+
+
 def count_words(sentences: Sequence[str] | Iterator[str]) -> int:
     """Count whitespace-separated words."""
     return sum(len(sentence.split()) for sentence in sentences)

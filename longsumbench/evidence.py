@@ -15,7 +15,7 @@ from safetensors.numpy import load_file, save
 
 from longsumbench.errors import DataError
 from longsumbench.records import write_atomically
-from longsumbench.system import AXES, Evidence, Summary
+from longsumbench.system import AXES, REFERENCE_AXIS, Evidence, Summary
 
 
 def wanted(asked: str, examples: int) -> range:
@@ -77,9 +77,23 @@ def read_evidence(folder: Path, number: int) -> tuple[str, Evidence]:
         raise DataError(f"not the evidence of an example ({error}); remove it and run again", path) from error
 
 
-def kept(folder: Path) -> set[int]:
-    """Return the places, in their split, of the examples whose evidence is whole."""
-    return {int(path.stem) for path in folder.glob("*.json") if path.stem.isdecimal()}
+def kept(folder: Path, of_references: bool = False) -> set[int]:
+    """Return the places, in their split, of the examples whose evidence is whole.
+
+    Args:
+        folder: where it is.
+        of_references: count those only whose evidence says what is looked at for the reference, too.
+    """
+    paths = [path for path in folder.glob("*.json") if path.stem.isdecimal()]
+    return {int(path.stem) for path in paths if not of_references or REFERENCE_AXIS in read_axes(path)}
+
+
+def read_axes(path: Path) -> set[str]:
+    """Return the axes of an example's arrays; none where the file is damaged."""
+    try:
+        return {axis for axes in json.loads(path.read_text(encoding="utf-8"))["axes"].values() for axis in axes}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return set()
 
 
 def check(evidence: Evidence) -> None:

@@ -33,6 +33,7 @@ def generation_config(model: PreTrainedModel, decoding: Decoding, limit: int) ->
         bos_token_id=model.config.bos_token_id,
         eos_token_id=model.config.eos_token_id,
         decoder_start_token_id=model.config.decoder_start_token_id,
+        forced_bos_token_id=model.generation_config.forced_bos_token_id,
     )
 
 

@@ -23,18 +23,19 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from longsumbench import registry
-from longsumbench.configuration import SECTIONS, RunConfig, check_lengths, resolve
+from longsumbench.configuration import SECTIONS, Decoding, RunConfig, check_lengths, resolve
 from longsumbench.corpora.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, SuiteError, UnknownName, UsageError, as_suite_error, did_you_mean
 from longsumbench.pipeline import BASELINES, Point, baseline, identity, run
 from longsumbench.records import RunRecord
-from longsumbench.stages import StageStore, cache_folder
+from longsumbench.stages import StageStore, cache_folder, digest
+from longsumbench.system import System
 
 CONF = Path(__file__).parent / "conf"
 GROUPS = ("model", "dataset", "scale", "train", "decode", "score", "experiment")
 SETTINGS = ("model", *SECTIONS)
 TOP = tuple(item.name for item in fields(RunConfig) if item.name not in (*SETTINGS, "scale"))
-NO_VARIANT = ("device", "limit", "evidence")  # of decode: they change no summary
+NO_VARIANT = ("device", "limit", "evidence", "reference_evidence")  # of decode: they change no summary
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,7 @@ def plan(
             if sweep:
                 leave_out_what_others_take(composed)
             pairs = zip(named, composed, strict=True)
-            points = [settle_point(name, chosen, one, config_dir) for (name, chosen), one in pairs]
+            points = [settle_point(name, chosen, one, config_dir, probe) for (name, chosen), one in pairs]
             check_metrics(points, probe)
             return points
     except (HydraException, OmegaConfBaseException) as error:
@@ -279,13 +280,33 @@ def leave_out_what_others_take(points: Sequence[DictConfig]) -> None:
         print(f"left out for {models}, which have no such settings: {keys}", file=sys.stderr)
 
 
-def settle_point(name: str, overrides: Sequence[str], composed: DictConfig, config_dir: str | None) -> Planned:
-    """Check a composed point."""
+def settle_point(
+    name: str, overrides: Sequence[str], composed: DictConfig, config_dir: str | None, probe: bool
+) -> Planned:
+    """Check a composed point; unless probing, a checkpoint on the hub need not be there."""
     system_class = registry.systems.load(composed.model.name)
     config = resolve(composed, system_class.Config)
     check_lengths(config.model, config.decode)
     system = system_class(config.model)
-    return Planned(name, config, variant(overrides, config, system.decided_by, config_dir), identity(config, system))
+    check_evidence(system, config.decode)
+    try:
+        same = identity(config, system)
+    except EnvironmentProblem:
+        if probe:
+            raise
+        same = digest(asdict(config))
+    return Planned(name, config, variant(overrides, config, system.decided_by, config_dir), same)
+
+
+def check_evidence(system: System, decode: Decoding) -> None:
+    """Check that a system can say what is looked at for a reference, where that is asked for.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    if decode.reference_evidence and not (system.keeps_evidence and system.keeps_reference_evidence):
+        told = f"model={system.config.name} cannot tell what is looked at for one"
+        raise UsageError(f"decode.reference_evidence=true asks what is looked at for the reference: {told}")
 
 
 def variant(overrides: Sequence[str], config: RunConfig, decided_by: frozenset[str], config_dir: str | None) -> str:

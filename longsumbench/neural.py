@@ -24,9 +24,10 @@ from longsumbench import tokenization
 from longsumbench.batching import UnitCollator, row
 from longsumbench.configuration import Decoding, Recipe
 from longsumbench.documents import Cut, Example, Truncation
-from longsumbench.errors import DataError, UsageError
+from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.generation import decode
 from longsumbench.nn.device import choose_device
+from longsumbench.pretrained import model_folder, reading
 from longsumbench.progress import track
 from longsumbench.records import write_atomically
 from longsumbench.segmentation import EncodedSentence, Units
@@ -52,6 +53,7 @@ class NeuralSystem(System):
         Model: its class: a `PreTrainedModel` with `generate`, that takes `input_ids` and `unit_mask` [B, U, L].
         units_decided_by: the settings that decide `units`; texts are tokenized again only when one of them changes.
         free_settings: of the network's configuration, those that a checkpoint's weights do not depend on.
+        adopts: the library's model types whose checkpoints, too, it can start from (`adopt`).
         tokenizer, model: set by `fit` and `load`.
         state["multi_document"]: whether the texts it was fitted on are several documents each; set by `fit`.
     """
@@ -60,6 +62,7 @@ class NeuralSystem(System):
     Model: ClassVar[type[PreTrainedModel]]
     units_decided_by: ClassVar[tuple[str, ...]]
     free_settings: ClassVar[frozenset[str]] = frozenset()
+    adopts: ClassVar[tuple[str, ...]] = ()
     tokenizer: PreTrainedTokenizerBase
     model: PreTrainedModel
 
@@ -119,29 +122,70 @@ class NeuralSystem(System):
                 report = train(self.model, rows, validation, self.collator(), recipe, trainer_folder)
             self.model.config.use_cache = True  # the Trainer switches it off
             self.save(folder)
-            content = {**asdict(report), **target_ledger(rows)}
+            content = {**asdict(report), **target_ledger(rows, len(self.target([])))}
             write_atomically(folder / "fit.json", json.dumps(content))
         shutil.rmtree(trainer_folder, ignore_errors=True)
 
     def _initial_model(self) -> PreTrainedModel:
+        if self.adopts and (folder := self.start()):
+            with reading(folder, "model.init"):
+                return self.adopt(folder)
         model = self.build_model(self.tokenizer)
-        if self.config.init != "random":
-            found = self._open(Path(self.config.init))[1]
+        if folder := self.start():
+            found = self._open(folder)[1]
             if unlike := unlike_settings(model.config.to_dict(), found.config.to_dict(), self.free_settings):
                 raise UsageError(f"model.init={self.config.init} does not fit the other settings: {unlike}")
             model.load_state_dict(found.state_dict())
         return model
+
+    def start(self) -> Path | None:
+        """Return the folder of the checkpoint that the weights start from; None where they start at random.
+
+        Raises:
+            UsageError: there is no such checkpoint, or it is of another system or architecture.
+            EnvironmentProblem: it is on the hub, no copy is here, and it cannot be fetched.
+        """
+        if self.config.init == "random":
+            return None
+        if not self.adopts:
+            folder = Path(self.config.init)
+            read_checkpoint(folder, self.Config)
+            return folder
+        try:
+            folder = model_folder(self.config.init, "model.init")
+        except EnvironmentProblem as problem:
+            raise EnvironmentProblem(f"{problem}, or start at random: model.init=random") from problem
+        with reading(folder, "model.init"):
+            described = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+            if (found := described["model_type"]) not in self.adopts:
+                wanted = " or ".join(self.adopts)
+                raise UsageError(f"model.init={self.config.init} is a checkpoint of '{found}', not of {wanted}")
+            self.check_start(described)
+        return folder
+
+    def check_start(self, described: dict[str, Any]) -> None:
+        """Check that the settings fit the checkpoint that the weights start from.
+
+        Args:
+            described: its `config.json`.
+
+        Raises:
+            UsageError: they do not.
+        """
+
+    def adopt(self, folder: Path) -> PreTrainedModel:
+        """Return the network with the weights of a checkpoint of one of the types that it `adopts`."""
+        raise NotImplementedError(f"{type(self).__name__} adopts no checkpoint")
 
     def identity(self) -> dict[str, Any]:
         """Return the settings, a checkpoint or tokenizer they name by its content instead of its place.
 
         Raises:
             UsageError: there is no such checkpoint or tokenizer.
+            EnvironmentProblem: it is on the hub, and cannot be fetched.
         """
         settings = asdict(self.config)
-        if self.config.init != "random":
-            folder = Path(self.config.init)
-            read_checkpoint(folder, self.Config)
+        if folder := self.start():
             files = sorted(path for path in folder.iterdir() if path.suffix in (".safetensors", ".json"))
             settings["init"] = digest([[path.name, file_digest(path)] for path in files])
             settings["tokenizer"] = "the checkpoint's"
@@ -157,8 +201,8 @@ class NeuralSystem(System):
 
     def _find_tokenizer(self, train: Split, stages: StageStore) -> PreTrainedTokenizerBase:
         """Return the tokenizer the settings name: the checkpoint's, a trained one, or a Hugging Face one."""
-        if self.config.init != "random":
-            return self._open(Path(self.config.init))[0]
+        if folder := self.start():
+            return tokenization.load_tokenizer(folder) if self.adopts else self._open(folder)[0]
         if self.config.tokenizer != "trained":
             return tokenization.load_tokenizer(self.config.tokenizer)
 
@@ -230,14 +274,22 @@ class NeuralSystem(System):
     def row(self, example: Example) -> dict[str, Any]:
         """Return an example as a training row: its units, and its first reference as the target."""
         whole = self.encode([" ".join(example.references[0])])[0]
-        kept = whole.head(self.config.decode_length - 1)
+        kept = self.target_head(whole)
         counts = {
             "source_words": example.source_words(),
             "target_tokens": len(whole.ids),
             "target_words": whole.words,
             "target_words_cut": whole.words - kept.words,
         }
-        return {**row(self.units(example, self.encode), [*kept.ids, self.tokenizer.eos_token_id]), **counts}
+        return {**row(self.units(example, self.encode), self.target(kept.ids)), **counts}
+
+    def target(self, ids: Sequence[int]) -> list[int]:
+        """Return a target of text tokens with its special ones: what the model learns to predict."""
+        return [*ids, self.tokenizer.eos_token_id]
+
+    def target_head(self, whole: EncodedSentence) -> EncodedSentence:
+        """Return what of a reference's tokens fits into a target."""
+        return whole.head(self.config.decode_length - len(self.target([])))
 
     @property
     def multi_document(self) -> bool:
@@ -259,14 +311,24 @@ class NeuralSystem(System):
         batch = self.collator()([row(units) for units in read])
         outputs, complete = decode(self.model, batch, decoding, self.config.decode_length)
         texts = self.tokenizer.batch_decode(outputs, skip_special_tokens=True)
-        wanted = self.keeps_evidence and decoding.evidence != "none"
-        looked_at = self.evidence(read, outputs, complete) if wanted else [None] * len(read)
+        looked_at: Sequence[Evidence | None] = [None] * len(read)
+        if self.keeps_evidence and decoding.evidence != "none":
+            references = [self._reference(one) if decoding.reference_evidence else None for one in examples]
+            looked_at = self.evidence(read, outputs, complete, references)
         every = zip(examples, read, outputs, texts, complete, looked_at, strict=True)
         for example, units, ids, text, ended, evidence in every:
             yield Summary(example.id, text.strip(), units.truncation, ended, len(ids), evidence)
 
+    def _reference(self, example: Example) -> list[int]:
+        whole = self.encode([" ".join(example.references[0])])[0] if example.references else EncodedSentence([], 0)
+        return list(self.target_head(whole).ids)
+
     def evidence(
-        self, read: Sequence[Units], outputs: Sequence[Sequence[int]], complete: Sequence[bool]
+        self,
+        read: Sequence[Units],
+        outputs: Sequence[Sequence[int]],
+        complete: Sequence[bool],
+        references: Sequence[Sequence[int] | None],
     ) -> Sequence[Evidence | None]:
         """Return what was looked at for each output; of systems with `keeps_evidence`.
 
@@ -274,6 +336,8 @@ class NeuralSystem(System):
             read: the units of each example.
             outputs: the token ids of each summary, without start and end.
             complete: whether each ended by itself.
+            references: the text tokens of each reference, where what is looked at for it is asked for
+                (`decode.reference_evidence`); of systems with `keeps_reference_evidence`.
         """
         raise NotImplementedError(f"{type(self).__name__} keeps no evidence")
 
@@ -331,10 +395,15 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def target_ledger(rows: datasets.Dataset) -> dict[str, Any]:
-    """Return what was cut from the training targets: the ledger, and how many targets were cut."""
+def target_ledger(rows: datasets.Dataset, special: int) -> dict[str, Any]:
+    """Return what was cut from the training targets: the ledger, and how many targets were cut.
+
+    Args:
+        rows: of the training split.
+        special: how many special tokens a target has.
+    """
     whole = rows["target_tokens"]
-    kept = [len(labels) - 1 for labels in rows["labels"]]
+    kept = [len(labels) - special for labels in rows["labels"]]
     tokens_cut = sum(whole) - sum(kept)
     cuts = (Cut("decode_length", tokens_cut, sum(rows["target_words_cut"])),) if tokens_cut else ()
     ledger = Truncation(sum(whole), sum(rows["target_words"]), cuts)

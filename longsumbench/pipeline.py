@@ -48,7 +48,8 @@ from longsumbench.system import FitReport, Split, Summary, System
 VERSIONS = {"decode": 1, "score": SCORING_VERSION, "sentences": sentences.VERSION}  # rise with a step's outcome
 BASELINES = ("lead", "random", "oracle")
 ASKED = ("metrics", "coherence_model", "bertscore_model")  # of score: what they ask for is added to a finished run
-NOT_HASHED = ("device", "workers", "evidence", *ASKED)  # of train, decode and score: they change no summary, no ROUGE
+# of train, decode and score: they change no summary, no ROUGE
+NOT_HASHED = ("device", "workers", "evidence", "reference_evidence", *ASKED)
 LATER = {"wordnet": None, "tokenizer": "default", "references": None, "resampling": "percentile"}  # and what they were
 
 
@@ -185,7 +186,7 @@ def add_evidence(point: Point, system: System, texts: Texts, stages: StageStore,
 def lacking_evidence(config: RunConfig, system: System, split: Split, folder: Path) -> int:
     """Return of how many examples evidence is asked for and not there yet."""
     asked_for = asked_evidence(system, config.decode, num_summarized(split, config.decode))
-    return len(asked_for - kept(folder / "evidence"))
+    return len(asked_for - kept(folder / "evidence", config.decode.reference_evidence))
 
 
 def is_lacking(config: RunConfig, system: System, texts: Texts, folder: Path) -> bool:

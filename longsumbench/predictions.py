@@ -44,7 +44,7 @@ def summarize_split(
     """
     examples, ids = num_summarized(split, decoding), split.ids
     asked_for = asked_evidence(system, decoding, examples) if evidence is not None else set()
-    lacking = asked_for - kept(evidence) if evidence is not None else set()
+    lacking = asked_for - kept(evidence, decoding.reference_evidence) if evidence is not None else set()
     done = {summary.id: summary for summary in read_summaries(path)}
     write_summaries(path, done.values())
     with Progress("summarizing", examples) as progress, path.open("a", encoding="utf-8") as file:

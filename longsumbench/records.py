@@ -10,8 +10,9 @@ import errno
 import glob
 import json
 import os
+import shlex
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
@@ -164,15 +165,29 @@ class Results:
         """Return the folder of a run named by its folder, its id or a unique prefix of it.
 
         Raises:
-            UsageError: no run, or several, are meant by it.
+            UsageError: no run, or several, are meant by it, or the folder is no finished run's.
         """
-        if (Path(run) / "record.json").is_file():
-            return Path(run)
+        folder = Path(run).expanduser()
+        if (folder / "record.json").is_file():
+            return folder
+        if folder.is_dir():
+            raise UsageError(f"{folder} is not a finished run: it has no record.json")
         found = sorted(path.parent for path in (self.root / "runs").glob(f"*/*/{glob.escape(run)}*/record.json"))
         if len(found) != 1:
             many = f"{len(found)} runs begin with '{run}'" if found else f"no run is called '{run}'"
             raise UsageError(f"{many} under {self.root}; see {self.root / 'leaderboard'} for the ids")
         return found[0]
+
+
+def check_written(folder: Path, record: RunRecord, names: Iterable[str]) -> None:
+    """Check that a finished run has files that a record may have come without.
+
+    Raises:
+        DataError: some are missing; the message names the command that makes them again.
+    """
+    if missing := [name for name in names if not (folder / name).is_file()]:
+        told = f"{' and '.join(missing)} missing; the same `longsumbench run` command makes the run again"
+        raise DataError(f"{told}: {shlex.join(record.command)}", folder)
 
 
 def writable(folder: Path, chosen_by: str) -> Path:

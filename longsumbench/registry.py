@@ -67,6 +67,7 @@ systems = Registry(
             "ca": "longsumbench.models.seal.system:CA",
             "ea": "longsumbench.models.seal.system:EA",
             "seal": "longsumbench.models.seal.system:Seal",
+            "pagesum": "longsumbench.models.pagesum.system:PageSum",
         }
     ),
 )
@@ -80,6 +81,8 @@ corpora = Registry(
             "probe": "longsumbench.corpora.probe:CORPUS",
             "arxiv": "longsumbench.corpora.arxiv:CORPUS",
             "pubmed": "longsumbench.corpora.pubmed:CORPUS",
+            "elife": "longsumbench.corpora.elife:CORPUS",
+            "peer_reviews": "longsumbench.corpora.peer_reviews:CORPUS",
             "jsonl": "longsumbench.corpora.jsonl:CORPUS",
         }
     ),

@@ -4,7 +4,7 @@ A unit is a list of token ids that remembers the document it comes from. Whoever
 lengths are in the tokens given, so special tokens are the caller's to add and to allow for.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, groupby, islice
 from operator import itemgetter
@@ -31,8 +31,16 @@ class EncodedSentence:
         Words are shared out evenly over the tokens and a word cut in two counts as left out, so cutting c of t tokens
         takes ⌈words · c / t⌉ words away.
         """
-        cut = max(0, len(self.ids) - length)
-        return self if cut == 0 else EncodedSentence(self.ids[:length], self.words - _share(self.words, cut, self.ids))
+        return self if len(self.ids) <= length else self.between(0, length)
+
+    def between(self, start: int, end: int) -> "EncodedSentence":
+        """Return the tokens from `start` to before `end`, with the words that end in them.
+
+        Words are shared out as `head` does; stretches that follow one another have each word once. The sentence must
+        have tokens.
+        """
+        before_start, before_end = (self.words * place // len(self.ids) for place in (start, end))
+        return EncodedSentence(self.ids[start:end], before_end - before_start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +88,8 @@ def snippets(encoded: Sequence[Sequence[EncodedSentence]], snippet_length: int, 
     ids = tuple(list(chain.from_iterable(sentence.ids for sentence in unit)) for unit in heads)
     words = tuple(sum(sentence.words for sentence in unit) for unit in heads)
 
-    whole = _size(sentence for document in encoded for sentence in document)
-    packed_whole = _size(sentence for _, packed in kept for sentence in packed)
+    whole = tokens_and_words(sentence for document in encoded for sentence in document)
+    packed_whole = tokens_and_words(sentence for _, packed in kept for sentence in packed)
     seen = (sum(map(len, ids)), sum(words))
     cuts = (
         Cut("snippet_length", packed_whole[0] - seen[0], packed_whole[1] - seen[1]),
@@ -156,6 +164,15 @@ def share_last(units: Units, max_documents: int) -> Units:
     return replace(units, documents=documents, truncation=replace(units.truncation, documents_merged=merged))
 
 
+def tokens_and_words(sentences: Iterable[EncodedSentence]) -> tuple[int, int]:
+    """Count the tokens and the words of sentences."""
+    tokens = words = 0
+    for sentence in sentences:
+        tokens += len(sentence.ids)
+        words += sentence.words
+    return tokens, words
+
+
 def _pack(document: Sequence[EncodedSentence], length: int) -> Iterator[list[EncodedSentence]]:
     """Yield groups of consecutive sentences of at most `length` tokens; a longer sentence has a group of its own."""
     group: list[EncodedSentence] = []
@@ -168,17 +185,3 @@ def _pack(document: Sequence[EncodedSentence], length: int) -> Iterator[list[Enc
         tokens += len(sentence.ids)
     if group:
         yield group
-
-
-def _size(sentences: Iterator[EncodedSentence]) -> tuple[int, int]:
-    """Count tokens and words."""
-    tokens = words = 0
-    for sentence in sentences:
-        tokens += len(sentence.ids)
-        words += sentence.words
-    return tokens, words
-
-
-def _share(words: int, cut: int, ids: Sequence[int]) -> int:
-    """Return how many of a text's words fall to `cut` of its tokens, rounded up."""
-    return -(-words * cut // len(ids))

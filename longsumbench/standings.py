@@ -3,9 +3,11 @@
 From records to blocks of a table; `leaderboard` puts the blocks together.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import groupby
 from operator import itemgetter
+from pathlib import PurePath
 from typing import Any
 
 from longsumbench.records import RunRecord
@@ -28,6 +30,7 @@ MEANING = {  # of measures by which runs are ranked
 TYPES_BESIDE_MEASURES = (RANKED_BY,)  # of ROUGE; all of them stand in the CSV
 SMALL_BUDGET = 100_000  # training examples, repetitions counted, below which no system has learned to write
 SHORT_ID = 8
+HUB_NAME = re.compile(r"(?!\.\.?/)[\w.-]+/[\w.-]+")  # of a checkpoint: owner/name; others are folders
 # Of the train settings, those that say nothing, or that the line on the budget tells.
 TOLD_ELSEWHERE = ("seed", "device", "workers", "max_steps", "batch_size", "batch_words", "accumulation")
 
@@ -63,6 +66,14 @@ def rank(record: RunRecord) -> tuple[bool, float, str, str, int, str]:
     score = mean_of(record, ranked_by(record))
     assert score is not None
     return record.oracle, -score[0], record.model, record.variant, record.seed or 0, record.run_id
+
+
+def label(record: RunRecord) -> str:
+    """Return a run's model, variant, seed and id, short enough for a heading."""
+    named = [record.model, *filter(None, record.variant.split(","))]
+    if record.seed is not None:
+        named.append(f"seed={record.seed}")
+    return f"{' '.join(named)} ({record.run_id[:SHORT_ID]})"
 
 
 def source_seen(record: RunRecord) -> float | None:
@@ -144,7 +155,7 @@ def numbers_shown(members: Sequence[RunRecord]) -> dict[str, str]:
 
 def notes(members: Sequence[RunRecord]) -> tuple[str, ...]:
     """Say what the budget of a block was, what the block is good for, and what its numbers are."""
-    lines = [line for line in (budget(members), training_differences(members)) if line]
+    lines = [line for line in (budget(members), training_differences(members), starts(members)) if line]
     trained = [record for record in members if record.fit["steps"]]
     on_real_text = [record for record in trained if PLANTED not in record.measures]
     if any(record.scale == "tiny" or record.fit["examples"] < SMALL_BUDGET for record in on_real_text):
@@ -212,6 +223,22 @@ def training_differences(members: Sequence[RunRecord]) -> str:
         if len(runs) > 1:
             told.append(f"{key} " + ", ".join(f"{value} ({', '.join(sorted(runs[value]))})" for value in sorted(runs)))
     return f"Rows differ in training: {'; '.join(told)}." if told else ""
+
+
+def starts(members: Sequence[RunRecord]) -> str:
+    """Say which models' weights were random to begin with and which came from a checkpoint; nothing where none has any.
+
+    Of a checkpoint in a folder, only the folder's own name is told.
+    """
+    random, loaded = set(), set()
+    for record in members:
+        if (init := record.config["model"].get("init")) == "random":
+            random.add(record.model)
+        elif isinstance(init, str):  # a system of another package may mean something else by the word
+            name = init if HUB_NAME.fullmatch(init) else PurePath(init).name or init
+            loaded.add(f"{record.model} ({name})")
+    told = (("Weights at random to begin with", random), ("From a checkpoint", loaded))
+    return " ".join(f"{how}: {', '.join(sorted(models))}." for how, models in told if models)
 
 
 def _plain(value: object) -> str:

@@ -19,6 +19,7 @@ from yaml import YAMLError  # type: ignore[import-untyped] # it ships no annotat
 from longsumbench import registry
 from longsumbench.configuration import SECTIONS, Decoding, RunConfig, check_lengths, settle
 from longsumbench.corpora.plain import Input, put_together, read_inputs
+from longsumbench.documents import what_was_read
 from longsumbench.errors import DataError, UnknownName, UsageError, did_you_mean
 from longsumbench.evidence import wanted
 from longsumbench.progress import Progress
@@ -26,7 +27,8 @@ from longsumbench.records import Results, RunRecord
 from longsumbench.system import Evidence, Summary, System
 
 SHARED = ("seed", "device")  # of the top level: decoding follows them
-NOT_OF_THE_RUN = ("limit", "evidence", "device")  # of its decode settings: they are about its split and its machine
+# of its decode settings: they are about its split and its machine
+NOT_OF_THE_RUN = ("limit", "evidence", "reference_evidence", "device")
 
 
 def summarize_files(named: str, words: Sequence[str], results: Results, together: bool, as_json: bool) -> None:
@@ -193,18 +195,8 @@ def summarize_inputs(system: System, inputs: Sequence[Input], decoding: Decoding
 
 def note(one: Input, summary: Summary) -> str:
     """Return a line about what was not read, and not written, of an input."""
-    ledger = summary.truncation
-    if ledger is None:
-        read = "read all of the text"
-    elif not ledger.cuts:
-        read = f"read all of the text, {ledger.words:,} words"
-    else:
-        cuts = ", ".join(f"{cut.cause} cut {cut.words:,} words" for cut in ledger.cuts)
-        read = f"read {100 * ledger.words_seen // max(1, ledger.words)} % of the text: {cuts}"
-    merged = ledger.documents_merged if ledger is not None else 0
     told = {
-        read: True,
-        f"{merged} documents beyond max_documents share the last one's place": merged,
+        what_was_read(summary.truncation): True,
         f"{one.words_left_out:,} words of code, HTML or front matter are not part of it": one.words_left_out,
         "the summary stops at its length limit": not summary.complete,
         "the summary is empty": not summary.text,

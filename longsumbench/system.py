@@ -62,7 +62,8 @@ class Evidence:
     texts: Mapping[str, tuple[str, ...]]
 
 
-AXES = ("step", "segment", "unit", "source_token", "layer", "head")
+REFERENCE_AXIS = "reference_step"  # a token of the reference, fed instead of what the system would write
+AXES = ("step", REFERENCE_AXIS, "segment", "unit", "source_token", "layer", "head")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +133,15 @@ class System(ABC):
             ("seed", "train", "decode"); two runs that differ elsewhere are one run.
         oracle: True when it looks at the reference; every table says so.
         keeps_evidence: whether its summaries come with evidence when `decoding.evidence` asks for it.
+        keeps_reference_evidence: whether that can also say what is looked at for the reference, fed token by token.
         version: rises when the same settings would give another outcome.
     """
 
     Config: ClassVar[type]
     decided_by: ClassVar[frozenset[str]] = frozenset()
     oracle: bool = False
-    keeps_evidence: ClassVar[bool] = False
+    keeps_evidence: bool = False
+    keeps_reference_evidence: ClassVar[bool] = False
     version: ClassVar[int] = 1
 
     def __init__(self, config: Any) -> None:

@@ -52,7 +52,7 @@ def test_help_imports_nothing_heavy() -> None:
     assert not {"torch", "transformers", "hydra", "omegaconf", "numpy", "pandas", "tabulate"} & set(loaded)
 
 
-@pytest.mark.parametrize("command", ["", "run", "leaderboard", "score", "compare", "summarize", "list"])
+@pytest.mark.parametrize("command", ["", "run", "leaderboard", "score", "compare", "inspect", "summarize", "list"])
 def test_help_teaches(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Every help shows examples that can be typed, and the exit codes; no line is wider than a usual terminal."""
     with pytest.raises(SystemExit) as ended:
@@ -159,7 +159,7 @@ def test_a_word_that_is_no_flag_is_refused() -> None:
     ("kind", "named"),
     [
         ("models", {"lead", "random", "oracle", "trunc"}),
-        ("datasets", {"pydoc", "arxiv", "pubmed", "jsonl"}),
+        ("datasets", {"pydoc", "probe", "arxiv", "pubmed", "elife", "peer_reviews", "jsonl"}),
         ("scales", {"tiny", "small", "paper"}),
         ("metrics", {"rouge"}),
         ("rankers", {"tfidf", "title"}),

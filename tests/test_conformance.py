@@ -18,7 +18,7 @@ from longsumbench.configuration import Decoding, settle
 from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import UsageError
 from longsumbench.stages import StageStore
-from longsumbench.system import AXES, Summary, System
+from longsumbench.system import AXES, REFERENCE_AXIS, Summary, System
 
 NAMES = sorted(registry.systems.targets())
 GREEDY = Decoding(max_length=10, device="cpu")
@@ -191,3 +191,14 @@ def test_evidence_is_whole(system: System) -> None:
             shape = dict(zip(axes, array.shape, strict=True))
             assert all(shape.get(axis, len(texts)) == len(texts) for axis, texts in evidence.texts.items())
             np.testing.assert_allclose(alone.arrays[name], array, rtol=1e-4, atol=1e-5)
+
+
+def test_evidence_of_the_reference_is_there_where_it_is_asked_for(system: System) -> None:
+    """Asking what is looked at for the reference changes no summary; a system that keeps it has it on its own axis."""
+    asked = list(system.summarize(TEST, replace(GREEDY, reference_evidence=True)))
+    assert asked == summarize(system, TEST)
+    for summary in asked:
+        axes = summary.evidence.axes.values() if summary.evidence is not None else ()
+        assert any(REFERENCE_AXIS in of_array for of_array in axes) == (
+            system.keeps_evidence and system.keeps_reference_evidence
+        )

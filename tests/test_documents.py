@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longsumbench.documents import Cut, Document, Example, Section, Truncation, count_words, total
+from longsumbench.documents import Cut, Document, Example, Section, Truncation, count_words, total, what_was_read
 
 WORDS = st.text("ab \n", max_size=8)
 SENTENCES = st.lists(WORDS, max_size=3).map(tuple)
@@ -71,6 +71,17 @@ def test_worked_ledger() -> None:
     assert (ledger.tokens_seen, ledger.words_seen) == (6, 5)
     twice = total([ledger, Truncation(5, 5), ledger])
     assert twice == Truncation(25, 21, (Cut("snippet_length", 6, 4), Cut("num_snippets", 2, 2)))
+
+
+def test_the_ledger_in_words() -> None:
+    """Without a ledger or cuts all was read; else the share in whole percent, rounded down, and what cut the rest."""
+    assert what_was_read(None) == "read all of the text"
+    assert what_was_read(Truncation(2_000, 1_200)) == "read all of the text, 1,200 words"
+    cut = Truncation(2_000, 1_800, (Cut("page_size", 900, 601), Cut("max_pages", 9, 1_000)), documents_merged=2)
+    assert what_was_read(cut) == (
+        "read 11 % of the text: page_size cut 601 words, max_pages cut 1,000 words; "
+        "2 documents beyond max_documents share the last one's place"
+    )
 
 
 def test_words_are_separated_by_whitespace() -> None:

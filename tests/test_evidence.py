@@ -12,10 +12,10 @@ from watching import like
 
 from longsumbench.errors import DataError
 from longsumbench.evidence import check, kept, read_evidence, wanted, write_evidence
-from longsumbench.system import AXES, Evidence, Summary
+from longsumbench.system import AXES, REFERENCE_AXIS, Evidence, Summary
 
 TYPES = ("float32", "float64", "float16", "int64", "int32", "uint8", "bool")
-SIZES = dict(zip(AXES, (3, 2, 4, 5, 1, 2), strict=True))
+SIZES = dict(zip(AXES, (3, 6, 2, 4, 5, 1, 2), strict=True))
 
 
 @st.composite
@@ -81,7 +81,7 @@ def test_the_first_examples_are_wanted(asked: str, examples: int, expected: int)
     ("changes", "told"),
     [
         ({"axes": {}}, "arrays"),
-        ({"axes": {"score": ("segment", "page")}}, "axes can be step, segment, unit, source_token, layer, head, not p"),
+        ({"axes": {"score": ("segment", "page")}}, f"axes can be {', '.join(AXES)}, not p"),
         ({"axes": {"score": ("unit",)}}, "'score' has 2 dimensions and 1 axes: unit"),
         ({"axes": {"score": ("unit", "segment")}}, "'score' has 1 of 'unit', and 2 texts"),
         ({"texts": {"unit": ("One.",)}}, "'score' has 2 of 'unit', and 1 texts"),
@@ -142,3 +142,18 @@ def test_other_files_are_no_evidence(tmp_path: Path) -> None:
     """What else stands in the folder, or no folder, is no evidence of anything."""
     (tmp_path / "view.json").write_text("{}", encoding="utf-8")
     assert kept(tmp_path) == kept(tmp_path / "nowhere") == set()
+
+
+def test_which_examples_have_evidence_of_their_reference(tmp_path: Path) -> None:
+    """Only those whose arrays have the reference's axis count, also without a step on it; damaged ones never do."""
+    of_reference = {"weight": np.zeros((2, 0), dtype=np.float32)}
+    write_evidence(tmp_path, 0, Summary("a", "", evidence=small()))
+    write_evidence(
+        tmp_path,
+        1,
+        Summary("b", "", evidence=small(arrays=of_reference, axes={"weight": ("unit", REFERENCE_AXIS)})),
+    )
+    for number, content in enumerate(("{", "[]", '{"axes": 3}', '{"axes": {"weight": null}}'), 2):
+        (tmp_path / f"{number}.json").write_text(content, encoding="utf-8")
+    assert kept(tmp_path) == {0, 1, 2, 3, 4, 5}
+    assert kept(tmp_path, of_references=True) == {1}

@@ -69,6 +69,17 @@ def test_the_systems_own_limit_holds(model: Any) -> None:
     assert generation_config(model, Decoding(), limit=30).max_new_tokens == 30
 
 
+@pytest.mark.parametrize("beams", [1, 3])
+def test_the_first_token_can_be_the_models_own(beams: int, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model whose summaries begin with one token, as BART's do, writes it first; what follows is searched for."""
+    free, _ = decode(model, inputs(), Decoding(num_beams=beams, min_length=4), limit=12)
+    monkeypatch.setattr(model.generation_config, "forced_bos_token_id", 7)
+    forced, _ = decode(model, inputs(), Decoding(num_beams=beams, min_length=4), limit=12)
+    assert {ids[0] for ids in free}.isdisjoint({7})
+    assert {ids[0] for ids in forced} == {7}
+    assert len({tuple(ids) for ids in forced}) > 1
+
+
 def test_no_repeated_ngrams(model: Any) -> None:
     """With no_repeat_ngram=2 no pair of tokens comes twice."""
     outputs, _ = decode(model, inputs(), Decoding(no_repeat_ngram=2, min_length=20, max_length=25), limit=60)

@@ -18,7 +18,7 @@ from longsumbench.published import COLUMNS as PUBLISHED_COLUMNS
 from longsumbench.published import read_published
 from longsumbench.records import Results, RunRecord
 from longsumbench.significance import AgainstBest
-from longsumbench.standings import TYPES, VIEW, budget, duration, training_differences
+from longsumbench.standings import TYPES, VIEW, budget, duration, starts, training_differences
 from longsumbench.system import FitReport
 from longsumbench.tables import Stressed
 
@@ -260,6 +260,40 @@ def test_rows_that_differ_in_training() -> None:
         "Rows differ in training: learning_rate 0.001 (aaaaaaaa, bbbbbbbb), 0.002 (cccccccc); "
         "patience 3 (cccccccc), null (aaaaaaaa, bbbbbbbb)."
     )
+
+
+def started(model: str, init: str, **changes: object) -> RunRecord:
+    """A run whose weights were random to begin with, or came from a checkpoint."""
+    return record(model, 30, config={**record(model, 30).config, "model": {"init": init}}, **changes)
+
+
+def test_where_weights_came_from(update: Callable[..., Table]) -> None:
+    """All three tables tell random weights from checkpoints, a model once for each start; where none are, nothing."""
+    assert starts([record("lead", 1), record("theirs", 1, config={"model": {"init": 0.02}})]) == ""
+    assert starts([started("seal", "random"), record("lead", 1), started("ca", "random")]) == (
+        "Weights at random to begin with: ca, seal."
+    )
+    assert starts([started("pagesum", "facebook/bart-base")]) == "From a checkpoint: pagesum (facebook/bart-base)."
+    table = update(
+        *(started("seal", "random", variant=variant, run_id=f"seal{variant}") for variant in ("", "size=223m")),
+        started("seal", "random-weights"),
+        started("pagesum", "facebook/bart_large"),
+        record("lead", 20),
+    )
+    told = (
+        "Weights at random to begin with: seal. From a checkpoint: pagesum (facebook/bart_large), seal (random-weights)"
+    )
+    assert told in " ".join(table.render().split())
+    assert told.replace("_", r"\_") in table.markdown()
+    assert told.replace("_", r"\_") in table.latex()
+
+
+@pytest.mark.parametrize(
+    "folder", ["/models/bart", "../bart", "./bart", "~/bart", "a/b/bart", "bart/", "bart", "/my models/bart/"]
+)
+def test_a_checkpoint_in_a_folder(folder: str) -> None:
+    """A table tells the folder's own name, and not where somebody keeps it."""
+    assert starts([started("pagesum", folder)]) == "From a checkpoint: pagesum (bart)."
 
 
 def test_what_a_small_budget_is_good_for(update: Callable[..., Table], tmp_path: Path) -> None:

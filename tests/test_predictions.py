@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +16,7 @@ from longsumbench.configuration import Decoding
 from longsumbench.documents import Cut, Example, Truncation
 from longsumbench.evidence import kept, read_evidence
 from longsumbench.predictions import length_buckets, read_summaries, summarize_split, to_line
-from longsumbench.system import Summary, System
+from longsumbench.system import REFERENCE_AXIS, Evidence, Summary, System
 
 SPLIT = ToySplit.of("test", 10)
 
@@ -208,3 +210,38 @@ def test_evidence_of_another_summary_is_not_kept(
     monkeypatch.setattr(Watching, "suffix", " But.")
     assert summarize(watching, tmp_path, "all") == before
     assert kept(tmp_path / "evidence") == set()
+
+
+class WatchingReferences(Watching):
+    """As Watching, and keeps on request how many letters a unit and each word of the reference have in common."""
+
+    keeps_reference_evidence = True
+
+    def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
+        """Write a batch."""
+        for example, summary in zip(examples, super().summarize(examples, decoding), strict=True):
+            found = summary.evidence
+            if found is not None and decoding.reference_evidence:
+                words = example.references[0][0].split()
+                common = np.array([[len({*unit} & {*word}) for word in words] for unit in found.texts["unit"]])
+                axes = {**found.axes, "common": ("unit", REFERENCE_AXIS)}
+                found = Evidence({**found.arrays, "common": common}, axes, {**found.texts, REFERENCE_AXIS: (*words,)})
+            yield replace(summary, evidence=found)
+
+
+def test_evidence_of_references_costs_its_batches_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked for later, batches that lack it are decoded again and no line changes; not asked for, it stays."""
+    monkeypatch.setattr(Watching, "batches", [])
+    system, folder = WatchingReferences(WatchingConfig()), tmp_path / "evidence"
+    plain = Decoding(batch_size=3, evidence="4")
+    asked = replace(plain, reference_evidence=True)
+    seen, lines = [], []
+    for how in (plain, asked, asked, plain):
+        summarize_split(system, SPLIT, how, tmp_path / "p.jsonl", evidence=folder)
+        seen.append((len(system.batches), kept(folder, of_references=True)))
+        lines.append((tmp_path / "p.jsonl").read_bytes())
+    first = {"toy-0", "toy-1", "toy-2", "toy-3"}
+    again = sum(bool(first & set(ids)) for ids, _ in system.batches[:4])
+    assert 0 < again < 4
+    assert seen == [(4, set()), (4 + again, {0, 1, 2, 3}), (4 + again, {0, 1, 2, 3}), (4 + again, {0, 1, 2, 3})]
+    assert len(set(lines)) == 1

@@ -76,7 +76,17 @@ TINY = {
     "vocabulary_size": 320,
 }
 # The same for any neural system, laid over its own settings as far as it has them.
-TINY_FOR_ALL = {**TINY, "extractive_length": 32, "segment_length": 6, "group_size": 2, "max_documents": 3}
+TINY_FOR_ALL = {
+    **TINY,
+    "init": "random",
+    "extractive_length": 32,
+    "segment_length": 6,
+    "group_size": 2,
+    "max_documents": 3,
+    "page_size": 16,
+    "num_pages": 3,
+    "max_pages": 3,
+}
 
 
 def tiny_recipe(**changes: object) -> Recipe:

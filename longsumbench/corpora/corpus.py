@@ -1,5 +1,6 @@
 """What a dataset says of itself, and how its rows are checked while they become Examples."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,8 @@ from longsumbench.sentences import split_sentences
 
 Row = Mapping[str, Any]
 Paragraphs = tuple[Sentences, ...]
+
+_BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 
 
 class BadRow(DataError):
@@ -132,6 +135,36 @@ def sentences_in(value: Any, field: str) -> Sentences:
         raise BadRow(f"the field '{field}' must be a list of sentences or text, not {json_type(value)}")
     stripped = (" ".join(sentence.split()) for sentence in value)
     return tuple(sentence for sentence in stripped if sentence)
+
+
+def paragraphs_in(text: str) -> Paragraphs:
+    """Return the paragraphs of running text, which blank lines separate; empty ones are left out."""
+    split = (split_sentences(paragraph) for paragraph in _BLANK_LINES.split(text))
+    return tuple(paragraph for paragraph in split if paragraph)
+
+
+def list_in(value: Any, field: str) -> list[Any]:
+    """Return a field's value that is a list.
+
+    Raises:
+        BadRow: it is missing or something else.
+    """
+    if value is None:
+        raise BadRow(f"the field '{field}' is missing")
+    if not isinstance(value, list):
+        raise BadRow(f"the field '{field}' must be a list, not {json_type(value)}")
+    return value
+
+
+def object_in(value: Any, field: str) -> Row:
+    """Return an item of a field that is a list of objects.
+
+    Raises:
+        BadRow: it is something else.
+    """
+    if not isinstance(value, dict):
+        raise BadRow(f"the field '{field}' must be a list of objects, not a list with {json_type(value)} in it")
+    return value
 
 
 def plain_document(paragraphs: Paragraphs, source: str | None = None) -> Document:

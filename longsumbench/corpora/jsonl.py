@@ -7,24 +7,22 @@
 Blank lines separate the paragraphs of plain text; fields beyond these are ignored.
 """
 
-import re
 from typing import Any
 
 from longsumbench.corpora.corpus import (
     BadRow,
     Corpus,
-    Paragraphs,
     Row,
     id_in,
-    json_type,
+    list_in,
+    object_in,
+    paragraphs_in,
     plain_document,
     sentences_in,
     text_in,
 )
 from longsumbench.documents import Document, Example, Section, Sentences
 from longsumbench.sentences import split_sentences
-
-_BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 
 
 def from_row(row: Row) -> Example:
@@ -39,36 +37,31 @@ def from_row(row: Row) -> Example:
 
 def _documents(row: Row) -> tuple[Document, ...]:
     if _chosen(row, "document", "documents") == "document":
-        return (plain_document(_paragraphs(text_in(row, "document") or "")),)
-    documents = tuple(_document(item) for item in _list(row["documents"], "documents"))
+        return (plain_document(paragraphs_in(text_in(row, "document") or "")),)
+    documents = tuple(_document(item) for item in list_in(row["documents"], "documents"))
     return tuple(document for document in documents if document.sections)
 
 
 def _document(item: Any) -> Document:
-    fields = _object(item, "documents")
-    sections = tuple(_section(section) for section in _list(fields.get("sections"), "sections"))
+    fields = object_in(item, "documents")
+    sections = tuple(_section(section) for section in list_in(fields.get("sections"), "sections"))
     return Document(text_in(fields, "source", required=False) or None, tuple(s for s in sections if s.paragraphs))
 
 
 def _section(item: Any) -> Section:
-    fields = _object(item, "sections")
+    fields = object_in(item, "sections")
     name = text_in(fields, "name", required=False) or None
     if _chosen(fields, "paragraphs", "text") == "text":
-        return Section(name, _paragraphs(text_in(fields, "text") or ""))
-    paragraphs = (sentences_in(value, "paragraphs") for value in _list(fields["paragraphs"], "paragraphs"))
+        return Section(name, paragraphs_in(text_in(fields, "text") or ""))
+    paragraphs = (sentences_in(value, "paragraphs") for value in list_in(fields["paragraphs"], "paragraphs"))
     return Section(name, tuple(paragraph for paragraph in paragraphs if paragraph))
 
 
 def _references(row: Row) -> tuple[Sentences, ...]:
     if _chosen(row, "summary", "references") == "summary":
         return (split_sentences(text_in(row, "summary") or ""),)
-    listed = tuple(sentences_in(value, "references") for value in _list(row["references"], "references"))
+    listed = tuple(sentences_in(value, "references") for value in list_in(row["references"], "references"))
     return tuple(reference for reference in listed if reference) or ((),)  # none is as good as an empty one
-
-
-def _paragraphs(text: str) -> Paragraphs:
-    split = (split_sentences(paragraph) for paragraph in _BLANK_LINES.split(text))
-    return tuple(paragraph for paragraph in split if paragraph)
 
 
 def _chosen(fields: Row, one: str, other: str) -> str:
@@ -77,20 +70,6 @@ def _chosen(fields: Row, one: str, other: str) -> str:
     if len(present) != 1:
         raise BadRow(f"the fields '{one}' and '{other}' are {'both given' if present else 'missing'}; give one of them")
     return present[0]
-
-
-def _list(value: Any, field: str) -> list[Any]:
-    if value is None:
-        raise BadRow(f"the field '{field}' is missing")
-    if not isinstance(value, list):
-        raise BadRow(f"the field '{field}' must be a list, not {json_type(value)}")
-    return value
-
-
-def _object(value: Any, field: str) -> Row:
-    if not isinstance(value, dict):
-        raise BadRow(f"the field '{field}' must be a list of objects, not a list with {json_type(value)} in it")
-    return value
 
 
 CORPUS = Corpus(

@@ -24,6 +24,7 @@ from longsumbench.corpora.source import Entry, Source, deal
 from longsumbench.corpora.store import ReadSplit, SplitWriter
 from longsumbench.errors import DataError, UsageError
 from longsumbench.progress import track
+from longsumbench.records import RunRecord
 from longsumbench.stages import StageStore, clear, digest
 
 VERSION = 1  # of the normal form on disk
@@ -172,3 +173,20 @@ def _open(corpus: Corpus, folder: Path) -> Texts:
     }
     fingerprint = digest(content["splits"])
     return Texts(corpus.name, fingerprint, splits, content["multi_document"], content["facts"], corpus.metrics)
+
+
+def split_read_by(run: Path, record: RunRecord) -> ReadSplit | None:
+    """Return the split that a finished run summarized; None where the texts that it has read are not on this machine.
+
+    Args:
+        run: its folder.
+        record: its record.
+    """
+    folder = run / "work" / "corpus"
+    try:
+        splits = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))["splits"]
+        if digest(splits) == record.fingerprint:
+            return ReadSplit(record.split, folder / f"{record.split}.arrow", splits[record.split])
+    except (OSError, ValueError, KeyError):  # the cache was emptied, or the run came from another machine
+        pass
+    return None

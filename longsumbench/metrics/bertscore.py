@@ -7,7 +7,7 @@ from longsumbench.configuration import Scoring
 from longsumbench.documents import Example
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.metrics.metric import Metric
-from longsumbench.metrics.pretrained import SAFELY, model_folder, model_signature, reading
+from longsumbench.pretrained import SAFELY, model_folder, model_signature, reading
 
 SETTING = "score.bertscore_model"
 

@@ -5,7 +5,7 @@ D width.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +21,7 @@ from longsumbench.nn.positions import SinusoidalPositions
 from longsumbench.nn.transformer_layer import TransformerLayer
 
 PIECE_TOKENS = 4_096  # padded tokens encoded at once: enough to keep a processor busy, few enough to stay in its reach
+ENOUGH_TOKENS = 512  # padded tokens that keep a processor busy, just
 
 
 class Memory(NamedTuple):
@@ -79,6 +80,7 @@ class UnitEncoder(PegasusEncoder):
     """
 
     main_input_name = "input_ids"
+    padding: ClassVar[float] = 1.0  # share of a piece that may be padding, about; see `pieces`
 
     def __init__(self, config: PegasusConfig, norm_first: bool = True) -> None:
         super().__init__(config)
@@ -108,7 +110,7 @@ class UnitEncoder(PegasusEncoder):
         width = self.embed_tokens.weight.shape[1]
         nothing = self.embed_tokens.weight.new_zeros(0, 1, width)  # what a batch without any text comes to
         encoded = [(nothing[:, 0], order[:0], self.pool(nothing, mask[:0, :1]))]
-        for rows, longest in pieces(extents[order].tolist()):
+        for rows, longest in pieces(extents[order].tolist(), self.padding):
             chosen = order[rows]
             encoded.append(self._compute(ids[chosen, :longest], mask[chosen, :longest]))
         states, sizes, pooled = (torch.cat(parts) for parts in zip(*encoded, strict=True))
@@ -127,11 +129,16 @@ class UnitEncoder(PegasusEncoder):
     def embed(self, input_ids: Tensor) -> Tensor:
         """Return scaled embeddings with positions: [r, L] → [r, L, D]."""
         positions = self.embed_positions.upto(input_ids.shape[1])
+        placed: Tensor = self.embed_alone(input_ids) + positions
+        return placed
+
+    def embed_alone(self, input_ids: Tensor) -> Tensor:
+        """Return scaled embeddings: [r, L] → [r, L, D]."""
         table = self.embed_tokens
         on_cpu = input_ids.device.type == "cpu"  # there a gradient as large as the vocabulary, for every piece, is dear
         embedded = F.embedding(input_ids, table.weight, table.padding_idx, sparse=on_cpu)
-        placed: Tensor = embedded * self.embed_scale + positions
-        return placed
+        scaled: Tensor = embedded * self.embed_scale
+        return scaled
 
     def run_layers(self, states: Tensor, mask: Tensor) -> Tensor:
         """Run dropout, the layers and the last norm: [r, L, D] → [r, L, D]."""
@@ -156,13 +163,22 @@ class UnitEncoder(PegasusEncoder):
         return self.read(input_ids, mask)
 
 
-def pieces(lengths: list[int]) -> Iterator[tuple[slice, int]]:
-    """Deal units, the longest first, into pieces of at most PIECE_TOKENS padded tokens; yield (rows, longest)."""
+def pieces(lengths: list[int], padding: float = 1.0) -> Iterator[tuple[slice, int]]:
+    """Deal units into pieces of at most PIECE_TOKENS padded tokens; yield (rows, longest).
+
+    Args:
+        lengths: of the units, the longest first.
+        padding: a unit of which more than this share would be padding begins a new piece, if the last one has tokens
+            enough to be worth its while (ENOUGH_TOKENS); 1: never.
+    """
     start = 0
     while start < len(lengths):
-        stop = min(len(lengths), start + max(1, PIECE_TOKENS // lengths[start]))
-        yield slice(start, stop), lengths[start]
-        start = stop
+        longest = lengths[start]
+        stop = min(len(lengths), start + max(1, PIECE_TOKENS // longest))
+        enough = start + -(-ENOUGH_TOKENS // longest)
+        short = next((at for at in range(enough, stop) if lengths[at] < (1 - padding) * longest), stop)
+        yield slice(start, short), longest
+        start = short
 
 
 def _table(real: Tensor, order: Tensor, states: Tensor, sizes: Tensor, pooled: Tensor) -> TokenTable:

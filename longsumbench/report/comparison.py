@@ -20,6 +20,7 @@ import numpy as np
 from longsumbench.comparing import ALIGN, HEADINGS, VIEW, Comparison, Moved, Pair, Row, Run, cells, probability
 from longsumbench.documents import Sentences
 from longsumbench.records import write_atomically
+from longsumbench.report.page import frame
 from longsumbench.report.recall import COLOURS, GREY
 from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.tables import Block, Stressed, markdown
@@ -39,41 +40,19 @@ NO_REFERENCES = (
     "work/corpus leads to no folder of the cache)."
 )
 STYLE = """
-:root { color-scheme: light dark; --page: #fff; --ink: #1d2126; --soft: #5f6873; --line: #dfe3e8; --card: #f6f7f9;
-  --run: #0072b2; --baseline: #b34700; --run-mark: #cfe6f5; --baseline-mark: #fbdcc8; --both-mark: #e6e8ec; }
-@media (prefers-color-scheme: dark) { :root { --page: #14171b; --ink: #e4e7eb; --soft: #9aa4b0; --line: #303740;
-  --card: #1c2127; --run: #6bbcf0; --baseline: #f09a62; --run-mark: #173f5b; --baseline-mark: #5a3018;
-  --both-mark: #323943; }
+:root { --run: #0072b2; --baseline: #b34700; --run-mark: #cfe6f5; --baseline-mark: #fbdcc8; --both-mark: #e6e8ec; }
+@media (prefers-color-scheme: dark) { :root { --run: #6bbcf0; --baseline: #f09a62; --run-mark: #173f5b;
+  --baseline-mark: #5a3018; --both-mark: #323943; }
   figure img { filter: invert(1) hue-rotate(180deg); } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 2.5rem 1.5rem 4rem; max-width: 76rem; background: var(--page); color: var(--ink);
-  font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif; }
-h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 1rem; }
-h2 { font-size: 1.25rem; margin: 3rem 0 .5rem; padding-top: 1.5rem; border-top: 1px solid var(--line); }
-h3 { font-size: 1.05rem; margin: 2rem 0 .75rem; }
-p { max-width: 52rem; margin: .5rem 0; }
-.soft { color: var(--soft); font-size: .9rem; }
 .verdict { font-size: 1.1rem; }
-.scroll { overflow-x: auto; margin: 1rem 0; }
-table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
-th { color: var(--soft); font-weight: 600; text-align: right; vertical-align: bottom; }
-th, td { padding: .35rem .6rem; white-space: nowrap; text-align: right; border-bottom: 1px solid var(--line); }
-th.l, td.l { text-align: left; }
-figure { margin: 1.5rem 0; }
 figure img { width: 100%; height: auto; display: block; }
-figcaption { color: var(--soft); font-size: .9rem; margin-top: .4rem; }
 details.example { border: 1px solid var(--line); border-radius: .5rem; margin: .6rem 0; background: var(--card); }
 details.example > summary { cursor: pointer; padding: .6rem .9rem; display: flex; gap: .4rem 1rem; flex-wrap: wrap;
   align-items: baseline; }
 summary b { font-variant-numeric: tabular-nums; min-width: 4rem; }
 summary code { font-size: .9rem; overflow-wrap: anywhere; }
 .up { color: var(--run); } .down { color: var(--baseline); }
-.texts { display: grid; grid-template-columns: repeat(auto-fit, minmax(17rem, 1fr)); gap: 1px;
-  background: var(--line); border-top: 1px solid var(--line); border-radius: 0 0 .5rem .5rem; overflow: hidden; }
-.texts section { background: var(--page); padding: .8rem .9rem 1rem; }
-.texts h4 { margin: 0 0 .4rem; font-size: .85rem; color: var(--soft); }
 .texts section.run h4 { color: var(--run); } .texts section.baseline h4 { color: var(--baseline); }
-.texts p { margin: 0 0 .5rem; font-size: .92rem; white-space: pre-line; overflow-wrap: anywhere; }
 mark { color: inherit; background: var(--both-mark); border-radius: .2rem; padding: 0 .1em; margin: 0 -.1em; }
 mark.run { background: var(--run-mark); } mark.baseline { background: var(--baseline-mark); }
 """
@@ -124,13 +103,7 @@ def page(comparison: Comparison) -> str:
     if not comparison.all_examples:
         ids = escape(", ".join(comparison.ids))
         parts.append(f'<details class="soft"><summary>The examples compared</summary><p>{ids}</p></details>')
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(comparison.title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-        + "\n".join(parts)
-        + "\n</body>\n</html>\n"
-    )
+    return frame(comparison.title, parts, STYLE)
 
 
 def _runs(runs: Sequence[Run]) -> str:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 CHANCE = "fact_recall_chance"
 MOST_LINES = 10  # the best ones are drawn
-NOT_THE_SYSTEM = ("seed", "device", "workers", "evidence")  # of train and decode: runs that differ in them are pooled
+# of train and decode: runs that differ in them are pooled
+NOT_THE_SYSTEM = ("seed", "device", "workers", "evidence", "reference_evidence")
 
 # Okabe and Ito's colours, which people of any colour vision tell apart, without the yellow, which is faint on white
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")

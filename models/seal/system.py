@@ -204,7 +204,11 @@ class EA(SealFamily):
         return LabelledCollator(self.tokenizer.pad_token_id)
 
     def evidence(
-        self, read: Sequence[Units], outputs: Sequence[Sequence[int]], complete: Sequence[bool]
+        self,
+        read: Sequence[Units],
+        outputs: Sequence[Sequence[int]],
+        complete: Sequence[bool],
+        references: Sequence[Sequence[int] | None],
     ) -> list[Evidence]:
         """Return scores and selections for every segment of every output."""
         return list(map(self._evidence_of, read, outputs, complete))

@@ -2,6 +2,8 @@ import copy
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusEncoder
 
@@ -64,13 +66,23 @@ def test_an_example_without_text_gives_one_empty_vector(encoder: UnitEncoder) ->
 
 
 def test_many_units_are_encoded_piece_by_piece(encoder: UnitEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pieces of a few tokens give the states of one big piece, and the same gradients under checkpointing."""
+    """Pieces of a few tokens, or of equal lengths alone, give the states of one big piece.
+
+    Under checkpointing they give the same gradients.
+    """
     torch.manual_seed(3)
     units = [torch.randint(1, 50, (size,)) for size in (4, 1, 7, 7, 2, 5)]
     whole = encode(encoder, *units)
     gradients = []
-    for limit, checkpointing in ((PIECE_TOKENS, False), (8, False), (8, True)):
+    monkeypatch.setattr("longsumbench.nn.unit_encoder.ENOUGH_TOKENS", 1)
+    for limit, padding, checkpointing in (
+        (PIECE_TOKENS, 1, False),
+        (PIECE_TOKENS, 0, False),
+        (8, 1, False),
+        (8, 1, True),
+    ):
         monkeypatch.setattr("longsumbench.nn.unit_encoder.PIECE_TOKENS", limit)
+        monkeypatch.setattr(UnitEncoder, "padding", padding)
         model = copy.deepcopy(encoder).train()
         model.dropout = 0.0
         for layer in model.layers:
@@ -82,7 +94,8 @@ def test_many_units_are_encoded_piece_by_piece(encoder: UnitEncoder, monkeypatch
         states.pow(2).sum().backward()
         gradients.append(model.embed_tokens.weight.grad.to_dense())
     torch.testing.assert_close(gradients[1], gradients[0])
-    torch.testing.assert_close(gradients[2], gradients[1], rtol=0, atol=0)
+    torch.testing.assert_close(gradients[2], gradients[0])
+    torch.testing.assert_close(gradients[3], gradients[2], rtol=0, atol=0)
 
 
 def test_pieces_by_hand() -> None:
@@ -91,6 +104,33 @@ def test_pieces_by_hand() -> None:
         patch.setattr("longsumbench.nn.unit_encoder.PIECE_TOKENS", 8)
         dealt = list(pieces([9, 4, 4, 2, 1, 1, 1]))
     assert dealt == [(slice(0, 1), 9), (slice(1, 3), 4), (slice(3, 7), 2)]
+
+
+def test_pieces_of_similar_length_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 16 tokens a piece, 4 being enough, and a quarter of padding: 8 7 | 5 5 | 2 1, for 2 alone is not enough."""
+    monkeypatch.setattr("longsumbench.nn.unit_encoder.PIECE_TOKENS", 16)
+    monkeypatch.setattr("longsumbench.nn.unit_encoder.ENOUGH_TOKENS", 4)
+    assert list(pieces([8, 7, 5, 5, 2, 1], 0.25)) == [(slice(0, 2), 8), (slice(2, 4), 5), (slice(4, 6), 2)]
+    assert list(pieces([8, 5, 5], 0.25)) == [(slice(0, 1), 8), (slice(1, 3), 5)]
+    assert list(pieces([8, 5, 5])) == [(slice(0, 2), 8), (slice(2, 3), 5)]
+
+
+@given(st.lists(st.integers(1, 40), max_size=40), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
+def test_pieces_hold_every_unit_once(lengths: list[int], padding: float) -> None:
+    """Pieces follow one another, hold no more than their tokens, and no unit that is mostly padding without need."""
+    most, enough = 64, 16
+    lengths.sort(reverse=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("longsumbench.nn.unit_encoder.PIECE_TOKENS", most)
+        patch.setattr("longsumbench.nn.unit_encoder.ENOUGH_TOKENS", enough)
+        dealt = list(pieces(lengths, padding))
+    assert [at for rows, _ in dealt for at in range(rows.start, rows.stop)] == list(range(len(lengths)))
+    for rows, longest in dealt:
+        held = lengths[rows]
+        assert longest == held[0]
+        assert len(held) * longest <= max(most, longest)
+        needed = -(-enough // longest)  # units without which the piece would be too small
+        assert all(length >= (1 - padding) * longest for length in held[needed:])
 
 
 def test_spread_by_hand() -> None:

@@ -1,4 +1,7 @@
-"""Pretrained models that metrics ask: a folder, or a name on the hub; safetensors only, never code of their own."""
+"""Pretrained models that metrics ask and systems start from: a folder, or a name on the hub.
+
+Safetensors only, never code of their own.
+"""
 
 import hashlib
 from collections.abc import Iterator

@@ -1,0 +1,38 @@
+"""What benchmarks of networks share: the seconds of some work, the rate of matrix products, a fresh process."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import torch
+
+GEMM = 2_048  # rows and columns of the product that the rate is measured by
+Found = TypeVar("Found")
+
+
+def in_a_process(*words: str) -> dict[str, Any]:
+    """Run this benchmark with more words in a fresh process, and return what its last line says as JSON."""
+    done = subprocess.run([sys.executable, *sys.argv, *words], stdout=subprocess.PIPE, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def gemm_rate(device: str) -> float:
+    """Return FLOPs a second of a large float32 matrix product, the best of a few."""
+    left, right = torch.randn(GEMM, GEMM, device=device), torch.randn(GEMM, GEMM, device=device)
+    left @ right
+    return max(2 * GEMM**3 / timed(lambda: left @ right, device)[0] for _ in range(5))
+
+
+def timed(work: Callable[[], Found], device: str) -> tuple[float, Found]:
+    """Return the seconds of some work, and what it returned."""
+    if device == "cuda":
+        torch.cuda.synchronize()
+    started = time.perf_counter()
+    found = work()
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter() - started, found

@@ -1,0 +1,17 @@
+"""eLife: open-access articles of biology and medicine, and their abstracts, in the layout of the PubMed release.
+
+Read at `dataset.path=`. The fields beyond that layout (digest, subjects, license) are not read: the reference is the
+abstract, not the digest in plain language.
+"""
+
+from longsumbench.corpora.corpus import Corpus
+from longsumbench.corpora.release import from_release_row
+
+CORPUS = Corpus(
+    name="elife",
+    title="eLife articles → abstracts, with section names (dataset.path=FOLDER)",
+    licence="CC BY or CC0, as each article states",
+    homepage="https://github.com/elifesciences/elife-articles",
+    version=1,
+    from_file_row=from_release_row,
+)

@@ -1,0 +1,56 @@
+"""Peer reviews of NeurIPS papers, and the meta-review in which the area chair sums them up.
+
+JSON lines at `dataset.path=`, a paper each; other fields are not read:
+
+    id, title?, reviews [{comments}], meta_review
+
+A review is a document, and the fields of the review form in it ("SUMMARY:" on a line of its own, …) are its sections.
+The paper's abstract is no document: the meta-review sums up the reviews, and most of these begin with a summary of the
+paper. Grades, confidences and the decision are left out as well: they are no text, and tell the verdict.
+"""
+
+import re
+
+from longsumbench.corpora.corpus import BadRow, Corpus, Row, id_in, list_in, object_in, paragraphs_in, text_in
+from longsumbench.documents import Document, Example, Section
+from longsumbench.sentences import split_sentences
+
+# The form's fields, 2023 to 2025. Other words in capitals before a colon are the reviewer's, and stay in the text.
+FIELDS = ("SUMMARY", "STRENGTHS", "WEAKNESSES", "STRENGTHS AND WEAKNESSES", "QUESTIONS", "LIMITATIONS")
+_HEADING = re.compile(rf"^({'|'.join(FIELDS)}):[^\S\n]*$", re.MULTILINE)
+
+
+def from_row(row: Row) -> Example:
+    """Turn one paper's reviews into an Example; a review without text is left out, the others keep their numbers.
+
+    Raises:
+        BadRow: a field is missing or has the wrong type, or no review has text.
+    """
+    documents = tuple(
+        Document(f"review {number}", sections)
+        for number, review in enumerate(list_in(row.get("reviews"), "reviews"), start=1)
+        if (sections := _sections(text_in(object_in(review, "reviews"), "comments") or ""))
+    )
+    if not documents:
+        raise BadRow("the field 'reviews' has no review with text")
+    title = text_in(row, "title", required=False) or None
+    reference = split_sentences(text_in(row, "meta_review") or "")
+    return Example(id_in(row, "id"), title, None, documents, (reference,))
+
+
+def _sections(comments: str) -> tuple[Section, ...]:
+    """Cut a review at the form's fields; one that was left empty is no section."""
+    before, *rest = _HEADING.split(comments)
+    texts = [(None, before), *zip(rest[::2], rest[1::2], strict=True)]
+    return tuple(Section(name, paragraphs) for name, text in texts if (paragraphs := paragraphs_in(text)))
+
+
+CORPUS = Corpus(
+    name="peer_reviews",
+    title="NeurIPS peer reviews → meta-reviews, several documents each (dataset.path=FOLDER)",
+    licence="none stated by its collectors; the reviews were published on OpenReview",
+    homepage="https://github.com/djroytburg/10718peerread",
+    version=1,
+    multi_document=True,
+    from_file_row=from_row,
+)

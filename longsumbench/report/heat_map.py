@@ -1,0 +1,258 @@
+"""Heat maps in HTML: tables whose cells tell their values, with the texts that belong to their rows or columns.
+
+    Weights    --weights-->    a row a unit, a column a step; below, the tokens in the colours of their strongest units
+    Selections --selections--> a row a segment beside its text, a column a unit
+
+A unit's number is a link to `#unit-<number>`, where its text stands. Without the script everything can be read, the
+values as tooltips; with it they are told at once, also to the keyboard, and a token and its column are found together.
+"""
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longsumbench.report.recall import COLOURS
+from longsumbench.report.views import Run, Scale, Selections, Weights, scale_of
+
+FILL = COLOURS[:-1]  # without the black, for which the page has the colour of its letters
+NUM_COLOURS = len(FILL) + 1  # then they come again; numbers tell apart what has the same one
+MAP_WIDTH = 860  # pixels that the steps take, as long as a cell is
+NARROWEST, WIDEST = 5, 22  # pixels wide
+ROOMY = 10  # pixels from which lines between the cells help
+TICK = 34  # pixels between the numbers of steps, at least
+UNIT_WIDTH = 13  # pixels of a column that is a unit
+HINT = "Point at a cell or a token, or step through the map with the arrow keys."
+READOUT = '<p class="readout soft"></p>'
+STYLE = (
+    ":root { --shade: #08306b; --cursor: #d55e00; "
+    + " ".join(f"--c{place}: {colour};" for place, colour in enumerate(FILL))
+    + f" --c{len(FILL)}: var(--ink); }}\n"
+    + "\n".join(f".c{place} {{ --c: var(--c{place}); }}" for place in range(NUM_COLOURS))
+    + f"\n.c{len(FILL)} {{ --tint: .4; }}"  # of the letters' own colour, on which they could not be read
+    + """
+@media (prefers-color-scheme: dark) { :root { --shade: #a9d3ff; --cursor: #ff9d5c; --c0: #3f9fe6; } }
+.heat { margin: .6rem 0; padding-bottom: .4rem; }
+.map { border-collapse: separate; border-spacing: 0; table-layout: fixed; font-size: .8rem; }
+.map th, .map td { padding: 0; border: 0; }
+.map th { font-weight: 400; overflow: hidden; }
+.map col.name { width: 6.2rem; }
+.map .name { position: sticky; left: 0; z-index: 1; background: var(--page); padding-right: .6rem; }
+.map .tick { text-align: left; height: 1.3rem; border-left: 1px solid var(--soft); padding-left: 3px; }
+.map td { height: 1.25rem; border-bottom: 1px solid var(--page);
+  background: color-mix(in srgb, var(--shade) calc(var(--v, 0) * 100%), var(--card)); }
+.map.roomy td { border-right: 1px solid var(--page); }
+.map .strongest > * { border-top: .5rem solid var(--page); }
+.map .strongest > td { background: var(--c); height: 1.5rem; }
+.map td.on { outline: 2px solid var(--cursor); outline-offset: -1px; position: relative; }
+.map .strongest > td.on { outline: none; box-shadow: inset 0 0 0 2px var(--cursor); }
+.map.segments col.name { width: clamp(9rem, 30vw, 22rem); }
+.segments .name { white-space: normal; text-align: left; vertical-align: top; font-size: .88rem; line-height: 1.4;
+  overflow-wrap: anywhere; color: var(--ink); }
+.segments tbody .name { box-shadow: inset .3rem 0 var(--c); border-bottom: .4rem solid var(--page);
+  padding-left: .8rem; }
+.segments .unit { writing-mode: vertical-rl; height: 2.6rem; padding: .25rem 0; text-align: right; font-size: .72rem; }
+.segments td { border-bottom: .4rem solid var(--page);
+  background: linear-gradient(var(--c, transparent), var(--c, transparent)) center / 7px calc(100% - 6px) no-repeat,
+  color-mix(in srgb, var(--soft) calc(var(--v, 0) * 70%), var(--card)); }
+.scale { white-space: nowrap; }
+.scale i { display: inline-block; width: 7rem; height: .7rem; margin: 0 .4rem; border: 1px solid var(--line);
+  background: linear-gradient(to right, var(--card), var(--shade)); }
+.scale.grey i { background: linear-gradient(to right, var(--card), color-mix(in srgb, var(--soft) 70%, var(--card))); }
+.readout { min-height: 1.6em; font-variant-numeric: tabular-nums; position: sticky; top: 0; bottom: 0; z-index: 2;
+  background: var(--page); }
+.tokens { font-size: 1.02rem; line-height: 2; max-width: 62rem; white-space: pre-wrap; overflow-wrap: anywhere; }
+.tokens .t { background: color-mix(in srgb, var(--c) calc((6% + var(--v) * 34%) * var(--tint, 1)), transparent);
+  box-shadow: inset 0 -.18em var(--c); padding: .1em 0 .2em; }
+.tokens .t.on { outline: 2px solid var(--cursor); }
+.tokens sup { line-height: 1; font-size: .7em; margin-right: .1em; }
+"""
+)
+SCRIPT = """
+const show = (cell, step) => {
+  const view = cell.closest(".view"), column = view.querySelector(".strongest")?.cells[step + 1];
+  view.querySelectorAll(".on").forEach(one => one.classList.remove("on"));
+  [cell, column, view.querySelector(`.t[data-i="${step}"]`)].forEach(one => one?.classList.add("on"));
+  view.querySelector(".readout").textContent = cell.title;
+  view.querySelector(".heat").current = cell.matches("td") ? cell : column;
+  return column;
+};
+const point = event => {
+  const cell = event.target.closest?.(".map td, .t");
+  if (cell?.matches("td")) show(cell, cell.cellIndex - 1);
+  if (!cell?.matches(".t")) return;
+  const heat = cell.closest(".view").querySelector(".heat"), column = show(cell, +cell.dataset.i);
+  const name = column.parentElement.cells[0].offsetWidth, left = column.offsetLeft - name - heat.scrollLeft;
+  if (left < 0 || left > heat.clientWidth - name - 20) heat.scrollLeft += left - (heat.clientWidth - name) / 2;
+};
+const move = event => {
+  const way = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+  if (!way || !event.target.matches?.(".heat") || event.ctrlKey || event.altKey || event.metaKey) return;
+  event.preventDefault();
+  const body = event.target.querySelector("tbody"), now = event.target.current;
+  const row = body.rows[now ? now.parentElement.sectionRowIndex + way[0] : 0] ?? now.parentElement;
+  const cell = row.cells[now ? Math.max(1, now.cellIndex + way[1]) : 1] ?? now;
+  cell.scrollIntoView({ block: "nearest", inline: "center" });
+  show(cell, cell.cellIndex - 1);
+};
+const open = event => {
+  const link = event.target.closest?.('a[href^="#unit-"]');
+  const box = document.querySelector(link?.hash)?.closest("details");
+  if (!box) return;
+  event.preventDefault();
+  box.open = true;
+  box.scrollIntoView({ block: "nearest" });
+  box.querySelector("summary").focus({ preventScroll: true });
+};
+document.querySelectorAll(".readout").forEach(one => one.textContent = "HINT");
+document.addEventListener("pointerover", point);
+document.addEventListener("keydown", move);
+document.addEventListener("click", open);
+""".replace("HINT", HINT)
+
+
+def colour(index: int) -> str:
+    """Return the class that gives an element the colour of a unit or a segment."""
+    return f"c{index % NUM_COLOURS}"
+
+
+def number(value: float) -> str:
+    """Write a value of an array."""
+    return f"{value:.3g}".replace("-", "−")
+
+
+def weights(view: Weights) -> str:
+    """Return the map of weights, and below it the tokens."""
+    scale = view.scale
+    shades = scale.shades(view.values)
+    told = (
+        f"A row is a unit of the source, a column a step of the {view.text}; the stronger the colour, the greater the "
+        f"unit's {view.name} at that step"
+    )
+    below = " Below, each token has the colour and the number of its strongest unit." if view.tokens else ""
+    return _section(
+        f"{view.name}: the units at each step of the {view.text}",
+        f"<p>{escape(told)} ({_legend(scale)}).{below}</p>",
+        _map_of_weights(view, shades),
+        _tokens(view, shades) if view.tokens else "",
+    )
+
+
+def _section(heading: str, *parts: str) -> str:
+    body = "\n".join(part for part in parts if part)
+    return f'<section class="view">\n<h2>{escape(heading)}</h2>\n{body}\n</section>'
+
+
+def _legend(scale: Scale, kind: str = "scale") -> str:
+    return f'<span class="{kind}">{number(scale.low)}<i></i>{number(scale.high)}</span>'
+
+
+def _map_of_weights(view: Weights, shades: NDArray[np.float64]) -> str:
+    num_units, num_steps = view.values.shape
+    width = max(NARROWEST, min(WIDEST, MAP_WIDTH // num_steps))
+    rows = []
+    for unit in range(num_units):
+        cells = [
+            f'<td{_shade(shades[unit, step])} title="{_told(view, unit, step)}"></td>' for step in range(num_steps)
+        ]
+        rows.append(f'<tr><th class="name" scope="row">{_link(unit, "unit ")}</th>{"".join(cells)}</tr>')
+    cells = [
+        f'<td class="{colour(unit)}" title="{_told(view, unit, step)}"></td>'
+        for step, unit in enumerate(view.strongest)
+    ]
+    rows.append(f'<tr class="strongest"><th class="name" scope="row">strongest</th>{"".join(cells)}</tr>')
+    head = f'<tr><th class="name">step</th>{_ticks(num_steps, width)}</tr>'
+    kind = "roomy" if width >= ROOMY else "narrow"
+    return _map(kind, f"calc(6.2rem + {num_steps * width}px)", num_steps, head, rows, "units by steps") + READOUT
+
+
+def _map(kind: str, width: str, num_columns: int, head: str, rows: Sequence[str], label: str) -> str:
+    body = "\n".join(rows)
+    return (
+        f'<div class="heat scroll" tabindex="0" role="region" aria-label="{label}"><table class="map {kind}" '
+        f'style="width:{width}"><colgroup><col class="name"><col span="{num_columns}"></colgroup>\n'
+        f"<thead>{head}</thead>\n<tbody>\n{body}\n</tbody></table></div>\n"
+    )
+
+
+def _shade(shade: float) -> str:
+    return f' style="--v:{shade:.3f}"' if shade >= 0.0005 else ""
+
+
+def _told(view: Weights, unit: int, step: int) -> str:
+    """Return what a cell or a token tells, as the value of an attribute."""
+    token = f", “{view.tokens[step].strip()}”" if view.tokens else ""
+    return escape(f"step {step + 1}{token}, unit {unit + 1}: {number(view.values[unit, step])}")
+
+
+def _link(unit: int, before: str = "") -> str:
+    return f'<a href="#unit-{unit + 1}">{before}{unit + 1}</a>'
+
+
+def _ticks(num_steps: int, width: int) -> str:
+    """Return the numbers of steps, as far apart as they need."""
+    apart = next(count for count in (2, 5, 10, 20, 50) if count * width >= TICK)
+    starts = range(0, num_steps, apart)
+    return "".join(f'<th class="tick" colspan="{min(apart, num_steps - start)}">{start + 1}</th>' for start in starts)
+
+
+def _tokens(view: Weights, shades: NDArray[np.float64]) -> str:
+    return f'<p class="tokens">{"".join(_run(view, run, shades) for run in view.runs())}</p>'
+
+
+def _run(view: Weights, run: Run, shades: NDArray[np.float64]) -> str:
+    """Return the tokens of a run, with its unit's number in front of the first one's letters."""
+    assert view.tokens is not None
+    parts = []
+    for step in run.steps:
+        token = view.tokens[step]
+        blank = token[: len(token) - len(token.lstrip())] if step == run.steps[0] else ""
+        mark = f"<sup>{_link(run.unit)}</sup>" if step == run.steps[0] else ""
+        shade, told = shades[run.unit, step], _told(view, run.unit, step)
+        written = escape(token[len(blank) :])
+        parts.append(
+            f'{blank}{mark}<span class="t" data-i="{step}" style="--v:{shade:.3f}" title="{told}">{written}</span>'
+        )
+    return f'<span class="{colour(run.unit)}">{"".join(parts)}</span>'
+
+
+def selections(view: Selections) -> str:
+    """Return the map of selections, a row beside the text of its segment."""
+    scale = None if view.scores is None else scale_of(view.scores)
+    told = (
+        "A row is a segment of the summary, a column a unit of the source; a bar marks the units that were selected for"
+    )
+    behind = f"; the stronger the grey behind, the higher {escape(view.scores_name or '')}" if scale else ""
+    legend = f" ({_legend(scale, 'scale grey')})" if scale else ""
+    heading = " and ".join(filter(None, (view.name, view.scores_name)))
+    return _section(
+        f"{heading}: the units for each segment",
+        f"<p>{told} the segment{behind}{legend}. Units that were selected stand open among the units' texts, with the "
+        "segments' numbers, in the colour of the first.</p>",
+        _map_of_selections(view, scale),
+    )
+
+
+def _map_of_selections(view: Selections, scale: Scale | None) -> str:
+    num_segments, num_units = view.taken.shape
+    shades = np.zeros(view.taken.shape) if scale is None or view.scores is None else scale.shades(view.scores)
+    rows = []
+    for segment in range(num_segments):
+        text = f" {escape(view.texts[segment])}" if view.texts else ""
+        cells = [_selection_cell(view, segment, unit, shades[segment, unit]) for unit in range(num_units)]
+        name = f'<th class="name {colour(segment)}" scope="row"><b>{segment + 1}</b>{text}</th>'
+        rows.append(f"<tr>{name}{''.join(cells)}</tr>")
+    units = "".join(f'<th class="unit" scope="col">{_link(unit)}</th>' for unit in range(num_units))
+    head = f'<tr><th class="name">segment</th>{units}</tr>'
+    width = f"calc(clamp(9rem, 30vw, 22rem) + {num_units * UNIT_WIDTH}px)"
+    return _map("roomy segments", width, num_units, head, rows, "segments by units") + READOUT
+
+
+def _selection_cell(view: Selections, segment: int, unit: int, shade: float) -> str:
+    taken = view.taken[segment, unit]
+    told = f"segment {segment + 1}, unit {unit + 1}: {view.name} {taken}"
+    if view.scores is not None:
+        told += f", {view.scores_name} {number(view.scores[segment, unit])}"
+    kind = f' class="{colour(segment)}"' if taken else ""
+    return f'<td{kind}{_shade(shade)} title="{escape(told)}"></td>'

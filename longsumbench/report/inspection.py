@@ -1,0 +1,159 @@
+"""An inspection as files: one HTML page that needs nothing beside itself, and its views as a picture for papers.
+
+    Inspection --page--> HTML: who wrote what, a section for each view, the texts, the units
+               --write--> <n>.html, <n>.png
+
+Whatever a system wrote is escaped, and the page's own script is the only one that a browser may run on it.
+"""
+
+import base64
+import hashlib
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+
+from longsumbench.documents import what_was_read
+from longsumbench.inspecting import Inspection
+from longsumbench.records import write_atomically
+from longsumbench.report.heat_map import SCRIPT, colour, selections, weights
+from longsumbench.report.heat_map import STYLE as HEAT_MAP_STYLE
+from longsumbench.report.page import frame
+from longsumbench.report.still import about_plane, draw, draw_plane
+from longsumbench.report.views import Plane, Selections, View, Weights, views
+
+FIRST_WORDS = 70  # characters of a unit that are read before it is opened
+NO_TEXTS = (
+    "The title and the references are not shown: the texts that this run has read are not on this machine (its "
+    "work/corpus leads to no folder of the cache)."
+)
+STYLE = """
+body { max-width: 104rem; }
+dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .15rem 1.2rem; margin: 1rem 0; }
+dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
+a { color: inherit; text-underline-offset: .15em; text-decoration-color: var(--soft); }
+:focus-visible { outline: 2px solid var(--cursor); outline-offset: 1px; }
+h1 { overflow-wrap: anywhere; }
+.columns h2 { margin-top: 2rem; } .columns :is(.view, .units):first-child h2, .units h2 { margin-top: .5rem; }
+.texts { border: 1px solid var(--line); border-radius: .5rem; }
+figure.plane img { max-width: 100%; height: auto; display: block; border-radius: .3rem; }
+.chip { display: inline-block; min-width: 1.5em; padding: 0 .25em; margin-right: .15em; border-radius: .3em;
+  text-align: center; font-size: .8rem; line-height: 1.3; border: 2px solid var(--c); }
+.units details { border: 1px solid var(--line); border-left: .3rem solid var(--c, var(--line)); border-radius: .4rem;
+  margin: .35rem 0; background: var(--card); }
+.units summary { cursor: pointer; padding: .3rem .6rem; font-size: .92rem; overflow: hidden; text-overflow: ellipsis;
+  white-space: nowrap; }
+.units details[open] .first { display: none; } .units details[open] summary { white-space: normal; }
+.units .text { margin: 0; padding: .2rem .8rem .7rem; font-size: .92rem; white-space: pre-line;
+  overflow-wrap: anywhere; }
+@media (min-width: 78rem) {
+  .columns { display: grid; grid-template-columns: minmax(0, 1fr) 25rem; gap: 2.5rem; }
+  .units { position: sticky; top: 0; align-self: start; max-height: 100vh; overflow-y: auto; padding-bottom: 2rem; } }
+"""
+
+
+def write(inspection: Inspection, folder: Path) -> list[Path]:
+    """Write the page and the picture; return their paths."""
+    paths = [folder / f"{inspection.number}.{ending}" for ending in ("html", "png")]
+    drawn = views(inspection.evidence)
+    write_atomically(paths[0], page(inspection, drawn))
+    write_atomically(paths[1], draw(inspection.title, drawn))
+    return paths
+
+
+def page(inspection: Inspection, drawn: Sequence[View]) -> str:
+    """Return the page.
+
+    Args:
+        inspection: what is shown.
+        drawn: the views of its evidence.
+    """
+    nothing = "" if drawn else "<p>There is no array in the evidence.</p>"
+    main = "\n".join([*map(_view, drawn), nothing, _texts(inspection)])
+    parts = [
+        f"<h1>{escape(inspection.title)}</h1>",
+        _facts(inspection),
+        "" if inspection.example else f'<p class="soft">{escape(NO_TEXTS)}</p>',
+        f'<div class="columns"><main>\n{main}\n</main>',
+        _units(inspection.evidence.texts["unit"], drawn),
+        "</div>",
+        f"<script>{SCRIPT}</script>",
+    ]
+    return frame(f"longsumbench: {inspection.title}", parts, HEAT_MAP_STYLE + STYLE, _policy())
+
+
+def _policy() -> str:
+    """Return what a browser may do on the page: nothing but show it and run its own script."""
+    script = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode("ascii")
+    allowed = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{script}'"
+    return f'<meta http-equiv="Content-Security-Policy" content="{allowed}">\n'
+
+
+def _facts(inspection: Inspection) -> str:
+    """Return what was run, on what, and how the summary came out."""
+    record, summary, example = inspection.record, inspection.summary, inspection.example
+    scores = " · ".join(f"{heading} {score:.1f}" for heading, score in inspection.scores.items())
+    written = f"{len(summary.text.split()):,} words" if summary.tokens is None else f"{summary.tokens:,} tokens"
+    facts = {
+        "model": f"{record.model}, {record.variant.replace(',', ', ') or 'as its recipe'}",
+        "dataset": f"{record.dataset}, {record.split} split",
+        "run": record.run_id,
+        "example": f"{summary.id}, at place {inspection.number} of the split, from 0",
+        "title": example.title if example else None,
+        "ROUGE F1": scores or "not scored",
+        "source": what_was_read(summary.truncation),
+        "summary": written + ("" if summary.complete else "; it stops at its length limit"),
+    }
+    rows = "".join(f"<dt>{name}</dt><dd>{escape(fact)}</dd>\n" for name, fact in facts.items() if fact)
+    return f"<dl>\n{rows}</dl>"
+
+
+def _view(view: View) -> str:
+    match view:
+        case Weights():
+            return weights(view)
+        case Selections():
+            return selections(view)
+        case Plane():
+            return _plane(view)
+
+
+def _plane(view: Plane) -> str:
+    """Return a view that only the picture draws."""
+    told, heading = escape(about_plane(view)), escape(f"{view.name}: {' × '.join(view.axes) or 'one number'}")
+    image = ""
+    if view.values.size:
+        picture = base64.b64encode(draw_plane(view)).decode("ascii")
+        image = f'<img alt="{told}" src="data:image/png;base64,{picture}">'
+    return (
+        f'<section class="view">\n<h2>{heading}</h2>\n<p>{told}</p>\n<figure class="plane">{image}</figure>\n</section>'
+    )
+
+
+def _texts(inspection: Inspection) -> str:
+    """Return the summary and its references side by side."""
+    references = ["\n".join(one) for one in inspection.example.references] if inspection.example else []
+    texts = [("summary", inspection.summary.text)]
+    for place, reference in enumerate(references, 1):
+        texts.append(("reference" if len(references) == 1 else f"reference {place}", reference))
+    shown = "".join(f"<section><h4>{heading}</h4><p>{_or_nothing(text)}</p></section>" for heading, text in texts)
+    title = "The summary and its references" if references else "The summary"
+    return f'<h2>{title}</h2>\n<div class="texts">{shown}</div>'
+
+
+def _or_nothing(text: str) -> str:
+    return escape(text) if text.strip() else '<em class="soft">nothing</em>'
+
+
+def _units(texts: Sequence[str], drawn: Iterable[View]) -> str:
+    """Return the units' texts; those that were selected stand open."""
+    selected = next((view for view in drawn if isinstance(view, Selections)), None)
+    boxes = []
+    for unit, text in enumerate(texts):
+        segments = selected.segments_of(unit) if selected else []
+        chips = "".join(f'<span class="chip {colour(one)}">{one + 1}</span>' for one in segments)
+        kind = colour(unit) if selected is None else colour(segments[0]) if segments else ""
+        first = f'<span class="soft first">{escape(" ".join(text.split())[:FIRST_WORDS])}</span>'
+        body = f'<p class="text" id="unit-{unit + 1}">{_or_nothing(text)}</p>'
+        head = f"<summary><b>unit {unit + 1}</b> {chips}{first}</summary>"
+        boxes.append(f'<details class="{kind}"{" open" if segments else ""}>{head}{body}</details>')
+    return "\n".join(['<aside class="units">', "<h2>Units of the source</h2>", *boxes, "</aside>"])

@@ -1,0 +1,235 @@
+"""The views of evidence as a picture, one below the other, for papers and talks.
+
+    title, views --draw--> PNG
+
+The same views give the same bytes, with the same release of matplotlib.
+"""
+
+import io
+import textwrap
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from longsumbench.report.recall import COLOURS
+from longsumbench.report.views import Plane, Scale, Selections, View, Weights, runs_of, scale_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure, SubFigure
+    from numpy.typing import NDArray
+
+WIDTH, RESOLUTION = 12.0, 150  # inches, dots an inch
+SHADES = "Blues"  # darker: higher
+GREYS = ("#FAFAFA", "#8C8C8C")  # likewise, behind marks in colours
+LIGHT = COLOURS[3:6]  # on which black is read
+MOST_TOKENS = 90  # that can be read under a map
+MOST_ROWS, MOST_COLUMNS = 32, 20  # that are numbered
+TOKEN_LENGTH, TEXT_WIDTH, TITLE_WIDTH = 12, 46, 120  # characters
+TEXT_LINES = 2  # of a segment's text
+HEADING: dict[str, Any] = {"loc": "left", "fontsize": 10, "parse_math": False}  # of a view
+
+
+def draw(title: str, drawn: Sequence[View]) -> bytes:
+    """Draw views, one below the other.
+
+    Args:
+        title: of the whole picture.
+        drawn: the views; without any the picture says so.
+    """
+    heights = [_height(view) for view in drawn] or [0.4]
+    with _figure(sum(heights) + 0.5) as (figure, image):
+        figure.suptitle(
+            textwrap.shorten(title, TITLE_WIDTH, placeholder=" …"),
+            **{"x": 0.008, "ha": "left", "fontsize": 12, "fontweight": "bold", "parse_math": False},
+        )
+        panels = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
+        for panel, view in zip(panels, drawn, strict=False):
+            _draw_view(panel, view)
+        if not drawn:
+            panels[0].text(0.008, 0.5, "There is no array in the evidence.", fontsize=10)
+    return image.getvalue()
+
+
+def draw_plane(view: Plane) -> bytes:
+    """Draw a plane alone, for a page that has it in words beside."""
+    with _figure(_height(view)) as (figure, image):
+        _draw_plane(figure, view)
+    return image.getvalue()
+
+
+@contextmanager
+def _figure(height: float) -> "Iterator[tuple[Figure, io.BytesIO]]":
+    """Yield a figure, and what holds its PNG in the end."""
+    import matplotlib.style
+    from matplotlib.figure import Figure
+
+    image = io.BytesIO()
+    with matplotlib.style.context("default"), warnings.catch_warnings():  # whatever settings the machine has
+        warnings.filterwarnings("ignore", "Glyph")  # of a script that the font lacks: drawn as boxes
+        figure = Figure((WIDTH, height), dpi=RESOLUTION, layout="constrained")
+        yield figure, image
+        figure.savefig(image, format="png", metadata={"Software": None})
+
+
+def _height(view: View) -> float:
+    """Return the inches that a view takes."""
+    match view:
+        case Weights():
+            names = 0.75 if _names_tokens(view) else 0.2
+            return 0.9 + names + min(6.0, max(0.9, 0.22 * len(view.values)))
+        case Selections():
+            return 0.9 + min(14.0, max(0.7, (0.32 if view.texts else 0.2) * len(view.taken)))
+        case Plane():
+            return 0.9 + (min(5.0, max(0.5, 0.2 * len(view.values))) if view.values.size else 0.0)
+
+
+def _draw_view(panel: "SubFigure", view: View) -> None:
+    match view:
+        case Weights():
+            _draw_weights(panel, view)
+        case Selections():
+            _draw_selections(panel, view)
+        case Plane():
+            _draw_plane(panel, view)
+
+
+def _draw_weights(panel: "SubFigure", view: Weights) -> None:
+    """Draw the map, and under it a strip of the strongest units in their colours."""
+    tall = len(view.values)
+    plot, strip = panel.subplots(2, 1, sharex=True, height_ratios=(max(4.0, tall), 1 if tall > 10 else 0.6))
+    _heat(panel, plot, view.values, view.scale, view.name, [plot, strip])
+    plot.set_ylabel("unit")
+    plot.set_title(f"{view.name} of the units at each step of the {view.text}", **HEADING)
+    _number(plot.yaxis, tall, MOST_ROWS)
+    plot.tick_params(axis="x", labelbottom=False)
+    _draw_strip(strip, view)
+    if _names_tokens(view):
+        assert view.tokens is not None
+        names = [token.strip() for token in view.tokens]
+        names = [name if len(name) <= TOKEN_LENGTH else f"{name[: TOKEN_LENGTH - 1]}…" for name in names]
+        strip.set_xticks(range(len(names)), names, rotation=90, fontsize=7.5)
+        for written in strip.get_xticklabels():
+            written.set_parse_math(False)
+    else:
+        _number(strip.xaxis, view.values.shape[1], MOST_COLUMNS)
+    strip.set_xlabel(f"step of the {view.text}")
+
+
+def _names_tokens(view: Weights) -> bool:
+    return view.tokens is not None and len(view.tokens) <= MOST_TOKENS
+
+
+def _draw_strip(strip: "Axes", view: Weights) -> None:
+    from matplotlib.colors import to_rgb
+
+    strongest = view.strongest
+    strip.imshow([[to_rgb(_colour(unit)) for unit in strongest]], aspect="auto", interpolation="nearest")
+    strip.set_yticks([0], ["strongest"])
+    room = WIDTH * 0.85 / len(strongest)  # inches of a step
+    for run in runs_of(strongest):
+        first, last = run.steps[0], run.steps[-1]
+        if room * (last - first + 1) >= 0.09 * len(f"{run.unit + 1}"):
+            ink = "black" if _colour(run.unit) in LIGHT else "white"
+            strip.text((first + last) / 2, 0, f"{run.unit + 1}", color=ink, fontsize=7.5, ha="center", va="center")
+    strip.tick_params(length=0)
+
+
+def _colour(index: int) -> str:
+    return COLOURS[index % len(COLOURS)]
+
+
+def _draw_selections(panel: "SubFigure", view: Selections) -> None:
+    """Draw the scores, a bar in the colour of the segment on what was selected."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    plot = panel.subplots()
+    num_segments, num_units = view.taken.shape
+    if view.scores is not None and view.scores_name is not None:
+        greys = LinearSegmentedColormap.from_list("greys", GREYS)
+        _heat(panel, plot, view.scores, scale_of(view.scores), view.scores_name, [plot], greys)
+    for segment in range(num_segments):
+        bars = [(unit - 0.33, 0.66) for unit in np.flatnonzero(view.taken[segment]).tolist()]
+        plot.broken_barh(bars, (segment - 0.32, 0.64), color=_colour(segment), linewidth=0)
+    heading = f"{view.name}: the units that were selected for each segment (bars)"
+    if view.scores_name:
+        heading += f", and {view.scores_name} behind"
+    plot.set_title(heading, **HEADING)
+    plot.set_xlim(-0.5, num_units - 0.5)
+    plot.set_ylim(num_segments - 0.5, -0.5)
+    plot.set_xlabel("unit")
+    plot.set_ylabel("segment")
+    _number(plot.xaxis, num_units, MOST_COLUMNS)
+    _number(plot.yaxis, num_segments, MOST_ROWS)
+    if view.texts and num_segments <= MOST_ROWS:
+        names = [f"{_beginning(text)}  {segment}" for segment, text in enumerate(view.texts, 1)]
+        plot.set_yticks(range(num_segments), names, fontsize=7.5)
+        for written in plot.get_yticklabels():
+            written.set_parse_math(False)
+
+
+def _beginning(text: str) -> str:
+    lines = textwrap.wrap(" ".join(text.split()), TEXT_WIDTH, max_lines=TEXT_LINES, placeholder=" …")
+    return "\n".join(lines)
+
+
+def _draw_plane(panel: "Figure | SubFigure", view: Plane) -> None:
+    plot = panel.subplots()
+    plot.set_title(about_plane(view), **HEADING)
+    if not view.values.size:
+        plot.set_axis_off()
+        return
+    _heat(panel, plot, view.values, scale_of(view.values), view.name, [plot])
+    *_, rows, columns = ("", "", *view.axes)
+    plot.set_ylabel(rows)
+    plot.set_xlabel(columns)
+    _number(plot.yaxis, view.values.shape[0], MOST_ROWS)
+    _number(plot.xaxis, view.values.shape[1], MOST_COLUMNS)
+
+
+def about_plane(view: Plane) -> str:
+    """Say what a plane shows."""
+    size = " × ".join(f"{size} {axis}" for size, axis in zip(view.shape, view.axes, strict=True))
+    if not view.values.size:
+        return f"{view.name} is empty ({size})."
+    if view.averaged:
+        return f"{view.name} ({size}): the mean over {', '.join(view.averaged)}."
+    return f"{view.name} ({size})." if size else f"{view.name}: {view.values[0, 0]:.3g}."
+
+
+def _heat(
+    panel: "Figure | SubFigure",
+    plot: "Axes",
+    values: "NDArray[np.float64]",
+    scale: Scale,
+    name: str,
+    beside: "Sequence[Axes]",
+    shades: "Colormap | str" = SHADES,
+) -> None:
+    """Draw values as shades, darker for higher ones, and beside them what the shades mean."""
+    finite = np.ma.masked_invalid(values)
+    image = plot.imshow(finite, aspect="auto", cmap=shades, vmin=scale.low, vmax=scale.high, interpolation="nearest")
+    tall = panel.bbox.height / RESOLUTION  # inches
+    bar = panel.colorbar(image, ax=list(beside), pad=0.01, fraction=0.05, aspect=5 * tall)
+    bar.set_label(name, fontsize=9, parse_math=False)
+    bar.ax.tick_params(labelsize=8)
+    plot.set_facecolor("white")  # of what is no number
+
+
+def _number(axis: "Axis", count: int, most: int) -> None:
+    """Number rows or columns."""
+    numbers = numbered(count, most)
+    axis.set_ticks([one - 1 for one in numbers], [f"{one}" for one in numbers])
+    axis.set_tick_params(labelsize=8, length=2)
+
+
+def numbered(count: int, most: int) -> list[int]:
+    """Return which numbers up to `count` are written: 1 and multiples of a round one, at most `most` (2 or more)."""
+    round_ones = (digit * 10**power for power in range(9) for digit in (1, 2, 5))
+    apart = next(one for one in round_ones if count // one + (one > 1) <= most)
+    return sorted({1, *range(apart, count + 1, apart)})

@@ -1,0 +1,106 @@
+"""Settings of PageSum (`model.*`)."""
+
+from dataclasses import dataclass
+
+from longsumbench.configuration import allowed, at_least, share
+from longsumbench.errors import UsageError
+
+SIZES = {  # of BART (PageSum §5.1 starts from the large one)
+    "base": {"d_model": 768, "d_ff": 3072, "num_heads": 12, "encoder_layers": 6, "decoder_layers": 6},
+    "large": {"d_model": 1024, "d_ff": 4096, "num_heads": 16, "encoder_layers": 12, "decoder_layers": 12},
+}
+NUM_PAGES = 7  # PageSum §5.2
+PAGE_SIZE = 1_024  # PageSum §5.2
+MAX_INPUT_TOKENS = 4_096  # PageSum, Table 6
+SPECIAL_TOKENS = 2  # of a page: where it starts and ends
+SMALLEST_VOCABULARY = 260  # 256 bytes and four special entries: below it a trained tokenizer cannot spell every text
+
+
+@dataclass
+class PageSumConfig:
+    """PageSum (PageSum §3): pages read and decoded apart, mixed at every step by their confidence."""
+
+    name: str = "pagesum"  # as it is registered
+    locality: str = "spatial"  # spatial: pages of neighbouring sentences | discourse: of a section | document (§3)
+    decoding: str = "page"  # page: every page predicts, and is weighed | global: one decoder reads all (Table 7)
+    split: str | None = None  # spatial pages: of sentences | tokens (Table 6); null: tokens if only their sizes are set
+    num_pages: int | None = None  # spatial pages of sentences; null: 7 (§5.2)
+    page_size: int | None = None  # tokens of a page at most, two special ones among them; null: 1,024 (§5.2)
+    max_pages: int = 8  # sections or documents at most; later ones are left out (§5.3)
+    max_input_tokens: int | None = None  # of split=tokens, so many / page_size pages; null: 4,096 (Table 6)
+    decode_length: int = 400  # target and output tokens at most
+    fidelity: str = "default"  # default | official: as the release does it, see the card
+    init: str = "facebook/bart-large-cnn"  # a BART checkpoint: its name on the hub, or a folder; or random
+    size: str = "large"  # base | large, of init=random; a width or depth below, when given, goes before it
+    d_model: int | None = None  # width
+    d_ff: int | None = None  # width of the feed-forward layers
+    num_heads: int | None = None  # of every attention
+    encoder_layers: int | None = None  # depth of the encoder
+    decoder_layers: int | None = None  # depth of the decoder
+    dropout: float = 0.1  # as BART
+    tokenizer: str = "trained"  # of init=random, trained: byte-level BPE; else a Hugging Face name or folder
+    vocabulary_size: int = 32_776  # of a trained tokenizer
+
+    def __post_init__(self) -> None:
+        allowed("model.locality", self.locality, ("spatial", "discourse", "document"))
+        allowed("model.decoding", self.decoding, ("page", "global"))
+        allowed("model.fidelity", self.fidelity, ("default", "official"))
+        allowed("model.size", self.size, tuple(SIZES))
+        for name in ("num_pages", "max_pages", "max_input_tokens", *SIZES[self.size]):
+            at_least(f"model.{name}", getattr(self, name), 1)
+        for name in ("page_size", "decode_length"):
+            at_least(f"model.{name}", getattr(self, name), SPECIAL_TOKENS + 1)
+        share("model.dropout", self.dropout)
+        sizes_alone = self.num_pages is None and not (self.page_size is None and self.max_input_tokens is None)
+        if self.split is None:
+            self.split = "tokens" if self.locality == "spatial" and sizes_alone else "sentences"
+        allowed("model.split", self.split, ("sentences", "tokens"))
+        self.page_size = self.page_size or PAGE_SIZE
+        if self.split == "tokens":
+            self._settle_tokens(self.page_size)
+        else:
+            self._settle_sentences()
+        if self.init == "random":
+            self._check_network()
+
+    def _settle_tokens(self, page_size: int) -> None:
+        if self.locality != "spatial":
+            raise UsageError(f"model.split=tokens goes with locality=spatial, not with {self.locality}")
+        if self.num_pages is not None:
+            raise UsageError("model.num_pages goes with split=sentences: of tokens, max_input_tokens / page_size pages")
+        self.max_input_tokens = self.max_input_tokens or MAX_INPUT_TOKENS
+        if self.max_input_tokens < page_size:
+            given = f"model.max_input_tokens={self.max_input_tokens} is below model.page_size={page_size}"
+            raise UsageError(f"{given}: not even one page would fit")
+
+    def _settle_sentences(self) -> None:
+        if self.max_input_tokens is not None:
+            given = f"model.max_input_tokens={self.max_input_tokens} goes with split=tokens"
+            raise UsageError(f"{given}: here page_size and num_pages (or max_pages) say how much is read")
+        self.num_pages = (self.num_pages or NUM_PAGES) if self.locality == "spatial" else None
+
+    def _check_network(self) -> None:
+        if self.tokenizer == "trained":
+            at_least("model.vocabulary_size", self.vocabulary_size, SMALLEST_VOCABULARY)
+        width, heads = self.dimension("d_model"), self.dimension("num_heads")
+        if width % heads:
+            raise UsageError(f"model.d_model={width} cannot be shared equally by model.num_heads={heads}")
+        if width % 2:
+            raise UsageError(f"model.d_model={width} is odd: half of it holds the positions' sines, half the cosines")
+
+    @property
+    def text_length(self) -> int:
+        """Tokens of text that a page holds at most."""
+        return (self.page_size or PAGE_SIZE) - SPECIAL_TOKENS
+
+    @property
+    def most_pages(self) -> int:
+        """How many pages a text has at most."""
+        if self.split == "tokens":
+            return (self.max_input_tokens or MAX_INPUT_TOKENS) // (self.page_size or PAGE_SIZE)
+        return self.max_pages if self.num_pages is None else self.num_pages
+
+    def dimension(self, name: str) -> int:
+        """Return a width or depth of a network that starts at random: the field when given, else what `size` says."""
+        given: int | None = getattr(self, name)
+        return SIZES[self.size][name] if given is None else given

@@ -1,0 +1,205 @@
+"""Cutting a text into pages by locality (PageSum, §3): pure functions from token ids to token ids and the ledger.
+
+Choice: a page knows the document that it begins in. A sentence without tokens is on no page and counts as none; the
+words that a tokenizer drops in this way are in the ledger as cut by "tokenizer".
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+
+from longsumbench.configuration import at_least
+from longsumbench.documents import Cut, Truncation
+from longsumbench.segmentation import EncodedSentence, Units, tokens_and_words
+
+NUM_SPECIAL = 2  # tokens around a page's text: <s> and </s>
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """A page before it is cut.
+
+    Attributes:
+        document: the index of the document that it begins in.
+        text: its sentences, each with tokens.
+        name: tokens that are read before them and are not the source's: the ledger does not count them.
+    """
+
+    document: int
+    text: Sequence[EncodedSentence]
+    name: Sequence[int] = ()
+
+
+def spatial_pages(
+    encoded: Sequence[Sequence[EncodedSentence]], num_pages: int, page_size: int, official: bool = False
+) -> Units:
+    """Deal the sentences of all documents, in order, into consecutive pages (spatial locality: PageSum, §5.2).
+
+    The pages' sentence counts differ by at most one, the first pages taking the extra ones; of fewer sentences than
+    pages each has a page, and the other pages are absent. A page is cut at `page_size` tokens (cause "page_size").
+
+    Args:
+        encoded: the sentences of each document.
+        num_pages: pages of an example.
+        page_size: the most tokens of a page, special ones not counted.
+        official: as the paper's code deals: ⌊sentences / num_pages⌋ a page, the whole remainder in the last. Of fewer
+            sentences than pages there is one page with all of them: the last of `num_pages`, the others being empty.
+
+    Raises:
+        UsageError: a limit is below 1.
+    """
+    at_least("num_pages", num_pages, 1)
+    at_least("page_size", page_size, 1)
+    sentences = _with_document(encoded)
+    counts = _deal(len(sentences), num_pages, official)
+    rest = iter(sentences)
+    pages = [_page(list(islice(rest, count))) for count in counts if count]
+    return _cut(pages, chain.from_iterable(encoded), page_size, "num_pages")
+
+
+def discourse_pages(
+    sections: Sequence[tuple[Sequence[EncodedSentence], Sequence[EncodedSentence]]],
+    documents: Sequence[int],
+    max_pages: int,
+    page_size: int,
+) -> Units:
+    """Make each section a page: its name, then its text (discourse locality: PageSum, §5.3).
+
+    A section without tokens in its text makes no page. Sections after the last page are left out (cause "max_pages").
+    A name takes room on its page and is cut to it, but words and ledger are those of the text alone: what a page has no
+    room for (cause "page_size") is text.
+
+    Args:
+        sections: name and text of each; a name may be empty.
+        documents: section → index of its document.
+        max_pages: the most pages of an example.
+        page_size: the most tokens of a page, special ones not counted.
+
+    Raises:
+        UsageError: a limit is below 1.
+    """
+    at_least("max_pages", max_pages, 1)
+    at_least("page_size", page_size, 1)
+    every = (
+        _Page(document, seen, list(islice(_ids(name), page_size)))
+        for document, (name, text) in zip(documents, sections, strict=True)
+        if (seen := [sentence for sentence in text if sentence.ids])
+    )
+    texts = chain.from_iterable(text for _, text in sections)
+    return _cut(list(islice(every, max_pages)), texts, page_size, "max_pages")
+
+
+def document_pages(encoded: Sequence[Sequence[EncodedSentence]], max_pages: int, page_size: int) -> Units:
+    """Make each document a page (document locality: PageSum, §5.4), with the limits and causes of sections.
+
+    Args:
+        encoded: the sentences of each document; one without tokens makes no page.
+        max_pages: the most pages of an example.
+        page_size: the most tokens of a page, special ones not counted.
+
+    Raises:
+        UsageError: a limit is below 1.
+    """
+    return discourse_pages([((), document) for document in encoded], range(len(encoded)), max_pages, page_size)
+
+
+def token_pages(encoded: Sequence[Sequence[EncodedSentence]], page_size: int, max_input_tokens: int) -> Units:
+    """Fill pages with consecutive tokens, without regard to sentences and documents (PageSum, §5.5, Table 6).
+
+    There are at most max(1, ⌊max_input_tokens / page_size⌋) pages, each with room for `page_size` − 2 tokens of text.
+    What comes after the last is left out (cause "max_input_tokens"). A word that goes over from one page to the next
+    counts where it ends.
+
+    Args:
+        encoded: the sentences of each document.
+        page_size: tokens of a page, its two special ones counted.
+        max_input_tokens: the most tokens of all pages together, their special ones counted.
+
+    Raises:
+        UsageError: a page has no room for text, or the limit is below 1.
+    """
+    at_least("page_size", page_size, NUM_SPECIAL + 1)
+    at_least("max_input_tokens", max_input_tokens, 1)
+    room = page_size - NUM_SPECIAL
+    filled = islice(_fill(_with_document(encoded), room), max(1, max_input_tokens // page_size))
+    return _cut(list(map(_page, filled)), chain.from_iterable(encoded), room, "max_input_tokens")
+
+
+def _with_document(encoded: Sequence[Sequence[EncodedSentence]]) -> list[tuple[int, EncodedSentence]]:
+    """Return the sentences that have tokens in reading order, each with the index of its document."""
+    return [(index, sentence) for index, document in enumerate(encoded) for sentence in document if sentence.ids]
+
+
+def _deal(count: int, num_pages: int, official: bool) -> list[int]:
+    """Return how many of `count` sentences go to each page."""
+    share, extra = divmod(count, num_pages)
+    if official:
+        return [share] * (num_pages - 1) + [share + extra]
+    return [share + 1] * extra + [share] * (num_pages - extra)
+
+
+def _fill(sentences: Sequence[tuple[int, EncodedSentence]], room: int) -> Iterator[list[tuple[int, EncodedSentence]]]:
+    """Yield stretches of sentences, `room` tokens at a time; the last may have fewer."""
+    page: list[tuple[int, EncodedSentence]] = []
+    left = room
+    for document, sentence in sentences:
+        start = 0
+        while start < len(sentence.ids):
+            end = min(len(sentence.ids), start + left)
+            page.append((document, sentence.between(start, end)))
+            left -= end - start
+            start = end
+            if not left:
+                yield page
+                page, left = [], room
+    if page:
+        yield page
+
+
+def _page(sentences: Sequence[tuple[int, EncodedSentence]]) -> _Page:
+    """Return a page of sentences that know their document; there is at least one."""
+    return _Page(sentences[0][0], [sentence for _, sentence in sentences])
+
+
+def _cut(pages: Sequence[_Page], texts: Iterable[EncodedSentence], page_size: int, beyond: str) -> Units:
+    """Cut every page at `page_size` tokens and keep the ledger.
+
+    Args:
+        pages: those that are read.
+        texts: every sentence of the example.
+        page_size: the most tokens of a page.
+        beyond: the cause that leaves out the text which is on no page, where there is any.
+    """
+    every = list(texts)
+    heads = [_head(page.text, page_size - len(page.name)) for page in pages]
+    whole = tokens_and_words(every)
+    encoded = tokens_and_words(sentence for sentence in every if sentence.ids)
+    paged = tokens_and_words(sentence for page in pages for sentence in page.text)
+    read = tokens_and_words(sentence for head in heads for sentence in head)
+    cuts = (
+        Cut("page_size", paged[0] - read[0], paged[1] - read[1]),
+        Cut(beyond, encoded[0] - paged[0], encoded[1] - paged[1]),
+        Cut("tokenizer", 0, whole[1] - encoded[1]),
+    )
+    return Units(
+        ids=tuple([*page.name, *_ids(head)] for page, head in zip(pages, heads, strict=True)),
+        documents=tuple(page.document for page in pages),
+        words=tuple(tokens_and_words(head)[1] for head in heads),
+        truncation=Truncation(*whole, tuple(cut for cut in cuts if cut.tokens or cut.words)),
+    )
+
+
+def _head(sentences: Sequence[EncodedSentence], room: int) -> list[EncodedSentence]:
+    """Return the leading sentences that have room, the one that crosses the limit cut to it."""
+    head = []
+    for sentence in sentences:
+        head.append(sentence.head(room))
+        room -= len(head[-1].ids)
+        if not room:
+            break
+    return head
+
+
+def _ids(sentences: Iterable[EncodedSentence]) -> Iterator[int]:
+    """Yield the tokens of sentences."""
+    return chain.from_iterable(sentence.ids for sentence in sentences)

@@ -1,0 +1,243 @@
+"""PageSum as a system: its pages for an example, its network from a BART checkpoint or at random, its evidence."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+from longsumbench.batching import row
+from longsumbench.configuration import Recipe
+from longsumbench.documents import Example
+from longsumbench.errors import UsageError
+from longsumbench.models.pagesum.config import SIZES, PageSumConfig
+from longsumbench.models.pagesum.model import Pages, PageSumForConditionalGeneration, PageSumModelConfig
+from longsumbench.models.pagesum.pages import discourse_pages, document_pages, spatial_pages, token_pages
+from longsumbench.neural import Encode, NeuralSystem
+from longsumbench.nn.initialization import xavier
+from longsumbench.nn.positions import sinusoid
+from longsumbench.pretrained import SAFELY
+from longsumbench.segmentation import Units
+from longsumbench.stages import StageStore
+from longsumbench.system import REFERENCE_AXIS, Evidence, FitReport, Split
+
+LOOKED_AT = 1_000  # training examples among which sections are looked for
+
+
+class PageSum(NeuralSystem):
+    """Every page read and decoded alone; their hidden states are mixed at every step by a learned confidence."""
+
+    Config = PageSumConfig
+    Model = PageSumForConditionalGeneration
+    units_decided_by = (
+        "locality",
+        "split",
+        "num_pages",
+        "page_size",
+        "max_pages",
+        "max_input_tokens",
+        "fidelity",
+    )
+    adopts = ("bart", PageSumModelConfig.model_type)
+    keeps_reference_evidence = True
+    config: PageSumConfig
+
+    def __init__(self, config: PageSumConfig) -> None:
+        super().__init__(config)
+        self.keeps_evidence = config.decoding == "page"
+
+    def fit(
+        self, train: Split | None, validation: Split | None, recipe: Recipe, workdir: Path, stages: StageStore
+    ) -> FitReport:
+        """Train, if the texts have the pages that the locality asks for.
+
+        Raises:
+            UsageError: they have no sections, or a single document each.
+            DataError: there is no training split, or it is empty.
+        """
+        locality = self.config.locality
+        if train is not None and locality == "document" and not train.multi_document:
+            raise UsageError("model.locality=document, but the texts are a single document each: choose spatial")
+        if train is not None and locality == "discourse" and not has_sections(train):
+            raise UsageError("model.locality=discourse, but the texts have no sections: choose spatial")
+        return super().fit(train, validation, recipe, workdir, stages)
+
+    def units(self, example: Example, encode: Encode) -> Units:
+        """Return the pages, each between its two special tokens; a text without any is one empty page."""
+        units = self.pages(example, encode)
+        pages = [*units.ids] or [[]]
+        documents, words = units.documents or (0,), units.words or (0,)
+        if self.config.fidelity == "official" and (missing := self.config.most_pages - len(pages)) > 0:
+            pages += [list(encode(["."])[0].ids)] * missing
+            documents, words = (*documents, *[documents[-1]] * missing), (*words, *[0] * missing)
+        start, end = self.tokenizer.bos_token_id, self.tokenizer.eos_token_id
+        return replace(
+            units, ids=tuple([start, *page, end] for page in pages), documents=tuple(documents), words=tuple(words)
+        )
+
+    def pages(self, example: Example, encode: Encode) -> Units:
+        """Return the pages' text (PageSum §3)."""
+        config = self.config
+        if config.locality == "discourse":
+            sections = [
+                (index, encode([section.name or "", *section.sentences()]))
+                for index, document in enumerate(example.documents)
+                for section in document.sections
+            ]
+            named = [(encoded[:1], encoded[1:]) for _, encoded in sections]
+            return discourse_pages(named, [index for index, _ in sections], config.max_pages, config.text_length)
+        encoded = [encode(list(document.sentences())) for document in example.documents]
+        if config.locality == "document":
+            return document_pages(encoded, config.max_pages, config.text_length)
+        assert config.page_size is not None
+        if config.split == "tokens":
+            assert config.max_input_tokens is not None
+            return token_pages(encoded, config.page_size, config.max_input_tokens)
+        return spatial_pages(encoded, config.most_pages, config.text_length, config.fidelity == "official")
+
+    def target(self, ids: Sequence[int]) -> list[int]:
+        """Return a target: the default learns to predict `<s> … </s>`, as writing does, the release `… </s>`."""
+        start = [] if self.config.fidelity == "official" else [self.tokenizer.bos_token_id]
+        return [*start, *ids, self.tokenizer.eos_token_id]
+
+    def build_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
+        """Build the network at random, its positions sinusoids to begin with.
+
+        Raises:
+            UsageError: the tokenizer has no token that starts a text.
+        """
+        config = self.config
+        if tokenizer.bos_token_id is None:
+            raise UsageError(f"model.tokenizer={config.tokenizer} has no start token, with which a page begins")
+        assert config.page_size is not None
+        model = self.Model(
+            PageSumModelConfig(
+                vocab_size=len(tokenizer),
+                d_model=config.dimension("d_model"),
+                encoder_ffn_dim=config.dimension("d_ff"),
+                decoder_ffn_dim=config.dimension("d_ff"),
+                encoder_layers=config.dimension("encoder_layers"),
+                decoder_layers=config.dimension("decoder_layers"),
+                encoder_attention_heads=config.dimension("num_heads"),
+                decoder_attention_heads=config.dimension("num_heads"),
+                dropout=config.dropout,
+                scale_embedding=True,
+                max_position_embeddings=max(config.page_size, config.decode_length),
+                pad_token_id=tokenizer.pad_token_id,
+                bos_token_id=tokenizer.bos_token_id,
+                eos_token_id=tokenizer.eos_token_id,
+                decoder_start_token_id=tokenizer.eos_token_id,
+                forced_eos_token_id=None,
+                decoding=config.decoding,
+                official=config.fidelity == "official",
+            )
+        )
+        xavier(model, model.config.d_model)
+        for stack in (model.model.encoder, model.model.decoder):
+            weight = stack.embed_positions.weight
+            weight.data = sinusoid(torch.arange(len(weight)), weight.shape[1])
+        return begin_with(model, tokenizer.bos_token_id)
+
+    def check_start(self, described: dict[str, Any]) -> None:
+        """Check page size, target length and any width or depth given against a checkpoint.
+
+        Raises:
+            UsageError: the checkpoint has fewer positions, or other widths or depths.
+        """
+        config, positions = self.config, described["max_position_embeddings"]
+        for name in ("page_size", "decode_length"):
+            if (asked := getattr(config, name)) > positions:
+                raise UsageError(f"model.{name}={asked}: model.init={config.init} has {positions} positions, no more")
+        there = {"d_ff": "encoder_ffn_dim", "num_heads": "encoder_attention_heads"}
+        for name in SIZES["large"]:
+            given, found = getattr(config, name), described[there.get(name, name)]
+            if given is not None and given != found:
+                raise UsageError(f"model.{name}={given}, but model.init={config.init} has {found}: leave it out")
+
+    def adopt(self, folder: Path) -> PreTrainedModel:
+        """Return the network with a BART's weights, or an earlier PageSum's; only the confidence layer can be new.
+
+        Raises:
+            UsageError: weights are missing, or are too many.
+        """
+        settings = PageSumModelConfig.from_pretrained(folder, **SAFELY)
+        settings.decoding, settings.official = self.config.decoding, self.config.fidelity == "official"
+        settings.dropout = self.config.dropout
+        model, loaded = self.Model.from_pretrained(
+            folder, config=settings, output_loading_info=True, use_safetensors=True, **SAFELY
+        )
+        odd = {*loaded["missing_keys"], *loaded["unexpected_keys"]} - {"confidence.weight", "confidence.bias"}
+        if odd:
+            raise UsageError(f"the weights in {folder} are not a BART's: {', '.join(sorted(odd)[:3])} …")
+        return begin_with(model, model.config.bos_token_id)
+
+    def evidence(
+        self,
+        read: Sequence[Units],
+        outputs: Sequence[Sequence[int]],
+        complete: Sequence[bool],
+        references: Sequence[Sequence[int] | None],
+    ) -> list[Evidence]:
+        """Return the pages' confidence at every token of every output, and of every reference that is given."""
+        return [
+            self._evidence_of(units, output, reference)
+            for units, output, reference in zip(read, outputs, references, strict=True)
+        ]
+
+    @torch.inference_mode()
+    def _evidence_of(self, units: Units, output: Sequence[int], reference: Sequence[int] | None) -> Evidence:
+        """Weigh the pages once more, given what was written: searching with beams leaves no trace of its own."""
+        batch = {name: value.to(self.model.device) for name, value in self.collator()([row(units)]).items()}
+        pages = self.model.model.encoder(**batch)
+        start, begin = self.model.config.decoder_start_token_id, self.tokenizer.bos_token_id
+        written = output[1:] if output[:1] == [begin] else output  # which is forced, and no text
+        arrays = {"confidence": self._confidences(pages, [start, begin], written)}
+        axes = {"confidence": ("unit", "step")}
+        texts = {
+            "unit": tuple(text.strip() for text in self.tokenizer.batch_decode(units.ids, skip_special_tokens=True))
+        }
+        texts["step"] = tuple(token_texts(self.tokenizer, written))
+        if reference is not None:
+            fed = [begin] if self.config.fidelity == "official" else [start, begin]  # as in training
+            arrays["reference_confidence"] = self._confidences(pages, fed, reference)
+            axes["reference_confidence"] = ("unit", REFERENCE_AXIS)
+            texts[REFERENCE_AXIS] = tuple(token_texts(self.tokenizer, reference))
+        return Evidence({name: array.cpu().numpy() for name, array in arrays.items()}, axes, texts)
+
+    def _confidences(self, pages: Pages, before: Sequence[int], ids: Sequence[int]) -> Tensor:
+        """Return the confidences by which each of some tokens was predicted, behind those before them: [P, T]."""
+        fed = torch.tensor([[*before, *ids[:-1]]], device=self.model.device)
+        weights: Tensor = self.model.decode(pages, fed).confidences
+        return weights[0, :, 0, len(before) - 1 :][:, : len(ids)]
+
+
+def has_sections(split: Split) -> bool:
+    """Tell whether any of a split's first examples has a document of several sections, or a named one."""
+    documents = [document for example in islice(split, LOOKED_AT) for document in example.documents]
+    return any(len(one.sections) > 1 or any(section.name for section in one.sections) for one in documents)
+
+
+def begin_with(model: PreTrainedModel, token: int) -> PreTrainedModel:
+    """Let every summary begin with a token, as BART's checkpoints for summarization do.
+
+    Whatever else a checkpoint says of searching is left out, for the library would lay it under `decode.*`.
+    """
+    names = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id")
+    special = {name: getattr(model.config, name) for name in names}
+    model.generation_config = GenerationConfig(forced_bos_token_id=token, **special)
+    return model
+
+
+def token_texts(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> Iterator[str]:
+    """Yield what each token adds to the text; a character of several tokens is added by the last of them."""
+    shown = ""
+    for end in range(1, len(ids) + 1):
+        whole = tokenizer.decode(ids[:end], skip_special_tokens=True)
+        if end < len(ids):
+            whole = whole.rstrip("\N{REPLACEMENT CHARACTER}")  # in its place a character may yet come
+        yield whole[len(shown) :]
+        shown = whole

@@ -1,0 +1,146 @@
+"""Peer reviews as documents: the form's fields as sections, the reviewers' own words untouched."""
+
+import gzip
+import json
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longsumbench.configuration import DatasetSettings
+from longsumbench.corpora.corpus import BadRow
+from longsumbench.corpora.loading import load
+from longsumbench.corpora.peer_reviews import FIELDS, from_row
+from longsumbench.documents import Document, Example, Section
+from longsumbench.errors import DataError
+from longsumbench.stages import StageStore
+
+SHARED = Path(__file__).parents[3] / "shared" / "data" / "neurips_metareview"
+HEADINGS = tuple(f"{field}:" for field in FIELDS)
+
+FIRST = """SUMMARY:
+The paper counts sheep. It does so
+fast.
+
+It sleeps well.
+
+STRENGTHS:
+- It is fast.
+- EDIT: still fast.
+
+WEAKNESSES:
+QUESTIONS:  \nMINOR:
+Why SUMMARY: of sheep?"""
+
+
+def paper(*comments: Any, **changes: Any) -> dict[str, Any]:
+    """A paper with a review for each of the comments."""
+    reviews = [{"comments": text, "RECOMMENDATION": 7, "REVIEWER_CONFIDENCE": 4} for text in comments]
+    return {
+        "id": "p1",
+        "title": "Sheep",
+        "abstract": "We count.",
+        "reviews": reviews,
+        "meta_review": "All agree.\n\nAccept it. Thanks.",
+        "decision": "Accept (poster)",
+        **changes,
+    }
+
+
+def without_headings(text: str) -> str:
+    """A review's text without the lines that are headings of the form, and without any white space."""
+    return "".join("".join(line for line in text.split("\n") if line.rstrip() not in HEADINGS).split())
+
+
+def test_a_paper() -> None:
+    """A field of the form is a section, blank lines separate paragraphs, an empty field is none, an edit is text."""
+    sections = (
+        Section("SUMMARY", (("The paper counts sheep.", "It does so fast."), ("It sleeps well.",))),
+        Section("STRENGTHS", (("- It is fast.", "- EDIT: still fast."),)),
+        Section("QUESTIONS", (("MINOR: Why SUMMARY: of sheep?",),)),
+    )
+    assert from_row(paper(FIRST, "Good.\nSTRENGTHS AND WEAKNESSES:\nBoth.")) == Example(
+        "p1",
+        "Sheep",
+        None,
+        (
+            Document("review 1", sections),
+            Document("review 2", (Section(None, (("Good.",),)), Section("STRENGTHS AND WEAKNESSES", (("Both.",),)))),
+        ),
+        (("All agree.", "Accept it.", "Thanks."),),
+    )
+
+
+def test_empty_reviews() -> None:
+    """One without text is left out, headings or none, and the others keep their numbers."""
+    example = from_row(paper(" ", "SUMMARY:\nFine.", "SUMMARY:\n\nLIMITATIONS:\n", "Good."))
+    assert [document.source for document in example.documents] == ["review 2", "review 4"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"id": None}, "'id' is missing"),
+        ({"title": 3}, "'title' must be text, not a number"),
+        ({"reviews": None}, "'reviews' is missing"),
+        ({"reviews": "Good."}, "'reviews' must be a list, not text"),
+        ({"reviews": ["Good."]}, "'reviews' must be a list of objects, not a list with text in it"),
+        ({"reviews": [{"RECOMMENDATION": 7}]}, "'comments' is missing"),
+        ({"reviews": [{"comments": ["Good."]}]}, "'comments' must be text, not a list"),
+        ({"reviews": []}, "'reviews' has no review with text"),
+        ({"reviews": [{"comments": "SUMMARY:\n"}]}, "'reviews' has no review with text"),
+        ({"meta_review": None}, "'meta_review' is missing"),
+        ({"meta_review": {}}, "'meta_review' must be text, not an object"),
+    ],
+)
+def test_a_bad_row_says_why(changes: dict[str, Any], expected: str) -> None:
+    """A missing field, a value of another kind, or nothing to summarize is named."""
+    with pytest.raises(BadRow, match=expected):
+        from_row(paper("Good.", **changes))
+
+
+LINES = st.lists(st.sampled_from(HEADINGS) | st.sampled_from(["", " ", "Q1: why?", "NOTE:"]) | st.text(max_size=20))
+
+
+@given(LINES.map("\n".join))
+def test_nothing_is_lost(comments: str) -> None:
+    """Whatever is in a review stands in its sections but the form's headings, which are their names, in order."""
+    (document, _) = from_row(paper(f"Begun. {comments}", "Good.")).documents
+    assert "".join("".join(document.sentences()).split()) == without_headings(f"Begun. {comments}")
+    asked = [line.rstrip()[:-1] for line in f"Begun. {comments}".split("\n") if line.rstrip() in HEADINGS]
+    rest = iter(asked)
+    assert all((section.name or "") in rest for section in document.sections[1:])
+
+
+def test_where_a_bad_row_stands(tmp_path: Path, stages: StageStore) -> None:
+    """Reading a file ends with the file, the line and the reason."""
+    rows = [paper("Good."), paper(" ", id="p2")]
+    (tmp_path / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(DataError, match=r"test\.jsonl.*2.*no review with text"):
+        load(DatasetSettings(name="peer_reviews", path=str(tmp_path)), stages)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the corpus neurips_metareview is not here")
+def test_the_real_reviews(stages: StageStore) -> None:
+    """Every review is a document whose sections are the form's and whose text is whole."""
+    texts = load(DatasetSettings(name="peer_reviews", path=str(SHARED), limit=200), stages)
+    assert texts.facts["examples"] == {"train": 200, "validation": 200, "test": 200}
+    assert texts.multi_document
+    with gzip.open(SHARED / "test.jsonl.gz", "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in islice(lines, 200)]
+    for example, row in zip(texts.splits["test"], rows, strict=True):
+        for document, review in zip(example.documents, row["reviews"], strict=True):
+            assert {section.name for section in document.sections} <= set(FIELDS)
+            assert "".join("".join(document.sentences()).split()) == without_headings(review["comments"])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the corpus neurips_metareview is not here")
+def test_all_the_real_reviews(stages: StageStore) -> None:
+    """All 7,658 papers are read, none left out."""
+    texts = load(DatasetSettings(name="peer_reviews", path=str(SHARED)), stages)
+    assert texts.facts["examples"] == {"train": 6081, "validation": 782, "test": 795}
+    assert texts.facts["skipped"] == {}

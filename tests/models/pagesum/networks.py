@@ -1,0 +1,96 @@
+"""Small BARTs, PageSums with their weights, and batches for them."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import BartConfig, BartForConditionalGeneration
+
+from longsumbench.models.pagesum.model import PageSumForConditionalGeneration, PageSumModelConfig
+
+VOCABULARY, START, PAD, END = 60, 0, 1, 2
+SIZES = {
+    "vocab_size": VOCABULARY,
+    "d_model": 32,
+    "encoder_ffn_dim": 24,
+    "decoder_ffn_dim": 24,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 2,
+    "decoder_attention_heads": 2,
+    "max_position_embeddings": 40,
+    "dropout": 0.0,
+    "init_std": 0.2,
+    "pad_token_id": PAD,
+    "bos_token_id": START,
+    "eos_token_id": END,
+    "decoder_start_token_id": END,
+    "forced_eos_token_id": None,
+}
+DECODINGS = ["page", "global"]
+
+
+def stock(**changes: Any) -> Any:
+    """Return a BART, its weights the same every time.
+
+    No weight is zero or one, so that one that is missing or misplaced shows. Its decoder looks at positions more than
+    at tokens: untrained, it would repeat its last one.
+    """
+    torch.manual_seed(0)
+    model = BartForConditionalGeneration(BartConfig(**{**SIZES, **changes})).eval()
+    for weight in model.parameters():
+        if weight.dim() == 1:
+            weight.data += 0.05 * torch.randn_like(weight)
+    model.final_logits_bias.normal_()
+    model.model.decoder.embed_positions.weight.data *= 10
+    return model
+
+
+def network(**changes: Any) -> Any:
+    """Return a PageSum with the weights of `stock`, and a confidence that is sure of itself."""
+    model = PageSumForConditionalGeneration(PageSumModelConfig(**{**SIZES, **changes})).eval()
+    model.load_state_dict(stock().state_dict(), strict=False)
+    generator = torch.Generator().manual_seed(1)
+    model.confidence.weight.data = torch.randn(model.confidence.weight.shape, generator=generator)
+    model.confidence.bias.data.fill_(0.3)
+    return model
+
+
+def batch(*examples: tuple[int, ...]) -> dict[str, Tensor]:
+    """Return a batch of examples whose pages have the given numbers of tokens; a page of 0 is absent."""
+    generator = torch.Generator().manual_seed(2)
+    pages, length = max(map(len, examples)), max(max(example) for example in examples)
+    ids = torch.full((len(examples), pages, length), PAD)
+    mask = torch.zeros_like(ids, dtype=torch.bool)
+    for i, example in enumerate(examples):
+        for j, tokens in enumerate(example):
+            ids[i, j, :tokens] = torch.randint(3, VOCABULARY, (tokens,), generator=generator)
+            mask[i, j, :tokens] = True
+    return {"input_ids": ids, "unit_mask": mask}
+
+
+RAGGED = ((8, 5, 8), (7,), (3, 0, 8, 1, 6))  # the third has an absent page between others
+
+
+def alone(inputs: dict[str, Tensor], row: int) -> dict[str, Tensor]:
+    """Return one example of a batch, its padding and its absent pages cut away."""
+    mask = inputs["unit_mask"][row]
+    real, length = mask.any(-1), int(mask.sum(-1).max())
+    return {name: inputs[name][row, real, :length][None] for name in inputs}
+
+
+def targets(*lengths: int) -> Tensor:
+    """Return labels of the given lengths, from the start token to the end token."""
+    generator = torch.Generator().manual_seed(3)
+    labels = torch.full((len(lengths), max(lengths)), -100)
+    for label, length in zip(labels, lengths, strict=True):
+        label[:length] = torch.randint(3, VOCABULARY, (length,), generator=generator)
+        label[0], label[length - 1] = START, END
+    return labels
+
+
+def search(model: Any, inputs: dict[str, Tensor], beams: int, **changes: Any) -> list[list[int]]:
+    """Return what a search writes, from its start token to its end token."""
+    limits = {"max_new_tokens": 14, "do_sample": False, "forced_bos_token_id": START, "no_repeat_ngram_size": 2}
+    ids = model.generate(**inputs, **{"num_beams": beams, **limits, **changes})
+    return [row[: row.index(END, 1) + 1 if END in row[1:] else None] for row in ids.tolist()]

@@ -1,0 +1,283 @@
+"""Starting from a checkpoint: a tiny BART, written by the library, stands in for those of the hub."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tiny_bert import write_bert
+from torch import Tensor
+from toys import ToySplit, example, tiny_recipe, write_jsonl
+from transformers import BartForConditionalGeneration, T5Config, T5ForConditionalGeneration
+
+from longsumbench import pretrained
+from longsumbench.cli import main
+from longsumbench.configuration import Decoding
+from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
+from longsumbench.evidence import kept, read_evidence
+from longsumbench.models.pagesum.config import PageSumConfig
+from longsumbench.models.pagesum.model import PageSumForConditionalGeneration
+from longsumbench.models.pagesum.system import PageSum
+from longsumbench.records import Results, RunRecord
+from longsumbench.stages import StageStore
+from longsumbench.tokenization import train_tokenizer
+from pagesum.networks import DECODINGS, PAD, RAGGED, SIZES, batch, search, stock, targets
+
+CONFIDENCE = {"confidence.weight", "confidence.bias"}
+BEAMS = Decoding(num_beams=3, max_length=12, min_length=6, device="cpu")
+TRAIN, TEST = ToySplit.of("train", 12), ToySplit.of("test", 4, start=40).examples
+TINY = {"page_size": 16, "num_pages": 3, "decode_length": 24}  # all else is the checkpoint's
+
+
+def write_bart(folder: Path, **changes: Any) -> Path:
+    """Write a tiny BART and a tokenizer to a folder, as `save_pretrained` does; return it."""
+    tokenizer = train_tokenizer(TRAIN, 320)
+    ids = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("pad", "bos", "eos")}
+    ids["decoder_start_token_id"] = tokenizer.eos_token_id
+    stock(vocab_size=len(tokenizer), **{**ids, **changes}).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a tiny BART."""
+    return write_bart(tmp_path_factory.mktemp("bart"))
+
+
+def fitted(init: Path | str, stages: StageStore, steps: int = 2, **changes: Any) -> PageSum:
+    """Return a PageSum after a few steps from a checkpoint."""
+    system = PageSum(PageSumConfig(**{**TINY, "init": str(init), **changes}))
+    system.fit(TRAIN, None, tiny_recipe(max_steps=steps, learning_rate=1e-4), stages.root, stages)
+    return system
+
+
+def written(system: PageSum) -> list[str]:
+    """Return summaries of a few texts."""
+    return [summary.text for summary in system.summarize(TEST, BEAMS)]
+
+
+def opened(folder: Path, **changes: Any) -> Any:
+    """Return PageSum's network as it starts from a folder's checkpoint."""
+    return PageSum(PageSumConfig(**{**TINY, "init": str(folder), **changes})).adopt(folder)
+
+
+def of_stock(inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return pages of one an example as a stock BART reads them."""
+    return {"input_ids": inputs["input_ids"][:, 0], "attention_mask": inputs["unit_mask"][:, 0].long()}
+
+
+def plain(ids: Tensor) -> list[list[int]]:
+    """Return rows of ids without padding."""
+    return [[token for token in row if token != PAD] for row in ids.tolist()]
+
+
+@pytest.mark.parametrize("decoding", DECODINGS)
+def test_one_page_is_stock_bart(decoding: str, tmp_path: Path) -> None:
+    """From the same folder, logits, loss, greedy and beam-4 summaries of one page each are stock BART's."""
+    stock().save_pretrained(tmp_path)
+    model, bart = opened(tmp_path, decoding=decoding).eval(), BartForConditionalGeneration.from_pretrained(tmp_path)
+    inputs, labels = batch((8,), (5,), (1,)), targets(12, 7, 9)
+    actual, expected = model(**inputs, labels=labels), bart(**of_stock(inputs), labels=labels)
+    torch.testing.assert_close(actual.logits, expected.logits, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(actual.loss, expected.loss)
+    for beams in (1, 4):
+        for more in ({}, {"length_penalty": 2.0, "no_repeat_ngram_size": 3, "min_new_tokens": 6}):
+            if beams > 1 or "length_penalty" not in more:
+                how = {"num_beams": beams, "max_new_tokens": 14, "forced_bos_token_id": 0, "do_sample": False, **more}
+                found = plain(model.generate(**inputs, **how))
+                assert found == plain(bart.generate(**of_stock(inputs), **how))
+                assert len({tuple(ids) for ids in found}) > 1
+
+
+def test_only_the_confidence_is_new(tmp_path: Path) -> None:
+    """Of all weights, those of the confidence layer alone are not in a BART's checkpoint; its own are read back."""
+    stock().save_pretrained(tmp_path / "bart")
+    read = PageSumForConditionalGeneration.from_pretrained
+    model, loaded = read(tmp_path / "bart", output_loading_info=True)
+    assert set(loaded["missing_keys"]) == CONFIDENCE
+    assert not loaded["unexpected_keys"]
+    assert not loaded["mismatched_keys"]
+    for name, weight in stock().state_dict().items():
+        assert torch.equal(model.state_dict()[name], weight), name
+    model.save_pretrained(tmp_path / "pagesum")
+    again, loaded = read(tmp_path / "pagesum", output_loading_info=True)
+    assert not loaded["missing_keys"]
+    assert torch.equal(again.confidence.weight, model.confidence.weight)
+    inputs = batch(*RAGGED)
+    assert search(again.eval(), inputs, 3) == search(model.eval(), inputs, 3)
+
+
+def test_training_from_a_checkpoint(checkpoint: Path, tmp_path: Path, stages: StageStore) -> None:
+    """Fitted from a folder it has its tokenizer and sizes, learns on, and writes the same when saved and loaded."""
+    start, system = fitted(checkpoint, stages, steps=0), fitted(checkpoint, stages, steps=4)
+    assert start.tokenizer.get_vocab() == system.tokenizer.get_vocab()
+    assert system.model.config.d_model == SIZES["d_model"]
+    bart = BartForConditionalGeneration.from_pretrained(checkpoint)
+    moved = {
+        name for name, weight in bart.named_parameters() if not torch.equal(weight, system.model.get_parameter(name))
+    }
+    assert "model.shared.weight" in moved
+    assert all(torch.equal(weight, start.model.get_parameter(name)) for name, weight in bart.named_parameters())
+    (tmp_path / "saved").mkdir()
+    system.save(tmp_path / "saved")
+    assert written(PageSum.load(tmp_path / "saved")) == written(system)
+
+
+@pytest.mark.parametrize("decoding", DECODINGS)
+def test_training_goes_on_from_a_finished_pagesum(
+    decoding: str, checkpoint: Path, tmp_path: Path, stages: StageStore
+) -> None:
+    """A finished PageSum is a checkpoint too: nothing of it is new, and other pages or decoding can be chosen."""
+    first = fitted(checkpoint, stages, steps=4)
+    first.save(tmp_path)
+    second = fitted(tmp_path, stages, steps=0, num_pages=2, decoding=decoding)
+    expected = dict(first.model.named_parameters())
+    assert all(torch.equal(weight, expected[name]) for name, weight in second.model.named_parameters())
+    assert second.model.config.decoding == decoding
+    assert second.config.num_pages == 2
+    assert len(written(second)) == len(TEST)
+
+
+def num_trainings(stages: StageStore) -> int:
+    """Count the finished trainings."""
+    return len(list(stages.root.glob("checkpoint/*/fit.json")))
+
+
+def test_a_run_knows_the_checkpoint_by_its_content(checkpoint: Path, tmp_path: Path, stages: StageStore) -> None:
+    """Moved elsewhere it is the same checkpoint, and training is found finished; another weight makes another one."""
+    elsewhere, changed = tmp_path / "elsewhere", tmp_path / "changed"
+    shutil.copytree(checkpoint, elsewhere)
+    write_bart(changed, init_std=0.3)
+    identity = fitted(checkpoint, stages).identity()
+    assert fitted(elsewhere, stages).identity() == identity
+    assert str(tmp_path) not in json.dumps(identity)
+    assert num_trainings(stages) == 1
+    assert fitted(changed, stages).identity()["init"] != identity["init"]
+    assert num_trainings(stages) == 2
+
+
+def sweep(folder: Path, start: Path) -> list[RunRecord]:
+    """Run PageSum from a checkpoint with pages of two sizes, as a user does; return the records of all runs so far."""
+    toy = write_jsonl(folder / "toy", train=8, validation=2, test=2)
+    pages = ["model.page_size=8,16", "model.max_input_tokens=32", "model.decode_length=16"]
+    train = ["train.max_steps=1", "train.accumulation=1", "train.batch_size=4"]
+    decode = ["decode.max_length=8", "decode.num_beams=1", "decode.reference_evidence=true"]
+    where = ["dataset=jsonl", f"dataset.path={toy}", f"results_dir={folder / 'results'}", "score.resamples=100"]
+    assert main(["run", "-m", "model=pagesum", f"model.init={start}", *pages, *train, *decode, *where]) == 0
+    found = Results(folder / "results").records("jsonl")
+    ours = [record for record in found if record.config["model"]["name"] == "pagesum"]
+    return sorted(ours, key=lambda record: record.config["model"]["page_size"])
+
+
+def test_a_sweep_over_page_sizes(checkpoint: Path, tmp_path: Path) -> None:
+    """The command makes a run of each size, as Table 6 has them; from the checkpoint elsewhere, it finds both done."""
+    records = sweep(tmp_path, checkpoint)
+    assert [record.config["model"]["page_size"] for record in records] == [8, 16]
+    assert {record.config["model"]["split"] for record in records} == {"tokens"}
+    moved = shutil.copytree(checkpoint, tmp_path / "moved")
+    assert sweep(tmp_path, moved) == records
+    for record in records:
+        folder = Results(tmp_path / "results").find(record.run_id) / "evidence"
+        assert kept(folder, of_references=True) == {0, 1}
+        pages = len(read_evidence(folder, 1)[1].texts["unit"])
+        assert 1 < pages <= 32 // record.config["model"]["page_size"]
+    notes = (tmp_path / "results" / "leaderboard" / "jsonl.md").read_text(encoding="utf-8")
+    assert f"From a checkpoint: pagesum ({checkpoint.name})." in notes
+
+
+def test_a_checkpoint_of_the_hub(checkpoint: Path, stages: StageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that is no folder is fetched from the hub, once, and is then as the folder is."""
+    asked: list[tuple[str, bool]] = []
+
+    def snapshot(name: str, local_files_only: bool, **_: Any) -> str:
+        asked.append((name, local_files_only))
+        return str(checkpoint)
+
+    monkeypatch.setattr(pretrained, "unreachable", lambda: None)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
+    system = fitted("somebody/bart-of-these-tests", stages)
+    assert asked == [("somebody/bart-of-these-tests", False)]
+    assert system.identity() == fitted(checkpoint, stages).identity()
+
+
+def test_the_hub_without_a_network(stages: StageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the default checkpoint is not on this machine and cannot be fetched, the machine is to blame."""
+    monkeypatch.setattr(pretrained, "unreachable", lambda: "no cable")
+    with pytest.raises(EnvironmentProblem, match=r"model\.init=nobody/has-bart.*no cable.*give a folder") as caught:
+        fitted("nobody/has-bart", stages)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(UsageError, match=r"model\.init=no/such/folder is neither a folder nor a model"):
+        fitted("no/such/folder", stages)
+
+
+def t5(folder: Path) -> Path:
+    """Write a tiny T5."""
+    sizes = {"vocab_size": 30, "d_model": 8, "d_kv": 4, "d_ff": 8, "num_layers": 1, "num_heads": 2}
+    T5ForConditionalGeneration(T5Config(**sizes)).save_pretrained(folder)
+    return folder
+
+
+def spoilt(name: str, content: bytes | None) -> Callable[[Path], Path]:
+    """Return what writes a BART of which one file is another's, or gone."""
+
+    def write(folder: Path) -> Path:
+        write_bart(folder)
+        (folder / name).unlink()
+        if content is not None:
+            (folder / name).write_bytes(content)
+        return folder
+
+    return write
+
+
+def without_decoder(folder: Path) -> Path:
+    """Write a BART whose weights lack a layer that its description has."""
+    write_bart(folder)
+    described = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**described, "decoder_layers": 3}))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("write", "settings", "told"),
+    [
+        (t5, {}, r"is a checkpoint of 't5', not of bart or longsumbench-pagesum"),
+        (write_bert, {}, r"is a checkpoint of 'bert', not of bart"),
+        (write_bart, {"page_size": 41}, r"model\.page_size=41: model\.init=.* has 40 positions"),
+        (write_bart, {"decode_length": 41}, r"model\.decode_length=41: model\.init=.* has 40 positions"),
+        (write_bart, {"d_model": 64}, r"model\.d_model=64, but model\.init=.* has 32: leave it out"),
+        (write_bart, {"d_ff": 64}, r"model\.d_ff=64, but .* has 24"),
+        (write_bart, {"num_heads": 4}, r"model\.num_heads=4, but .* has 2"),
+        (write_bart, {"decoder_layers": 3}, r"model\.decoder_layers=3, but .* has 2"),
+        (spoilt("model.safetensors", None), {}, r"no \*\.safetensors"),
+        (spoilt("model.safetensors", b"none"), {}, r"cannot be read"),
+        (spoilt("config.json", None), {}, r"no config\.json"),
+        (spoilt("config.json", b"{"), {}, r"model\.init=.*cannot be read"),
+        (spoilt("config.json", b'{"model_type": "bart"}'), {}, r"model\.init="),
+        (spoilt("tokenizer.json", None), {}, r"tokenizer"),
+        (without_decoder, {}, r"not a BART's: .*decoder\.layers\.2"),
+    ],
+)
+def test_checkpoints_that_cannot_be_meant(
+    write: Callable[[Path], Path], settings: dict[str, Any], told: str, tmp_path: Path, stages: StageStore
+) -> None:
+    """Another architecture, other sizes, too few positions or damaged files end in one line that says which."""
+    folder = write(tmp_path / "start")
+    with pytest.raises(SuiteError, match=told) as caught:
+        fitted(folder, stages, **settings)
+    assert "\n" not in str(caught.value)
+
+
+def test_pages_as_long_as_the_checkpoint_allows(checkpoint: Path, stages: StageStore) -> None:
+    """Pages and summaries of as many tokens as there are positions are read and written."""
+    longest = SIZES["max_position_embeddings"]
+    split = {"page_size": longest, "num_pages": 2, "decode_length": longest}
+    system = fitted(checkpoint, stages, steps=1, **split)
+    long = example(1, sentences=20)
+    assert [len(page) for page in system.units(long, system.encode).ids] == [longest, longest]
+    (summary,) = system.summarize([long], Decoding(min_length=longest, device="cpu"))
+    assert summary.tokens == longest

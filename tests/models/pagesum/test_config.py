@@ -1,0 +1,113 @@
+"""PageSum's settings: what they settle to, and which cannot be meant."""
+
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from longsumbench import registry
+from longsumbench.configuration import settle
+from longsumbench.errors import UsageError
+from longsumbench.models.pagesum.config import SIZES, PageSumConfig
+
+TOKENS = {"page_size": 128, "max_input_tokens": 4_096}
+
+
+@pytest.mark.parametrize(
+    ("given", "split", "pages", "page_size"),
+    [
+        ({}, "sentences", 7, 1_024),
+        ({"num_pages": 3}, "sentences", 3, 1_024),
+        ({"num_pages": 3, "page_size": 128}, "sentences", 3, 128),
+        ({"page_size": 128}, "tokens", 32, 128),
+        ({"page_size": 256}, "tokens", 16, 256),
+        ({"page_size": 512}, "tokens", 8, 512),
+        ({"page_size": 1_024}, "tokens", 4, 1_024),
+        ({"max_input_tokens": 16_384}, "tokens", 16, 1_024),
+        ({"page_size": 300, "max_input_tokens": 1_000}, "tokens", 3, 300),
+        ({"split": "tokens"}, "tokens", 4, 1_024),
+        ({"split": "sentences", "page_size": 128}, "sentences", 7, 128),
+        ({"locality": "discourse"}, "sentences", 8, 1_024),
+        ({"locality": "discourse", "page_size": 128}, "sentences", 8, 128),
+        ({"locality": "document", "page_size": 128, "max_pages": 3}, "sentences", 3, 128),
+        ({"locality": "document", "num_pages": 3}, "sentences", 8, 1_024),
+    ],
+)
+def test_the_split_that_settings_ask_for(given: dict[str, Any], split: str, pages: int, page_size: int) -> None:
+    """Sizes in tokens without num_pages ask for Table 6's pages, unless a split is named; the record says which."""
+    config = PageSumConfig(**given)
+    assert (config.split, config.most_pages, config.page_size) == (split, pages, page_size)
+    assert config.text_length == page_size - 2
+    assert (config.max_input_tokens is None) == (split == "sentences")
+    assert (config.num_pages is None) == (split == "tokens" or config.locality != "spatial")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"page_size": 128},
+        {"num_pages": 3, "page_size": 128},
+        {"split": "sentences", "page_size": 128},
+        {"split": "tokens"},
+        {"locality": "discourse", "max_pages": 2},
+        {"locality": "document", "page_size": 128, "decoding": "global"},
+        {"init": "random", "size": "base", "d_model": 32, "num_heads": 2},
+    ],
+)
+def test_settled_settings_settle_to_themselves(given: dict[str, Any]) -> None:
+    """What a record or a checkpoint keeps of the settings gives the same settings again."""
+    config = PageSumConfig(**given)
+    assert PageSumConfig(**asdict(config)) == config
+    assert settle(PageSumConfig, asdict(config), "model.") == config
+
+
+def test_a_dimension_given_goes_before_the_size() -> None:
+    """BART-base with a width of 64 has that width, and all else of BART-base; without a size it is BART-large."""
+    config = PageSumConfig(init="random", size="base", d_model=48)
+    assert {name: config.dimension(name) for name in SIZES["base"]} == {**SIZES["base"], "d_model": 48}
+    assert PageSumConfig().dimension("encoder_layers") == 12
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"locality": "global"}, r"model\.locality=global.*spatial, discourse, document"),
+        ({"decoding": "local"}, r"model\.decoding=local.*page, global"),
+        ({"split": "words"}, r"model\.split=words.*sentences, tokens"),
+        ({"fidelity": "paper"}, r"model\.fidelity=paper.*default, official"),
+        ({"size": "huge"}, r"model\.size=huge.*base, large"),
+        ({"split": "tokens", "num_pages": 3}, r"model\.num_pages goes with split=sentences"),
+        ({"num_pages": 3, **TOKENS}, r"model\.max_input_tokens=4096 goes with split=tokens"),
+        ({"split": "sentences", **TOKENS}, r"model\.max_input_tokens=4096 goes with split=tokens"),
+        ({"split": "tokens", "locality": "discourse"}, r"model\.split=tokens goes with locality=spatial"),
+        ({"locality": "document", **TOKENS}, r"model\.max_input_tokens=4096 goes with split=tokens"),
+        ({"page_size": 512, "max_input_tokens": 511}, r"model\.max_input_tokens=511 is below model\.page_size=512"),
+        ({"max_input_tokens": 1_000}, r"model\.max_input_tokens=1000 is below model\.page_size=1024"),
+        ({"num_pages": 0}, r"model\.num_pages=0"),
+        ({"max_pages": 0}, r"model\.max_pages=0"),
+        ({"page_size": 2}, r"model\.page_size=2"),
+        ({"page_size": 0}, r"model\.page_size=0"),
+        ({"max_input_tokens": 0}, r"model\.max_input_tokens=0"),
+        ({"decode_length": 2}, r"model\.decode_length=2"),
+        ({"dropout": 1.0}, r"model\.dropout=1\.0"),
+        ({"encoder_layers": 0}, r"model\.encoder_layers=0"),
+        ({"init": "random", "vocabulary_size": 259}, r"model\.vocabulary_size=259"),
+        ({"init": "random", "d_model": 34, "num_heads": 4}, r"model\.d_model=34 cannot be shared.*num_heads=4"),
+        ({"init": "random", "d_model": 33, "num_heads": 1}, r"model\.d_model=33 is odd"),
+        ({"init": "random", "num_heads": 5}, r"model\.d_model=1024 cannot be shared equally by model\.num_heads=5"),
+    ],
+)
+def test_settings_that_cannot_be_meant(given: dict[str, Any], told: str) -> None:
+    """A wrong value, or two that say different things, is one line with the key, the reason and what is allowed."""
+    with pytest.raises(UsageError, match=told) as caught:
+        PageSumConfig(**given)
+    assert "\n" not in str(caught.value)
+
+
+def test_units_are_made_again_whenever_pages_would_change() -> None:
+    """Of the settings, only those are left out of what decides the pages that are about the network or the start."""
+    system = registry.systems.load("pagesum")
+    network = {"decoding", "init", "size", *SIZES["base"], "dropout", "tokenizer", "vocabulary_size"}
+    others = set(asdict(PageSumConfig())) - set(system.units_decided_by)
+    assert others == network | {"name", "decode_length"}  # the last two are always there

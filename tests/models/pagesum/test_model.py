@@ -1,0 +1,252 @@
+"""PageSum's network: what it keeps of BART's, how pages are mixed, and searches that give what they should."""
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from transformers import DynamicCache
+
+from longsumbench.models.pagesum.model import PageCache, confidences, mix
+from longsumbench.nn.folded_attention import FoldedCache
+from pagesum.networks import DECODINGS, END, PAD, RAGGED, START, alone, batch, network, search, stock, targets
+
+LENGTHS = (12, 7, 9)  # of the targets of RAGGED
+
+
+def weighed(model: Any, inputs: dict[str, Tensor], ids: Tensor) -> Tensor:
+    """Return the pages' confidences: [B, P, T]."""
+    weights: Tensor = model.decode(model.model.encoder(**inputs), ids).confidences[:, :, 0]
+    return weights
+
+
+def gradients(model: Any, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return the gradients of one training step."""
+    model.train()(**inputs, labels=targets(*LENGTHS)).loss.backward()
+    return {name: weight.grad.to_dense() for name, weight in model.named_parameters()}
+
+
+def test_the_networks_of_these_tests_can_fail() -> None:
+    """They write something else for every example, greedy and with beams, and confidences change from step to step."""
+    inputs = batch(*RAGGED)
+    written = [tuple(ids) for name in DECODINGS for k in (1, 4) for ids in search(network(decoding=name), inputs, k)]
+    assert len(set(written)) >= 9
+    weights = weighed(network(), inputs, network().shifted(targets(*LENGTHS)))
+    assert weights[0, :3].std(1).min() > 0.01
+
+
+@pytest.mark.parametrize("beams", [1, 3, 4, 5])
+@pytest.mark.parametrize("decoding", DECODINGS)
+def test_cached_search_equals_uncached(decoding: str, beams: int) -> None:
+    """Keys and values that are kept give the ids that computing all anew gives, for pages of every length."""
+    model, inputs = network(decoding=decoding), batch(*RAGGED)
+    assert search(model, inputs, beams) == search(model, inputs, beams, use_cache=False)
+
+
+@pytest.mark.parametrize("broken", ["not moved", "moved as one page"])
+def test_the_search_needs_its_cache_reordered(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a beam's own keys left where they were, or moved as if each row were a beam, it writes otherwise."""
+    model, inputs = network(), batch((8, 5), (7, 6))
+    right = search(model, inputs, 4)
+
+    def as_one_page(cache: Any, beam_idx: Tensor) -> None:
+        rows = cache.self_attention_cache.layers[0].keys.shape[0]
+        FoldedCache.reorder_cache(cache, beam_idx.repeat(rows // len(beam_idx)))
+
+    monkeypatch.setattr(PageCache, "reorder_cache", as_one_page if broken == "moved as one page" else lambda *_: None)
+    assert search(model, inputs, 4) != right
+
+
+def test_reordering_by_hand() -> None:
+    """When beams 1 0 | 2 2 of two documents go on, rows 0 1, 2 3 | 4 5 of their pages become 1 0, 3 2 | 4 4.
+
+    The first document has two pages, the second one; the memory's rows stay.
+    """
+    cache = PageCache(DynamicCache(), DynamicCache())
+    rows = torch.arange(6.0).view(6, 1, 1, 1)
+    cache.self_attention_cache.update(rows, 10 * rows, 0)
+    cache.cross_attention_cache.update(rows[:3], rows[:3], 0)
+    cache.documents, cache.num_documents = torch.tensor([0, 0, 1]), 2
+    cache.reorder_cache(torch.tensor([1, 0, 2, 2]))
+    own, memory = cache.self_attention_cache.layers[0], cache.cross_attention_cache.layers[0]
+    assert own.keys.flatten().tolist() == [1, 0, 3, 2, 4, 4]
+    assert own.values.flatten().tolist() == [10, 0, 30, 20, 40, 40]
+    assert memory.keys.flatten().tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("beams", [1, 4])
+@pytest.mark.parametrize("decoding", DECODINGS)
+def test_an_example_alone_is_written_as_in_a_ragged_batch(decoding: str, beams: int) -> None:
+    """Other examples, more pages, absent ones and padding change nothing of what a search writes."""
+    model, inputs = network(decoding=decoding), batch(*RAGGED)
+    together = search(model, inputs, beams)
+    assert [search(model, alone(inputs, row), beams)[0] for row in range(len(RAGGED))] == together
+
+
+@pytest.mark.parametrize("decoding", DECODINGS)
+def test_an_example_alone_has_the_logits_it_has_in_a_ragged_batch(decoding: str) -> None:
+    """Other examples, more pages, absent ones and padding change no logit."""
+    model, inputs, labels = network(decoding=decoding), batch(*RAGGED), targets(*LENGTHS)
+    together = model(**inputs, labels=labels).logits
+    for row, length in enumerate(LENGTHS):
+        single = model(**alone(inputs, row), labels=labels[row : row + 1, :length]).logits[0]
+        torch.testing.assert_close(single, together[row, :length], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("step", [1, 5, 12])
+@pytest.mark.parametrize("decoding", DECODINGS)
+def test_stepwise_equals_teacher_forced(decoding: str, step: int) -> None:
+    """Feeding a few tokens at a time through the cache gives the logits of the whole target."""
+    model, inputs = network(decoding=decoding), batch(*RAGGED)
+    ids = model.shifted(targets(12, 12, 12))
+    pages, cache, steps = model.model.encoder(**inputs), None, []
+    for start in range(0, 12, step):
+        some = ids[:, start : start + step]
+        one = model(encoder_outputs=pages, decoder_input_ids=some, past_key_values=cache, use_cache=True)
+        cache = one.past_key_values
+        steps.append(one.logits)
+    whole = model(**inputs, decoder_input_ids=ids).logits
+    torch.testing.assert_close(torch.cat(steps, 1), whole, rtol=1e-4, atol=1e-5)
+
+
+def states_of(bart: Any, ids: Tensor, fed: Tensor) -> Tensor:
+    """Return what a stock BART's decoder makes of some input when it reads one page: [T, D]."""
+    states: Tensor = bart.model(input_ids=ids[None], decoder_input_ids=fed[None]).last_hidden_state
+    return states[0]
+
+
+@pytest.mark.parametrize("limits", [(4_096, 512), (12, 4)])
+def test_packed_pages_are_stock_ones_mixed_by_hand(limits: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logits are those of a plain loop: each page through a stock BART alone, softmax, sum, projection (Eqs. 6-9)."""
+    for name, limit in zip(("PIECE_TOKENS", "ENOUGH_TOKENS"), limits, strict=True):
+        monkeypatch.setattr(f"longsumbench.nn.unit_encoder.{name}", limit)
+    model, bart, inputs = network().double(), stock().double(), batch(*RAGGED)
+    fed = model.shifted(targets(*LENGTHS))
+    logits, weights = model(**inputs, decoder_input_ids=fed).logits, weighed(model, inputs, fed)
+    for row in range(len(RAGGED)):
+        pages = [(j, ids[mask]) for j, (ids, mask) in enumerate(zip(*(inputs[k][row] for k in inputs), strict=True))]
+        states = {j: states_of(bart, ids, fed[row]) for j, ids in pages if len(ids)}
+        for step in range(fed.shape[1]):
+            scores = {j: model.confidence(hidden[step]).exp() for j, hidden in states.items()}
+            shares = {j: score / sum(scores.values()) for j, score in scores.items()}
+            mixed = sum(shares[j] * states[j][step] for j in states)
+            expected = bart.lm_head(mixed) + bart.final_logits_bias[0]
+            torch.testing.assert_close(logits[row, step], expected, rtol=1e-5, atol=1e-5)
+            for j, share in shares.items():
+                torch.testing.assert_close(weights[row, j, step].double(), share[0], rtol=1e-5, atol=1e-6)
+
+
+def test_global_decoding_is_a_stock_decoder_over_all_pages() -> None:
+    """Logits are a stock BART's whose memory is the pages, each encoded alone, one behind the other (Table 7)."""
+    model, bart, inputs = network(decoding="global"), stock(), batch(*RAGGED)
+    fed = model.shifted(targets(*LENGTHS))
+    logits = model(**inputs, decoder_input_ids=fed).logits
+    for row in range(len(RAGGED)):
+        pages = [ids[mask] for ids, mask in zip(*(inputs[k][row] for k in inputs), strict=True) if mask.any()]
+        memory = torch.cat([bart.model.encoder(input_ids=ids[None]).last_hidden_state for ids in pages], 1)
+        expected = bart(encoder_outputs=(memory,), decoder_input_ids=fed[row : row + 1]).logits[0]
+        torch.testing.assert_close(logits[row], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_mixing_by_hand() -> None:
+    """Confidences .25/.75, states 4/8, so the mix is 7; a document of one page is that page; an absent page is 0."""
+    real = torch.tensor([[True, False, True], [False, True, False]])
+    weights = confidences(torch.tensor([1.0, 3.0, 5.0]).log().view(3, 1, 1), real)
+    mixed = mix(torch.tensor([4.0, 8.0, 9.0]).view(3, 1, 1, 1), weights, real)
+    torch.testing.assert_close(weights[:, :, 0, 0], torch.tensor([[0.25, 0, 0.75], [0, 1, 0]]))
+    torch.testing.assert_close(mixed.flatten(), torch.tensor([7.0, 9.0]))
+
+
+@pytest.mark.parametrize("decoding", DECODINGS)
+def test_the_order_of_pages_is_not_seen(decoding: str) -> None:
+    """Positions restart on every page, so that pages the other way round change no logit; confidences go with them."""
+    model, inputs = network(decoding=decoding), batch(*RAGGED)
+    turned, fed = {name: value.flip(1) for name, value in inputs.items()}, model.shifted(targets(*LENGTHS))
+    logits = model(**inputs, decoder_input_ids=fed).logits
+    torch.testing.assert_close(model(**turned, decoder_input_ids=fed).logits, logits, rtol=1e-4, atol=1e-5)
+    if decoding == "page":
+        torch.testing.assert_close(weighed(model, turned, fed), weighed(model, inputs, fed).flip(1))
+
+
+def test_a_page_twice_is_that_page() -> None:
+    """Two equal pages have half the confidence each, and mix to the logits of one."""
+    model, inputs = network(), batch((8,))
+    fed, twice = model.shifted(targets(12)), {name: value.repeat(1, 2, 1) for name, value in inputs.items()}
+    assert torch.equal(weighed(model, twice, fed), torch.full((1, 2, 12), 0.5))
+    torch.testing.assert_close(
+        model(**twice, decoder_input_ids=fed).logits, model(**inputs, decoder_input_ids=fed).logits
+    )
+
+
+def test_absent_pages_and_padding_get_nothing() -> None:
+    """Confidences sum to one over real pages and are 0 for absent ones; what stands under the mask has no gradient."""
+    model, inputs = network(), batch(*RAGGED)
+    real = inputs["unit_mask"].any(-1)
+    weights = weighed(model, inputs, model.shifted(targets(*LENGTHS)))
+    assert (weights[real] > 0).all()
+    assert not weights[~real].any()
+    torch.testing.assert_close(weights.sum(1), torch.ones(3, 12))
+    unseen = {name: value.clone() for name, value in inputs.items()}
+    unseen["input_ids"][~inputs["unit_mask"]] = 5  # a token, instead of padding
+    expected, found = gradients(network(), inputs), gradients(network(), unseen)
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("decoding", DECODINGS)
+def test_every_weight_is_learned(decoding: str) -> None:
+    """A training step reaches every weight; the confidence layer in page-wise decoding alone, its bias never.
+
+    A bias that all pages share changes no softmax, as the keys' in attention.
+    """
+    model = network(decoding=decoding).train()
+    model(**batch(*RAGGED), labels=targets(*LENGTHS)).loss.backward()
+    found = {name: 0.0 if w.grad is None else float(w.grad.to_dense().norm()) for name, w in model.named_parameters()}
+    without = {name for name, norm in found.items() if norm < 1e-5}
+    expected = {name for name in found if name.endswith("k_proj.bias")} | {"confidence.bias"}
+    assert without == (expected | {"confidence.weight"} if decoding == "global" else expected)
+
+
+@pytest.mark.parametrize("decoding", DECODINGS)
+def test_gradient_checkpointing_changes_no_gradient(decoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Computing pages twice, in pieces, to save memory gives the gradients of keeping all."""
+    monkeypatch.setattr("longsumbench.nn.unit_encoder.PIECE_TOKENS", 12)
+    plain = network(decoding=decoding, dropout=0.1)
+    saving = copy.deepcopy(plain)
+    saving.activation_checkpointing_enable()
+    results = []
+    for model in (plain, saving):
+        torch.manual_seed(5)
+        model.train()(**batch(*RAGGED), labels=targets(*LENGTHS)).loss.backward()
+        results.append({n: w.grad.to_dense() for n, w in model.named_parameters() if w.grad is not None})
+    torch.testing.assert_close(results[1], results[0])
+
+
+def test_what_training_feeds_by_hand() -> None:
+    """For `<s> 7 8 </s>` the default feeds `</s> <s> 7 8`; for `7 8 </s>` the release feeds `<s> 7 8`."""
+    labels = torch.tensor([[START, 7, 8, END, -100]])
+    assert network().shifted(labels).tolist() == [[END, START, 7, 8, END]]
+    assert network(official=True).shifted(labels[:, 1:]).tolist() == [[START, 7, 8, END]]
+    assert network().shifted(torch.tensor([[7, -100, -100]])).tolist() == [[END, 7, PAD]]
+
+
+@pytest.mark.parametrize("decoding", DECODINGS)
+@pytest.mark.parametrize("official", [False, True])
+def test_the_loss(official: bool, decoding: str) -> None:
+    """It is the mean cross-entropy of the logits for the fed tokens; smoothed in training alone, by ε/V a column."""
+    model = network(official=official, decoding=decoding, label_smoothing=0.1)
+    inputs, labels = batch(*RAGGED), targets(*LENGTHS)
+    logits = model(**inputs, decoder_input_ids=model.shifted(labels)).logits
+    plain = model(**inputs, labels=labels).loss
+    torch.testing.assert_close(plain, F.cross_entropy(logits.flatten(0, 1), labels.flatten()))
+    columns = -logits.log_softmax(-1)[labels.ne(-100)].mean()
+    expected = 0.9 * plain + 0.1 * columns
+    torch.testing.assert_close(model.train()(**inputs, labels=labels).loss, expected)
+    torch.testing.assert_close(model(**inputs, labels=labels, num_items_in_batch=56).loss, expected / 2)  # of 28 tokens
+
+
+def test_something_must_be_fed() -> None:
+    """Without labels and decoder input there is nothing to predict, and the message says what is missing."""
+    with pytest.raises(TypeError, match="labels or decoder_input_ids are needed"):
+        network()(**batch((3,)))

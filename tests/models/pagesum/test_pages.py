@@ -1,0 +1,283 @@
+"""Cutting a text into pages."""
+
+import time
+from collections.abc import Callable
+from functools import partial
+from itertools import chain, count
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longsumbench.documents import Cut, Truncation
+from longsumbench.errors import UsageError
+from longsumbench.models.pagesum.pages import discourse_pages, document_pages, spatial_pages, token_pages
+from longsumbench.segmentation import EncodedSentence, Units
+
+Text = list[EncodedSentence]
+SIZES = st.lists(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 6)), max_size=8), max_size=5)
+LIMITS = st.integers(1, 12)
+
+
+def sentence(tokens: int, words: int, first: int = 0) -> EncodedSentence:
+    return EncodedSentence(list(range(first, first + tokens)), words)
+
+
+def numbered(sizes: list[list[tuple[int, int]]]) -> list[Text]:
+    """Documents whose tokens are numbered through, so that every token tells where it stood."""
+    position = count()
+    return [[EncodedSentence([next(position) for _ in range(t)], w) for t, w in document] for document in sizes]
+
+
+TEXTS = SIZES.map(numbered)
+
+
+def name(*ids: int) -> Text:
+    return [EncodedSentence([-1 - one for one in ids], len(ids))] if ids else []
+
+
+def named(documents: list[Text], lengths: list[int]) -> list[tuple[Text, Text]]:
+    """Each document as a section whose name has negative tokens."""
+    return [(name(*range(lengths[index % len(lengths)])), text) for index, text in enumerate(documents)]
+
+
+def by_section(documents: list[Text], num_pages: int, page_size: int) -> Units:
+    return discourse_pages(named(documents, [0, 2, 15]), list(range(len(documents))), num_pages, page_size)
+
+
+def by_token(documents: list[Text], num_pages: int, page_size: int) -> Units:
+    return token_pages(documents, page_size + 2, num_pages * (page_size + 2))
+
+
+SPLITTERS: dict[str, Callable[[list[Text], int, int], Units]] = {
+    "spatial": spatial_pages,
+    "official": partial(spatial_pages, official=True),
+    "discourse": by_section,
+    "document": document_pages,
+    "tokens": by_token,
+}
+every_splitter = pytest.mark.parametrize("split", SPLITTERS.values(), ids=SPLITTERS)
+
+
+def text_of(units: Units) -> list[list[int]]:
+    """The source's tokens on each page: the tokens of names are negative."""
+    return [[token for token in ids if token >= 0] for ids in units.ids]
+
+
+@every_splitter
+@given(TEXTS, LIMITS, LIMITS)
+def test_the_ledger_balances(
+    split: Callable[[list[Text], int, int], Units], texts: list[Text], most: int, size: int
+) -> None:
+    """The source is what is on the pages plus what was cut, in tokens and in words; names are in neither."""
+    units = split(texts, most, size)
+    ledger = units.truncation
+    assert ledger.tokens == sum(len(s.ids) for text in texts for s in text)
+    assert ledger.words == sum(s.words for text in texts for s in text)
+    assert ledger.tokens_seen == sum(map(len, text_of(units)))
+    assert ledger.words_seen == sum(units.words)
+    assert all(cut.tokens >= 0 and cut.words >= 0 and cut.tokens + cut.words > 0 for cut in ledger.cuts)
+    assert all(words >= 0 for words in units.words)
+
+
+@every_splitter
+@given(TEXTS, LIMITS, LIMITS)
+def test_pages_keep_the_limits_and_the_order(
+    split: Callable[[list[Text], int, int], Units], texts: list[Text], most: int, size: int
+) -> None:
+    """No page is empty or over-long, there are never too many, each knows where it begins, and no token moves."""
+    units = split(texts, most, size)
+    assert len(units.ids) == len(units.documents) == len(units.words) <= most
+    assert all(0 < len(ids) <= size for ids in units.ids)
+    tokens = list(chain.from_iterable(text_of(units)))
+    assert tokens == sorted(set(tokens))
+    owner = {token: index for index, text in enumerate(texts) for s in text for token in s.ids}
+    begins = [(index, ids[0]) for index, ids in zip(units.documents, text_of(units), strict=True) if ids]
+    assert [owner[token] for _, token in begins] == [index for index, _ in begins]
+
+
+@every_splitter
+@given(TEXTS)
+def test_with_room_for_all_nothing_is_cut(split: Callable[[list[Text], int, int], Units], texts: list[Text]) -> None:
+    """With generous limits every token of the source is on a page, and only what has no tokens is in the ledger."""
+    units = split(texts, 50, 1000)
+    assert list(chain.from_iterable(text_of(units))) == [token for text in texts for s in text for token in s.ids]
+    assert {cut.cause for cut in units.truncation.cuts} <= {"tokenizer"}
+
+
+@given(TEXTS, LIMITS)
+def test_spatial_pages_are_as_even_as_can_be(texts: list[Text], num_pages: int) -> None:
+    """Sentence counts differ by at most one, never rise, and pages are absent only for want of sentences."""
+    sentences = [s for text in texts for s in text if s.ids]
+    starts = {s.ids[0] for s in sentences}
+    counts = [len(starts & set(ids)) for ids in spatial_pages(texts, num_pages, 1000).ids]
+    assert len(counts) == min(num_pages, len(sentences))
+    assert counts == sorted(counts, reverse=True)
+    assert max(counts, default=0) - min(counts, default=0) <= 1
+
+
+@given(TEXTS, LIMITS)
+def test_official_pages_are_slices(texts: list[Text], num_pages: int) -> None:
+    """Page i of the paper's code is sentences i·⌊n/p⌋ to (i+1)·⌊n/p⌋, the last one's end left open."""
+    sentences = [s.ids for text in texts for s in text if s.ids]
+    step = len(sentences) // num_pages
+    ends = [*(step * i for i in range(1, num_pages)), None]
+    slices = [list(chain.from_iterable(sentences[step * i : end])) for i, end in enumerate(ends)]
+    assert list(spatial_pages(texts, num_pages, 1000, official=True).ids) == [ids for ids in slices if ids]
+
+
+@given(TEXTS, LIMITS, LIMITS)
+def test_token_pages_are_slices(texts: list[Text], num_pages: int, room: int) -> None:
+    """Pages of tokens are equal slices of all tokens in a row, only the last one shorter."""
+    row = [token for text in texts for s in text for token in s.ids]
+    units = by_token(texts, num_pages, room)
+    assert list(units.ids) == [row[start : start + room] for start in range(0, len(row), room)][:num_pages]
+
+
+@every_splitter
+@given(TEXTS, LIMITS, LIMITS)
+def test_a_word_counts_where_it_ends(
+    split: Callable[[list[Text], int, int], Units], texts: list[Text], most: int, size: int
+) -> None:
+    """Counted one by one: of w words in t tokens the k-th ends with token ⌈k · t / w⌉, and is on that token's page."""
+    every = [s for text in texts for s in text if s.ids]
+    ends = [s.ids[-(-k * len(s.ids) // s.words) - 1] for s in every for k in range(1, s.words + 1)]
+    units = split(texts, most, size)
+    assert list(units.words) == [sum(map(page.count, ends)) for page in units.ids]
+
+
+@given(TEXTS, st.lists(st.integers(0, 4), min_size=1), LIMITS, LIMITS)
+def test_discourse_pages_are_name_and_text(texts: list[Text], lengths: list[int], most: int, size: int) -> None:
+    """Every page is the first tokens of a name followed by its section; only sections with text have one."""
+    sections = named(texts, lengths)
+    whole = [
+        [token for s in (*title, *text) for token in s.ids] for title, text in sections if any(s.ids for s in text)
+    ]
+    units = discourse_pages(sections, list(range(len(texts))), most, size)
+    assert list(units.ids) == [ids[:size] for ids in whole[:most]]
+
+
+@given(TEXTS, LIMITS, LIMITS)
+def test_document_pages_are_the_heads_of_documents(texts: list[Text], most: int, size: int) -> None:
+    """Every page is the first tokens of a document; only documents with text have one."""
+    whole = {index: [token for s in text for token in s.ids] for index, text in enumerate(texts)}
+    units = document_pages(texts, most, size)
+    pages = [(index, ids[:size]) for index, ids in whole.items() if ids][:most]
+    assert list(zip(units.documents, units.ids, strict=True)) == pages
+
+
+def test_worked_spatial_pages() -> None:
+    """10 sentences of 2 tokens, 6 in the first document, go 3, 3, 2, 2 to 4 pages; the last two begin in the second."""
+    sentences = [sentence(2, 1, first=2 * index) for index in range(10)]
+    units = spatial_pages([sentences[:6], sentences[6:]], num_pages=4, page_size=9)
+    assert units.ids == (list(range(6)), list(range(6, 12)), list(range(12, 16)), list(range(16, 20)))
+    assert (units.documents, units.words) == ((0, 0, 1, 1), (3, 3, 2, 2))
+    assert units.truncation == Truncation(20, 10)
+
+
+def test_worked_official_pages() -> None:
+    """The paper's code deals 10 sentences 2, 2, 2, 4; of 3 it puts all on the last page, the only one there is."""
+    sentences = [sentence(2, 1, first=2 * index) for index in range(10)]
+    pages = spatial_pages([sentences], num_pages=4, page_size=9, official=True)
+    assert list(map(len, pages.ids)) == [4, 4, 4, 8]
+    few = spatial_pages([sentences[:3]], num_pages=4, page_size=9, official=True)
+    assert few == Units(([0, 1, 2, 3, 4, 5],), (0,), (3,), Truncation(6, 3))
+
+
+def test_fewer_sentences_than_pages() -> None:
+    """Three sentences make three of seven pages; one without tokens makes none, its word lost to the tokenizer."""
+    units = spatial_pages([[sentence(2, 1), sentence(0, 1)], [sentence(1, 1), sentence(3, 2)]], 7, 1024)
+    assert units == Units(([0, 1], [0], [0, 1, 2]), (0, 1, 1), (1, 1, 2), Truncation(6, 5, (Cut("tokenizer", 0, 1),)))
+
+
+def test_worked_page_size() -> None:
+    """Sentences of 4, 6 and 5 tokens on a page of 8: the second loses 2, so ⌈5 · 2 / 6⌉ words, the third all."""
+    units = spatial_pages([[sentence(4, 3), sentence(6, 5), sentence(5, 4)]], num_pages=1, page_size=8)
+    assert units.ids == ([0, 1, 2, 3, 0, 1, 2, 3],)
+    assert units.words == (6,)
+    assert units.truncation == Truncation(15, 12, (Cut("page_size", 7, 6),))
+
+
+def test_worked_discourse_pages() -> None:
+    """Four sections, the second empty, on two pages of 5: one name leaves room for 3 tokens, the last section goes."""
+    sections = [
+        (name(0, 1), [sentence(2, 2), sentence(3, 2, first=2)]),
+        (name(2), [sentence(0, 0)]),
+        ([], [sentence(4, 3, first=5)]),
+        (name(3), [sentence(6, 5, first=9)]),
+    ]
+    units = discourse_pages(sections, documents=[0, 0, 1, 1], max_pages=2, page_size=5)
+    assert units.ids == ([-1, -2, 0, 1, 2], [5, 6, 7, 8])
+    assert (units.documents, units.words) == ((0, 1), (2, 3))  # of 2 words in 3 tokens, the first ends in the second
+    assert units.truncation == Truncation(15, 12, (Cut("page_size", 2, 2), Cut("max_pages", 6, 5)))
+
+
+def test_a_name_may_fill_its_page() -> None:
+    """A name as long as the page is read, cut to it; its text is cut whole."""
+    units = discourse_pages([(name(0, 1, 2), [sentence(2, 2)])], [0], max_pages=8, page_size=2)
+    assert units == Units(([-1, -2],), (0,), (0,), Truncation(2, 2, (Cut("page_size", 2, 2),)))
+
+
+def test_worked_document_pages() -> None:
+    """Three documents, the first without text, on one page of 3 tokens: the second's first 3, the third not at all."""
+    documents = [[], [sentence(2, 2), sentence(2, 1, first=2)], [sentence(5, 4)]]
+    units = document_pages(documents, max_pages=1, page_size=3)
+    assert (units.ids, units.documents, units.words) == (([0, 1, 2],), (1,), (2,))
+    assert units.truncation == Truncation(9, 7, (Cut("page_size", 1, 1), Cut("max_pages", 5, 4)))
+
+
+@pytest.mark.parametrize(("page_size", "num_pages"), [(128, 32), (256, 16), (512, 8), (1024, 4)])
+def test_table_6(page_size: int, num_pages: int) -> None:
+    """4096 tokens of input are 32, 16, 8 or 4 pages, all full, each with two special tokens; the rest is left out."""
+    units = token_pages([[sentence(30, 25) for _ in range(200)]], page_size, max_input_tokens=4096)
+    assert list(map(len, units.ids)) == [page_size - 2] * num_pages
+    left_out = 6000 - num_pages * (page_size - 2)
+    assert [(cut.cause, cut.tokens) for cut in units.truncation.cuts] == [("max_input_tokens", left_out)]
+
+
+def test_worked_token_pages() -> None:
+    """Words end with tokens 2, 3, 5, 6, 7 and 9, 11: pages of 4 tokens have 2 and 3 of them, the rest is left out."""
+    encoded = [[sentence(7, 5)], [sentence(4, 2, first=7)]]
+    units = token_pages(encoded, page_size=6, max_input_tokens=13)
+    assert units.ids == ([0, 1, 2, 3], [4, 5, 6, 7])
+    assert (units.documents, units.words) == ((0, 0), (2, 3))
+    assert units.truncation == Truncation(11, 7, (Cut("max_input_tokens", 3, 2),))
+    assert token_pages(encoded, page_size=6, max_input_tokens=18).documents == (0, 0, 1)
+
+
+def test_an_input_below_a_page_is_a_page() -> None:
+    """Where not even one page goes into the input's tokens, one is filled."""
+    units = token_pages([[sentence(9, 9)]], page_size=6, max_input_tokens=5)
+    assert units == Units(([0, 1, 2, 3],), (0,), (4,), Truncation(9, 9, (Cut("max_input_tokens", 5, 5),)))
+
+
+def test_no_text_makes_no_pages() -> None:
+    """An example without text has no page, however it is split."""
+    for split in SPLITTERS.values():
+        assert split([[], []], 4, 8) == Units((), (), (), Truncation(0, 0))
+
+
+@pytest.mark.parametrize(
+    ("split", "message"),
+    [
+        (partial(spatial_pages, num_pages=0, page_size=9), "num_pages=0 is below 1"),
+        (partial(spatial_pages, num_pages=9, page_size=0), "page_size=0 is below 1"),
+        (partial(document_pages, max_pages=0, page_size=9), "max_pages=0 is below 1"),
+        (partial(document_pages, max_pages=9, page_size=0), "page_size=0 is below 1"),
+        (partial(token_pages, page_size=2, max_input_tokens=9), "page_size=2 is below 3"),
+        (partial(token_pages, page_size=9, max_input_tokens=0), "max_input_tokens=0 is below 1"),
+    ],
+)
+def test_limits_that_let_nothing_through_are_refused(split: Callable[[list[Text]], Units], message: str) -> None:
+    """A limit under which no text could be read is a usage error that names it."""
+    with pytest.raises(UsageError, match=f"^{message}$"):
+        split([[sentence(1, 1)]])
+
+
+def test_long_texts_take_linear_time() -> None:
+    """400,000 tokens, in sentences or in one piece, are on their pages in well under two seconds each way."""
+    for encoded in ([[sentence(25, 20) for _ in range(16_000)]], [[sentence(400_000, 300_000)]]):
+        for split in SPLITTERS.values():
+            started = time.process_time()
+            assert split(encoded, 4000, 126).truncation.tokens == 400_000
+            assert time.process_time() - started < 2

@@ -1,0 +1,192 @@
+"""PageSum's network against the authors' released code: vectors that a tiny model of theirs gave.
+
+Their searches follow the rules of transformers 4.6.1, which count the start token when they divide by the length, and
+stop earlier; the installed library's do not. Where that leads to another sequence (`OTHER_RULES`), the test compares
+the score that theirs has under their rules; it does so for all others, too.
+"""
+
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from longsumbench.models.pagesum.model import Pages, PageSumForConditionalGeneration, PageSumModelConfig
+
+FOLDER = Path(__file__).parents[4] / "shared" / "parity" / "pagesum"
+pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the reference vectors are not on this machine")
+
+CASES = ["full_b1_p3", "dotpages_b2_p4", "twopages_alone_b1_p2", "single_page_b1_p1"]
+TRUE_PAGES = ["twopages_alone_b1_p2", "single_page_b1_p1"]  # without "." pages or padding: the default's, too
+FIDELITIES = [*((case, "official") for case in CASES), *((case, "default") for case in TRUE_PAGES)]
+NUM_SEARCHES = 7  # of every case
+OTHER_RULES = {("dotpages_b2_p4", 4), ("twopages_alone_b1_p2", 4), ("single_page_b1_p1", 4)}
+START, PAD, END = 0, 1, 2  # `<s>`, padding, `</s>`
+
+
+@cache
+def meta() -> dict[str, Any]:
+    """Return the vectors' description: sizes, losses, norms of gradients, searches."""
+    content: dict[str, Any] = json.loads((FOLDER / "meta.json").read_text(encoding="utf-8"))
+    return content
+
+
+@cache
+def tensors(case: str) -> dict[str, Tensor]:
+    """Return a case's tensors."""
+    loaded: dict[str, Tensor] = load_file(FOLDER / f"case_{case}.safetensors")
+    return loaded
+
+
+def network(fidelity: str = "official", **changes: Any) -> Any:
+    """Return PageSum with the released code's weights."""
+    of_search = ("num_beams", "forced_bos_token_id", "forced_eos_token_id")
+    sizes = {name: value for name, value in meta()["config"].items() if name not in of_search}
+    model = PageSumForConditionalGeneration(PageSumModelConfig(**sizes, official=fidelity == "official", **changes))
+    weights = load_file(FOLDER / "weights.safetensors")
+    renamed = {
+        name.replace("lin.", "confidence.") if name.startswith("lin.") else name: w for name, w in weights.items()
+    }
+    loaded = model.load_state_dict(renamed, strict=False)
+    assert not loaded.unexpected_keys
+    assert all("embed_tokens" in name or "lm_head" in name for name in loaded.missing_keys)  # tied to the one matrix
+    model.tie_weights()
+    return model.eval()
+
+
+def read(case: str) -> dict[str, Tensor]:
+    """Return what the network reads."""
+    ids = tensors(case)["in.src_ids"]
+    return {"input_ids": ids, "unit_mask": ids.ne(PAD)}
+
+
+def watch(model: Any, of: dict[str, str]) -> dict[str, Tensor]:
+    """Return a dictionary that gets, under each name, what a part of the network gives."""
+    seen: dict[str, Tensor] = {}
+
+    def note(name: str) -> Callable[..., None]:
+        return lambda module, arguments, output: seen.__setitem__(name, output)
+
+    for name, part in of.items():
+        model.get_submodule(part).register_forward_hook(note(name))
+    return seen
+
+
+def assert_close(actual: Tensor, expected: Tensor) -> None:
+    """Compare as closely as the vectors are good for."""
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_states_of_every_page(case: str) -> None:
+    """Embeddings and all layers of encoder and decoder are the release's, wherever a token is real."""
+    parts = {"emb": "layernorm_embedding", "layer0_out": "layers.0", "layer1_out": "layers.1"}
+    stacks = {"enc": "encoder", "dec": "decoder"}
+    names = {f"{stack}.{part}": f"model.{stacks[stack]}.{parts[part]}" for stack in stacks for part in parts}
+    model, expected, inputs = network(), tensors(case), read(case)
+    seen = watch(model, names)
+    pages: Pages = model.model.encoder(**inputs)
+    model.decode(pages, expected["in.tgt_ids"])
+    by_length = pages.lengths.flatten().argsort(descending=True, stable=True)  # the order in which pages are computed
+    masks = {
+        "enc": inputs["unit_mask"].flatten(0, 1)[by_length],
+        "dec": expected["in.tgt_ids"].ne(PAD).repeat_interleave(pages.lengths.shape[1], 0)[by_length],
+    }
+    assert set(seen) == set(names)
+    for name, states in seen.items():
+        mask, length = masks[name[:3]], states.shape[1]
+        assert_close(states[mask[:, :length]], expected[name].flatten(0, 1)[by_length][mask])
+
+
+@pytest.mark.parametrize(("case", "fidelity"), FIDELITIES)
+def test_mixed_states_and_logits(case: str, fidelity: str) -> None:
+    """Memory, scores, confidences, mixed states and logits are the release's, wherever a token is real."""
+    model, expected, inputs = network(fidelity), tensors(case), read(case)
+    seen = watch(model, {"conf.scores": "confidence"})
+    pages, targets = model.model.encoder(**inputs), expected["in.tgt_ids"]
+    real = targets.ne(PAD)
+    decoded = model.decode(pages, targets)
+    memory, mask = pages.memory(together=False)
+    assert_close(memory[mask], expected["enc.memory"][inputs["unit_mask"]])
+    hidden = model.decode_pages(pages, targets.repeat_interleave(pages.lengths.shape[1], 0)[:, None], None)[:, 0]
+    of_page = real.repeat_interleave(pages.lengths.shape[1], 0)
+    assert_close(hidden[of_page], expected["dec.page_hidden"].flatten(0, 1)[of_page])
+    assert_close(seen["conf.scores"].view(expected["conf.scores"].shape).mT[real], expected["conf.scores"].mT[real])
+    assert decoded.confidences is not None
+    assert_close(decoded.confidences[:, :, 0].mT[real], expected["conf.weights"].mT[real])
+    assert_close(decoded.hidden[real], expected["dec.mixed_hidden"][real])
+    assert_close(model.project(decoded.hidden)[real], expected["out.logits"][real])
+
+
+def loss(model: Any, case: str) -> Tensor:
+    """Return the loss of a case, its target fed as the release feeds it."""
+    ids = tensors(case)["in.tgt_ids"]
+    labels = ids[:, 1:].masked_fill(ids[:, 1:].eq(PAD), -100)
+    fed = {} if model.config.official else {"decoder_input_ids": ids[:, :-1]}
+    result: Tensor = model(**read(case), labels=labels, **fed).loss
+    return result
+
+
+@pytest.mark.parametrize(("case", "fidelity"), FIDELITIES)
+def test_losses(case: str, fidelity: str) -> None:
+    """The cross-entropy and the smoothed loss of training are the release's."""
+    expected, model = meta()["cases"][case], network(fidelity, label_smoothing=0.1)
+    assert loss(model, case).item() == pytest.approx(expected["loss_eps0"], abs=1e-4)
+    assert loss(model.train(), case).item() == pytest.approx(expected["loss_eps0.1"], abs=1e-4)
+
+
+@pytest.mark.parametrize(("case", "fidelity"), FIDELITIES)
+def test_gradients(case: str, fidelity: str) -> None:
+    """The gradient of every weight is as large as the release's; where theirs is noise, so is ours."""
+    model = network(fidelity, label_smoothing=0.1).train()
+    loss(model, case).backward()
+    names = {"confidence.weight": "lin.weight", "confidence.bias": "lin.bias"}
+    found = {names.get(name, name): float(weight.grad.to_dense().norm()) for name, weight in model.named_parameters()}
+    expected = meta()["cases"][case]["grad_norm_eps0.1"]
+    assert set(found) == set(expected)
+    for name, norm in expected.items():
+        assert found[name] == (pytest.approx(norm, rel=1e-3) if norm > 1e-4 else pytest.approx(0, abs=1e-4)), name
+
+
+def searched(case: str, number: int) -> dict[str, Any]:
+    """Return the arguments and the outcome of one of a case's searches."""
+    found: dict[str, Any] = meta()["cases"][case]["generation"][number]
+    return found
+
+
+@pytest.mark.parametrize("number", range(NUM_SEARCHES))
+@pytest.mark.parametrize("case", CASES)
+def test_summaries(case: str, number: int) -> None:
+    """Greedy search writes the release's ids; so does beam search, except where the rules of search differ."""
+    wanted = searched(case, number)
+    arguments = {name: value for name, value in wanted["args"].items() if value or name != "no_repeat_ngram_size"}
+    ids = network().generate(**read(case), forced_bos_token_id=START, forced_eos_token_id=END, **arguments).tolist()
+    assert (ids == wanted["ids"]) == ((case, number) not in OTHER_RULES)
+
+
+@torch.no_grad()
+def score(model: Any, inputs: dict[str, Tensor], ids: list[int], longest: int, penalty: float) -> float:
+    """Score a sequence by the rules of transformers 4.6.1, its log-probabilities from one teacher-forced pass."""
+    logits = model(**inputs, decoder_input_ids=torch.tensor([ids[:-1]])).logits[0]
+    chosen = logits.log_softmax(-1)[range(len(ids) - 1), ids[1:]]
+    chosen[0] = 0  # `<s>` is forced
+    if len(ids) == longest:
+        chosen[-1] = 0  # so is the end
+    return float(chosen.sum()) / (len(ids) - 1) ** penalty
+
+
+@pytest.mark.parametrize("number", range(2, NUM_SEARCHES))
+@pytest.mark.parametrize("case", CASES)
+def test_scores_of_summaries(case: str, number: int) -> None:
+    """What the release's beam search wrote has, with our logits and its rules, the score that it had there."""
+    wanted, model, inputs = searched(case, number), network(), read(case)
+    limits = wanted["args"]["max_length"], wanted["args"]["length_penalty"]
+    for row, (ids, expected) in enumerate(zip(wanted["ids"], wanted["sequences_scores"], strict=True)):
+        one = {name: value[row : row + 1] for name, value in inputs.items()}
+        whole = ids[: ids.index(END, 1) + 1]
+        assert score(model, one, whole, *limits) == pytest.approx(expected, abs=1e-4)

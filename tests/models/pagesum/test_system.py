@@ -1,0 +1,298 @@
+"""PageSum as a system: pages and targets, evidence, and texts without what a locality asks for."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from toys import TINY_FOR_ALL, ToySplit, example, tiny_recipe
+from transformers import PreTrainedTokenizerBase
+
+from longsumbench.configuration import Decoding
+from longsumbench.documents import Cut, Document, Example, Section
+from longsumbench.errors import DataError, UsageError
+from longsumbench.generation import decode
+from longsumbench.launch import check_evidence
+from longsumbench.models.pagesum.config import PageSumConfig
+from longsumbench.models.pagesum.system import PageSum, token_texts
+from longsumbench.segmentation import EncodedSentence
+from longsumbench.stages import StageStore
+from longsumbench.tokenization import train_tokenizer
+
+BEAMS = Decoding(num_beams=3, max_length=20, min_length=8, no_repeat_ngram=2, device="cpu")
+KNOWN = PageSumConfig.__dataclass_fields__
+TINY = {key: value for key, value in TINY_FOR_ALL.items() if key in KNOWN}
+TEXTS = ToySplit.of("test", 4, start=40).examples
+
+
+def fitted(stages: StageStore, split: ToySplit | None = None, steps: int = 2, **changes: Any) -> PageSum:
+    """Return a PageSum after a few steps on a split."""
+    system = PageSum(PageSumConfig(**{**TINY, **changes}))
+    system.fit(split or ToySplit.of("train", 12), None, tiny_recipe(max_steps=steps), stages.root, stages)
+    return system
+
+
+class Letters:
+    """A tokenizer for cases worked by hand: a token a letter."""
+
+    bos_token_id = ord("<")
+    eos_token_id = ord(">")
+
+    def __call__(self, sentences: list[str]) -> list[EncodedSentence]:
+        """Tokenize sentences."""
+        return [
+            EncodedSentence([ord(letter) for letter in text.replace(" ", "")], len(text.split())) for text in sentences
+        ]
+
+
+def pages_of(one: Example, **settings: Any) -> tuple[list[str], Any]:
+    """Return the pages of an example as text, and its ledger."""
+    system = PageSum(PageSumConfig(init="random", **settings))
+    system.tokenizer = Letters()  # type: ignore[assignment]
+    units = system.units(one, Letters())
+    assert len(units.documents) == len(units.words) == len(units.ids)
+    return ["".join(map(chr, ids)) for ids in units.ids], units
+
+
+def text_of(*documents: tuple[tuple[str | None, tuple[str, ...]], ...]) -> Example:
+    """Return an example of documents, each of sections with a name and sentences."""
+    read = tuple(Document(None, tuple(Section(name, (text,)) for name, text in one)) for one in documents)
+    return Example("x", None, None, read, (("ab",),))
+
+
+ARTICLE = text_of(((None, ("aa", "bb", "cc")), (None, ("dd", "ee"))))
+PAPER = text_of((("One", ("aa", "bb")), ("Two", ()), (None, ("cc",))), (("Three", ("dd ee",)),))
+NOTHING = text_of()
+
+
+@pytest.mark.parametrize(
+    ("one", "settings", "expected"),
+    [
+        (ARTICLE, {"num_pages": 2}, ["<aabbcc>", "<ddee>"]),
+        (ARTICLE, {"num_pages": 3}, ["<aabb>", "<ccdd>", "<ee>"]),
+        (ARTICLE, {"num_pages": 3, "fidelity": "official"}, ["<aa>", "<bb>", "<ccddee>"]),
+        (ARTICLE, {"num_pages": 7}, ["<aa>", "<bb>", "<cc>", "<dd>", "<ee>"]),
+        (ARTICLE, {"num_pages": 7, "fidelity": "official", "page_size": 5}, ["<aab>", *["<.>"] * 6]),
+        (ARTICLE, {"page_size": 5, "max_input_tokens": 15}, ["<aab>", "<bcc>", "<dde>"]),
+        (ARTICLE, {"page_size": 8, "max_input_tokens": 20}, ["<aabbcc>", "<ddee>"]),
+        (ARTICLE, {"page_size": 8, "max_input_tokens": 24, "fidelity": "official"}, ["<aabbcc>", "<ddee>", "<.>"]),
+        (ARTICLE, {"locality": "discourse"}, ["<aabbcc>", "<ddee>"]),
+        (PAPER, {"locality": "discourse"}, ["<Oneaabb>", "<cc>", "<Threeddee>"]),
+        (PAPER, {"locality": "discourse", "max_pages": 2, "page_size": 6}, ["<Onea>", "<cc>"]),
+        (PAPER, {"locality": "document"}, ["<aabbcc>", "<ddee>"]),
+        (PAPER, {"locality": "document", "max_pages": 3, "fidelity": "official"}, ["<aabbcc>", "<ddee>", "<.>"]),
+        (NOTHING, {"num_pages": 3}, ["<>"]),
+        (NOTHING, {"locality": "discourse"}, ["<>"]),
+        (NOTHING, {"num_pages": 2, "fidelity": "official"}, ["<>", "<.>"]),
+    ],
+)
+def test_pages_by_hand(one: Example, settings: dict[str, Any], expected: list[str]) -> None:
+    """Every page stands between its special tokens; the release fills up with ".", the default leaves pages absent."""
+    assert pages_of(one, **settings)[0] == expected
+
+
+def test_what_does_not_fit_is_in_the_ledger() -> None:
+    """Sections after the last page are cut by max_pages, what has no room on its page by page_size; no name counts."""
+    _, units = pages_of(PAPER, locality="discourse", max_pages=2, page_size=6)
+    assert units.words == (0, 1)  # "aa" has room for half of it
+    assert units.documents == (0, 0)
+    assert (units.truncation.tokens, units.truncation.words) == (10, PAPER.source_words())
+    assert units.truncation.cuts == (Cut("page_size", 3, 2), Cut("max_pages", 4, 2))
+    assert pages_of(PAPER, locality="discourse")[1].documents == (0, 0, 1)
+
+
+@pytest.mark.parametrize(("fidelity", "expected"), [("default", "<ab>"), ("official", "ab>")])
+def test_targets(fidelity: str, expected: str, stages: StageStore) -> None:
+    """The default learns to write `<s>` first, the release does not; the longest target has decode_length tokens."""
+    system = PageSum(PageSumConfig(fidelity=fidelity))
+    system.tokenizer = Letters()  # type: ignore[assignment]
+    assert "".join(map(chr, system.target([ord("a"), ord("b")]))) == expected
+    long = Example("x", None, None, example(1).documents, ((" ".join(["word"] * 99),),))
+    trained = fitted(stages, steps=0, fidelity=fidelity)
+    labels = trained.row(long)["labels"]
+    special = (trained.tokenizer.bos_token_id, trained.tokenizer.eos_token_id)
+    assert len(labels) == TINY["decode_length"]
+    assert labels[-1] == special[1]
+    assert (labels[0] == special[0]) == (fidelity == "default")
+
+
+@pytest.mark.parametrize("fidelity", ["default", "official"])
+def test_every_summary_begins_with_the_start_token(fidelity: str, tmp_path: Path, stages: StageStore) -> None:
+    """Whatever was fed in training, writing begins with `</s> <s>`, in a system that was saved and loaded, too."""
+    system = fitted(stages, steps=0, fidelity=fidelity)
+    system.save(tmp_path)
+    batch = system.collator()([system.row(TEXTS[0])])
+    start = system.tokenizer.bos_token_id
+    assert system.model.config.decoder_start_token_id == system.tokenizer.eos_token_id
+    for model in (system.model, PageSum.load(tmp_path).model):
+        for beams in (1, 3):
+            (output,), _ = decode(model, batch, replace(BEAMS, num_beams=beams), limit=20)
+            assert output[0] == start
+
+
+def weighed(system: PageSum, one: Example, fed: torch.Tensor) -> torch.Tensor:
+    """Return the confidences of an example's pages when a decoder's input is fed as a whole: [P, T]."""
+    row = {"units": system.units(one, system.encode).ids, "unit_documents": [], "labels": []}
+    with torch.no_grad():
+        pages = system.model.model.encoder(**system.collator()([row]))
+        weights: torch.Tensor = system.model.decode(pages, fed[None]).confidences
+    return weights[0, :, 0]
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_evidence_is_what_each_token_was_predicted_by(
+    beams: int, stages: StageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step's confidences are those of the state that predicted its token, and sum to one over the pages."""
+    system, one, seen = fitted(stages, steps=8), TEXTS[3], []
+    whole = system.model.generate
+    monkeypatch.setattr(system.model, "generate", lambda **given: seen.append(whole(**given)) or seen[0])
+    (summary,) = system.summarize([one], replace(BEAMS, num_beams=beams))
+    steps = len(seen[0][0]) - 2  # the first two tokens are `</s> <s>`, which nothing predicts
+    if summary.complete:
+        steps -= 1  # the end
+    evidence, units = summary.evidence, system.units(one, system.encode)
+    assert evidence is not None
+    confidence = evidence.arrays["confidence"]
+    assert confidence.shape == (3, steps)
+    np.testing.assert_allclose(confidence, weighed(system, one, seen[0][0])[:, 1 : 1 + steps], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(confidence.sum(0), 1, rtol=1e-5)
+    assert confidence.dtype == np.float32
+    assert evidence.axes == {"confidence": ("unit", "step")}
+    assert "".join(evidence.texts["step"]).strip() == summary.text
+    texts = system.tokenizer.batch_decode(units.ids, skip_special_tokens=True)
+    assert evidence.texts["unit"] == tuple(text.strip() for text in texts)
+
+
+@pytest.mark.parametrize("fidelity", ["default", "official"])
+def test_evidence_of_the_reference(fidelity: str, stages: StageStore) -> None:
+    """On request it says, for the reference's tokens fed as in training, what would predict each of them."""
+    system, one = fitted(stages, steps=8, fidelity=fidelity), TEXTS[1]
+    (plain,) = system.summarize([one], BEAMS)
+    (summary,) = system.summarize([one], replace(BEAMS, reference_evidence=True))
+    assert plain.evidence is not None
+    assert summary.evidence is not None
+    assert (summary, set(plain.evidence.arrays)) == (plain, {"confidence"})
+    found = summary.evidence.arrays["reference_confidence"]
+    fed = system.model.shifted(torch.tensor([system.row(one)["labels"]]))[0]
+    first = 0 if fidelity == "official" else 1  # behind `<s>`
+    np.testing.assert_allclose(found, weighed(system, one, fed)[:, first:-1], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(found.sum(0), 1, rtol=1e-5)
+    assert summary.evidence.axes["reference_confidence"] == ("unit", "reference_step")
+    texts = summary.evidence.texts["reference_step"]
+    assert len(texts) == found.shape[1]
+    assert one.references[0][0].startswith("".join(texts).strip())
+
+
+def test_evidence_of_an_example_without_references(stages: StageStore) -> None:
+    """A user's own text has no reference: what is looked at for it has no steps."""
+    system = fitted(stages, steps=0)
+    one = Example("x", None, None, TEXTS[0].documents, ())
+    (summary,) = system.summarize([one], Decoding(max_length=6, reference_evidence=True, device="cpu"))
+    assert summary.evidence.arrays["reference_confidence"].shape == (2, 0)
+
+
+def test_evidence_of_the_longest_summary(stages: StageStore) -> None:
+    """A summary of decode_length tokens, as many as there are positions, has evidence for each of them."""
+    system = fitted(stages, steps=0)
+    longest = TINY["decode_length"]
+    assert system.model.config.max_position_embeddings == longest
+    for beams in (1, 3):
+        (summary,) = system.summarize([TEXTS[0]], Decoding(num_beams=beams, min_length=longest, device="cpu"))
+        assert summary.tokens == longest
+        assert summary.evidence.arrays["confidence"].shape[1] == longest - 1
+
+
+def test_global_decoding_keeps_no_evidence(stages: StageStore) -> None:
+    """One decoder that reads all pages weighs none of them: there is nothing to keep, asked for or not."""
+    system = fitted(stages, steps=0, decoding="global")
+    assert not system.keeps_evidence
+    assert PageSum(PageSumConfig()).keeps_evidence
+    (summary,) = system.summarize(TEXTS[:1], BEAMS)
+    assert summary.evidence is None
+
+
+def test_evidence_that_nobody_keeps_is_refused() -> None:
+    """Asking global decoding what it looks at for the reference is wrong usage; of pages it can be asked."""
+    asked = Decoding(reference_evidence=True)
+    check_evidence(PageSum(PageSumConfig()), asked)
+    with pytest.raises(UsageError, match=r"decode\.reference_evidence=true .*model=pagesum cannot tell"):
+        check_evidence(PageSum(PageSumConfig(decoding="global")), asked)
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> PreTrainedTokenizerBase:
+    """A tokenizer that has hardly more than the 256 bytes."""
+    return train_tokenizer(ToySplit.of("train", 4), 280)
+
+
+@given(st.text(max_size=20))
+def test_the_texts_of_tokens_joined_are_the_text(tokenizer: PreTrainedTokenizerBase, text: str) -> None:
+    """A character of several tokens comes with the last of them, and none is lost or doubled."""
+    ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+    texts = list(token_texts(tokenizer, ids))
+    assert len(texts) == len(ids)
+    assert "".join(texts) == tokenizer.decode(ids, skip_special_tokens=True)
+
+
+@given(st.lists(st.integers(0, 279), max_size=12))
+def test_the_texts_of_any_tokens_joined_are_the_text(tokenizer: PreTrainedTokenizerBase, ids: list[int]) -> None:
+    """So it is for bytes that make no character, at the end, too: an untrained network writes such ones."""
+    assert "".join(token_texts(tokenizer, ids)) == tokenizer.decode(ids, skip_special_tokens=True)
+
+
+def split_of(*examples: Example, multi_document: bool = False) -> ToySplit:
+    """Return a training split."""
+    return ToySplit("train", list(examples), multi_document)
+
+
+@pytest.mark.parametrize(
+    ("locality", "split", "told"),
+    [
+        ("discourse", split_of(example(1), example(2)), r"model\.locality=discourse.*no sections.*choose spatial"),
+        ("document", split_of(example(1), PAPER), r"model\.locality=document.*single document each.*choose spatial"),
+    ],
+)
+def test_texts_without_what_a_locality_asks_for(locality: str, split: ToySplit, told: str, stages: StageStore) -> None:
+    """Discourse pages of texts without sections, or document pages of single documents, are refused before any work."""
+    with pytest.raises(UsageError, match=told):
+        fitted(stages, split, locality=locality)
+    assert not list(stages.root.glob("*/*"))
+
+
+@pytest.mark.parametrize("locality", ["spatial", "discourse", "document"])
+def test_no_training_split_is_told_as_of_any_system(locality: str, tmp_path: Path, stages: StageStore) -> None:
+    """Without a training split there is nothing to learn from, whatever the locality."""
+    system = PageSum(PageSumConfig(**{**TINY, "locality": locality}))
+    with pytest.raises(DataError, match="learns from a training split"):
+        system.fit(None, None, tiny_recipe(), tmp_path, stages)
+
+
+CROWD = text_of(*(((f"Part {number}", (f"Text number {number}.",)),) for number in range(500)))
+ODD = [
+    *(text_of((("Aim", ("One two.", "Three.")), ("", ()), (None, ()), ("End", ("Four five.",)))) for _ in range(2)),
+    text_of(((" ".join(["long"] * 50), ("Text.",)),)),
+    text_of(((None, (" ".join(["long"] * 300),)),)),
+    text_of((("Only names", ()), ("More", ()))),
+    CROWD,
+    NOTHING,
+    text_of(((None, ("One two.",)),)),
+]
+
+
+@pytest.mark.parametrize("fidelity", ["default", "official"])
+@pytest.mark.parametrize("locality", ["spatial", "discourse", "document"])
+def test_odd_texts_are_learned_from_and_summarized(locality: str, fidelity: str, stages: StageStore) -> None:
+    """Empty sections, names as long as pages, 500 documents, no text at all: each alone as beside the others."""
+    system = fitted(stages, split_of(*ODD, multi_document=True), locality=locality, fidelity=fidelity)
+    together = list(system.summarize(ODD, BEAMS))
+    for one, beside in zip(ODD, together, strict=True):
+        (alone,) = system.summarize([one], BEAMS)
+        assert alone.text == beside.text
+        assert sum(cut.words for cut in beside.truncation.cuts) <= beside.truncation.words == one.source_words()
+    causes = {cut.cause for cut in together[ODD.index(CROWD)].truncation.cuts}
+    assert ("max_pages" in causes) == (locality != "spatial")
