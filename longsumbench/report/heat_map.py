@@ -60,8 +60,8 @@ STYLE = (
 .scale i { display: inline-block; width: 7rem; height: .7rem; margin: 0 .4rem; border: 1px solid var(--line);
   background: linear-gradient(to right, var(--card), var(--shade)); }
 .scale.grey i { background: linear-gradient(to right, var(--card), color-mix(in srgb, var(--soft) 70%, var(--card))); }
-.readout { min-height: 1.6em; font-variant-numeric: tabular-nums; position: sticky; top: 0; bottom: 0; z-index: 2;
-  background: var(--page); }
+.readout { min-height: 1.6em; font-variant-numeric: tabular-nums; background: var(--page); }
+.view:has(.on) .readout { position: sticky; top: 0; bottom: 0; z-index: 2; }
 .tokens { font-size: 1.02rem; line-height: 2; max-width: 62rem; white-space: pre-wrap; overflow-wrap: anywhere; }
 .tokens .t { background: color-mix(in srgb, var(--c) calc((6% + var(--v) * 34%) * var(--tint, 1)), transparent);
   box-shadow: inset 0 -.18em var(--c); padding: .1em 0 .2em; }

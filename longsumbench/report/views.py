@@ -33,13 +33,10 @@ class Scale(NamedTuple):
         return np.where(np.isfinite(values), shares, 0.0)
 
 
-def scale_of(values: NDArray[np.float64], from_zero: bool = False) -> Scale:
-    """Return the scale of the finite ones among some values; from 0, or what is lower, where asked."""
+def scale_of(values: NDArray[np.float64]) -> Scale:
+    """Return the scale from the lowest to the highest among some values, of those that are finite."""
     finite = values[np.isfinite(values)]
-    if not finite.size:
-        return Scale(0.0, 0.0)
-    low = float(finite.min())
-    return Scale(min(0.0, low) if from_zero else low, float(finite.max()))
+    return Scale(float(finite.min()), float(finite.max())) if finite.size else Scale(0.0, 0.0)
 
 
 class Run(NamedTuple):
@@ -77,8 +74,10 @@ class Weights:
 
     @property
     def scale(self) -> Scale:
-        """From no weight to the greatest."""
-        return scale_of(self.values, from_zero=True)
+        """From no weight to the greatest, or twice the mean: weights that are all alike look neither high nor low."""
+        finite = self.values[np.isfinite(self.values)]
+        low, high = scale_of(self.values)
+        return Scale(min(0.0, low), max(high, 2 * float(finite.mean()) if finite.size else 0.0))
 
     @property
     def strongest(self) -> list[int]:

@@ -155,16 +155,25 @@ def test_the_strongest_by_hand() -> None:
     assert [tuple(run) for run in view.runs()] == [(0, [0]), (1, [1, 2, 3])]
 
 
-@given(st.lists(st.floats(allow_infinity=True, width=32), min_size=1, max_size=9), st.booleans())
-def test_shades_follow_values(values: list[float], from_zero: bool) -> None:
+@given(st.lists(st.floats(width=32), min_size=1, max_size=9), st.booleans())
+def test_shades_follow_values(values: list[float], of_weights: bool) -> None:
     """Shades are 0–1, a higher value is never shaded less, and what is no number is not shaded at all."""
     array = np.array(values)
-    shades = scale_of(array, from_zero).shades(array)
+    scale = Weights("", "", array[None], None).scale if of_weights else scale_of(array)
+    shades = scale.shades(array)
     assert ((shades >= 0) & (shades <= 1)).all()
     finite = np.isfinite(array)
     assert not shades[~finite].any()
     order = np.argsort(array[finite], kind="stable")
     assert (np.diff(shades[finite][order]) >= 0).all()
+
+
+def test_even_weights_look_even() -> None:
+    """Weights that are all alike stand in the middle of the scale; where one unit has it all, at its ends."""
+    even = Weights("", "", np.full((8, 5), 0.125), None)
+    assert even.scale == (0.0, 0.25)
+    assert np.unique(even.scale.shades(even.values)).tolist() == [0.5]
+    assert Weights("", "", np.eye(4), None).scale == (0.0, 1.0)
 
 
 def told(text: str, kind: str) -> list[str]:

@@ -24,7 +24,7 @@ from longsumbench.models.pagesum.system import PageSum
 from longsumbench.records import Results, RunRecord
 from longsumbench.stages import StageStore
 from longsumbench.tokenization import train_tokenizer
-from pagesum.networks import DECODINGS, PAD, RAGGED, SIZES, batch, search, stock, targets
+from pagesum.networks import DECODINGS, PAD, RAGGED, SIZES, START, batch, search, stock, targets
 
 CONFIDENCE = {"confidence.weight", "confidence.bias"}
 BEAMS = Decoding(num_beams=3, max_length=12, min_length=6, device="cpu")
@@ -77,20 +77,34 @@ def plain(ids: Tensor) -> list[list[int]]:
 
 @pytest.mark.parametrize("decoding", DECODINGS)
 def test_one_page_is_stock_bart(decoding: str, tmp_path: Path) -> None:
-    """From the same folder, logits, loss, greedy and beam-4 summaries of one page each are stock BART's."""
+    """From the same folder, logits and loss of one page each are stock BART's."""
     stock().save_pretrained(tmp_path)
     model, bart = opened(tmp_path, decoding=decoding).eval(), BartForConditionalGeneration.from_pretrained(tmp_path)
     inputs, labels = batch((8,), (5,), (1,)), targets(12, 7, 9)
     actual, expected = model(**inputs, labels=labels), bart(**of_stock(inputs), labels=labels)
     torch.testing.assert_close(actual.logits, expected.logits, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(actual.loss, expected.loss)
-    for beams in (1, 4):
-        for more in ({}, {"length_penalty": 2.0, "no_repeat_ngram_size": 3, "min_new_tokens": 6}):
-            if beams > 1 or "length_penalty" not in more:
-                how = {"num_beams": beams, "max_new_tokens": 14, "forced_bos_token_id": 0, "do_sample": False, **more}
-                found = plain(model.generate(**inputs, **how))
-                assert found == plain(bart.generate(**of_stock(inputs), **how))
-                assert len({tuple(ids) for ids in found}) > 1
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"num_beams": 1},
+        {"num_beams": 1, "no_repeat_ngram_size": 2},
+        {"num_beams": 4},
+        {"num_beams": 4, "length_penalty": 2.0, "no_repeat_ngram_size": 3, "min_new_tokens": 6},
+    ],
+)
+@pytest.mark.parametrize("decoding", DECODINGS)
+def test_summaries_of_one_page_are_stock_barts(decoding: str, how: dict[str, Any], tmp_path: Path) -> None:
+    """From the same folder, with the same arguments, greedy and beam-4 search of one page each write the same ids."""
+    stock().save_pretrained(tmp_path)
+    model, bart = opened(tmp_path, decoding=decoding).eval(), BartForConditionalGeneration.from_pretrained(tmp_path)
+    inputs = batch((8,), (5,), (1,))
+    always = {"max_new_tokens": 14, "forced_bos_token_id": START, "do_sample": False}
+    found = plain(model.generate(**inputs, **how, **always))
+    assert found == plain(bart.generate(**of_stock(inputs), **how, **always))
+    assert len({tuple(ids) for ids in found}) > 1
 
 
 def test_only_the_confidence_is_new(tmp_path: Path) -> None:
@@ -109,6 +123,22 @@ def test_only_the_confidence_is_new(tmp_path: Path) -> None:
     assert torch.equal(again.confidence.weight, model.confidence.weight)
     inputs = batch(*RAGGED)
     assert search(again.eval(), inputs, 3) == search(model.eval(), inputs, 3)
+
+
+def test_settings_that_a_checkpoint_does_not_decide(tmp_path: Path) -> None:
+    """Dropout, decoding and what training feeds first are the user's; sizes and tokens are the checkpoint's."""
+    stock().save_pretrained(tmp_path)
+    ours = opened(tmp_path, dropout=0.25, decoding="global", fidelity="official").config
+    assert (ours.dropout, ours.decoding, ours.official) == (0.25, "global", True)
+    theirs = stock().config
+    for name in (
+        "d_model",
+        "encoder_ffn_dim",
+        "max_position_embeddings",
+        "decoder_start_token_id",
+        "attention_dropout",
+    ):
+        assert getattr(ours, name) == getattr(theirs, name)
 
 
 def test_training_from_a_checkpoint(checkpoint: Path, tmp_path: Path, stages: StageStore) -> None:

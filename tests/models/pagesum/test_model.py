@@ -111,6 +111,12 @@ def test_stepwise_equals_teacher_forced(decoding: str, step: int) -> None:
     torch.testing.assert_close(torch.cat(steps, 1), whole, rtol=1e-4, atol=1e-5)
 
 
+def real_pages(inputs: dict[str, Tensor], row: int) -> dict[int, Tensor]:
+    """Return the place and the tokens of an example's pages, absent ones left out."""
+    pages = enumerate(zip(inputs["input_ids"][row], inputs["unit_mask"][row], strict=True))
+    return {place: ids[mask] for place, (ids, mask) in pages if mask.any()}
+
+
 def states_of(bart: Any, ids: Tensor, fed: Tensor) -> Tensor:
     """Return what a stock BART's decoder makes of some input when it reads one page: [T, D]."""
     states: Tensor = bart.model(input_ids=ids[None], decoder_input_ids=fed[None]).last_hidden_state
@@ -126,16 +132,15 @@ def test_packed_pages_are_stock_ones_mixed_by_hand(limits: tuple[int, int], monk
     fed = model.shifted(targets(*LENGTHS))
     logits, weights = model(**inputs, decoder_input_ids=fed).logits, weighed(model, inputs, fed)
     for row in range(len(RAGGED)):
-        pages = [(j, ids[mask]) for j, (ids, mask) in enumerate(zip(*(inputs[k][row] for k in inputs), strict=True))]
-        states = {j: states_of(bart, ids, fed[row]) for j, ids in pages if len(ids)}
+        states = {place: states_of(bart, ids, fed[row]) for place, ids in real_pages(inputs, row).items()}
         for step in range(fed.shape[1]):
-            scores = {j: model.confidence(hidden[step]).exp() for j, hidden in states.items()}
-            shares = {j: score / sum(scores.values()) for j, score in scores.items()}
-            mixed = sum(shares[j] * states[j][step] for j in states)
+            scores = {place: model.confidence(hidden[step]).exp() for place, hidden in states.items()}
+            shares = {place: score / sum(scores.values()) for place, score in scores.items()}
+            mixed = sum(share * states[place][step] for place, share in shares.items())
             expected = bart.lm_head(mixed) + bart.final_logits_bias[0]
             torch.testing.assert_close(logits[row, step], expected, rtol=1e-5, atol=1e-5)
-            for j, share in shares.items():
-                torch.testing.assert_close(weights[row, j, step].double(), share[0], rtol=1e-5, atol=1e-6)
+            for place, share in shares.items():
+                torch.testing.assert_close(weights[row, place, step].double(), share[0], rtol=1e-5, atol=1e-6)
 
 
 def test_global_decoding_is_a_stock_decoder_over_all_pages() -> None:
@@ -144,7 +149,7 @@ def test_global_decoding_is_a_stock_decoder_over_all_pages() -> None:
     fed = model.shifted(targets(*LENGTHS))
     logits = model(**inputs, decoder_input_ids=fed).logits
     for row in range(len(RAGGED)):
-        pages = [ids[mask] for ids, mask in zip(*(inputs[k][row] for k in inputs), strict=True) if mask.any()]
+        pages = real_pages(inputs, row).values()
         memory = torch.cat([bart.model.encoder(input_ids=ids[None]).last_hidden_state for ids in pages], 1)
         expected = bart(encoder_outputs=(memory,), decoder_input_ids=fed[row : row + 1]).logits[0]
         torch.testing.assert_close(logits[row], expected, rtol=1e-4, atol=1e-5)
