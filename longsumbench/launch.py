@@ -327,7 +327,9 @@ def variant(overrides: Sequence[str], config: RunConfig, decided_by: frozenset[s
 
 
 def plain(value: Any) -> str:
-    """Return a setting's value as it is typed on the command line."""
+    """Return a setting's value as it is typed on the command line; of a folder only its own name."""
+    if isinstance(value, str) and "/" in value and Path(value).expanduser().is_dir():
+        return Path(value).name
     return {"None": "null", "True": "true", "False": "false"}.get(str(value), str(value))
 
 

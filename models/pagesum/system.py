@@ -66,6 +66,13 @@ class PageSum(NeuralSystem):
             raise UsageError("model.locality=discourse, but the texts have no sections: choose spatial")
         return super().fit(train, validation, recipe, workdir, stages)
 
+    def _find_tokenizer(self, train: Split, stages: StageStore) -> PreTrainedTokenizerBase:
+        tokenizer = super()._find_tokenizer(train, stages)
+        if tokenizer.bos_token_id is None:
+            named = self.config.tokenizer if self.config.init == "random" else self.config.init
+            raise UsageError(f"the tokenizer of {named} has no start token, with which a page begins")
+        return tokenizer
+
     def units(self, example: Example, encode: Encode) -> Units:
         """Return the pages, each between its two special tokens; a text without any is one empty page."""
         units = self.pages(example, encode)
@@ -105,14 +112,8 @@ class PageSum(NeuralSystem):
         return [*start, *ids, self.tokenizer.eos_token_id]
 
     def build_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
-        """Build the network at random, its positions sinusoids to begin with.
-
-        Raises:
-            UsageError: the tokenizer has no token that starts a text.
-        """
+        """Build the network at random, its positions sinusoids to begin with."""
         config = self.config
-        if tokenizer.bos_token_id is None:
-            raise UsageError(f"model.tokenizer={config.tokenizer} has no start token, with which a page begins")
         assert config.page_size is not None
         model = self.Model(
             PageSumModelConfig(

@@ -125,20 +125,14 @@ def test_only_the_confidence_is_new(tmp_path: Path) -> None:
     assert search(again.eval(), inputs, 3) == search(model.eval(), inputs, 3)
 
 
-def test_settings_that_a_checkpoint_does_not_decide(tmp_path: Path) -> None:
-    """Dropout, decoding and what training feeds first are the user's; sizes and tokens are the checkpoint's."""
+def test_what_a_checkpoint_does_not_decide(tmp_path: Path) -> None:
+    """Dropout, decoding and what training feeds are the user's; the first token is `<s>`, whatever it says of that."""
     stock().save_pretrained(tmp_path)
-    ours = opened(tmp_path, dropout=0.25, decoding="global", fidelity="official").config
-    assert (ours.dropout, ours.decoding, ours.official) == (0.25, "global", True)
-    theirs = stock().config
-    for name in (
-        "d_model",
-        "encoder_ffn_dim",
-        "max_position_embeddings",
-        "decoder_start_token_id",
-        "attention_dropout",
-    ):
-        assert getattr(ours, name) == getattr(theirs, name)
+    model, bart = opened(tmp_path, dropout=0.25, decoding="global", fidelity="official"), stock()
+    assert (model.config.dropout, model.config.decoding, model.config.official) == (0.25, "global", True)
+    assert (model.generation_config.forced_bos_token_id, bart.generation_config.forced_bos_token_id) == (START, None)
+    for name in ("d_model", "encoder_ffn_dim", "max_position_embeddings", "decoder_start_token_id"):
+        assert getattr(model.config, name) == getattr(bart.config, name)
 
 
 def test_training_from_a_checkpoint(checkpoint: Path, tmp_path: Path, stages: StageStore) -> None:
@@ -264,7 +258,16 @@ def spoilt(name: str, content: bytes | None) -> Callable[[Path], Path]:
     return write
 
 
-def without_decoder(folder: Path) -> Path:
+def without_start(folder: Path) -> Path:
+    """Write a BART whose tokenizer has no token that starts a text."""
+    write_bart(folder)
+    tokenizer = train_tokenizer(TRAIN, 320)
+    tokenizer.bos_token = None
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def without_a_layer(folder: Path) -> Path:
     """Write a BART whose weights lack a layer that its description has."""
     write_bart(folder)
     described = json.loads((folder / "config.json").read_text())
@@ -289,7 +292,7 @@ def without_decoder(folder: Path) -> Path:
         (spoilt("config.json", b"{"), {}, r"model\.init=.*cannot be read"),
         (spoilt("config.json", b'{"model_type": "bart"}'), {}, r"model\.init="),
         (spoilt("tokenizer.json", None), {}, r"tokenizer"),
-        (without_decoder, {}, r"not a BART's: .*decoder\.layers\.2"),
+        (without_a_layer, {}, r"not a BART's: .*decoder\.layers\.2"),
     ],
 )
 def test_checkpoints_that_cannot_be_meant(
@@ -300,6 +303,14 @@ def test_checkpoints_that_cannot_be_meant(
     with pytest.raises(SuiteError, match=told) as caught:
         fitted(folder, stages, **settings)
     assert "\n" not in str(caught.value)
+
+
+def test_a_tokenizer_without_a_start_token(tmp_path: Path, stages: StageStore) -> None:
+    """No page can begin without one: the checkpoint's tokenizer is refused, or any other, that has none."""
+    folder = without_start(tmp_path / "start")
+    for settings in ({"init": folder}, {"init": "random", "tokenizer": str(folder)}):
+        with pytest.raises(UsageError, match="has no start token"):
+            fitted(stages=stages, **settings)
 
 
 def test_pages_as_long_as_the_checkpoint_allows(checkpoint: Path, stages: StageStore) -> None:
