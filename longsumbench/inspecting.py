@@ -11,7 +11,7 @@ from pathlib import Path
 from longsumbench.corpora.loading import split_read_by
 from longsumbench.documents import Example
 from longsumbench.errors import DataError, UsageError, did_you_mean
-from longsumbench.evidence import kept, read_evidence
+from longsumbench.evidence import kept, read_evidence, wanted
 from longsumbench.metrics.metric import PERCENT, read_scores
 from longsumbench.predictions import read_summaries
 from longsumbench.records import Results, RunRecord, check_written
@@ -41,8 +41,8 @@ class Inspection:
 
     @property
     def title(self) -> str:
-        """Who wrote what is inspected, and of what."""
-        return f"{label(self.record)} on {self.record.dataset}, example {self.summary.id}"
+        """What is inspected, and who wrote it; first what fits into any heading."""
+        return f"{self.record.dataset}, example {self.summary.id}: {label(self.record)}"
 
 
 def inspect(run: str, example: str, results: Results) -> Inspection:
@@ -121,9 +121,9 @@ def _why_none(number: int, found: set[int], record: RunRecord) -> str:
             f"{len(found)} examples, {min(found)} to {max(found)}" if len(found) > 1 else f"example {min(found)} alone"
         )
         return f"no evidence of example {number} was kept; {label(record)} has that of {has}; {more}"
-    if record.config.get("decode", {}).get("evidence", "none") == "none":
-        return f"{label(record)} was not asked for evidence (decode.evidence=none); if the system keeps any, {more}"
-    return f"{label(record)} has no evidence of any example: {record.model} keeps none of what it looked at"
+    if not wanted(asked := record.config.get("decode", {}).get("evidence", "none"), examples=1):
+        return f"{label(record)} was not asked for evidence (decode.evidence={asked}); if the system keeps any, {more}"
+    return f"{label(record)} has no evidence of any example: {record.model}, at least with these settings, keeps none"
 
 
 def scores_of(folder: Path, name: str) -> dict[str, float]:

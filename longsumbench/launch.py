@@ -305,7 +305,7 @@ def check_evidence(system: System, decode: Decoding) -> None:
         UsageError: it cannot.
     """
     if decode.reference_evidence and not (system.keeps_evidence and system.keeps_reference_evidence):
-        told = f"model={system.config.name} cannot tell what is looked at for one"
+        told = f"model={system.config.name}, at least with these settings, cannot tell what is looked at for one"
         raise UsageError(f"decode.reference_evidence=true asks what is looked at for the reference: {told}")
 
 
@@ -315,13 +315,15 @@ def variant(overrides: Sequence[str], config: RunConfig, decided_by: frozenset[s
     if len(kept) == len(overrides):
         return ""
     recipe = compose(kept, config_dir)
+    typed = {readable(word).partition("=")[0] for word in overrides}
     changed = []
     for section in ("model", *({"decode"} & decided_by)):
         for key in [key for key in recipe[section] if OmegaConf.is_missing(recipe[section], key)]:
             del recipe[section][key]  # the user must give it: every value differs from none
         usual = asdict(getattr(resolve(recipe, type(config.model)), section))
         for key, value in asdict(getattr(config, section)).items():
-            if value != usual[key] and (section == "model" or key not in NO_VARIANT):
+            settled = value is None and f"{section}.{key}" not in typed  # it follows from what was typed
+            if value != usual[key] and not settled and (section == "model" or key not in NO_VARIANT):
                 changed.append(f"{key}={plain(value)}")
     return ",".join(sorted(changed))
 

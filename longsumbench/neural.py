@@ -3,7 +3,6 @@
 A subclass says what its units are and what its model is; tokenizer, stages, training, decoding, checkpoints are here.
 """
 
-import hashlib
 import json
 import shutil
 from abc import abstractmethod
@@ -27,11 +26,11 @@ from longsumbench.documents import Cut, Example, Truncation
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.generation import decode
 from longsumbench.nn.device import choose_device
-from longsumbench.pretrained import model_folder, reading
+from longsumbench.pretrained import model_digest, model_folder, reading
 from longsumbench.progress import track
 from longsumbench.records import write_atomically
 from longsumbench.segmentation import EncodedSentence, Units
-from longsumbench.stages import StageStore, clear, digest
+from longsumbench.stages import StageStore, clear
 from longsumbench.system import Evidence, FitReport, Split, Summary, System, read_checkpoint
 from longsumbench.training import parameters, train
 
@@ -186,8 +185,7 @@ class NeuralSystem(System):
         """
         settings = asdict(self.config)
         if folder := self.start():
-            files = sorted(path for path in folder.iterdir() if path.suffix in (".safetensors", ".json"))
-            settings["init"] = digest([[path.name, file_digest(path)] for path in files])
+            settings["init"] = model_digest(folder)
             settings["tokenizer"] = "the checkpoint's"
         elif self.config.tokenizer != "trained":
             settings["tokenizer"] = tokenization.identity(tokenization.load_tokenizer(self.config.tokenizer))
@@ -387,12 +385,6 @@ def unlike_settings(wanted: dict[str, Any], found: dict[str, Any], free: frozens
         if wanted[key] != found[key]:
             return f"{key} is {found[key]} there and {wanted[key]} here"
     return ""
-
-
-def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def target_ledger(rows: datasets.Dataset, special: int) -> dict[str, Any]:

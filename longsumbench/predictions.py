@@ -55,8 +55,9 @@ def summarize_split(
                 how = decoding if asked_for.intersection(bucket) else replace(decoding, evidence="none")
                 batch = list(system.summarize([split[index] for index in bucket], how))
                 fresh = [replace(summary, evidence=None) for summary in batch]
+                due = asked_for if unwritten else lacking  # what is kept may say more than is asked for now
                 for index, summary, bare in zip(bucket, batch, fresh, strict=True):
-                    if evidence is not None and index in asked_for and (unwritten or bare == done[bare.id]):
+                    if evidence is not None and index in due and (unwritten or bare == done[bare.id]):
                         write_evidence(evidence, index, summary)
             if unwritten:
                 done |= {summary.id: summary for summary in fresh}

@@ -74,6 +74,8 @@ def load_tokenizer(name: str | Path) -> PreTrainedTokenizerBase:
         raise UsageError(f"no tokenizer '{name}': give a Hugging Face name or a folder ({reason})") from error
     if not tokenizer.is_fast:
         raise UsageError(f"tokenizer '{name}' has no fast version, which the suite needs")
+    if not tokenizer.backend_tokenizer.encode("a", add_special_tokens=False).ids:  # made up by the library, of no file
+        raise UsageError(f"tokenizer '{name}' makes no token of any text: its vocabulary is not there")
     if tokenizer.pad_token_id is None or tokenizer.eos_token_id is None:
         raise UsageError(f"tokenizer '{name}' lacks a padding or an end token, which a summarizer needs")
     return tokenizer

@@ -127,7 +127,7 @@ def test_what_is_printed_and_written(finished: Callable[..., Path], typed: Typed
         ("looker -1", "has the id '-1'; by their places"),
         ("looker 3", "no evidence of example 3 was kept; looker (looker00) has that of 3 examples, 0 to 2; "),
         ("looker d", "no evidence of example 3 was kept; looker (looker00) has that of 3 examples, 0 to 2; "),
-        ("lead 0", "lead (lead0000) has no evidence of any example: lead keeps none of what it looked at"),
+        ("lead 0", "lead (lead0000) has no evidence of any example: lead, at least with these settings, keeps none"),
         ("looker a --outptu x", "unknown flag '--outptu' (did you mean '--output'?)"),
         ("looker a b", "unknown argument 'b'"),
     ],
@@ -146,10 +146,11 @@ def test_the_command_that_keeps_more_is_told(finished: Callable[..., Path], type
     finished()
     command = "longsumbench run model=looker 'dataset.path=my texts' decode.evidence=all"
     assert typed("looker", "d")[2].endswith(f"the same command with decode.evidence=all keeps it of all: {command}\n")
-    finished("blind", kept=0, config={"decode": {"evidence": "none"}})
-    told = typed("blind", "d")[2]
-    assert "blind (blind000) was not asked for evidence (decode.evidence=none)" in told
-    assert told.endswith("'dataset.path=my texts' decode.evidence=all\n")
+    for asked in ("none", "0"):
+        finished("blind", kept=0, config={"decode": {"evidence": asked}})
+        told = typed("blind", "d")[2]
+        assert f"blind (blind000) was not asked for evidence (decode.evidence={asked})" in told
+        assert told.endswith("'dataset.path=my texts' decode.evidence=all\n")
 
 
 def test_one_example_alone(finished: Callable[..., Path], typed: Typed) -> None:

@@ -245,3 +245,14 @@ def test_evidence_of_references_costs_its_batches_only(tmp_path: Path, monkeypat
     assert 0 < again < 4
     assert seen == [(4, set()), (4 + again, {0, 1, 2, 3}), (4 + again, {0, 1, 2, 3}), (4 + again, {0, 1, 2, 3})]
     assert len(set(lines)) == 1
+
+
+def test_more_evidence_leaves_that_of_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked for more examples and no longer for references, those whose evidence is kept already keep it whole."""
+    monkeypatch.setattr(Watching, "batches", [])
+    system, folder = WatchingReferences(WatchingConfig()), tmp_path / "evidence"
+    asked = Decoding(batch_size=3, evidence="4", reference_evidence=True)
+    for how in (asked, Decoding(batch_size=3, evidence="all")):
+        summarize_split(system, SPLIT, how, tmp_path / "p.jsonl", evidence=folder)
+    assert kept(folder) == set(range(10))
+    assert kept(folder, of_references=True) == {0, 1, 2, 3}

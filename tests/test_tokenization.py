@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 from toys import ToySplit, example
+from transformers import BartConfig
 
 from longsumbench import tokenization
 from longsumbench.errors import EnvironmentProblem, UsageError
@@ -53,6 +54,13 @@ def test_no_such_tokenizer(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no tokenizer") as raised:
         load_tokenizer(tmp_path)
     assert "\n" not in str(raised.value)
+
+
+def test_a_tokenizer_without_its_vocabulary(tmp_path: Path) -> None:
+    """A model's folder without tokenizer files is refused, for which the library makes one up that knows no text."""
+    BartConfig().save_pretrained(tmp_path)
+    with pytest.raises(UsageError, match="makes no token of any text"):
+        load_tokenizer(tmp_path)
 
 
 def test_no_network_for_a_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,13 @@ class TransformerLayer(PegasusEncoderLayer):
 
     def conclude(self, states: Tensor) -> Tensor:
         """The feed-forward: [R, L, D] → [R, L, D]."""
-        return self.residual(states, self.final_layer_norm, lambda x: self.fc2(self.activation_fn(self.fc1(x))))
+        return self.residual(states, self.final_layer_norm, self.feed_forward)
+
+    def feed_forward(self, states: Tensor) -> Tensor:
+        """The feed-forward alone: [R, L, D] → [R, L, D]."""
+        activated = dropout(self.activation_fn(self.fc1(states)), self.activation_dropout, self.training)
+        changed: Tensor = self.fc2(activated)
+        return changed
 
     def residual(self, states: Tensor, norm: nn.Module, function: Callable[[Tensor], Tensor]) -> Tensor:
         """Add what a sub-layer makes of the states, its norm before or behind it."""

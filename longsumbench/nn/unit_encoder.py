@@ -81,6 +81,7 @@ class UnitEncoder(PegasusEncoder):
 
     main_input_name = "input_ids"
     padding: ClassVar[float] = 1.0  # share of a piece that may be padding, about; see `pieces`
+    recomputed: ClassVar[int | None] = None  # tokens of a piece that checkpointing computes twice; None: as usual
 
     def __init__(self, config: PegasusConfig, norm_first: bool = True) -> None:
         super().__init__(config)
@@ -110,7 +111,8 @@ class UnitEncoder(PegasusEncoder):
         width = self.embed_tokens.weight.shape[1]
         nothing = self.embed_tokens.weight.new_zeros(0, 1, width)  # what a batch without any text comes to
         encoded = [(nothing[:, 0], order[:0], self.pool(nothing, mask[:0, :1]))]
-        for rows, longest in pieces(extents[order].tolist(), self.padding):
+        limit = self.recomputed if self.gradient_checkpointing and self.training else None
+        for rows, longest in pieces(extents[order].tolist(), self.padding, limit):
             chosen = order[rows]
             encoded.append(self._compute(ids[chosen, :longest], mask[chosen, :longest]))
         states, sizes, pooled = (torch.cat(parts) for parts in zip(*encoded, strict=True))
@@ -163,18 +165,19 @@ class UnitEncoder(PegasusEncoder):
         return self.read(input_ids, mask)
 
 
-def pieces(lengths: list[int], padding: float = 1.0) -> Iterator[tuple[slice, int]]:
-    """Deal units into pieces of at most PIECE_TOKENS padded tokens; yield (rows, longest).
+def pieces(lengths: list[int], padding: float = 1.0, limit: int | None = None) -> Iterator[tuple[slice, int]]:
+    """Deal units into pieces of so many padded tokens, or of one unit; yield (rows, longest).
 
     Args:
         lengths: of the units, the longest first.
         padding: a unit of which more than this share would be padding begins a new piece, if the last one has tokens
             enough to be worth its while (ENOUGH_TOKENS); 1: never.
+        limit: padded tokens of a piece at most; None: PIECE_TOKENS.
     """
     start = 0
     while start < len(lengths):
         longest = lengths[start]
-        stop = min(len(lengths), start + max(1, PIECE_TOKENS // longest))
+        stop = min(len(lengths), start + max(1, (limit or PIECE_TOKENS) // longest))
         enough = start + -(-ENOUGH_TOKENS // longest)
         short = next((at for at in range(enough, stop) if lengths[at] < (1 - padding) * longest), stop)
         yield slice(start, short), longest

@@ -74,10 +74,14 @@ class Weights:
 
     @property
     def scale(self) -> Scale:
-        """From no weight to the greatest, or twice the mean: weights that are all alike look neither high nor low."""
+        """From no weight to the greatest, or twice the mean: weights that are all alike look neither high nor low.
+
+        Of shares, none of which is above 1, no further than to 1.
+        """
         finite = self.values[np.isfinite(self.values)]
         low, high = scale_of(self.values)
-        return Scale(min(0.0, low), max(high, 2 * float(finite.mean()) if finite.size else 0.0))
+        middle = 2 * float(finite.mean()) if finite.size else 0.0
+        return Scale(min(0.0, low), max(high, min(middle, 1.0) if high <= 1 else middle))
 
     @property
     def strongest(self) -> list[int]:

@@ -62,16 +62,19 @@ class PageSumConfig:
             self._settle_sentences()
         if self.init == "random":
             self._check_network()
+        elif self.size != "large":
+            raise UsageError(f"model.size={self.size} goes with model.init=random: a checkpoint has a size of its own")
 
     def _settle_tokens(self, page_size: int) -> None:
         if self.locality != "spatial":
             raise UsageError(f"model.split=tokens goes with locality=spatial, not with {self.locality}")
         if self.num_pages is not None:
-            raise UsageError("model.num_pages goes with split=sentences: of tokens, max_input_tokens / page_size pages")
+            told = "max_input_tokens / page_size pages; where a scale or recipe gives it, model.num_pages=null"
+            raise UsageError(f"model.num_pages goes with split=sentences: of tokens, {told}")
         self.max_input_tokens = self.max_input_tokens or MAX_INPUT_TOKENS
         if self.max_input_tokens < page_size:
             given = f"model.max_input_tokens={self.max_input_tokens} is below model.page_size={page_size}"
-            raise UsageError(f"{given}: not even one page would fit")
+            raise UsageError(f"{given}: not even one page would fit; give a smaller model.page_size")
 
     def _settle_sentences(self) -> None:
         if self.max_input_tokens is not None:

@@ -26,6 +26,7 @@ from longsumbench.nn.masks import attention_mask
 from longsumbench.nn.unit_encoder import Memory, UnitEncoder, gather, pieces, spread
 
 PADDING = 0.25  # share of a piece that may be padding, about: pages differ in length more than snippets do
+RECOMPUTED = 512  # tokens that checkpointing computes twice: of larger pieces it would hold more than of whole layers
 
 
 @strict
@@ -89,6 +90,7 @@ class PageEncoder(UnitEncoder):
     """As BartEncoder, except: it takes pages, encodes each alone from position 0, and never computes absent ones."""
 
     padding = PADDING
+    recomputed = RECOMPUTED
 
     def __init__(self, config: PageSumModelConfig) -> None:
         super().__init__(config, norm_first=False)

@@ -10,9 +10,8 @@ from itertools import chain, islice
 
 from longsumbench.configuration import at_least
 from longsumbench.documents import Cut, Truncation
+from longsumbench.models.pagesum.config import SPECIAL_TOKENS
 from longsumbench.segmentation import EncodedSentence, Units, tokens_and_words
-
-NUM_SPECIAL = 2  # tokens around a page's text: <s> and </s>
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +117,9 @@ def token_pages(encoded: Sequence[Sequence[EncodedSentence]], page_size: int, ma
     Raises:
         UsageError: a page has no room for text, or the limit is below 1.
     """
-    at_least("page_size", page_size, NUM_SPECIAL + 1)
+    at_least("page_size", page_size, SPECIAL_TOKENS + 1)
     at_least("max_input_tokens", max_input_tokens, 1)
-    room = page_size - NUM_SPECIAL
+    room = page_size - SPECIAL_TOKENS
     filled = islice(_fill(_with_document(encoded), room), max(1, max_input_tokens // page_size))
     return _cut(list(map(_page, filled)), chain.from_iterable(encoded), room, "max_input_tokens")
 

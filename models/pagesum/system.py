@@ -21,7 +21,7 @@ from longsumbench.neural import Encode, NeuralSystem
 from longsumbench.nn.initialization import xavier
 from longsumbench.nn.positions import sinusoid
 from longsumbench.pretrained import SAFELY
-from longsumbench.segmentation import Units
+from longsumbench.segmentation import EncodedSentence, Units
 from longsumbench.stages import StageStore
 from longsumbench.system import REFERENCE_AXIS, Evidence, FitReport, Split
 
@@ -68,10 +68,25 @@ class PageSum(NeuralSystem):
 
     def _find_tokenizer(self, train: Split, stages: StageStore) -> PreTrainedTokenizerBase:
         tokenizer = super()._find_tokenizer(train, stages)
-        if tokenizer.bos_token_id is None:
+        if tokenizer.bos_token_id in (None, tokenizer.eos_token_id):  # as an end it would end every summary at once
             named = self.config.tokenizer if self.config.init == "random" else self.config.init
-            raise UsageError(f"the tokenizer of {named} has no start token, with which a page begins")
+            raise UsageError(f"the tokenizer of {named} has no start token of its own, with which a page begins")
+        if folder := self.start():
+            entries = PageSumModelConfig.from_pretrained(folder, **SAFELY).vocab_size
+            pieces = set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens)
+            if max(tokenizer.convert_tokens_to_ids(list(pieces))) >= entries:
+                raise UsageError(
+                    f"model.init={self.config.init}: its tokenizer has more than its network's {entries} pieces"
+                )
         return tokenizer
+
+    def encode(self, sentences: Sequence[str]) -> list[EncodedSentence]:
+        """Tokenize consecutive sentences; what reads like a special token ("<mask>", "</s>") is text.
+
+        Choice: the network of facebook/bart-large-cnn has no embedding for the `<mask>` of its tokenizer.
+        """
+        self.tokenizer.backend_tokenizer.encode_special_tokens = True
+        return super().encode(sentences)
 
     def units(self, example: Example, encode: Encode) -> Units:
         """Return the pages, each between its two special tokens; a text without any is one empty page."""
@@ -147,31 +162,35 @@ class PageSum(NeuralSystem):
         """Check page size, target length and any width or depth given against a checkpoint.
 
         Raises:
-            UsageError: the checkpoint has fewer positions, or other widths or depths.
+            UsageError: the checkpoint has fewer positions, other widths or depths, or embeddings that are not shared.
         """
         config, positions = self.config, described["max_position_embeddings"]
+        if described.get("tie_word_embeddings") is False:
+            raise UsageError(f"model.init={config.init} has an output matrix of its own, which PageSum has not")
         for name in ("page_size", "decode_length"):
             if (asked := getattr(config, name)) > positions:
                 raise UsageError(f"model.{name}={asked}: model.init={config.init} has {positions} positions, no more")
         there = {"d_ff": "encoder_ffn_dim", "num_heads": "encoder_attention_heads"}
-        for name in SIZES["large"]:
-            given, found = getattr(config, name), described[there.get(name, name)]
-            if given is not None and given != found:
-                raise UsageError(f"model.{name}={given}, but model.init={config.init} has {found}: leave it out")
+        given = {name: size for name in SIZES["large"] if (size := getattr(config, name)) is not None}
+        found = {name: described[there.get(name, name)] for name in given}
+        if unlike := [name for name, size in given.items() if size != found[name]]:
+            name, nulls = unlike[0], " ".join(f"model.{name}=null" for name in unlike)
+            told = f"leave it out; where a scale gives it: {nulls}"
+            raise UsageError(f"model.{name}={given[name]}, but model.init={config.init} has {found[name]}: {told}")
 
     def adopt(self, folder: Path) -> PreTrainedModel:
         """Return the network with a BART's weights, or an earlier PageSum's; only the confidence layer can be new.
 
         Raises:
-            UsageError: weights are missing, or are too many.
+            UsageError: weights are missing, are too many, or of other sizes.
         """
         settings = PageSumModelConfig.from_pretrained(folder, **SAFELY)
         settings.decoding, settings.official = self.config.decoding, self.config.fidelity == "official"
         settings.dropout = self.config.dropout
-        model, loaded = self.Model.from_pretrained(
-            folder, config=settings, output_loading_info=True, use_safetensors=True, **SAFELY
-        )
-        odd = {*loaded["missing_keys"], *loaded["unexpected_keys"]} - {"confidence.weight", "confidence.bias"}
+        options = {"output_loading_info": True, "use_safetensors": True, "ignore_mismatched_sizes": True}  # told below
+        model, loaded = self.Model.from_pretrained(folder, config=settings, dtype=torch.float32, **options, **SAFELY)
+        found = {*loaded["missing_keys"], *loaded["unexpected_keys"], *(key for key, *_ in loaded["mismatched_keys"])}
+        odd = found - {"confidence.weight", "confidence.bias"}
         if odd:
             raise UsageError(f"the weights in {folder} are not a BART's: {', '.join(sorted(odd)[:3])} …")
         return begin_with(model, model.config.bos_token_id)
@@ -218,7 +237,7 @@ class PageSum(NeuralSystem):
 
 def has_sections(split: Split) -> bool:
     """Tell whether any of a split's first examples has a document of several sections, or a named one."""
-    documents = [document for example in islice(split, LOOKED_AT) for document in example.documents]
+    documents = (document for example in islice(split, LOOKED_AT) for document in example.documents)
     return any(len(one.sections) > 1 or any(section.name for section in one.sections) for one in documents)
 
 

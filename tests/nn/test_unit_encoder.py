@@ -104,6 +104,7 @@ def test_pieces_by_hand() -> None:
         patch.setattr("longsumbench.nn.unit_encoder.PIECE_TOKENS", 8)
         dealt = list(pieces([9, 4, 4, 2, 1, 1, 1]))
     assert dealt == [(slice(0, 1), 9), (slice(1, 3), 4), (slice(3, 7), 2)]
+    assert list(pieces([4, 4, 2], limit=4)) == [(slice(0, 1), 4), (slice(1, 2), 4), (slice(2, 3), 2)]
 
 
 def test_pieces_of_similar_length_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:

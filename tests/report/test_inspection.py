@@ -368,7 +368,8 @@ def test_in_a_browser(tmp_path: Path) -> None:
     """Its cells, tokens and units are there, its own script runs, and no script in what was written does."""
     (path, _) = write(inspection(hostile(BREAKOUT), BREAKOUT, "<img src=x onerror=\"document.title='ran'\">"), tmp_path)
     found = shown(path)
-    assert "<title>longsumbench: looker depth=2 width=3" in found
+    assert "<title>longsumbench: " in found
+    assert ": looker depth=2 width=3" in found
     assert HINT in found
     assert (found.count("<td"), found.count('class="t"'), found.count("<details")) == (2 * 3 + 3 + 2 * 3, 3, 3)
     unprotected = path.with_name("unprotected.html")

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ import torch
 from tiny_bert import write_bert
 from torch import Tensor
 from toys import ToySplit, example, tiny_recipe, write_jsonl
-from transformers import BartForConditionalGeneration, T5Config, T5ForConditionalGeneration
+from transformers import BartForConditionalGeneration, BartModel, T5Config, T5ForConditionalGeneration
 
 from longsumbench import pretrained
 from longsumbench.cli import main
 from longsumbench.configuration import Decoding
+from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.evidence import kept, read_evidence
 from longsumbench.models.pagesum.config import PageSumConfig
@@ -133,6 +135,28 @@ def test_what_a_checkpoint_does_not_decide(tmp_path: Path) -> None:
     assert (model.generation_config.forced_bos_token_id, bart.generation_config.forced_bos_token_id) == (START, None)
     for name in ("d_model", "encoder_ffn_dim", "max_position_embeddings", "decoder_start_token_id"):
         assert getattr(model.config, name) == getattr(bart.config, name)
+
+
+@pytest.mark.parametrize("kind", [BartForConditionalGeneration, BartModel])
+def test_checkpoints_as_the_hub_has_them(kind: Any, tmp_path: Path) -> None:
+    """Half precision is computed in full, and a BART without its projection, as the base ones, is a whole one."""
+    bart = stock().half()
+    (bart if kind is BartForConditionalGeneration else bart.model).save_pretrained(tmp_path)
+    model = opened(tmp_path)
+    assert {weight.dtype for weight in model.parameters()} == {torch.float32}
+    for name, weight in bart.named_parameters():
+        assert torch.equal(model.get_parameter(name), weight.float()), name
+
+
+def test_training_drops_what_bart_drops(tmp_path: Path) -> None:
+    """From one seed, a page's states in training are stock BART's: every kind of dropout that a checkpoint has acts."""
+    stock(activation_dropout=0.2, attention_dropout=0.1).save_pretrained(tmp_path)
+    bart = BartForConditionalGeneration.from_pretrained(tmp_path, dropout=0.3)
+    states = []
+    for model, inputs in ((opened(tmp_path, dropout=0.3), batch((8,))), (bart, of_stock(batch((8,))))):
+        torch.manual_seed(4)
+        states.append(model.train().model.encoder(**inputs).last_hidden_state.view(8, -1))
+    torch.testing.assert_close(*states)
 
 
 def test_training_from_a_checkpoint(checkpoint: Path, tmp_path: Path, stages: StageStore) -> None:
@@ -258,21 +282,24 @@ def spoilt(name: str, content: bytes | None) -> Callable[[Path], Path]:
     return write
 
 
-def without_start(folder: Path) -> Path:
-    """Write a BART whose tokenizer has no token that starts a text."""
+def without_start(folder: Path, start: str | None = None) -> Path:
+    """Write a BART whose tokenizer has no token that starts a text, or one that ends it, too."""
     write_bart(folder)
     tokenizer = train_tokenizer(TRAIN, 320)
-    tokenizer.bos_token = None
+    tokenizer.bos_token = start
     tokenizer.save_pretrained(folder)
     return folder
 
 
-def without_a_layer(folder: Path) -> Path:
-    """Write a BART whose weights lack a layer that its description has."""
-    write_bart(folder)
-    described = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**described, "decoder_layers": 3}))
-    return folder
+def told_otherwise(**described: Any) -> Callable[[Path], Path]:
+    """Return what writes a BART whose description is not that of its weights."""
+
+    def write(folder: Path) -> Path:
+        config = json.loads((write_bart(folder) / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**config, **described}))
+        return folder
+
+    return write
 
 
 @pytest.mark.parametrize(
@@ -284,6 +311,7 @@ def without_a_layer(folder: Path) -> Path:
         (write_bart, {"decode_length": 41}, r"model\.decode_length=41: model\.init=.* has 40 positions"),
         (write_bart, {"d_model": 64}, r"model\.d_model=64, but model\.init=.* has 32: leave it out"),
         (write_bart, {"d_ff": 64}, r"model\.d_ff=64, but .* has 24"),
+        (write_bart, {"d_model": 8, "num_heads": 2, "d_ff": 8}, r"gives it: model\.d_model=null model\.d_ff=null$"),
         (write_bart, {"num_heads": 4}, r"model\.num_heads=4, but .* has 2"),
         (write_bart, {"decoder_layers": 3}, r"model\.decoder_layers=3, but .* has 2"),
         (spoilt("model.safetensors", None), {}, r"no \*\.safetensors"),
@@ -292,7 +320,8 @@ def without_a_layer(folder: Path) -> Path:
         (spoilt("config.json", b"{"), {}, r"model\.init=.*cannot be read"),
         (spoilt("config.json", b'{"model_type": "bart"}'), {}, r"model\.init="),
         (spoilt("tokenizer.json", None), {}, r"tokenizer"),
-        (without_a_layer, {}, r"not a BART's: .*decoder\.layers\.2"),
+        (told_otherwise(decoder_layers=3), {}, r"not a BART's: .*decoder\.layers\.2"),
+        (told_otherwise(encoder_ffn_dim=48), {}, r"not a BART's: .*encoder\.layers\.0\.fc1"),
     ],
 )
 def test_checkpoints_that_cannot_be_meant(
@@ -305,12 +334,29 @@ def test_checkpoints_that_cannot_be_meant(
     assert "\n" not in str(caught.value)
 
 
-def test_a_tokenizer_without_a_start_token(tmp_path: Path, stages: StageStore) -> None:
-    """No page can begin without one: the checkpoint's tokenizer is refused, or any other, that has none."""
-    folder = without_start(tmp_path / "start")
+@pytest.mark.parametrize("start", [None, "</s>"])
+def test_a_tokenizer_without_a_start_token(start: str | None, tmp_path: Path, stages: StageStore) -> None:
+    """No page can begin without one: the checkpoint's tokenizer is refused, or any other, that has none of its own."""
+    folder = without_start(tmp_path / "start", start)
     for settings in ({"init": folder}, {"init": "random", "tokenizer": str(folder)}):
         with pytest.raises(UsageError, match="has no start token"):
             fitted(stages=stages, **settings)
+
+
+def test_texts_with_the_names_of_special_tokens(tmp_path: Path, stages: StageStore) -> None:
+    """They are read as text, `<mask>`, too, for which facebook/bart-large-cnn has a token, but no embedding."""
+    folder = write_bart(tmp_path / "start")
+    tokenizer = train_tokenizer(TRAIN, 320)
+    tokenizer.add_special_tokens({"mask_token": "<mask>"})
+    tokenizer.save_pretrained(folder)
+    system = fitted(folder, stages, steps=0)
+    named = "BERT fills in <mask> until </s>."
+    (encoded,) = system.encode([named])
+    assert system.tokenizer.decode(encoded.ids, skip_special_tokens=True).strip() == named
+    masked = Example("masked", None, None, (Document(None, (Section(None, ((named,),)),)),), ((named,),))
+    (summary,) = system.summarize([masked], replace(BEAMS, reference_evidence=True))
+    assert summary.evidence is not None
+    assert "<mask>" in "".join(summary.evidence.texts["reference_step"])
 
 
 def test_pages_as_long_as_the_checkpoint_allows(checkpoint: Path, stages: StageStore) -> None:
