@@ -375,11 +375,11 @@ def test_in_a_browser(tmp_path: Path) -> None:
     unprotected = path.with_name("unprotected.html")
     policy = re.compile(r"<meta http-equiv=[^>]*>")
     unprotected.write_text(policy.sub("", path.read_text(encoding="utf-8")), encoding="utf-8")
-    assert "<title>longsumbench: looker depth=2 width=3" in shown(unprotected)  # escaping alone suffices
+    assert "<title>longsumbench: " in shown(unprotected)  # escaping alone suffices
     injected = path.with_name("injected.html")
     script = "<script>document.title = 'ran'</script></body>"
     injected.write_text(path.read_text(encoding="utf-8").replace("</body>", script), encoding="utf-8")
-    assert "<title>longsumbench: looker depth=2 width=3" in shown(injected)  # and so does the policy
+    assert "<title>longsumbench: " in shown(injected)  # and so does the policy
 
 
 ASK = """<script>
