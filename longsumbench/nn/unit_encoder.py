@@ -21,7 +21,7 @@ from longsumbench.nn.positions import SinusoidalPositions
 from longsumbench.nn.transformer_layer import TransformerLayer
 
 PIECE_TOKENS = 4_096  # padded tokens encoded at once: enough to keep a processor busy, few enough to stay in its reach
-ENOUGH_TOKENS = 512  # padded tokens that keep a processor busy, just
+ENOUGH_TOKENS = 256  # padded tokens that keep a processor busy, just
 
 
 class Memory(NamedTuple):

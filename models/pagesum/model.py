@@ -25,7 +25,9 @@ from longsumbench.nn.losses import token_cross_entropy
 from longsumbench.nn.masks import attention_mask
 from longsumbench.nn.unit_encoder import Memory, UnitEncoder, gather, pieces, spread
 
-PADDING = 0.25  # share of a piece that may be padding, about: pages differ in length more than snippets do
+# Share of a piece that may be padding, about: pages differ in length more than snippets do. In the decoder most of the
+# work is the target's, the same for every page.
+PADDING, DECODER_PADDING = 0.15, 0.5
 RECOMPUTED = 512  # tokens that checkpointing computes twice: of larger pieces it would hold more than of whole layers
 
 
@@ -286,7 +288,7 @@ class PageSumForConditionalGeneration(FoldedGeneration, BartForConditionalGenera
             return self.run_decoder(rows.flatten(0, 1), memory, cache).view(*rows.shape, -1)
         order = lengths.argsort(descending=True, stable=True)
         hidden = []
-        for some, longest in pieces(lengths[order].tolist(), PADDING):
+        for some, longest in pieces(lengths[order].tolist(), DECODER_PADDING):
             chosen = order[some]
             read = Memory(memory.last_hidden_state[chosen, :longest], memory.mask[chosen, :longest])
             of_pages = self.run_decoder(rows[chosen].flatten(0, 1), read, None)
