@@ -12,7 +12,8 @@ from transformers import BertForNextSentencePrediction, BertForPreTraining, Bert
 from longsumbench.configuration import Scoring
 from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import EnvironmentProblem, UsageError
-from longsumbench.metrics import coherence, pretrained
+from longsumbench import pretrained
+from longsumbench.metrics import coherence
 from longsumbench.metrics.coherence import Coherence
 
 EXAMPLE = Example("e", None, None, (Document(None, (Section(None, (("x",),)),)),), (("x",),))
