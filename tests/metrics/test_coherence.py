@@ -9,10 +9,10 @@ import torch
 from tiny_bert import write_bert
 from transformers import BertForNextSentencePrediction, BertForPreTraining, BertModel, BertTokenizerFast
 
+from longsumbench import pretrained
 from longsumbench.configuration import Scoring
 from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import EnvironmentProblem, UsageError
-from longsumbench import pretrained
 from longsumbench.metrics import coherence
 from longsumbench.metrics.coherence import Coherence
 
