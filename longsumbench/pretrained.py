@@ -40,14 +40,19 @@ def model_folder(name: str | None, setting: str) -> Path:
     return folder
 
 
-@cache
 def model_digest(folder: Path) -> str:
     """Return eight hexadecimal digits that tell what is in a model's files."""
     whole = hashlib.sha256()
     for path in sorted({path for pattern in FILES for path in folder.glob(pattern)}):
-        with path.open("rb") as file:
-            whole.update(path.name.encode() + hashlib.file_digest(file, "sha256").digest())
+        state = path.stat()
+        whole.update(path.name.encode() + _file_digest(path, state.st_size, state.st_mtime_ns))
     return whole.hexdigest()[:8]
+
+
+@cache  # gigabytes are read once, as long as they stay as they are
+def _file_digest(path: Path, size: int, modified: int) -> bytes:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
 
 
 def model_signature(name: str | None, setting: str) -> str:
