@@ -14,6 +14,8 @@ from omegaconf.errors import OmegaConfBaseException
 
 from longsumbench.errors import UsageError, did_you_mean
 
+SMALLEST_VOCABULARY = 260  # 256 bytes and four special entries: below it a trained tokenizer cannot spell every text
+
 
 @dataclass
 class DatasetSettings:
@@ -262,6 +264,26 @@ def _same(value: Any) -> Any:
 
 def _type_name(kind: Any) -> str:
     return getattr(kind, "__name__", None) or str(kind) if isinstance(kind, type) else str(kind)
+
+
+def check_network(width: int, heads: int, tokenizer: str, vocabulary_size: int) -> None:
+    """Check the settings of a network that starts at random, with positions that start as sinusoids.
+
+    Args:
+        width: d (`model.d_model`).
+        heads: of every attention (`model.num_heads`).
+        tokenizer: "trained", or one that is there.
+        vocabulary_size: of a trained one.
+
+    Raises:
+        UsageError: they cannot be meant.
+    """
+    if tokenizer == "trained":
+        at_least("model.vocabulary_size", vocabulary_size, SMALLEST_VOCABULARY)
+    if width % heads:
+        raise UsageError(f"model.d_model={width} cannot be shared equally by model.num_heads={heads}")
+    if width % 2:
+        raise UsageError(f"model.d_model={width} is odd: half of it holds the sines of the positions, half the cosines")
 
 
 def allowed(key: str, value: str, choices: tuple[str, ...]) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from longsumbench.configuration import allowed, at_least, share
+from longsumbench.configuration import allowed, at_least, check_network, share
 from longsumbench.errors import UsageError
 
 SIZES = {  # of BART (PageSum §5.1 starts from the large one)
@@ -13,7 +13,6 @@ NUM_PAGES = 7  # PageSum §5.2
 PAGE_SIZE = 1_024  # PageSum §5.2
 MAX_INPUT_TOKENS = 4_096  # PageSum, Table 6
 SPECIAL_TOKENS = 2  # of a page: where it starts and ends
-SMALLEST_VOCABULARY = 260  # 256 bytes and four special entries: below it a trained tokenizer cannot spell every text
 
 
 @dataclass
@@ -61,7 +60,8 @@ class PageSumConfig:
         else:
             self._settle_sentences()
         if self.init == "random":
-            self._check_network()
+            width, heads = self.dimension("d_model"), self.dimension("num_heads")
+            check_network(width, heads, self.tokenizer, self.vocabulary_size)
         elif self.size != "large":
             raise UsageError(f"model.size={self.size} goes with model.init=random: a checkpoint has a size of its own")
 
@@ -81,15 +81,6 @@ class PageSumConfig:
             given = f"model.max_input_tokens={self.max_input_tokens} goes with split=tokens"
             raise UsageError(f"{given}: here page_size and num_pages (or max_pages) say how much is read")
         self.num_pages = (self.num_pages or NUM_PAGES) if self.locality == "spatial" else None
-
-    def _check_network(self) -> None:
-        if self.tokenizer == "trained":
-            at_least("model.vocabulary_size", self.vocabulary_size, SMALLEST_VOCABULARY)
-        width, heads = self.dimension("d_model"), self.dimension("num_heads")
-        if width % heads:
-            raise UsageError(f"model.d_model={width} cannot be shared equally by model.num_heads={heads}")
-        if width % 2:
-            raise UsageError(f"model.d_model={width} is odd: half of it holds the positions' sines, half the cosines")
 
     @property
     def text_length(self) -> int:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from longsumbench import registry
-from longsumbench.configuration import allowed, at_least, share
+from longsumbench.configuration import allowed, at_least, check_network, share
 from longsumbench.errors import UsageError
 from longsumbench.rouge.all_pairs import MEASURES
 
@@ -13,9 +13,6 @@ SIZES = {
     "stated": {"d_model": 512, "d_ff": 512, "num_heads": 8, "encoder_layers": 2, "decoder_layers": 6},
     "223m": {"d_model": 768, "d_ff": 3072, "num_heads": 12, "encoder_layers": 12, "decoder_layers": 12},
 }
-
-
-SMALLEST_VOCABULARY = 260  # 256 bytes and four special entries: below it a trained tokenizer cannot spell every text
 
 
 @dataclass
@@ -45,15 +42,8 @@ class FamilyConfig:
             at_least(f"model.{name}", getattr(self, name), 1)
         at_least("model.decode_length", self.decode_length, 2)
         share("model.dropout", self.dropout)
-        if self.tokenizer == "trained":
-            at_least("model.vocabulary_size", self.vocabulary_size, SMALLEST_VOCABULARY)
         width, heads = self.dimension("d_model"), self.dimension("num_heads")
-        if width % heads:
-            raise UsageError(f"model.d_model={width} cannot be shared equally by model.num_heads={heads}")
-        if width % 2:
-            raise UsageError(
-                f"model.d_model={width} is odd: half of it holds the sines of the positions, half the cosines"
-            )
+        check_network(width, heads, self.tokenizer, self.vocabulary_size)
 
     def dimension(self, name: str) -> int:
         """Return a width or depth: the field when given, else what `size` says."""
