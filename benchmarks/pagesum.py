@@ -35,7 +35,6 @@ from transformers.models.bart.modeling_bart import BartAttention
 
 from longsumbench.environment import peak_memory_gb, reset_peak_memory
 from longsumbench.models.pagesum.model import PageSumForConditionalGeneration, PageSumModelConfig
-from longsumbench.nn.unit_encoder import Memory
 
 WIDTH, FEED_FORWARD, HEADS, LAYERS, VOCABULARY = 768, 3_072, 12, 6, 50_265  # BART-base
 SIZE = {
@@ -249,10 +248,10 @@ class Expanded(PageSumForConditionalGeneration):
         """Return an empty cache."""
         return ExpandedCache(DynamicCache(config=self.config), DynamicCache(config=self.config))
 
-    def run_decoder(self, ids: Tensor, memory: Memory, cache: Any) -> Tensor:
+    def run_decoder(self, ids: Tensor, memory: Tensor, mask: Tensor, cache: Any) -> Tensor:
         """Run the decoder with the memory once for each beam."""
-        beams = len(ids) // len(memory.mask)
-        return super().run_decoder(ids, Memory(*(of_pages.repeat_interleave(beams, 0) for of_pages in memory)), cache)
+        memory, mask = (of_pages.repeat_interleave(len(ids) // len(mask), 0) for of_pages in (memory, mask))
+        return super().run_decoder(ids, memory, mask, cache)
 
 
 def measure_decoding(options: argparse.Namespace) -> dict[str, list[float]]:

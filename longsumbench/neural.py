@@ -378,6 +378,38 @@ class NeuralSystem(System):
         return tokenization.load_tokenizer(folder), model
 
 
+def special_ids(tokenizer: PreTrainedTokenizerBase) -> tuple[int, int | None, int]:
+    """Return the ids that pad, start and end; None: the tokenizer has none that starts."""
+    return tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id
+
+
+def network_sizes(
+    dimension: Callable[[str], int], dropout: float, vocabulary: int, special: tuple[int, int | None, int]
+) -> dict[str, Any]:
+    """Return what the library's configuration of an encoder-decoder with shared, scaled embeddings calls its sizes.
+
+    Args:
+        dimension: returns the setting d_model, d_ff, num_heads, encoder_layers or decoder_layers.
+        dropout: probability.
+        vocabulary: entries of the tokenizer.
+        special: its `special_ids`.
+    """
+    pad, start, end = special
+    return {
+        "vocab_size": vocabulary,
+        "d_model": dimension("d_model"),
+        **{f"{stack}_ffn_dim": dimension("d_ff") for stack in ("encoder", "decoder")},
+        **{f"{stack}_layers": dimension(f"{stack}_layers") for stack in ("encoder", "decoder")},
+        **{f"{stack}_attention_heads": dimension("num_heads") for stack in ("encoder", "decoder")},
+        "dropout": dropout,
+        "scale_embedding": True,
+        "pad_token_id": pad,
+        "bos_token_id": start,
+        "eos_token_id": end,
+        "forced_eos_token_id": None,
+    }
+
+
 def unlike_settings(wanted: dict[str, Any], found: dict[str, Any], free: frozenset[str]) -> str:
     """Return the first setting of the networks in which they are not the same, for the user; nothing if none."""
     always_free = {"dropout", "label_smoothing", "use_cache", "dtype", "architectures", "transformers_version"}

@@ -56,6 +56,7 @@ class FoldedCache(EncoderDecoderCache):
 class FoldedGeneration:
     """For models with `generate` whose cross-attention is folded: what the encoder returns is never repeated."""
 
+    config: Any
     cache_class: type[FoldedCache] = FoldedCache
 
     def _expand_inputs_for_generation(
@@ -77,6 +78,5 @@ class FoldedGeneration:
 
     def new_cache(self) -> FoldedCache:
         """Return an empty cache."""
-        config = self.config  # type: ignore[attr-defined]
-        own: Cache = DynamicCache(config=config)
-        return self.cache_class(own, DynamicCache(config=config))
+        own: Cache = DynamicCache(config=self.config)
+        return self.cache_class(own, DynamicCache(config=self.config))

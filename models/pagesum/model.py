@@ -7,22 +7,21 @@ Letters: B examples, K beams, Q = B·K rows, P pages of an example, R real pages
 tokens, N real tokens of the batch, S memory tokens, D width, V vocabulary.
 """
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
 from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
 from transformers import BartConfig
-from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.models.bart.modeling_bart import (
     BartForConditionalGeneration,
     BartLearnedPositionalEmbedding,
     shift_tokens_right,
 )
 
-from longsumbench.nn.folded_attention import FoldedAttention, FoldedCache, FoldedGeneration
-from longsumbench.nn.losses import token_cross_entropy
-from longsumbench.nn.masks import attention_mask
+from longsumbench.nn.encoder_decoder import Decoded, UnitsToText, fold_cross_attention
+from longsumbench.nn.folded_attention import FoldedCache
 from longsumbench.nn.unit_encoder import Memory, UnitEncoder, gather, pieces, spread
 
 # Share of a piece that may be padding, about: pages differ in length more than snippets do. In the decoder most of the
@@ -76,15 +75,14 @@ class Pages(NamedTuple):
         return gather(self.last_hidden_state, tokens.positions, tokens.mask)
 
 
-class Decoded(NamedTuple):
-    """What the decoder made of its input.
+@dataclass(frozen=True)
+class Mixed(Decoded):
+    """As Decoded, the pages mixed (PageSum, Eq. 9), plus their weights.
 
     Attributes:
-        hidden: [Q, T, D], the pages mixed (PageSum, Eq. 9).
         confidences: [B, P, K, T], 0 for an absent page; None where there are none, as in global decoding.
     """
 
-    hidden: Tensor
     confidences: Tensor | None = None
 
 
@@ -178,7 +176,7 @@ def mix(hidden: Tensor, weights: Tensor, real: Tensor) -> Tensor:
     return hidden.new_zeros(len(real), *hidden.shape[1:]).index_add(0, documents, weighted)
 
 
-class PageSumForConditionalGeneration(FoldedGeneration, BartForConditionalGeneration):
+class PageSumForConditionalGeneration(UnitsToText, BartForConditionalGeneration):
     """As BART, except: it reads pages, and one linear layer more weighs what each page's decoder says (Eqs. 6–9).
 
     The beams of an example share the keys and values of its pages.
@@ -191,67 +189,9 @@ class PageSumForConditionalGeneration(FoldedGeneration, BartForConditionalGenera
     def __init__(self, config: PageSumModelConfig) -> None:
         super().__init__(config)
         self.model.encoder = PageEncoder(config)
-        for index, layer in enumerate(self.model.decoder.layers):
-            layer.encoder_attn = FoldedAttention(
-                config.d_model,
-                config.decoder_attention_heads,
-                config.attention_dropout,
-                is_decoder=True,
-                config=config,
-                layer_idx=index,
-            )
+        fold_cross_attention(self.model.decoder, config)
         self.confidence = nn.Linear(config.d_model, 1)
         self.post_init()
-
-    def forward(
-        self,
-        input_ids: Tensor | None = None,
-        unit_mask: Tensor | None = None,
-        unit_documents: Tensor | None = None,
-        labels: Tensor | None = None,
-        decoder_input_ids: Tensor | None = None,
-        encoder_outputs: Pages | None = None,
-        past_key_values: FoldedCache | None = None,
-        use_cache: bool | None = None,
-        num_items_in_batch: Tensor | int | None = None,
-        **kwargs: Any,
-    ) -> Seq2SeqLMOutput:
-        """Predict every next target token.
-
-        Args:
-            input_ids: [B, P, L]; not read when `encoder_outputs` are given.
-            unit_mask: [B, P, L], True where a token is real; likewise. Every example has a page.
-            unit_documents: not used; part of every UnitBatch.
-            labels: [B, T], -100 where there is no target token.
-            decoder_input_ids: [Q, T]; None: the labels, shifted right behind the start token.
-            encoder_outputs: the encoder's, B rows, however many beams there are.
-            past_key_values: the decoder's cache.
-            use_cache: whether to fill it.
-            num_items_in_batch: target tokens of the whole optimizer step (see `token_cross_entropy`).
-            **kwargs: what `generate` hands over beside.
-
-        Returns:
-            `loss` in nats per target token, when labels are given; `logits` [Q, T, V]; the cache.
-        """
-        if encoder_outputs is None:
-            encoder_outputs = self.model.encoder(input_ids=input_ids, unit_mask=unit_mask)
-        if labels is not None:
-            use_cache = False
-            if decoder_input_ids is None:
-                decoder_input_ids = self.shifted(labels)
-        if decoder_input_ids is None:
-            raise TypeError("labels or decoder_input_ids are needed: the decoder predicts what follows them")
-        if not use_cache:
-            past_key_values = None
-        elif past_key_values is None:
-            past_key_values = self.new_cache()
-        decoded = self.decode(encoder_outputs, decoder_input_ids, past_key_values)
-        logits = self.project(decoded.hidden)
-        loss = None
-        if labels is not None:
-            smoothing = self.config.label_smoothing if self.training else 0.0
-            loss = token_cross_entropy(logits, labels, num_items_in_batch, smoothing)
-        return Seq2SeqLMOutput(loss=loss, logits=logits, past_key_values=past_key_values)
 
     def shifted(self, labels: Tensor) -> Tensor:
         """Return what training feeds for some labels.
@@ -264,19 +204,19 @@ class PageSumForConditionalGeneration(FoldedGeneration, BartForConditionalGenera
         ids: Tensor = shift_tokens_right(labels, config.pad_token_id, start)
         return ids
 
-    def decode(self, pages: Pages, ids: Tensor, cache: FoldedCache | None = None) -> Decoded:
+    def decode(self, reading: Pages, ids: Tensor, cache: FoldedCache | None = None, **context: Any) -> Mixed:
         """Run the decoder over tokens that follow those in the cache: [Q, T]."""
         if self.config.decoding == "global":
-            return Decoded(self.run_decoder(ids, pages.memory(together=True, cached=is_filled(cache)), cache))
-        real = pages.real
+            return Mixed(self.run_decoder(ids, *reading.memory(together=True, cached=is_filled(cache)), cache))
+        real = reading.real
         documents = real.nonzero()[:, 0]  # [R]
         beams = len(ids) // len(real)
         rows = ids.view(len(real), beams, -1)[documents]  # [R, K, T]
         if isinstance(cache, PageCache):
             cache.documents, cache.num_documents = documents, len(real)
-        hidden = self.decode_pages(pages, rows, cache)  # [R, K, T, D]
+        hidden = self.decode_pages(reading, rows, cache)  # [R, K, T, D]
         weights = confidences(self.confidence(hidden).squeeze(-1), real)  # [B, P, K, T]
-        return Decoded(mix(hidden, weights, real).flatten(0, 1), weights)
+        return Mixed(mix(hidden, weights, real).flatten(0, 1), weights)
 
     def decode_pages(self, pages: Pages, rows: Tensor, cache: FoldedCache | None) -> Tensor:
         """Let every real page predict alone (PageSum, Eq. 6): [R, K, T] → [R, K, T, D].
@@ -285,29 +225,16 @@ class PageSumForConditionalGeneration(FoldedGeneration, BartForConditionalGenera
         """
         memory, lengths = pages.memory(together=False, cached=is_filled(cache)), pages.lengths[pages.real]
         if cache is not None:
-            return self.run_decoder(rows.flatten(0, 1), memory, cache).view(*rows.shape, -1)
+            return self.run_decoder(rows.flatten(0, 1), *memory, cache).view(*rows.shape, -1)
         order = lengths.argsort(descending=True, stable=True)
         hidden = []
         for some, longest in pieces(lengths[order].tolist(), DECODER_PADDING):
             chosen = order[some]
             read = Memory(memory.last_hidden_state[chosen, :longest], memory.mask[chosen, :longest])
-            of_pages = self.run_decoder(rows[chosen].flatten(0, 1), read, None)
-            hidden.append(of_pages.view(len(chosen), *rows.shape[1:], -1))
+            decoded = self.run_decoder(rows[chosen].flatten(0, 1), *read, None)
+            hidden.append(decoded.view(len(chosen), *rows.shape[1:], -1))
         return torch.cat(hidden)[order.argsort()]
 
-    def run_decoder(self, ids: Tensor, memory: Memory, cache: FoldedCache | None) -> Tensor:
-        """Run the decoder's stack: [R·K, T], memory of R rows → [R·K, T, D]."""
-        mask = memory.mask
-        output: Tensor = self.model.decoder(
-            input_ids=ids,
-            encoder_hidden_states=memory.last_hidden_state,
-            encoder_attention_mask=None if bool(mask.all()) else attention_mask(mask, self.config, self.dtype),
-            past_key_values=cache,
-            use_cache=cache is not None,
-        ).last_hidden_state
-        return output
-
-    def project(self, hidden: Tensor) -> Tensor:
-        """Return logits: [Q, T, D] → [Q, T, V]."""
-        logits: Tensor = self.lm_head(hidden) + self.final_logits_bias
-        return logits
+    def run_decoder(self, ids: Tensor, memory: Tensor, mask: Tensor | None, cache: FoldedCache | None) -> Tensor:
+        """As every network, except: a mask that hides nothing is left out, for attention is faster without one."""
+        return super().run_decoder(ids, memory, None if mask is None or bool(mask.all()) else mask, cache)

@@ -17,7 +17,7 @@ from longsumbench.errors import UsageError
 from longsumbench.models.pagesum.config import SIZES, PageSumConfig
 from longsumbench.models.pagesum.model import Pages, PageSumForConditionalGeneration, PageSumModelConfig
 from longsumbench.models.pagesum.pages import discourse_pages, document_pages, spatial_pages, token_pages
-from longsumbench.neural import Encode, NeuralSystem
+from longsumbench.neural import Encode, NeuralSystem, network_sizes, special_ids
 from longsumbench.nn.initialization import xavier
 from longsumbench.nn.positions import sinusoid
 from longsumbench.pretrained import SAFELY
@@ -132,22 +132,9 @@ class PageSum(NeuralSystem):
         assert config.page_size is not None
         model = self.Model(
             PageSumModelConfig(
-                vocab_size=len(tokenizer),
-                d_model=config.dimension("d_model"),
-                encoder_ffn_dim=config.dimension("d_ff"),
-                decoder_ffn_dim=config.dimension("d_ff"),
-                encoder_layers=config.dimension("encoder_layers"),
-                decoder_layers=config.dimension("decoder_layers"),
-                encoder_attention_heads=config.dimension("num_heads"),
-                decoder_attention_heads=config.dimension("num_heads"),
-                dropout=config.dropout,
-                scale_embedding=True,
+                **network_sizes(config.dimension, config.dropout, len(tokenizer), special_ids(tokenizer)),
                 max_position_embeddings=max(config.page_size, config.decode_length),
-                pad_token_id=tokenizer.pad_token_id,
-                bos_token_id=tokenizer.bos_token_id,
-                eos_token_id=tokenizer.eos_token_id,
                 decoder_start_token_id=tokenizer.eos_token_id,
-                forced_eos_token_id=None,
                 decoding=config.decoding,
                 official=config.fidelity == "official",
             )

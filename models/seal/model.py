@@ -9,27 +9,24 @@ Letters: B examples, K beams, Q = B·K rows, U units, L unit tokens, T target to
 tokens of the batch, S memory tokens, D width, V vocabulary.
 """
 
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PegasusConfig
-from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.models.bart.modeling_bart import BartDecoderLayer
-from transformers.models.pegasus.modeling_pegasus import (
-    PegasusForConditionalGeneration,
-    shift_tokens_right,
-)
+from transformers.models.pegasus.modeling_pegasus import PegasusForConditionalGeneration
 
 from longsumbench.models.seal.encoders import Compressor, Extractor, Snippets
 from longsumbench.models.seal.gate import Selection, select
-from longsumbench.nn.folded_attention import FoldedAttention, FoldedCache, FoldedGeneration
-from longsumbench.nn.losses import token_cross_entropy
-from longsumbench.nn.masks import attended, attention_mask
+from longsumbench.nn.encoder_decoder import Decoded, UnitsToText, fold_cross_attention
+from longsumbench.nn.folded_attention import FoldedCache
+from longsumbench.nn.masks import attended
 from longsumbench.nn.positions import SinusoidalPositions
-from longsumbench.nn.unit_encoder import Memory, UnitEncoder, gather, spread
+from longsumbench.nn.unit_encoder import UnitEncoder, gather, spread
 
 
 @strict
@@ -106,19 +103,18 @@ class SelectionCache(FoldedCache):
                 setattr(self, name, of_beams.index_select(0, beam_idx))
 
 
-class Decoded(NamedTuple):
-    """What a decoder made of its input.
+@dataclass(frozen=True)
+class Scored(Decoded):
+    """As Decoded, plus how the decoder's input was chosen.
 
     Attributes:
-        hidden: [Q, T, D].
-        scores: [Q, m, U], the scores behind the selections; None where there are none, or none new.
+        scores: [Q, m, U], the scores behind the selections; None where there are none new.
     """
 
-    hidden: Tensor
     scores: Tensor | None = None
 
 
-class TruncForConditionalGeneration(FoldedGeneration, PegasusForConditionalGeneration):
+class TruncForConditionalGeneration(UnitsToText, PegasusForConditionalGeneration):
     """As Pegasus (pre-norm, sinusoidal positions, tied scaled embeddings), except: it reads units.
 
     The beams of an example share the keys and values of its memory. With `norm="post"` the norms stand where BART has
@@ -139,118 +135,12 @@ class TruncForConditionalGeneration(FoldedGeneration, PegasusForConditionalGener
         if config.norm == "post":
             decoder.layers = nn.ModuleList(BartDecoderLayer(config, layer_idx=i) for i in range(config.decoder_layers))
             decoder.layer_norm = nn.Identity()
-        for index, layer in enumerate(decoder.layers):
-            layer.encoder_attn = FoldedAttention(
-                config.d_model,
-                config.decoder_attention_heads,
-                config.attention_dropout,
-                is_decoder=True,
-                config=config,
-                layer_idx=index,
-            )
+        fold_cross_attention(decoder, config)
         self.post_init()
 
     def build_encoder(self, config: TruncModelConfig) -> UnitEncoder:
         """Return the encoder, which decides what the decoder attends to."""
         return UnitEncoder(config, config.norm == "pre")
-
-    def forward(
-        self,
-        input_ids: Tensor | None = None,
-        unit_mask: Tensor | None = None,
-        unit_documents: Tensor | None = None,
-        labels: Tensor | None = None,
-        proxy_labels: Tensor | None = None,
-        num_proxy_labels: Tensor | int | None = None,
-        decoder_input_ids: Tensor | None = None,
-        decoder_history_ids: Tensor | None = None,
-        encoder_outputs: Memory | Snippets | None = None,
-        past_key_values: FoldedCache | None = None,
-        use_cache: bool | None = None,
-        num_items_in_batch: Tensor | int | None = None,
-        **kwargs: Any,
-    ) -> Seq2SeqLMOutput:
-        """Predict every next target token.
-
-        Args:
-            input_ids: [B, U, L]; not read when `encoder_outputs` are given.
-            unit_mask: [B, U, L], True where a token is real; likewise.
-            unit_documents: [B, U], the index of a unit's document; likewise.
-            labels: [B, T], -100 where there is no target token.
-            proxy_labels: [B, m, U], what the scores should have been; None: the loss is l_a alone. Not read by systems
-                without a scorer.
-            num_proxy_labels: real ones of the whole optimizer step; None: those of this batch.
-            decoder_input_ids: [Q, T]; None: the labels, shifted right behind the start token.
-            decoder_history_ids: [Q, all tokens so far], when `past_key_values` hold the earlier ones; None: what is
-                given as `decoder_input_ids` is all.
-            encoder_outputs: the encoder's, B rows, however many beams there are.
-            past_key_values: the decoder's cache.
-            use_cache: whether to fill it.
-            num_items_in_batch: target tokens of the whole optimizer step (see `token_cross_entropy`).
-            **kwargs: what `generate` hands over beside.
-
-        Returns:
-            `loss` in nats per target token, when labels are given (in training with the extractive loss of systems that
-            have one); `logits` [Q, T, V]; the cache.
-        """
-        if encoder_outputs is None:
-            encoder_outputs = self.model.encoder(
-                input_ids=input_ids, unit_mask=unit_mask, unit_documents=unit_documents
-            )
-        if labels is not None:
-            use_cache = False
-            if decoder_input_ids is None:
-                config = self.config
-                decoder_input_ids = shift_tokens_right(labels, config.pad_token_id, config.decoder_start_token_id)
-        if not use_cache:
-            past_key_values = None
-        elif past_key_values is None:
-            past_key_values = self.new_cache()
-        if decoder_input_ids is None:
-            raise TypeError("labels or decoder_input_ids are needed: the decoder predicts what follows them")
-        history = decoder_input_ids if decoder_history_ids is None else decoder_history_ids
-        decoded = self.decode(encoder_outputs, decoder_input_ids, past_key_values, history)
-        logits = self.lm_head(decoded.hidden)  # [Q, T, V]
-        loss = None
-        if labels is not None:
-            smoothing = self.config.label_smoothing if self.training else 0.0
-            loss = token_cross_entropy(logits, labels, num_items_in_batch, smoothing)
-            if self.training:
-                loss = loss + self.added_loss(decoded, encoder_outputs, labels, proxy_labels, num_proxy_labels)
-        return Seq2SeqLMOutput(loss=loss, logits=logits, past_key_values=past_key_values)
-
-    def decode(self, reading: Any, decoder_input_ids: Tensor, cache: FoldedCache | None, history: Tensor) -> Decoded:
-        """Run the decoder over tokens that follow those in the cache.
-
-        Args:
-            reading: what the encoder returned.
-            decoder_input_ids: [Q, T].
-            cache: with a cache, all earlier tokens are in it.
-            history: [Q, tokens so far], those of `decoder_input_ids` included.
-        """
-        return Decoded(self.run_decoder(decoder_input_ids, reading.last_hidden_state, reading.mask, cache))
-
-    def run_decoder(self, ids: Tensor, memory: Tensor, mask: Tensor, cache: FoldedCache | None) -> Tensor:
-        """Run the decoder's stack: [Q, T], memory [R, S, D], mask [R or Q, S] → [Q, T, D]."""
-        output: Tensor = self.model.decoder(
-            input_ids=ids,
-            encoder_hidden_states=memory,
-            encoder_attention_mask=attention_mask(mask, self.config, memory.dtype),
-            past_key_values=cache,
-            use_cache=cache is not None,
-        ).last_hidden_state
-        return output
-
-    def added_loss(
-        self,
-        decoded: Decoded,
-        reading: Any,
-        labels: Tensor,
-        proxy_labels: Tensor | None,
-        num_proxy_labels: Tensor | int | None,
-    ) -> Tensor | float:
-        """Return what training adds to l_a (arguments: see `forward`); here nothing."""
-        return 0.0
 
 
 class CAForConditionalGeneration(TruncForConditionalGeneration):
@@ -276,16 +166,30 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
         return Extractor(config)
 
     def decode(
-        self, reading: Snippets, decoder_input_ids: Tensor, cache: SelectionCache | None, history: Tensor
-    ) -> Decoded:
-        """Select once, then decode; the beams of an example share the selection."""
+        self,
+        reading: Snippets,
+        ids: Tensor,
+        cache: SelectionCache | None = None,
+        decoder_history_ids: Tensor | None = None,
+        **context: Any,
+    ) -> Scored:
+        """Select once, then decode; the beams of an example share the selection.
+
+        Args:
+            reading: the encoded snippets.
+            ids: [Q, T].
+            cache: with a cache, all earlier tokens are in it.
+            decoder_history_ids: [Q, tokens so far], when there are earlier ones; None: `ids` are all.
+            **context: not used.
+        """
         if cache is not None and cache.mask is not None:
-            return Decoded(self.run_decoder(decoder_input_ids, reading.unread(), cache.mask, cache))
+            return Scored(self.run_decoder(ids, reading.unread(), cache.mask, cache))
+        history = ids if decoder_history_ids is None else decoder_history_ids
         scores, selection = self.select(reading, history)
         memory = gather(reading.last_hidden_state, selection.positions, selection.mask)
         if cache is not None:
             cache.mask = memory.mask.repeat_interleave(len(history) // len(memory.mask), 0)
-        return Decoded(self.run_decoder(decoder_input_ids, memory.last_hidden_state, memory.mask, cache), scores)
+        return Scored(self.run_decoder(ids, memory.last_hidden_state, memory.mask, cache), scores)
 
     def select(self, reading: Snippets, history: Tensor) -> tuple[Tensor, Selection]:
         """Score all snippets and select, for every segment of a summary; here the whole summary is one.
@@ -307,13 +211,23 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
 
     def added_loss(
         self,
-        decoded: Decoded,
+        decoded: Scored,
         reading: Snippets,
         labels: Tensor,
-        proxy_labels: Tensor | None,
-        num_proxy_labels: Tensor | int | None,
+        proxy_labels: Tensor | None = None,
+        num_proxy_labels: Tensor | int | None = None,
+        **context: Any,
     ) -> Tensor | float:
-        """Return l_e, where proxy labels are given."""
+        """Return l_e, where proxy labels are given.
+
+        Args:
+            decoded: with the scores.
+            reading: the encoded snippets.
+            labels: [B, T].
+            proxy_labels: [B, m, U], what the scores should have been; None: the loss is l_a alone.
+            num_proxy_labels: real ones of the whole optimizer step; None: those of this batch.
+            **context: not used.
+        """
         if decoded.scores is None or proxy_labels is None:
             return 0.0
         errors, count = self.extractive_errors(decoded.scores, proxy_labels, reading, labels)
@@ -360,19 +274,25 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
         return -(-length // self.config.segment_length), min(length, self.config.segment_length)
 
     def decode(
-        self, reading: Snippets, decoder_input_ids: Tensor, cache: SelectionCache | None, history: Tensor
-    ) -> Decoded:
-        """Decode all segments side by side, or, with a cache, one after the other."""
+        self,
+        reading: Snippets,
+        ids: Tensor,
+        cache: SelectionCache | None = None,
+        decoder_history_ids: Tensor | None = None,
+        **context: Any,
+    ) -> Scored:
+        """Decode all segments side by side, or, with a cache, one after the other (arguments: see EA's)."""
         if cache is not None:
-            return Decoded(self._decode_in_order(reading, decoder_input_ids, cache, history))
-        beams = len(decoder_input_ids) // len(reading.starts)
-        scores, selection = self.select(reading.repeated(beams), decoder_input_ids)
+            history = ids if decoder_history_ids is None else decoder_history_ids
+            return Scored(self._decode_in_order(reading, ids, cache, history))
+        beams = len(ids) // len(reading.starts)
+        scores, selection = self.select(reading.repeated(beams), ids)
         memory = gather(reading.last_hidden_state, selection.positions, selection.mask)
-        width = decoder_input_ids.shape[1]
+        width = ids.shape[1]
         count, length = self.segments_of(width)
-        padded = F.pad(decoder_input_ids, (0, count * length - width), value=self.config.pad_token_id)
+        padded = F.pad(ids, (0, count * length - width), value=self.config.pad_token_id)
         hidden = self.run_decoder(padded, memory.last_hidden_state, memory.mask, None)
-        return Decoded(hidden[:, :width], scores)
+        return Scored(hidden[:, :width], scores)
 
     def select(self, reading: Snippets, history: Tensor) -> tuple[Tensor, Selection]:
         """Score all snippets and select, for every segment of a summary, given the earlier ones.

@@ -24,7 +24,7 @@ from longsumbench.models.seal.model import (
     TruncModelConfig,
 )
 from longsumbench.models.seal.proxy_labels import proxy_labels, target_segments
-from longsumbench.neural import Encode, NeuralSystem, Rows
+from longsumbench.neural import Encode, NeuralSystem, Rows, network_sizes, special_ids
 from longsumbench.nn.initialization import xavier
 from longsumbench.progress import track
 from longsumbench.ranking import rank
@@ -49,8 +49,7 @@ class SealFamily(NeuralSystem):
 
     def build_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
         """Build the network; Choice: the paper does not say how its weights start."""
-        special = (tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id)
-        model = self.Model(self.model_config(len(tokenizer), special))
+        model = self.Model(self.model_config(len(tokenizer), special_ids(tokenizer)))
         xavier(model, self.config.dimension("d_model"))
         return model
 
@@ -61,27 +60,13 @@ class SealFamily(NeuralSystem):
             vocabulary: entries of the tokenizer.
             special: the ids that pad, start and end; without a start token the padding starts, as in T5.
         """
-        config = self.config
-        pad, start, end = special
+        config, (pad, start, _) = self.config, special
         return self.ModelConfig(
-            vocab_size=vocabulary,
-            d_model=config.dimension("d_model"),
-            encoder_ffn_dim=config.dimension("d_ff"),
-            decoder_ffn_dim=config.dimension("d_ff"),
-            encoder_layers=config.dimension("encoder_layers"),
-            decoder_layers=config.dimension("decoder_layers"),
-            encoder_attention_heads=config.dimension("num_heads"),
-            decoder_attention_heads=config.dimension("num_heads"),
-            dropout=config.dropout,
+            **network_sizes(config.dimension, config.dropout, vocabulary, special),
             activation_function="relu",
-            scale_embedding=True,
             max_position_embeddings=config.decode_length,
             norm=config.norm,
-            pad_token_id=pad,
-            bos_token_id=start,
-            eos_token_id=end,
             decoder_start_token_id=pad if start is None else start,
-            forced_eos_token_id=None,
             **self.own_dimensions(),
         )
 

@@ -1,0 +1,161 @@
+"""What networks share that read units and write text: one `forward` around a system's own encoder and decoder.
+
+Letters: B examples, K beams, Q = B·K query rows, R memory rows, U units, L unit tokens, T target tokens, S memory
+tokens, D width, V vocabulary.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+from transformers.modeling_outputs import Seq2SeqLMOutput
+from transformers.models.bart.modeling_bart import shift_tokens_right
+
+from longsumbench.nn.folded_attention import FoldedAttention, FoldedCache, FoldedGeneration
+from longsumbench.nn.losses import token_cross_entropy
+from longsumbench.nn.masks import attention_mask
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """What a decoder made of its input.
+
+    Attributes:
+        hidden: [Q, T, D].
+    """
+
+    hidden: Tensor
+
+
+def fold_cross_attention(decoder: Any, config: Any, attention: type[FoldedAttention] = FoldedAttention) -> None:
+    """Let every layer of a decoder of BART's kind attend to its memory by folded attention, its weights new."""
+    for index, layer in enumerate(decoder.layers):
+        layer.encoder_attn = attention(
+            config.d_model,
+            config.decoder_attention_heads,
+            config.attention_dropout,
+            is_decoder=True,
+            config=config,
+            layer_idx=index,
+        )
+
+
+class UnitsToText(FoldedGeneration):
+    """For networks that read units, to stand before a class of the library's with `model`, `lm_head` and `generate`.
+
+    A network says what its encoder is, and overrides what differs of `shifted`, `decode`, `project` and `added_loss`.
+    Arguments of `forward` that only some networks know reach `decode` and `added_loss` by their names.
+    """
+
+    model: Any
+    lm_head: Any
+    final_logits_bias: Tensor
+    training: bool
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        unit_mask: Tensor | None = None,
+        unit_documents: Tensor | None = None,
+        labels: Tensor | None = None,
+        decoder_input_ids: Tensor | None = None,
+        encoder_outputs: Any = None,
+        past_key_values: FoldedCache | None = None,
+        use_cache: bool | None = None,
+        num_items_in_batch: Tensor | int | None = None,
+        **context: Any,
+    ) -> Seq2SeqLMOutput:
+        """Predict every next target token.
+
+        Args:
+            input_ids: [B, U, L]; not read when `encoder_outputs` are given.
+            unit_mask: [B, U, L], True where a token is real; likewise. Every example has a unit.
+            unit_documents: [B, U], the index of a unit's document; likewise.
+            labels: [B, T], -100 where there is no target token.
+            decoder_input_ids: [Q, T]; None: the labels, shifted right behind the start token.
+            encoder_outputs: the encoder's, B rows, however many beams there are.
+            past_key_values: the decoder's cache.
+            use_cache: whether to fill it.
+            num_items_in_batch: target tokens of the whole optimizer step (see `token_cross_entropy`).
+            **context: what the network's own `decode` and `added_loss` know, and what `generate` hands over beside.
+
+        Returns:
+            `loss` in nats per target token, when labels are given (in training with the `added_loss`); `logits`
+            [Q, T, V]; the cache.
+        """
+        if encoder_outputs is None:
+            encoder_outputs = self.model.encoder(
+                input_ids=input_ids, unit_mask=unit_mask, unit_documents=unit_documents
+            )
+        if labels is not None:
+            use_cache = False
+            if decoder_input_ids is None:
+                decoder_input_ids = self.shifted(labels)
+        if decoder_input_ids is None:
+            raise TypeError("labels or decoder_input_ids are needed: the decoder predicts what follows them")
+        if not use_cache:
+            past_key_values = None
+        elif past_key_values is None:
+            past_key_values = self.new_cache()
+        decoded = self.decode(encoder_outputs, decoder_input_ids, past_key_values, **context)
+        logits = self.project(decoded.hidden)
+        loss = None
+        if labels is not None:
+            smoothing = self.config.label_smoothing if self.training else 0.0
+            loss = token_cross_entropy(logits, labels, num_items_in_batch, smoothing)
+            if self.training:
+                loss = loss + self.added_loss(decoded, encoder_outputs, labels, **context)
+        return Seq2SeqLMOutput(loss=loss, logits=logits, past_key_values=past_key_values)
+
+    def shifted(self, labels: Tensor) -> Tensor:
+        """Return what training feeds for some labels: [B, T] → [B, T], the start token first."""
+        ids: Tensor = shift_tokens_right(labels, self.config.pad_token_id, self.config.decoder_start_token_id)
+        return ids
+
+    def decode(self, reading: Any, ids: Tensor, cache: FoldedCache | None = None, **context: Any) -> Decoded:
+        """Run the decoder over tokens that follow those in the cache; here over a `Memory`.
+
+        Args:
+            reading: what the encoder returned.
+            ids: [Q, T].
+            cache: with a cache, all earlier tokens are in it.
+            **context: arguments of `forward` that it does not know itself.
+        """
+        return Decoded(self.run_decoder(ids, reading.last_hidden_state, reading.mask, cache))
+
+    def run_decoder(self, ids: Tensor, memory: Tensor, mask: Tensor | None, cache: FoldedCache | None) -> Tensor:
+        """Run the decoder's stack.
+
+        Args:
+            ids: [Q, T].
+            memory: [R, S, D].
+            mask: [R or Q, S], True where a token may be attended to; None: everywhere.
+            cache: the decoder's.
+
+        Returns:
+            [Q, T, D].
+        """
+        output: Tensor = self.model.decoder(
+            input_ids=ids,
+            encoder_hidden_states=memory,
+            encoder_attention_mask=None if mask is None else attention_mask(mask, self.config, memory.dtype),
+            past_key_values=cache,
+            use_cache=cache is not None,
+        ).last_hidden_state
+        return output
+
+    def project(self, hidden: Tensor) -> Tensor:
+        """Return logits: [Q, T, D] → [Q, T, V]."""
+        logits: Tensor = self.lm_head(hidden) + self.final_logits_bias
+        return logits
+
+    def added_loss(self, decoded: Any, reading: Any, labels: Tensor, **context: Any) -> Tensor | float:
+        """Return what training adds to the cross-entropy; here nothing.
+
+        Args:
+            decoded: what `decode` returned.
+            reading: what the encoder returned.
+            labels: [B, T].
+            **context: arguments of `forward` that it does not know itself.
+        """
+        return 0.0
