@@ -14,7 +14,9 @@ from omegaconf.errors import OmegaConfBaseException
 
 from longsumbench.errors import UsageError, did_you_mean
 
-SMALLEST_VOCABULARY = 260  # 256 bytes and four special entries: below it a trained tokenizer cannot spell every text
+# The tokenizers that are trained on the training split, and the fewest entries they can have, four special ones
+# included. trained: byte-level BPE, which below 256 bytes cannot spell every text; words: word level, a word or more.
+TRAINED = {"trained": 260, "words": 5}
 
 
 @dataclass
@@ -272,14 +274,14 @@ def check_network(width: int, heads: int, tokenizer: str, vocabulary_size: int) 
     Args:
         width: d (`model.d_model`).
         heads: of every attention (`model.num_heads`).
-        tokenizer: "trained", or one that is there.
+        tokenizer: one of `TRAINED`, or one that is there.
         vocabulary_size: of a trained one.
 
     Raises:
         UsageError: they cannot be meant.
     """
-    if tokenizer == "trained":
-        at_least("model.vocabulary_size", vocabulary_size, SMALLEST_VOCABULARY)
+    if tokenizer in TRAINED:
+        at_least("model.vocabulary_size", vocabulary_size, TRAINED[tokenizer])
     if width % heads:
         raise UsageError(f"model.d_model={width} cannot be shared equally by model.num_heads={heads}")
     if width % 2:

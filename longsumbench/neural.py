@@ -21,7 +21,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
 from longsumbench import tokenization
 from longsumbench.batching import UnitCollator, row
-from longsumbench.configuration import Decoding, Recipe
+from longsumbench.configuration import TRAINED, Decoding, Recipe
 from longsumbench.documents import Cut, Example, Truncation
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.generation import decode
@@ -187,8 +187,10 @@ class NeuralSystem(System):
         if folder := self.start():
             settings["init"] = model_digest(folder)
             settings["tokenizer"] = "the checkpoint's"
-        elif self.config.tokenizer != "trained":
+        elif self.config.tokenizer not in TRAINED:
             settings["tokenizer"] = tokenization.identity(tokenization.load_tokenizer(self.config.tokenizer))
+        elif self.config.tokenizer == "words":
+            settings["tokenizer"] = f"words {tokenization.WORDS_VERSION}"
         return settings
 
     @classmethod
@@ -199,19 +201,19 @@ class NeuralSystem(System):
 
     def _find_tokenizer(self, train: Split, stages: StageStore) -> PreTrainedTokenizerBase:
         """Return the tokenizer the settings name: the checkpoint's, a trained one, or a Hugging Face one."""
+        kind, size = self.config.tokenizer, self.config.vocabulary_size
         if folder := self.start():
             return tokenization.load_tokenizer(folder) if self.adopts else self._open(folder)[0]
-        if self.config.tokenizer != "trained":
-            return tokenization.load_tokenizer(self.config.tokenizer)
+        if kind not in TRAINED:
+            return tokenization.load_tokenizer(kind)
 
         def build(folder: Path) -> None:
             clear(folder)
-            chosen = tokenization.sample(train)
+            chosen = tokenization.sample(train, kind)
             texts = track((train[index] for index in chosen), "training the tokenizer", len(chosen))
-            tokenization.train_tokenizer(texts, self.config.vocabulary_size).save_pretrained(folder)
+            tokenization.train_tokenizer(texts, size, kind).save_pretrained(folder)
 
-        size, version = self.config.vocabulary_size, tokenization.VERSION
-        inputs = {"train": train.fingerprint, "vocabulary_size": size, "version": version}
+        inputs = {"train": train.fingerprint, "vocabulary_size": size, **tokenization.decided_by(kind)}
         return tokenization.load_tokenizer(stages.get("tokenizer", inputs, build))
 
     def _rows(self, split: Split, examples: int, stages: StageStore) -> Rows:

@@ -37,7 +37,7 @@ class PageSumConfig:
     encoder_layers: int | None = None  # depth of the encoder
     decoder_layers: int | None = None  # depth of the decoder
     dropout: float = 0.1  # as BART
-    tokenizer: str = "trained"  # of init=random, trained: byte-level BPE; else a Hugging Face name or folder
+    tokenizer: str = "trained"  # of init=random: trained (byte-level BPE) | words | a Hugging Face name or folder
     vocabulary_size: int = 32_776  # of a trained tokenizer
 
     def __post_init__(self) -> None:

@@ -1,6 +1,6 @@
 """PageSum as a system: its pages for an example, its network from a BART checkpoint or at random, its evidence."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -24,6 +24,7 @@ from longsumbench.pretrained import SAFELY
 from longsumbench.segmentation import EncodedSentence, Units
 from longsumbench.stages import StageStore
 from longsumbench.system import REFERENCE_AXIS, Evidence, FitReport, Split
+from longsumbench.tokenization import token_texts
 
 LOOKED_AT = 1_000  # training examples among which sections are looked for
 
@@ -237,14 +238,3 @@ def begin_with(model: PreTrainedModel, token: int) -> PreTrainedModel:
     special = {name: getattr(model.config, name) for name in names}
     model.generation_config = GenerationConfig(forced_bos_token_id=token, **special)
     return model
-
-
-def token_texts(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> Iterator[str]:
-    """Yield what each token adds to the text; a character of several tokens is added by the last of them."""
-    shown = ""
-    for end in range(1, len(ids) + 1):
-        whole = tokenizer.decode(ids[:end], skip_special_tokens=True)
-        if end < len(ids):
-            whole = whole.rstrip("\N{REPLACEMENT CHARACTER}")  # in its place a character may yet come
-        yield whole[len(shown) :]
-        shown = whole

@@ -31,7 +31,7 @@ class FamilyConfig:
     decoder_layers: int | None = None  # depth of the decoder
     dropout: float = 0.1  # SEAL §4
     norm: str = "pre"  # pre | post: where LayerNorm stands; unstated in the paper
-    tokenizer: str = "trained"  # trained: byte-level BPE of the training split; else a Hugging Face name or folder
+    tokenizer: str = "trained"  # trained (byte-level BPE) | words (word level) | a Hugging Face name or folder
     vocabulary_size: int = 32_776  # of a trained tokenizer (SEAL §3)
     init: str = "random"  # random, or the folder of a checkpoint of this system
 

@@ -18,10 +18,10 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.generation import decode
 from longsumbench.launch import check_evidence
 from longsumbench.models.pagesum.config import PageSumConfig
-from longsumbench.models.pagesum.system import PageSum, token_texts
+from longsumbench.models.pagesum.system import PageSum
 from longsumbench.segmentation import EncodedSentence
 from longsumbench.stages import StageStore
-from longsumbench.tokenization import train_tokenizer
+from longsumbench.tokenization import token_texts, train_tokenizer
 
 BEAMS = Decoding(num_beams=3, max_length=20, min_length=8, no_repeat_ngram=2, device="cpu")
 KNOWN = PageSumConfig.__dataclass_fields__
