@@ -81,8 +81,12 @@ corpora = Registry(
             "probe": "longsumbench.corpora.probe:CORPUS",
             "arxiv": "longsumbench.corpora.arxiv:CORPUS",
             "pubmed": "longsumbench.corpora.pubmed:CORPUS",
+            "cnn_dailymail": "longsumbench.corpora.cnn_dailymail:CORPUS",
             "elife": "longsumbench.corpora.elife:CORPUS",
             "peer_reviews": "longsumbench.corpora.peer_reviews:CORPUS",
+            "cnndm_sample": "longsumbench.corpora.cnndm_sample:CORPUS",
+            "newts": "longsumbench.corpora.newts:CORPUS",
+            "wiki_sections": "longsumbench.corpora.wiki_sections:CORPUS",
             "jsonl": "longsumbench.corpora.jsonl:CORPUS",
         }
     ),

@@ -3,14 +3,17 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from longsumbench.configuration import DatasetSettings
+from longsumbench.corpora.source import Source
 from longsumbench.documents import Document, Example, Section, Sentences
 from longsumbench.errors import DataError
 from longsumbench.sentences import split_sentences
 
 Row = Mapping[str, Any]
+FromRow = Callable[[Row], Example | tuple[Example, ...]]
 Paragraphs = tuple[Sentences, ...]
 
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
@@ -73,8 +76,10 @@ class Corpus:
         version: changes whenever the same rows would become other Examples.
         multi_document: whether an example is several documents by design.
         hub: where to download it; None when it is not there.
-        from_hub_row: a row of the hub's tables → Example; a row without an `id` is given one ("test-12").
-        from_file_row: a JSON object of the files under `dataset.path=` → Example.
+        from_hub_row: a row of the hub's tables → Example, or several; a row without an `id` is given one ("test-12").
+        from_file_row: a JSON object of the files under `dataset.path=` → Example, or several.
+        release: reads the original release under `dataset.path=` where that is no JSON lines; gives None for a path
+            that does not hold it, which is then read as JSON lines.
         built_in: how to make it without any file.
         metrics: the names of the metrics that its runs are scored by beside ROUGE.
     """
@@ -86,8 +91,9 @@ class Corpus:
     version: int
     multi_document: bool = False
     hub: Hub | None = None
-    from_hub_row: Callable[[Row], Example] | None = None
-    from_file_row: Callable[[Row], Example] | None = None
+    from_hub_row: FromRow | None = None
+    from_file_row: FromRow | None = None
+    release: Callable[[Path], Source | None] | None = None
     built_in: BuiltIn | None = None
     metrics: tuple[str, ...] = ()
 

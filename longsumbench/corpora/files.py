@@ -4,13 +4,13 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from longsumbench.corpora.corpus import BadRow, Row, json_type
-from longsumbench.corpora.source import Entry, Source
+from longsumbench.corpora.corpus import BadRow, FromRow, Row, json_type
+from longsumbench.corpora.source import Entry, Source, several
 from longsumbench.documents import Example
 from longsumbench.errors import DataError, UsageError
 
@@ -26,12 +26,12 @@ _SPLIT_FILE = re.compile(rf"({'|'.join(SPLITS)})\.(jsonl|json|txt)(\.gz)?")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def files_source(path: Path, from_row: Callable[[Row], Example], split_by_hash: bool) -> Source:
+def files_source(path: Path, from_row: FromRow, split_by_hash: bool) -> Source:
     """Return the rows of a folder with a file a split, or of one file.
 
     Args:
         path: the folder or the file.
-        from_row: a JSON object → Example.
+        from_row: a JSON object → Example, or several.
         split_by_hash: deal one file into the three splits by the examples' ids, instead of taking it as `test`.
 
     Raises:
@@ -66,10 +66,9 @@ def find_splits(path: Path) -> dict[str, Path]:
         raise DataError("no such file or folder; correct dataset.path", path)
     found: dict[str, Path] = {}
     for file in sorted(path.iterdir()):
-        match = _SPLIT_FILE.fullmatch(file.name)
-        if match is None or not file.is_file():
+        if not is_split_file(file):
             continue
-        split = SPLITS[match[1]]
+        split = SPLITS[file.name.partition(".")[0]]
         if split in found:
             raise DataError(f"two files for the split '{split}', {found[split].name} and {file.name}; remove one", path)
         found[split] = file
@@ -78,9 +77,12 @@ def find_splits(path: Path) -> dict[str, Path]:
     return {split: found[split] for split in ("train", "validation", "test") if split in found}
 
 
-def _entries(
-    files: list[tuple[str | None, Path]], from_row: Callable[[Row], Example], full: set[str]
-) -> Iterator[Entry]:
+def is_split_file(file: Path) -> bool:
+    """Tell whether a file is a split by its name."""
+    return _SPLIT_FILE.fullmatch(file.name) is not None and file.is_file()
+
+
+def _entries(files: list[tuple[str | None, Path]], from_row: FromRow, full: set[str]) -> Iterator[Entry]:
     for split, path in files:
         empty = True
         for number, line in enumerate(lines_of(path), start=1):
@@ -127,5 +129,5 @@ def row_in(line: bytes) -> Row:
     return row
 
 
-def _read(line: bytes, from_row: Callable[[Row], Example]) -> Example:
-    return from_row(row_in(line))
+def _read(line: bytes, from_row: FromRow) -> tuple[Example, ...]:
+    return several(from_row(row_in(line)))

@@ -17,7 +17,7 @@ from typing import Any
 
 from longsumbench.corpora.corpus import Corpus, Hub
 from longsumbench.corpora.files import SPLITS
-from longsumbench.corpora.source import Entry, Source
+from longsumbench.corpora.source import Entry, Source, several
 from longsumbench.documents import Example
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.stages import StageStore
@@ -131,9 +131,9 @@ def _entries(corpus: Corpus, hub: Hub, revision: str, full: set[str]) -> Iterato
             yield Entry(split, partial(_read, corpus, {"id": f"{name}-{index}", **row}), where, index + 1)
 
 
-def _read(corpus: Corpus, row: Mapping[str, Any]) -> Example:
+def _read(corpus: Corpus, row: Mapping[str, Any]) -> tuple[Example, ...]:
     assert corpus.from_hub_row is not None
-    return corpus.from_hub_row(row)
+    return several(corpus.from_hub_row(row))
 
 
 def _download(corpus: Corpus, hub: Hub, revision: str) -> Mapping[str, Any]:

@@ -20,8 +20,9 @@ from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.corpus import BadRow, Corpus
 from longsumbench.corpora.files import files_source
 from longsumbench.corpora.hub import hub_source
-from longsumbench.corpora.source import Entry, Source, deal
+from longsumbench.corpora.source import Entry, Source, deal, several
 from longsumbench.corpora.store import ReadSplit, SplitWriter
+from longsumbench.documents import Example
 from longsumbench.errors import DataError, UsageError
 from longsumbench.progress import track
 from longsumbench.records import RunRecord
@@ -78,9 +79,7 @@ def _source(corpus: Corpus, settings: DatasetSettings, stages: StageStore) -> So
     if settings.document_length is not None and not (corpus.built_in and corpus.built_in.sized):
         raise UsageError(f"dataset '{corpus.name}' is not made to length: leave out dataset.document_length")
     if settings.path is not None:
-        if corpus.from_file_row is None:
-            raise UsageError(f"dataset '{corpus.name}' is not read from files: leave out dataset.path")
-        return files_source(Path(settings.path).expanduser(), corpus.from_file_row, settings.split_by_hash)
+        return _source_at(Path(settings.path).expanduser(), corpus, settings)
     if settings.split_by_hash:
         raise UsageError("dataset.split_by_hash=true needs dataset.path=FILE")
     if corpus.built_in is not None:
@@ -92,14 +91,20 @@ def _source(corpus: Corpus, settings: DatasetSettings, stages: StageStore) -> So
     return hub_source(corpus, stages)
 
 
-def _generated(examples: Iterator[tuple[str, Any]], full: set[str]) -> Iterator[Entry]:
+def _source_at(path: Path, corpus: Corpus, settings: DatasetSettings) -> Source:
+    if corpus.release is not None and (source := corpus.release(path)) is not None:
+        if settings.split_by_hash:
+            raise UsageError(f"the release of '{corpus.name}' says its splits: leave out dataset.split_by_hash")
+        return source
+    if corpus.from_file_row is None:
+        raise UsageError(f"dataset '{corpus.name}' is not read from files: leave out dataset.path")
+    return files_source(path, corpus.from_file_row, settings.split_by_hash)
+
+
+def _generated(examples: Iterator[tuple[str, Example]], full: set[str]) -> Iterator[Entry]:
     for split, example in examples:
         if split not in full:
-            yield Entry(split, partial(_same, example))
-
-
-def _same(example: Any) -> Any:
-    return example
+            yield Entry(split, partial(several, example))
 
 
 @dataclass
@@ -113,22 +118,31 @@ class _Reading:
     full: set[str] = field(default_factory=set)
 
     def take(self, entry: Entry) -> None:
-        """Write one row, or count why not."""
+        """Write the examples of one row, or count why not."""
         try:
-            example = entry.read()
-            split = entry.split or deal(example.id)
-            if split in self.full:
-                return
-            writer = self.writers.get(split) or SplitWriter(self.folder / f"{split}.arrow")
-            self.writers[split] = writer
-            writer.add(example, reference_needed=split == "train")
+            examples = entry.read()
         except BadRow as problem:
-            if self.settings.strict:
-                raise DataError(f"{problem}", entry.path, entry.line) from problem
-            self.skipped.setdefault(entry.split or "any", Counter())[problem.reason] += 1
+            return self._leave_out(entry, problem)
+        split = entry.split or deal(examples[0].id)  # those of one row stay together
+        for example in examples:
+            try:
+                self._write(example, split)
+            except BadRow as problem:
+                self._leave_out(entry, problem)
+
+    def _write(self, example: Example, split: str) -> None:
+        if split in self.full:
             return
+        writer = self.writers.get(split) or SplitWriter(self.folder / f"{split}.arrow")
+        self.writers[split] = writer
+        writer.add(example, reference_needed=split == "train")
         if len(writer) == self.settings.limit:
             self.full.add(split)
+
+    def _leave_out(self, entry: Entry, problem: BadRow) -> None:
+        if self.settings.strict:
+            raise DataError(f"{problem}", entry.path, entry.line) from problem
+        self.skipped.setdefault(entry.split or "any", Counter())[problem.reason] += 1
 
 
 def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Path) -> None:

@@ -118,7 +118,7 @@ def _rows(file: str) -> Iterator[Input]:
     if path.is_file():
         for entry in files_source(path, _from_row, split_by_hash=False).entries(set()):
             try:
-                example = entry.read()
+                (example,) = entry.read()
                 yield _checked(Input(f"{file}: {example.id}", example), file, entry.line)
             except BadRow as problem:
                 raise DataError(f"{problem}", entry.path, entry.line) from problem

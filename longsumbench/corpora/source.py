@@ -14,12 +14,12 @@ class Entry(NamedTuple):
 
     Attributes:
         split: the split it belongs to; None deals it by the example's id.
-        read: makes the Example; raises BadRow.
+        read: makes the row's examples, nearly always one; raises BadRow.
         path, line: where it stands, for messages.
     """
 
     split: str | None
-    read: Callable[[], Example]
+    read: Callable[[], tuple[Example, ...]]
     path: Path | str | None = None
     line: int | None = None
 
@@ -37,6 +37,11 @@ class Source:
     inputs: Mapping[str, Any]
     facts: Mapping[str, Any]
     entries: Callable[[set[str]], Iterator[Entry]]
+
+
+def several(read: Example | tuple[Example, ...]) -> tuple[Example, ...]:
+    """Return the examples of a row, whether it is one or several."""
+    return (read,) if isinstance(read, Example) else read
 
 
 def deal(identity: str) -> str:

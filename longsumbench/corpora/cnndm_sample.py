@@ -1,0 +1,18 @@
+"""A hundred training stories of CNN/DailyMail with the hub's fields: to try things out without the whole.
+
+JSON lines at `dataset.path=`: id, article, highlights. They are all of the training split, so `dataset.split=train` is
+what can be summarized; a system that learns needs unseen stories to be tested on, which `dataset.split_by_hash=true`
+deals out of the one file. A dataset of its own, so that no table sets its numbers beside those published for the whole.
+"""
+
+from longsumbench.corpora.cnn_dailymail import from_row
+from longsumbench.corpora.corpus import Corpus
+
+CORPUS = Corpus(
+    name="cnndm_sample",
+    title="100 training stories of CNN/DailyMail → highlights (dataset.path=FOLDER)",
+    licence="none stated; the stories: © CNN and Daily Mail",
+    homepage="https://github.com/EileenFeng/Text-Summarization-NLP",
+    version=1,
+    from_file_row=from_row,
+)

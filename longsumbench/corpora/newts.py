@@ -1,0 +1,53 @@
+"""NEWTS: CNN/DailyMail stories, each with two summaries that people wrote on a topic each (Bahrainian et al. 2022).
+
+Paper: https://aclanthology.org/2022.findings-acl.42. JSON lines at `dataset.path=` with columns of the released CSV,
+of which these are read:
+
+    AssignmentId, docId, article, tid1, tid2, words1, words2, summary1, summary2
+
+A summary is true to its own topic only, so it is an example of its own: 1,200 from the 600 rows of the test file. The
+query is the topic's words, one of the paper's prompts; `phrases` and `sentences` are the same topic in other words. A
+few stories were given to two or three writers and stand there as often, each time with the one writer's summary.
+"""
+
+from longsumbench.corpora.corpus import BadRow, Corpus, Row, id_in, paragraphs_in, plain_document, text_in
+from longsumbench.documents import Example
+from longsumbench.sentences import split_summary
+
+
+def from_row(row: Row) -> tuple[Example, ...]:
+    """Turn one story into two Examples, a topic each; their ids are the assignment's and the topic's.
+
+    Raises:
+        BadRow: a field is missing, empty or has the wrong type.
+    """
+    assignment, story = id_in(row, "AssignmentId"), id_in(row, "docId")
+    documents = (plain_document(paragraphs_in(_text(row, "article")), story),)
+    topics = id_in(row, "tid1"), id_in(row, "tid2")
+    return tuple(
+        Example(
+            f"{assignment}-{topic}",
+            None,
+            _text(row, f"words{number}").rstrip(" ,"),
+            documents,
+            (split_summary(_text(row, f"summary{number}")),),
+        )
+        for number, topic in enumerate(topics, start=1)
+    )
+
+
+def _text(row: Row, field: str) -> str:
+    text = (text_in(row, field) or "").strip()
+    if not text:
+        raise BadRow(f"the field '{field}' is empty")
+    return text
+
+
+CORPUS = Corpus(
+    name="newts",
+    title="NEWTS: CNN/DailyMail stories and a topic → a summary on it (dataset.path=FOLDER)",
+    licence="CC BY-NC-SA 4.0",
+    homepage="https://github.com/ali-bahrainian/NEWTS",
+    version=1,
+    from_file_row=from_row,
+)

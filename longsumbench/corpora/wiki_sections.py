@@ -1,0 +1,52 @@
+"""Wikipedia articles: the sections of an article → its lead, the paragraphs above the first heading.
+
+JSON lines at `dataset.path=`, an article each: id, title, lead [paragraph], sections [{title, paragraphs}].
+
+Like WikiSum (Liu et al. 2018) it asks for the beginning of an article, but from the article's own body and not from the
+pages it cites. One document with named sections, for one author wrote it as one text; whoever wants paragraphs,
+or a document a section, finds the boundaries of both. `source` is the article's address, as its licence asks for.
+"""
+
+from itertools import chain
+from typing import Any
+
+from longsumbench.corpora.corpus import BadRow, Corpus, Row, id_in, list_in, object_in, sentences_in, text_in
+from longsumbench.documents import Document, Example, Section, Sentences
+
+_ADDRESS = "https://en.wikipedia.org/?curid={}"
+
+
+def from_row(row: Row) -> Example:
+    """Turn one article into an Example; its lead is one reference, of the sentences of all its paragraphs.
+
+    Raises:
+        BadRow: a field is missing or has the wrong type, or the lead is empty.
+    """
+    identity = id_in(row, "id")
+    lead = tuple(chain.from_iterable(_paragraphs(row, "lead")))
+    if not lead:
+        raise BadRow("the field 'lead' is empty")
+    sections = tuple(_section(item) for item in list_in(row.get("sections"), "sections"))
+    body = Document(_ADDRESS.format(identity), tuple(section for section in sections if section.paragraphs))
+    return Example(identity, text_in(row, "title") or None, None, (body,), (lead,))
+
+
+def _section(item: Any) -> Section:
+    fields = object_in(item, "sections")
+    return Section(text_in(fields, "title", required=False) or None, _paragraphs(fields, "paragraphs"))
+
+
+def _paragraphs(row: Row, field: str) -> tuple[Sentences, ...]:
+    """Return the paragraphs that a field lists, without empty ones."""
+    paragraphs = (sentences_in(item, field) for item in list_in(row.get(field), field))
+    return tuple(paragraph for paragraph in paragraphs if paragraph)
+
+
+CORPUS = Corpus(
+    name="wiki_sections",
+    title="Wikipedia articles → their leads, with section names (dataset.path=FOLDER)",
+    licence="CC BY-SA 3.0; each document names its article",
+    homepage="https://github.com/Vibhas-hs-edu/WikiTasks",
+    version=1,
+    from_file_row=from_row,
+)

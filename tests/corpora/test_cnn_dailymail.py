@@ -1,0 +1,329 @@
+"""CNN/DailyMail: the released stories and their url lists, the hub's rows, and JSON lines with the hub's fields."""
+
+import gzip
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import datasets
+import huggingface_hub
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longsumbench.configuration import DatasetSettings
+from longsumbench.corpora import hub, loading
+from longsumbench.corpora.cnn_dailymail import from_row
+from longsumbench.corpora.corpus import BadRow
+from longsumbench.corpora.loading import Texts, load
+from longsumbench.corpora.stories import from_story
+from longsumbench.documents import Document, Example, Section
+from longsumbench.errors import DataError, UsageError
+from longsumbench.stages import StageStore
+
+SHARED = Path(__file__).parents[3] / "shared" / "data" / "cnndm_sample"
+STORY = (
+    "It was late. Nobody came.\n\nThe end .\n\n@highlight\n\nNobody came\n\n@highlight\n\nIt was late. Very late .\n"
+)
+
+
+def url(number: int) -> str:
+    """The address of a story."""
+    return f"http://web.archive.org/web/2015id_/http://www.cnn.com/{number}.html"
+
+
+def digest(number: int) -> str:
+    """The name of a story's file, without its ending."""
+    return hashlib.sha1(url(number).encode(), usedforsecurity=False).hexdigest()
+
+
+def write_story(folder: Path, number: int, text: str = STORY) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{digest(number)}.story"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def write_list(path: Path, numbers: list[int]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{url(number)}\n" for number in numbers))
+    return path
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Path:
+    """A release of five stories: 1 and 2 of CNN to train on, 3 and 4 of the Daily Mail, and 5, which no list names."""
+    root = tmp_path / "release"
+    for number in range(1, 6):
+        write_story(root / ("cnn" if number < 3 else "dailymail") / "stories", number)
+    for split, numbers in (("train", [2, 1]), ("val", [3]), ("test", [4])):
+        write_list(root / "url_lists" / f"all_{split}.txt", numbers)
+    return root
+
+
+def read(path: Path, stages: StageStore, **settings: Any) -> Texts:
+    return load(DatasetSettings(name="cnn_dailymail", path=str(path), **settings), stages)
+
+
+def problem(path: Path, stages: StageStore, **settings: Any) -> str:
+    """The one line that reading ends with."""
+    with pytest.raises(DataError) as caught:
+        read(path, stages, **settings)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def test_a_story() -> None:
+    """Blank lines separate paragraphs, a highlight is one sentence however many full stops it has, text is kept."""
+    text = (
+        "By . Associated Press . PUBLISHED: . 14:11 EST, 25 October 2013 . | .\r\n\r\n"
+        "The bishop was ill. He\nrests.\r\n \r\nA caption without a full stop\r\n\r\n"
+        "@highlight\r\n\r\nBishop ill. He rests .\r\n\r\n@highlight\r\n\r\n  \r\n"
+        "@highlight\r\n\r\nNEW: Dr. Who\tsees  him\r\n"
+    )
+    assert from_story(text, "abc", "http://x") == Example(
+        "abc",
+        None,
+        None,
+        (
+            Document(
+                "http://x",
+                (
+                    Section(
+                        None,
+                        (
+                            ("By .", "Associated Press .", "PUBLISHED: .", "14:11 EST, 25 October 2013 .", "| ."),
+                            ("The bishop was ill.", "He rests."),
+                            ("A caption without a full stop",),
+                        ),
+                    ),
+                ),
+            ),
+        ),
+        (("Bishop ill. He rests .", "NEW: Dr. Who sees him"),),
+    )
+
+
+WORDS = st.lists(st.text("aB.! ", min_size=1, max_size=12).map(str.strip).filter(bool), min_size=1, max_size=5)
+
+
+@given(WORDS, WORDS)
+def test_nothing_of_a_story_is_lost(paragraphs: list[str], highlights: list[str]) -> None:
+    """The reference is the highlights, one sentence each in their order, and every paragraph is there, whole."""
+    text = "\n\n".join([*paragraphs, *(f"@highlight\n\n{highlight}" for highlight in highlights)])
+    example = from_story(text, "x", "http://x")
+    (section,) = example.documents[0].sections
+    assert ["".join(" ".join(kept).split()) for kept in section.paragraphs] == [
+        "".join(paragraph.split()) for paragraph in paragraphs
+    ]
+    assert example.references == (tuple(" ".join(highlight.split()) for highlight in highlights),)
+
+
+def test_a_release(release: Path, stages: StageStore) -> None:
+    """The lists say the splits and the order, in folders of any name; a story that none of them names is ignored."""
+    texts = read(release, stages)
+    assert {name: split.ids for name, split in texts.splits.items()} == {
+        "train": [digest(2), digest(1)],
+        "validation": [digest(3)],
+        "test": [digest(4)],
+    }
+    example = texts.splits["test"][0]
+    assert example.documents[0].source == url(4)
+    assert example.documents[0].sections[0].paragraphs == (("It was late.", "Nobody came."), ("The end .",))
+    assert example.references == (("Nobody came", "It was late. Very late ."),)
+    assert texts.facts["files"] == [f"url_lists/all_{split}.txt" for split in ("train", "val", "test")]
+    assert str(release) not in json.dumps(dict(texts.facts))
+    assert not texts.multi_document
+
+
+def test_lists_of_one_site(release: Path, stages: StageStore) -> None:
+    """The sites' own lists name stories too; beside the lists of both sites they add nothing."""
+    whole = read(release, stages)
+    write_list(release / "url_lists" / "cnn_wayback_training_urls.txt", [1, 2])
+    write_list(release / "url_lists" / "dailymail_wayback_validation_urls.txt", [3])
+    assert read(release, stages).fingerprint == whole.fingerprint
+    for split in ("train", "val", "test"):
+        (release / "url_lists" / f"all_{split}.txt").unlink()
+    write_list(release / "dailymail" / "wayback_test_urls.txt", [5])
+    texts = read(release, stages)
+    assert {name: split.ids for name, split in texts.splits.items()} == {
+        "train": [digest(1), digest(2)],
+        "validation": [digest(3)],
+        "test": [digest(5)],
+    }
+
+
+def test_linked_folders(release: Path, tmp_path: Path, stages: StageStore) -> None:
+    """A folder that is linked to counts as one that is there; one that is linked to itself is looked at once."""
+    linked = tmp_path / "linked"
+    linked.mkdir()
+    (linked / "stories").symlink_to(release)
+    (release / "again").symlink_to(release)
+    assert read(linked, stages).fingerprint == read(release, stages).fingerprint
+
+
+def test_a_changed_story_is_read_anew(release: Path, stages: StageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unchanged files are read once; a story changed in place makes other texts."""
+    first = read(release, stages)
+    monkeypatch.setattr(loading, "_build", lambda *arguments: pytest.fail("read again"))
+    assert read(release, stages).fingerprint == first.fingerprint
+    monkeypatch.undo()
+    os.utime(write_story(release / "cnn" / "stories", 1, STORY.replace("late", "dark")), ns=(1, 1))
+    assert read(release, stages).fingerprint != first.fingerprint
+
+
+def test_the_limit(release: Path, stages: StageStore) -> None:
+    """The first of every list are read, and what stands behind them is not looked at."""
+    (release / "cnn" / "stories" / f"{digest(1)}.story").unlink()
+    assert {name: split.ids for name, split in read(release, stages, limit=1).splits.items()} == {
+        "train": [digest(2)],
+        "validation": [digest(3)],
+        "test": [digest(4)],
+    }
+
+
+BAD_STORIES = {
+    "only highlights": (b"\n\n@highlight\n\nNobody came\n", "the article is empty: dataset.strict=false leaves"),
+    "no highlights": (b"It was late.\n", "there is no highlight"),
+    "empty highlights": (b"It was late.\n\n@highlight\n\n@highlight\n", "there is no highlight"),
+    "nothing": (b"", "the article is empty"),
+    "latin-1": ("Café.\n\n@highlight\n\nCafé".encode("latin-1"), "not UTF-8: byte 4; convert the file"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_STORIES)
+def test_a_bad_story_is_named(name: str, release: Path, stages: StageStore) -> None:
+    """A story that cannot be used is one line with its file; not strict, it is left out and counted."""
+    content, expected = BAD_STORIES[name]
+    path = release / "cnn" / "stories" / f"{digest(1)}.story"
+    path.write_bytes(content)
+    message = problem(release, stages)
+    assert message.startswith(f"{path}: ")
+    assert expected in message
+    texts = read(release, stages, strict=False)
+    assert texts.splits["train"].ids == [digest(2)]
+    assert list(texts.facts["skipped"]["train"].values()) == [1]
+
+
+def test_a_missing_story(release: Path, stages: StageStore) -> None:
+    """It is named with the list and line that name it; not strict, it is counted."""
+    (release / "cnn" / "stories" / f"{digest(1)}.story").unlink()
+    message = problem(release, stages)
+    assert message.startswith(f"{release / 'url_lists' / 'all_train.txt'}:2: the story is missing: ")
+    assert digest(1) in message
+    assert url(1) in message
+    assert read(release, stages, strict=False).facts["skipped"] == {"train": {"the story is missing": 1}}
+
+
+@pytest.mark.parametrize(("split", "numbers", "line"), [("train", [1, 1], 2), ("test", [4, 1], 2)])
+def test_a_story_named_twice(split: str, numbers: list[int], line: int, release: Path, stages: StageStore) -> None:
+    """Once more in one list, or in two splits, is an error; not strict, the first mention counts."""
+    path = write_list(release / "url_lists" / f"all_{split}.txt", numbers)
+    message = problem(release, stages)
+    assert message.startswith(f"{path}:{line}: the story is named twice: {url(1)} stands in all_train.txt already")
+    texts = read(release, stages, strict=False)
+    assert digest(1) in texts.splits["train"].ids
+    assert texts.facts["skipped"] == {split: {"the story is named twice": 1}}
+
+
+def test_what_is_no_release(release: Path, stages: StageStore) -> None:
+    """Two files for a story, no lists, an empty list, no stories, and nothing at all are each said plainly."""
+    path = write_story(release / "cnn_stories_tokenized", 1)
+    message = problem(release, stages)
+    assert "two files for one story" in message
+    assert all(word in message for word in ("cnn/stories", "cnn_stories_tokenized", digest(1)))
+    path.unlink()
+    assert "none of the url lists" in problem(release / "cnn", stages)
+    empty = write_list(release / "url_lists" / "all_val.txt", [])
+    assert problem(release, stages) == f"{empty}: the file is empty"
+    for folder in (release / "url_lists", empty.parent.parent / "cnn_stories_tokenized"):
+        assert problem(folder, stages).startswith(f"{folder}: no .story files")
+    assert "no such file or folder" in problem(release / "absent", stages)
+
+
+def test_its_lists_say_the_splits(release: Path, stages: StageStore) -> None:
+    """Dealing stories by a hash is an error of usage."""
+    with pytest.raises(UsageError, match=r"leave out dataset\.split_by_hash"):
+        read(release, stages, split_by_hash=True)
+
+
+def row(number: int, **changes: Any) -> dict[str, Any]:
+    """A row of the hub."""
+    highlights = "Nobody came .\nIt was late. Very late ."
+    return {"id": f"x{number}", "article": "It was late. Nobody came.", "highlights": highlights, **changes}
+
+
+ROW = Example(
+    "x1",
+    None,
+    None,
+    (Document(None, (Section(None, (("It was late.", "Nobody came."),)),)),),
+    (("Nobody came .", "It was late. Very late ."),),
+)
+
+
+def test_rows_of_the_hub(stages: StageStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They come from version 3.0.0, keep their ids, and a line of highlights is a sentence of the reference."""
+    asked: list[tuple[str, str | None]] = []
+
+    def load_dataset(repository: str, config: str | None, **settings: Any) -> datasets.DatasetDict:
+        asked.append((repository, config))
+        names = ("train", "validation", "test")
+        return datasets.DatasetDict({name: datasets.Dataset.from_list([row(1), row(2)]) for name in names})
+
+    hub._revision.cache_clear()
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "library"))
+    monkeypatch.setattr(hub, "unreachable", lambda: None)
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    info = type("Info", (), {"sha": "0123abc"})()
+    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", lambda self, repository, **settings: info)
+    texts = load(DatasetSettings(name="cnn_dailymail"), stages)
+    assert asked == [("abisee/cnn_dailymail", "3.0.0")]
+    assert texts.facts["source"] == "abisee/cnn_dailymail@0123abc"
+    assert list(texts.splits) == ["train", "validation", "test"]
+    assert texts.splits["test"].ids == ["x1", "x2"]
+    assert texts.splits["test"][0] == ROW
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"id": None}, "'id' is missing"),
+        ({"article": None}, "'article' is missing"),
+        ({"article": " \n"}, "the article is empty"),
+        ({"highlights": None}, "'highlights' is missing"),
+        ({"highlights": ["a", "b"]}, "'highlights' must be text, not a list"),
+        ({"highlights": "\n \n"}, "there is no highlight"),
+    ],
+)
+def test_a_bad_row_says_why(changes: dict[str, Any], expected: str) -> None:
+    """A missing field, a value of another kind, or nothing to read or write is named."""
+    with pytest.raises(BadRow, match=expected):
+        from_row(row(1, **changes))
+
+
+def test_json_lines(tmp_path: Path, stages: StageStore) -> None:
+    """A folder with split files, or one file, is read by the hub's fields; columns beyond them are ignored."""
+    (tmp_path / "train.jsonl").write_text(json.dumps(row(1, **{"": "0"})) + "\n")
+    for path, split in ((tmp_path, "train"), (tmp_path / "train.jsonl", "test")):
+        assert list(read(path, stages).splits[split]) == [ROW]
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the sample of CNN/DailyMail is not here")
+def test_the_real_sample(stages: StageStore) -> None:
+    """All 100 stories are read, whole; the one file can be dealt into splits."""
+    texts = load(DatasetSettings(name="cnndm_sample", path=str(SHARED)), stages)
+    assert texts.facts["examples"] == {"train": 100}
+    with gzip.open(SHARED / "train.jsonl.gz", "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    for example, one in zip(texts.splits["train"], rows, strict=True):
+        assert example.id == one["id"]
+        assert " ".join(example.sentences()).split() == one["article"].split()
+        assert list(example.references[0]) == [" ".join(line.split()) for line in one["highlights"].split("\n")]
+    file = str(SHARED / "train.jsonl.gz")
+    dealt = load(DatasetSettings(name="cnndm_sample", path=file, split_by_hash=True), stages)
+    assert sum(dealt.facts["examples"].values()) == 100
+    assert list(dealt.splits) == ["train", "validation", "test"]

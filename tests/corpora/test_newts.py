@@ -1,0 +1,112 @@
+"""NEWTS: a row is two examples, a topic each."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longsumbench.configuration import DatasetSettings
+from longsumbench.corpora.corpus import BadRow
+from longsumbench.corpora.loading import load
+from longsumbench.corpora.newts import from_row
+from longsumbench.documents import Document, Example, Section
+from longsumbench.errors import DataError
+from longsumbench.stages import StageStore
+
+SHARED = Path(__file__).parents[3] / "shared" / "data" / "newts"
+
+
+def story(number: int = 1, **changes: Any) -> dict[str, Any]:
+    """A story and its two topics."""
+    return {
+        "AssignmentId": f"A{number}",
+        "docId": "e2be",
+        "article": "It snowed. She was rescued.",
+        "tid1": "218",
+        "tid2": "62",
+        "words1": "snow, weather, cold,",
+        "words2": "island, rescue",
+        "phrases1": "cold weather",
+        "sentences1": "This topic is about snow.",
+        "summary1": "It was cold. It snowed.\n She froze",
+        "summary2": "A rescue.",
+        **changes,
+    }
+
+
+def test_a_row_is_two_examples() -> None:
+    """Each summary is the reference of its own topic, whose words are the query; line breaks end its sentences."""
+    documents = (Document("e2be", (Section(None, (("It snowed.", "She was rescued."),)),)),)
+    assert from_row(story()) == (
+        Example("A1-218", None, "snow, weather, cold", documents, (("It was cold.", "It snowed.", "She froze"),)),
+        Example("A1-62", None, "island, rescue", documents, (("A rescue.",),)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"AssignmentId": None}, "'AssignmentId' is missing"),
+        ({"article": " "}, "'article' is empty"),
+        ({"words2": None}, "'words2' is missing"),
+        ({"summary1": ["It"]}, "'summary1' must be text, not a list"),
+        ({"summary2": ""}, "'summary2' is empty"),
+        ({"tid1": 1.5}, "'tid1' must be text, not a number"),
+    ],
+)
+def test_a_bad_row_says_why(changes: dict[str, Any], expected: str) -> None:
+    """A missing field, a value of another kind, or a text without words is named."""
+    with pytest.raises(BadRow, match=expected):
+        from_row(story(**changes))
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def test_reading_rows_of_two_examples(tmp_path: Path, stages: StageStore) -> None:
+    """Both examples of a row are there, one after the other; the limit counts examples."""
+    path = write(tmp_path / "test.jsonl", [story(1), story(2)])
+    assert load(DatasetSettings(name="newts", path=path), stages).splits["test"].ids == [
+        *("A1-218", "A1-62"),
+        *("A2-218", "A2-62"),
+    ]
+    limited = load(DatasetSettings(name="newts", path=path, limit=3), stages)
+    assert limited.splits["test"].ids == ["A1-218", "A1-62", "A2-218"]
+
+
+def test_the_examples_of_a_row_stay_together(tmp_path: Path, stages: StageStore) -> None:
+    """Dealt by a hash, no story is in two splits."""
+    path = write(tmp_path / "x.jsonl", [story(number) for number in range(100)])
+    texts = load(DatasetSettings(name="newts", path=path, split_by_hash=True), stages)
+    stories = [{identity.partition("-")[0] for identity in split.ids} for split in texts.splits.values()]
+    assert sum(map(len, stories)) == len(set.union(*stories)) == 100
+    assert all(len(split.ids) == 2 * len(names) for split, names in zip(texts.splits.values(), stories, strict=True))
+
+
+def test_one_example_of_a_row_that_cannot_be_used(tmp_path: Path, stages: StageStore) -> None:
+    """It ends the reading with the row's line; not strict, it alone is left out and counted."""
+    path = write(tmp_path / "test.jsonl", [story(1), story(1, tid2="63")])
+    with pytest.raises(DataError, match=r"test\.jsonl:2: the id is used twice in this split: 'A1-218'"):
+        load(DatasetSettings(name="newts", path=path), stages)
+    texts = load(DatasetSettings(name="newts", path=path, strict=False), stages)
+    assert texts.splits["test"].ids == ["A1-218", "A1-62", "A1-63"]
+    assert texts.facts["skipped"] == {"test": {"the id is used twice in this split": 1}}
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the corpus newts is not here")
+def test_the_real_stories(stages: StageStore) -> None:
+    """All 600 stories become 1,200 examples of 50 queries, whose texts are whole."""
+    texts = load(DatasetSettings(name="newts", path=str(SHARED)), stages)
+    assert texts.facts["examples"] == {"test": 1200}
+    with gzip.open(SHARED / "test.jsonl.gz", "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    expected = [(row["article"], row[f"summary{number}"]) for row in rows for number in (1, 2)]
+    for example, (article, summary) in zip(texts.splits["test"], expected, strict=True):
+        assert " ".join(example.sentences()).split() == article.split()
+        assert " ".join(example.references[0]).split() == summary.split()
+        assert len(example.references) == 1
+    assert len({example.query for example in texts.splits["test"]}) == 50

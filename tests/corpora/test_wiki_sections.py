@@ -1,0 +1,109 @@
+"""Wikipedia articles: one document with named sections, and the lead as the reference."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longsumbench.configuration import DatasetSettings
+from longsumbench.corpora.corpus import BadRow
+from longsumbench.corpora.loading import load
+from longsumbench.corpora.wiki_sections import from_row
+from longsumbench.documents import Document, Example, Section
+from longsumbench.errors import DataError
+from longsumbench.stages import StageStore
+
+SHARED = Path(__file__).parents[3] / "shared" / "data" / "wiki_sections"
+
+
+def article(**changes: Any) -> dict[str, Any]:
+    """An article of two sections, the first of two paragraphs."""
+    return {
+        "id": "7",
+        "title": "Sheep",
+        "lead": ["Sheep are kept. They eat.", "They sleep."],
+        "sections": [
+            {"title": "History", "paragraphs": ["They were wild. Then kept.", "Then counted."]},
+            {"title": "Food", "paragraphs": ["Grass."]},
+        ],
+        **changes,
+    }
+
+
+def test_an_article() -> None:
+    """Title, headings and paragraphs are kept, and all paragraphs of the lead are one reference."""
+    sections = (
+        Section("History", (("They were wild.", "Then kept."), ("Then counted.",))),
+        Section("Food", (("Grass.",),)),
+    )
+    document = Document("https://en.wikipedia.org/?curid=7", sections)
+    reference = ("Sheep are kept.", "They eat.", "They sleep.")
+    assert from_row(article()) == Example("7", "Sheep", None, (document,), (reference,))
+
+
+def test_empty_parts() -> None:
+    """A section without text and an empty paragraph are left out; a section may have no heading."""
+    sections = [{"title": "Empty", "paragraphs": [" "]}, {"paragraphs": ["", "Grass."]}]
+    assert from_row(article(sections=sections)).documents[0].sections == (Section(None, (("Grass.",),)),)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"id": None}, "'id' is missing"),
+        ({"title": None}, "'title' is missing"),
+        ({"lead": None}, "'lead' is missing"),
+        ({"lead": "Sheep."}, "'lead' must be a list, not text"),
+        ({"lead": [" "]}, "'lead' is empty"),
+        ({"sections": None}, "'sections' is missing"),
+        ({"sections": ["Food"]}, "'sections' must be a list of objects, not a list with text in it"),
+        ({"sections": [{"title": "Food"}]}, "'paragraphs' is missing"),
+        ({"sections": [{"title": 1, "paragraphs": []}]}, "'title' must be text, not a number"),
+        ({"sections": [{"title": "Food", "paragraphs": [1]}]}, "'paragraphs' must be a list of sentences or text"),
+    ],
+)
+def test_a_bad_row_says_why(changes: dict[str, Any], expected: str) -> None:
+    """A missing field, a value of another kind, or a lead without text is named."""
+    with pytest.raises(BadRow, match=expected):
+        from_row(article(**changes))
+
+
+def test_an_article_without_a_body(tmp_path: Path, stages: StageStore) -> None:
+    """It ends the reading with the file, the line and the reason."""
+    (tmp_path / "test.jsonl").write_text(json.dumps(article(sections=[])) + "\n")
+    with pytest.raises(DataError, match=r"test\.jsonl:1: the document is empty"):
+        load(DatasetSettings(name="wiki_sections", path=str(tmp_path)), stages)
+
+
+def read_and_compare(stages: StageStore, limit: int | None) -> dict[str, int]:
+    """Read the real articles, compare the validation split with its file, and return the counts."""
+    texts = load(DatasetSettings(name="wiki_sections", path=str(SHARED), limit=limit), stages)
+    assert not texts.multi_document
+    with gzip.open(SHARED / "validation.jsonl.gz", "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines][:limit]
+    for example, row in zip(texts.splits["validation"], rows, strict=True):
+        assert (example.id, example.title) == (row["id"], row["title"])
+        assert " ".join(example.references[0]).split() == " ".join(row["lead"]).split()
+        sections = example.documents[0].sections
+        for section, given in zip(sections, row["sections"], strict=True):
+            assert section.name == given["title"]
+            assert [" ".join(kept) for kept in section.paragraphs] == [
+                " ".join(paragraph.split()) for paragraph in given["paragraphs"]
+            ]
+    counts: dict[str, int] = texts.facts["examples"]
+    return counts
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the corpus wiki_sections is not here")
+def test_the_real_articles(stages: StageStore) -> None:
+    """Headings, paragraphs and leads of the real articles are kept whole."""
+    assert read_and_compare(stages, limit=200) == {"train": 200, "validation": 200, "test": 200}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the corpus wiki_sections is not here")
+def test_all_the_real_articles(stages: StageStore) -> None:
+    """All 9,678 articles are read, none left out."""
+    assert read_and_compare(stages, limit=None) == {"train": 8479, "validation": 598, "test": 601}
