@@ -17,6 +17,14 @@ from longsumbench.errors import UsageError, did_you_mean
 # The tokenizers that are trained on the training split, and the fewest entries they can have, four special ones
 # included. trained: byte-level BPE, which below 256 bytes cannot spell every text; words: word level, a word or more.
 TRAINED = {"trained": 260, "words": 5}
+# Settings of train, decode and score that came later, with what was done before: see `without_later`.
+LATER = {
+    "wordnet": None,
+    "tokenizer": "default",
+    "references": None,
+    "resampling": "percentile",
+    "batch_tokens": None,
+}
 
 
 @dataclass
@@ -53,6 +61,7 @@ class Recipe:
     label_smoothing: float = 0.0  # ε, spread as ε/V over every column
     batch_size: int = 16  # examples a forward pass
     batch_words: int | None = None  # source words a forward pass, 4 to 64 examples; training then has no batch_size
+    batch_tokens: int | None = None  # source tokens a forward pass, padding counted; training then has no batch_size
     unlock: float = 0.0  # share of max_steps over which longer and longer examples are let in; 0: all from the start
     accumulation: int = 16  # forward passes an optimizer step
     max_steps: int = 200_000  # optimizer steps; the budget ends with whichever of the three comes first
@@ -70,7 +79,7 @@ class Recipe:
     def __post_init__(self) -> None:
         allowed("train.optimizer", self.optimizer, ("adafactor", "adam"))
         allowed("train.schedule", self.schedule, ("sqrt_decay", "noam", "pagesum", "linear", "constant", "hold"))
-        for name in ("batch_size", "batch_words", "accumulation", "eval_steps"):
+        for name in ("batch_size", "batch_words", "batch_tokens", "accumulation", "eval_steps"):
             at_least(f"train.{name}", getattr(self, name), 1)
         for name in ("eval_examples", "patience"):
             at_least(f"train.{name}", getattr(self, name), 1)
@@ -82,6 +91,12 @@ class Recipe:
         above("train.adam_epsilon", self.adam_epsilon, 0)
         for name in ("adam_beta1", "adam_beta2", "label_smoothing", "unlock"):
             share(f"train.{name}", getattr(self, name))
+        if self.batch_tokens is not None and (self.batch_words is not None or self.unlock):
+            other = "unlock=0" if self.batch_words is None else "batch_words=null"
+            raise UsageError(
+                f"train.batch_tokens={self.batch_tokens} goes by what is read, train.batch_words and train.unlock"
+                f" by the texts' words: choose train.batch_tokens=null or train.{other}"
+            )
 
 
 @dataclass
@@ -198,6 +213,11 @@ def resolve(composed: DictConfig, model_config: type) -> RunConfig:
         settled[name] = settle(schema, {**inherited, **given}, prefix=f"{name}.")
     config: RunConfig = settle(RunConfig, top, prefix="", given=settled)
     return config
+
+
+def without_later(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings without those that came later and say what was done before, so that earlier runs keep ids."""
+    return {key: value for key, value in settings.items() if key not in LATER or value != LATER[key]}
 
 
 def check_lengths(model: Any, decode: Decoding) -> None:

@@ -21,7 +21,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
 from longsumbench import tokenization
 from longsumbench.batching import UnitCollator, row
-from longsumbench.configuration import TRAINED, Decoding, Recipe
+from longsumbench.configuration import TRAINED, Decoding, Recipe, without_later
 from longsumbench.documents import Cut, Example, Truncation
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.generation import decode
@@ -95,9 +95,10 @@ class NeuralSystem(System):
         rows = self.add_columns(rows, self._units_inputs(train, len(train)), stages)
         watched = min(len(validation), recipe.eval_examples or len(validation)) if validation is not None else 0
         validation_rows = self._rows(validation, watched, stages) if validation is not None and watched else None
+        decided = without_later(asdict(recipe))
         inputs = {
             "config": self.identity(),
-            "recipe": {name: value for name, value in asdict(recipe).items() if name not in ("device", "workers")},
+            "recipe": {name: value for name, value in decided.items() if name not in ("device", "workers")},
             "train": train.fingerprint,
             "validation": [validation.fingerprint, watched] if validation is not None else None,
             "tokenizer": tokenization.identity(self.tokenizer),

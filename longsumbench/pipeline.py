@@ -16,7 +16,7 @@ import pandas as pd
 from omegaconf import OmegaConf
 
 from longsumbench import registry, sentences
-from longsumbench.configuration import Decoding, Recipe, RunConfig, Scoring
+from longsumbench.configuration import Decoding, Recipe, RunConfig, Scoring, without_later
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.documents import Example, total
 from longsumbench.environment import environment, patch, peak_memory_gb, reset_peak_memory
@@ -50,7 +50,6 @@ BASELINES = ("lead", "random", "oracle")
 ASKED = ("metrics", "coherence_model", "bertscore_model")  # of score: what they ask for is added to a finished run
 # of train, decode and score: they change no summary, no ROUGE
 NOT_HASHED = ("device", "workers", "evidence", "reference_evidence", *ASKED)
-LATER = {"wordnet": None, "tokenizer": "default", "references": None, "resampling": "percentile"}  # and what they were
 
 
 @dataclass
@@ -295,12 +294,8 @@ def outcome_settings(config: RunConfig, system: System) -> dict[str, Any]:
 
 
 def hashed(section: Recipe | Decoding | Scoring) -> dict[str, Any]:
-    """Return the settings of a section that decide a run's outcome.
-
-    One that came later is among them where it departs from what was before, so that earlier runs keep their ids.
-    """
-    deciding = {key: value for key, value in asdict(section).items() if key not in NOT_HASHED}
-    return {key: value for key, value in deciding.items() if key not in LATER or value != LATER[key]}
+    """Return the settings of a section that decide a run's outcome."""
+    return without_later({key: value for key, value in asdict(section).items() if key not in NOT_HASHED})
 
 
 def specify(config: RunConfig, system: System, texts: Texts) -> RunSpec:

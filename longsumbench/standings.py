@@ -32,7 +32,7 @@ SMALL_BUDGET = 100_000  # training examples, repetitions counted, below which no
 SHORT_ID = 8
 HUB_NAME = re.compile(r"(?!\.\.?/)[\w.-]+/[\w.-]+")  # of a checkpoint: owner/name; others are folders
 # Of the train settings, those that say nothing, or that the line on the budget tells.
-TOLD_ELSEWHERE = ("seed", "device", "workers", "max_steps", "batch_size", "batch_words", "accumulation")
+TOLD_ELSEWHERE = ("seed", "device", "workers", "max_steps", "batch_size", "batch_words", "batch_tokens", "accumulation")
 
 WHO, COST = ("model", "variant", "seed"), ("source\nseen", "steps", "train\ntime", "run")
 VIEW = (*WHO, *TYPES.values(), *COST)
@@ -206,9 +206,11 @@ def budget(members: Sequence[RunRecord]) -> str:
 
 def step_size(recipe: Mapping[str, Any]) -> str:
     """Say what an optimizer step is trained on, as the recipe puts it."""
+    passes = f"{recipe['accumulation']} × " if recipe["accumulation"] > 1 else ""
     if words := recipe.get("batch_words"):
-        passes = f"{recipe['accumulation']} × " if recipe["accumulation"] > 1 else ""
         return f"{passes}batches of {words:,} source words, 4 to 64 examples"
+    if tokens := recipe.get("batch_tokens"):
+        return f"{passes}batches of {tokens:,} source tokens"
     return f"{recipe['batch_size'] * recipe['accumulation']} examples"
 
 

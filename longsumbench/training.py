@@ -30,7 +30,7 @@ from longsumbench.errors import UsageError
 from longsumbench.nn.device import choose_device
 from longsumbench.progress import Progress
 from longsumbench.system import FitReport
-from longsumbench.training_batches import WordBatches, goes_by_words
+from longsumbench.training_batches import whole_budget
 
 LOGGED_PARTS = 50  # stretches of a training whose mean loss is kept
 
@@ -201,13 +201,14 @@ class BudgetTrainer(Trainer):
         return EpochSampler(self.recipe.batch_size * self.recipe.accumulation, self.lengths, self.recipe.seed)
 
     def get_train_dataloader(self) -> DataLoader[Any]:
-        """Hand over the batches of the whole budget, as one epoch, where the recipe's go by the source's words."""
-        if not goes_by_words(self.recipe):
+        """Hand over the batches of the whole budget, as one epoch, where the recipe's go by words or tokens."""
+        batches = whole_budget(self.train_dataset, self.recipe)
+        if batches is None:
             loader: DataLoader[Any] = super().get_train_dataloader()
             return loader
         loader = DataLoader(
             self.train_dataset,
-            batch_sampler=WordBatches(self.train_dataset["source_words"], self.recipe),
+            batch_sampler=batches,
             collate_fn=self.data_collator,
             num_workers=self.args.dataloader_num_workers,
             pin_memory=self.args.dataloader_pin_memory,

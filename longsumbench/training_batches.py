@@ -1,11 +1,12 @@
-"""Which examples are trained on together, where a recipe goes by the source's words (`train.unlock`, `.batch_words`).
+"""Which examples are trained on together, where a recipe goes by their lengths: one batch a forward pass, all planned.
 
-Words, unlike tokens, are the same for every system, so all systems under a recipe see the same examples in the same
-batches, in the same order.
+By the source's words (`train.unlock`, `train.batch_words`), which are the same for every system: all systems under a
+recipe see the same examples in the same batches, in the same order. Or by the tokens that a system reads
+(`train.batch_tokens`), as ETADS's recipe has it.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 from torch.utils.data import Sampler
@@ -17,9 +18,18 @@ SMALLEST_GROUP = 0.05  # share of the examples below which a group is joined wit
 ALIKE = 8  # lengths to a doubling that are told apart when batches are made: a batch differs by about a twelfth
 
 
-def goes_by_words(recipe: Recipe) -> bool:
-    """Tell whether a recipe's batches are `WordBatches`."""
-    return recipe.unlock > 0 or recipe.batch_words is not None
+def whole_budget(rows: Mapping[str, Sequence[int]], recipe: Recipe) -> Sampler[list[int]] | None:
+    """Return the batches of a whole training, where the recipe goes by words or tokens; else None.
+
+    Args:
+        rows: `source_words` and `length` (tokens read) of each example.
+        recipe: how batches are made.
+    """
+    if recipe.batch_tokens is not None:
+        return TokenBatches(rows["length"], recipe.batch_tokens, recipe)
+    if recipe.unlock > 0 or recipe.batch_words is not None:
+        return WordBatches(rows["source_words"], recipe)
+    return None
 
 
 def length_groups(words: Sequence[int]) -> list[list[int]]:
@@ -71,7 +81,7 @@ def pack(members: Sequence[int], words: Sequence[int], recipe: Recipe) -> list[l
         words: of every example's source.
         recipe: says how large a batch is.
     """
-    order = sorted(members, key=lambda index: -round(ALIKE * math.log2(max(1, words[index]))))
+    order = about_longest_first(members, words)
     batches: list[list[int]] = []
     start = 0
     while start < len(order):
@@ -84,6 +94,60 @@ def pack(members: Sequence[int], words: Sequence[int], recipe: Recipe) -> list[l
         batches.append(order[start : start + size])
         start += size
     return batches
+
+
+def pack_tokens(members: Sequence[int], lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
+    """Deal examples into batches of similar length, about the longest first.
+
+    A batch holds as many examples as its longest one times their number stays within `batch_tokens`, but one at least.
+
+    Args:
+        members: indices into `lengths`; those of about one length are dealt in the order given.
+        lengths: tokens of every example's source that the system reads.
+        batch_tokens: the most of a batch, padding counted.
+    """
+    batches: list[list[int]] = []
+    longest = 0
+    for index in about_longest_first(members, lengths):
+        longest = max(1, longest, lengths[index])
+        if not batches or longest * (len(batches[-1]) + 1) > batch_tokens:
+            batches.append([])
+            longest = lengths[index]
+        batches[-1].append(index)
+    return batches
+
+
+def about_longest_first(members: Sequence[int], lengths: Sequence[int]) -> list[int]:
+    """Sort indices into `lengths`, longest first; about equal lengths, by `ALIKE`, stay in the order given."""
+    return sorted(members, key=lambda index: -round(ALIKE * math.log2(max(1, lengths[index]))))
+
+
+class TokenBatches(Sampler[list[int]]):
+    """The batches of a whole training, one a forward pass; decided by the lengths and the recipe alone.
+
+    All examples are taken once before any is taken again. They are dealt anew for each pass, whose batches come in a
+    drawn order.
+
+    Args:
+        lengths: tokens of each example's source that the system reads.
+        batch_tokens: the most of a batch, padding counted.
+        recipe: its seed and its steps.
+    """
+
+    def __init__(self, lengths: Sequence[int], batch_tokens: int, recipe: Recipe) -> None:
+        self.lengths, self.batch_tokens, self.recipe = list(lengths), batch_tokens, recipe
+
+    def __len__(self) -> int:
+        return self.recipe.max_steps * self.recipe.accumulation
+
+    def __iter__(self) -> Iterator[list[int]]:
+        generator = torch.Generator().manual_seed(self.recipe.seed)
+        waiting: list[list[int]] = []
+        for _ in range(len(self)):
+            if not waiting:
+                order = torch.randperm(len(self.lengths), generator=generator).tolist()
+                waiting = shuffled(pack_tokens(order, self.lengths, self.batch_tokens), generator)
+            yield waiting.pop()
 
 
 class WordBatches(Sampler[list[int]]):
@@ -117,5 +181,9 @@ class WordBatches(Sampler[list[int]]):
     def _pass(self, group: Sequence[int], generator: torch.Generator) -> list[list[int]]:
         """Return the batches of one pass over a group, in a drawn order."""
         order = [group[place] for place in torch.randperm(len(group), generator=generator).tolist()]
-        batches = pack(order, self.words, self.recipe)
-        return [batches[place] for place in torch.randperm(len(batches), generator=generator).tolist()]
+        return shuffled(pack(order, self.words, self.recipe), generator)
+
+
+def shuffled(batches: Sequence[list[int]], generator: torch.Generator) -> list[list[int]]:
+    """Return batches in a drawn order."""
+    return [batches[place] for place in torch.randperm(len(batches), generator=generator).tolist()]

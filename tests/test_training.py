@@ -68,6 +68,19 @@ def _with(shown: TrainerCallback, watch: TrainerCallback) -> TrainerCallback:
     return shown
 
 
+def test_settings_that_came_later_leave_earlier_checkpoints(stages: StageStore) -> None:
+    """What decides a checkpoint holds a later setting where it is used only, so that those trained before it are found.
+
+    With batches by tokens, the same seed trains on other batches.
+    """
+    for number, recipe in enumerate((tiny_recipe(max_steps=2), tiny_recipe(max_steps=2, batch_tokens=120)), start=1):
+        fit(stages, recipe)
+        decided = [json.loads(path.read_text()) for path in (stages.root / "checkpoint").glob("*/inputs.json")]
+        assert len(decided) == number
+        assert ["batch_tokens" in inputs["recipe"] for inputs in decided].count(True) == number - 1
+        assert all("batch_words" in inputs["recipe"] for inputs in decided)
+
+
 def test_the_loss_falls(stages: StageStore) -> None:
     """Some steps on copying the first sentence lower the loss clearly."""
     _, report = fit(stages, tiny_recipe(max_steps=60, eval_steps=20))
@@ -87,12 +100,15 @@ def test_same_seed_same_weights(tmp_path: Path, optimizer: str) -> None:
     assert any(not torch.equal(one[name], other[name]) for name in one)
 
 
+BY_TOKENS = {"batch_tokens": 120, "accumulation": 2, "max_steps": 14, "eval_steps": 2}
 UNLOCKING = {"unlock": 0.6, "batch_words": 120, "accumulation": 2, "max_steps": 14, "eval_steps": 2}
 
 
 @pytest.mark.parametrize("killed_at", [3, 6, 11])
 @pytest.mark.parametrize(
-    "recipe", [tiny_recipe(max_steps=14, eval_steps=2), tiny_recipe(**UNLOCKING)], ids=["epochs", "unlocking"]
+    "recipe",
+    [tiny_recipe(max_steps=14, eval_steps=2), tiny_recipe(**UNLOCKING), tiny_recipe(**BY_TOKENS)],
+    ids=["epochs", "unlocking", "tokens"],
 )
 def test_a_resumed_training_ends_with_the_same_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recipe: Recipe, killed_at: int

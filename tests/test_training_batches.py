@@ -12,10 +12,12 @@ from longsumbench.errors import UsageError
 from longsumbench.training_batches import (
     LEAST_EXAMPLES,
     MOST_EXAMPLES,
+    TokenBatches,
     WordBatches,
     length_groups,
     num_unlocked,
     pack,
+    pack_tokens,
 )
 
 WORDS = st.lists(st.integers(0, 5_000), min_size=1, max_size=200)
@@ -141,7 +143,56 @@ def test_batches_are_of_similar_length_and_never_the_same() -> None:
     assert len({frozenset(batch) for batch in batches}) == len(batches)
 
 
-@pytest.mark.parametrize(("name", "value"), [("unlock", 1.0), ("unlock", -0.1), ("batch_words", 0)])
+def test_hand_worked_token_packing() -> None:
+    """4,096 tokens: 10 examples of 400, 40 of 100; of mixed lengths the longest counts; a longer one stands alone."""
+    assert [len(batch) for batch in pack_tokens(range(25), [400] * 25, 4_096)] == [10, 10, 5]
+    assert [len(batch) for batch in pack_tokens(range(50), [100] * 50, 4_096)] == [40, 10]
+    assert pack_tokens(range(5), [10, 90, 500, 20, 0], 200) == [[2], [1, 3], [0, 4]]
+    assert pack_tokens(range(4), [100, 101, 99, 102], 306) == [[0, 1, 2], [3]]  # 3 × 101 fit, 4 × 102 do not
+
+
+@given(WORDS, st.integers(1, 20_000))
+def test_batches_stay_within_the_tokens(lengths: list[int], batch_tokens: int) -> None:
+    """Examples × the longest of them stay within batch_tokens, unless one alone passes it; none is lost or doubled."""
+    batches = pack_tokens(range(len(lengths)), lengths, batch_tokens)
+    assert sorted(chain.from_iterable(batches)) == list(range(len(lengths)))
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * max(lengths[index] for index in batch) <= batch_tokens
+
+
+@settings(max_examples=30)
+@given(WORDS, st.integers(1, 20_000), st.integers(0, 9), st.integers(1, 3))
+def test_a_pass_by_tokens_takes_all(lengths: list[int], batch_tokens: int, seed: int, accumulation: int) -> None:
+    """At any time no example was taken two times more than another, and there are batches for every forward pass."""
+    recipe = tiny_recipe(batch_tokens=batch_tokens, seed=seed, max_steps=60, accumulation=accumulation)
+    taken = Counter(dict.fromkeys(range(len(lengths)), 0))
+    batches = list(TokenBatches(lengths, batch_tokens, recipe))
+    for batch in batches:
+        taken.update(batch)
+        assert max(taken.values()) - min(taken.values()) <= 1
+    assert len(batches) == 60 * accumulation
+
+
+def test_tokens_and_seed_decide() -> None:
+    """The same lengths and seed give the same batches each time; another seed, and the next pass, give others."""
+    lengths = [300 + (i * 37) % 101 for i in range(200)]
+    once, other = (TokenBatches(lengths, 4_096, tiny_recipe(max_steps=60, seed=seed)) for seed in (1, 2))
+    assert list(once) == list(once) != list(other)
+    assert len({frozenset(batch) for batch in once}) == 60
+    spread = [max(lengths[i] for i in batch) / min(lengths[i] for i in batch) for batch in once]
+    assert sorted(spread)[-10] < 1.2
+
+
+@pytest.mark.parametrize("other", [{"batch_words": 2_048}, {"unlock": 0.5}])
+def test_tokens_or_words(other: dict[str, float]) -> None:
+    """Batches go by tokens or by words; both are refused, with the setting that chooses."""
+    with pytest.raises(UsageError, match=r"train.batch_tokens=4096 .*batch_tokens=null or train.(batch_words|unlock)="):
+        tiny_recipe(batch_tokens=4_096, **other)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("unlock", 1.0), ("unlock", -0.1), ("batch_words", 0), ("batch_tokens", 0)]
+)
 def test_what_cannot_be_meant_is_refused(name: str, value: float) -> None:
     """Unlocking over all the steps would never show the longest, and no words are no batch."""
     with pytest.raises(UsageError, match=f"train.{name}"):
