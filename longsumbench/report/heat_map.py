@@ -26,13 +26,13 @@ UNIT_WIDTH = 13  # pixels of a column that is a unit
 HINT = "Point at a cell or a token, or step through the map with the arrow keys."
 READOUT = '<p class="readout soft"></p>'
 STYLE = (
-    ":root { --shade: #08306b; --cursor: #d55e00; "
+    ":root { --shade: #08519c; --cursor: #d55e00; "
     + " ".join(f"--c{place}: {colour};" for place, colour in enumerate(FILL))
     + f" --c{len(FILL)}: var(--ink); }}\n"
     + "\n".join(f".c{place} {{ --c: var(--c{place}); }}" for place in range(NUM_COLOURS))
     + f"\n.c{len(FILL)} {{ --tint: .4; }}"  # of the letters' own colour, on which they could not be read
     + """
-@media (prefers-color-scheme: dark) { :root { --shade: #a9d3ff; --cursor: #ff9d5c; --c0: #3f9fe6; } }
+@media (prefers-color-scheme: dark) { :root { --shade: #82c0ff; --cursor: #ff9d5c; --c0: #3f9fe6; } }
 .heat { margin: .6rem 0; padding-bottom: .4rem; }
 .map { border-collapse: separate; border-spacing: 0; table-layout: fixed; font-size: .8rem; }
 .map th, .map td { padding: 0; border: 0; }
@@ -131,20 +131,22 @@ def weights(view: Weights) -> str:
         f"unit's {view.name} at that step"
     )
     below = " Below, each token has the colour and the number of its strongest unit." if view.tokens else ""
-    return _section(
+    return section(
         f"{view.name}: the units at each step of the {view.text}",
-        f"<p>{escape(told)} ({_legend(scale)}).{below}</p>",
+        f"<p>{escape(told)} ({legend(scale)}).{below}</p>",
         _map_of_weights(view, shades),
         _tokens(view, shades) if view.tokens else "",
     )
 
 
-def _section(heading: str, *parts: str) -> str:
+def section(heading: str, *parts: str, attributes: str = "") -> str:
+    """Return a view under its heading, which is text; the other arguments are HTML."""
     body = "\n".join(part for part in parts if part)
-    return f'<section class="view">\n<h2>{escape(heading)}</h2>\n{body}\n</section>'
+    return f'<section class="view"{attributes}>\n<h2>{escape(heading)}</h2>\n{body}\n</section>'
 
 
-def _legend(scale: Scale, kind: str = "scale") -> str:
+def legend(scale: Scale, kind: str = "scale") -> str:
+    """Return the colours from the lowest to the highest value, between the two."""
     return f'<span class="{kind}">{number(scale.low)}<i></i>{number(scale.high)}</span>'
 
 
@@ -224,11 +226,11 @@ def selections(view: Selections) -> str:
         "A row is a segment of the summary, a column a unit of the source; a bar marks the units that were selected for"
     )
     behind = f"; the stronger the grey behind, the higher {escape(view.scores_name or '')}" if scale else ""
-    legend = f" ({_legend(scale, 'scale grey')})" if scale else ""
+    ends = f" ({legend(scale, 'scale grey')})" if scale else ""
     heading = " and ".join(filter(None, (view.name, view.scores_name)))
-    return _section(
+    return section(
         f"{heading}: the units for each segment",
-        f"<p>{told} the segment{behind}{legend}. Units that were selected stand open among the units' texts, with the "
+        f"<p>{told} the segment{behind}{ends}. Units that were selected stand open among the units' texts, with the "
         "segments' numbers, in the colour of the first.</p>",
         _map_of_selections(view, scale),
     )

@@ -18,8 +18,11 @@ from longsumbench.records import write_atomically
 from longsumbench.report.heat_map import SCRIPT, colour, selections, weights
 from longsumbench.report.heat_map import STYLE as HEAT_MAP_STYLE
 from longsumbench.report.page import frame
+from longsumbench.report.source_text import SCRIPT as SOURCE_TEXT_SCRIPT
+from longsumbench.report.source_text import STYLE as SOURCE_TEXT_STYLE
+from longsumbench.report.source_text import source_text
 from longsumbench.report.still import about_plane, draw, draw_plane
-from longsumbench.report.views import Plane, Selections, View, Weights, views
+from longsumbench.report.views import Plane, Selections, SourceText, View, Weights, views
 
 FIRST_WORDS = 70  # characters of a unit that are read before it is opened
 NO_TEXTS = (
@@ -69,6 +72,8 @@ def page(inspection: Inspection, drawn: Sequence[View]) -> str:
     """
     nothing = "" if drawn else "<p>There is no array in the evidence.</p>"
     main = "\n".join([*map(_view, drawn), nothing, _texts(inspection)])
+    script = script_of(drawn)
+    style = HEAT_MAP_STYLE + SOURCE_TEXT_STYLE + STYLE
     parts = [
         f"<h1>{escape(inspection.title)}</h1>",
         _facts(inspection),
@@ -76,15 +81,20 @@ def page(inspection: Inspection, drawn: Sequence[View]) -> str:
         f'<div class="columns"><main>\n{main}\n</main>',
         _units(inspection.evidence.texts["unit"], drawn),
         "</div>",
-        f"<script>{SCRIPT}</script>",
+        f"<script>{script}</script>",
     ]
-    return frame(f"longsumbench: {inspection.title}", parts, HEAT_MAP_STYLE + STYLE, _policy())
+    return frame(f"longsumbench: {inspection.title}", parts, style, _policy(script))
 
 
-def _policy() -> str:
+def script_of(drawn: Iterable[View]) -> str:
+    """Return the page's own script: what its views need."""
+    return SCRIPT + (SOURCE_TEXT_SCRIPT if any(isinstance(view, SourceText) for view in drawn) else "")
+
+
+def _policy(script: str) -> str:
     """Return what a browser may do on the page: nothing but show it and run its own script."""
-    script = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode("ascii")
-    allowed = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{script}'"
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    allowed = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
     return f'<meta http-equiv="Content-Security-Policy" content="{allowed}">\n'
 
 
@@ -113,6 +123,8 @@ def _view(view: View) -> str:
             return weights(view)
         case Selections():
             return selections(view)
+        case SourceText():
+            return source_text(view)
         case Plane():
             return _plane(view)
 

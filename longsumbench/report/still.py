@@ -15,11 +15,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from longsumbench.report.recall import COLOURS
-from longsumbench.report.views import Plane, Scale, Selections, View, Weights, runs_of, scale_of
+from longsumbench.report.views import (
+    Marks,
+    Plane,
+    Scale,
+    Selections,
+    SourceText,
+    View,
+    Weights,
+    Windows,
+    runs_of,
+    scale_of,
+    scale_of_weights,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
+    from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure, SubFigure
     from numpy.typing import NDArray
@@ -32,6 +45,17 @@ MOST_TOKENS = 90  # that can be read under a map
 MOST_ROWS, MOST_COLUMNS = 32, 20  # that are numbered
 TOKEN_LENGTH, TEXT_WIDTH, TITLE_WIDTH = 12, 46, 120  # characters
 TEXT_LINES = 2  # of a segment's text
+MOST_WRITTEN = 1200  # source tokens whose text is written
+LETTERS, LINE, MARGIN = 8.0, 0.215, 0.12  # of the source: points, inches a line, inches to its left
+TEXT_SHARE = 0.92  # of the width, with that margin
+GAP = 1.5  # points between a token's letters and the end of its colour
+MOST_LETTERS = 60  # of a source token
+DEEP = 0.6  # the shade from which letters are white
+CELL = 0.8  # inches of a head's windows
+LOOK = COLOURS[2]  # of windows
+MOST_BARS = 150  # of a head
+FEWEST_HEADS = 4  # that there is room for
+NAME_LENGTH = 24  # characters
 HEADING: dict[str, Any] = {"loc": "left", "fontsize": 10, "parse_math": False}  # of a view
 
 
@@ -70,11 +94,18 @@ def _figure(height: float) -> "Iterator[tuple[Figure, io.BytesIO]]":
     from matplotlib.figure import Figure
 
     image = io.BytesIO()
-    with matplotlib.style.context("default"), warnings.catch_warnings():  # whatever settings the machine has
-        warnings.filterwarnings("ignore", "Glyph")  # of a script that the font lacks: drawn as boxes
+    with matplotlib.style.context("default"), _any_script():  # whatever settings the machine has
         figure = Figure((WIDTH, height), dpi=RESOLUTION, layout="constrained")
         yield figure, image
         figure.savefig(image, format="png", metadata={"Software": None})
+
+
+@contextmanager
+def _any_script() -> Iterator[None]:
+    """Do not warn of a script that the font lacks: its letters are drawn as boxes."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")
+        yield
 
 
 def _height(view: View) -> float:
@@ -85,6 +116,9 @@ def _height(view: View) -> float:
             return 0.9 + names + min(6.0, max(0.9, 0.22 * len(view.values)))
         case Selections():
             return 0.9 + min(14.0, max(0.7, (0.32 if view.texts else 0.2) * len(view.taken)))
+        case SourceText():
+            marks = _height_of_marks(view) if view.marks else 0.0
+            return marks + (0.9 + CELL * min(16, len(view.windows.layers)) if view.windows else 0.0)
         case Plane():
             return 0.9 + (min(5.0, max(0.5, 0.2 * len(view.values))) if view.values.size else 0.0)
 
@@ -95,6 +129,8 @@ def _draw_view(panel: "SubFigure", view: View) -> None:
             _draw_weights(panel, view)
         case Selections():
             _draw_selections(panel, view)
+        case SourceText():
+            _draw_source(panel, view)
         case Plane():
             _draw_plane(panel, view)
 
@@ -178,6 +214,141 @@ def _beginning(text: str) -> str:
     return "\n".join(lines)
 
 
+def _draw_source(panel: "SubFigure", view: SourceText) -> None:
+    """Draw the source with its marks, and below it the windows of each head."""
+    marks, windows = panel, panel
+    if view.marks and view.windows:
+        above = _height_of_marks(view)
+        marks, windows = panel.subfigures(2, 1, height_ratios=(above, _height(view) - above), squeeze=False)[:, 0]
+    if view.marks and _is_written(view):
+        _draw_marked_text(marks, view, view.marks)
+    elif view.marks:
+        _draw_marks(marks, view.marks)
+    if view.windows:
+        _draw_windows(windows, view.windows)
+
+
+def _is_written(view: SourceText) -> bool:
+    return view.tokens is not None and len(view.tokens) <= MOST_WRITTEN
+
+
+def _height_of_marks(view: SourceText) -> float:
+    return 0.75 + LINE * max(3, len(_lines(view))) if _is_written(view) else 1.3
+
+
+def _about_marks(marks: Marks) -> str:
+    steps = f", the mean over the steps of the {marks.text} ({len(marks.values)})" if marks.text else ""
+    return f"{marks.name} of the source tokens{steps}"
+
+
+def _lines(view: SourceText) -> list[list[tuple[int, str, float, float]]]:
+    """Return the lines of the source: for each token its place, its letters, its left end and its width in points."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextToPath
+
+    assert view.tokens is not None
+    font, measure, room = FontProperties(size=LETTERS), TextToPath(), 72 * (WIDTH * TEXT_SHARE - MARGIN)
+    lines: list[list[tuple[int, str, float, float]]] = [[]]
+    left, before = 0.0, ""
+    for place, token in enumerate(view.tokens):
+        letters = "".join(letter for letter in token.strip() if letter.isprintable())[:MOST_LETTERS] or "·"
+        with _any_script():
+            width, _, _ = measure.get_text_width_height_descent(letters, font, ismath=False)
+        left += LETTERS / 3 if token[:1].isspace() or before[-1:].isspace() else 0.0
+        if lines[-1] and left + width > room:
+            lines.append([])
+        left = left if lines[-1] else 0.0
+        lines[-1].append((place, letters, left, width))
+        left, before = left + width + 2 * GAP, token
+    return lines
+
+
+def _draw_marked_text(panel: "Figure | SubFigure", view: SourceText, marks: Marks) -> None:
+    """Write the source, each token on the shade of its mean."""
+    from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+    from matplotlib.patches import Rectangle
+
+    lines, means = _lines(view), marks.mean
+    tall = _height_of_marks(view)
+    text, top, bar = LINE * len(lines) / tall, 1 - 0.4 / tall, min(2.5, LINE * max(3, len(lines))) / tall
+    plot = panel.add_axes((MARGIN / WIDTH, top - text, TEXT_SHARE - MARGIN / WIDTH, text))
+    plot.set(xlim=(0, 72 * (WIDTH * TEXT_SHARE - MARGIN)), ylim=(len(lines), 0))
+    plot.set_axis_off()
+    plot.set_title(_about_marks(marks), **HEADING)
+    scale = scale_of_weights(means)
+    shades, colours = scale.shades(means), colormaps[SHADES]
+    for row, (place, letters, left, width) in ((row, one) for row, line in enumerate(lines) for one in line):
+        shade = float(shades[place])
+        box = Rectangle((left, row + 0.06), width + 2 * GAP, 0.88, color=colours(shade), linewidth=0)
+        plot.add_patch(box)
+        ink = "white" if shade > DEEP else "black"
+        plot.text(left + GAP, row + 0.7, letters, size=LETTERS, color=ink, parse_math=False)
+    within = panel.add_axes((TEXT_SHARE + 0.025, top - bar, 0.011, bar))
+    _say_shades(panel, ScalarMappable(Normalize(*scale), SHADES), marks.name, [plot], within)
+
+
+def _draw_marks(panel: "Figure | SubFigure", marks: Marks) -> None:
+    """Draw the mean of the marks along the source."""
+    plot, means = panel.subplots(), marks.mean[None]
+    _heat(panel, plot, means, scale_of_weights(means), marks.name, [plot])
+    plot.set_title(_about_marks(marks), **HEADING)
+    plot.set_yticks([])
+    plot.set_xlabel("source token")
+    _number(plot.xaxis, means.shape[1], MOST_COLUMNS)
+
+
+def _draw_windows(panel: "Figure | SubFigure", windows: Windows) -> None:
+    """Draw a cell a head: the windows of all source tokens, the first on top, on the shade of their mean width."""
+    from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    plot, means = panel.subplots(), windows.mean_widths
+    num_layers, num_heads = means.shape
+    scale = scale_of_weights(means)
+    shades, colours = scale.shades(means), colormaps[SHADES]
+    for layer, head in np.ndindex(num_layers, num_heads):
+        _draw_bars(plot, windows, layer, head)
+        shade, mean = shades[layer, head], means[layer, head]
+        plot.broken_barh([(head - 0.46, 0.92)], (layer + 0.27, 0.2), color=[colours(shade)], linewidth=0)
+        told = f"{mean:.3g}" if np.isfinite(mean) else "no number"
+        ink = "white" if shade > DEEP else "black"
+        plot.text(head, layer + 0.37, told, size=7.5, color=ink, ha="center", va="center_baseline")
+    plot.set(xlim=(-0.5, max(num_heads, FEWEST_HEADS) - 0.5), ylim=(num_layers - 0.5, -0.5))
+    plot.spines[:].set_visible(False)
+    plot.set_title(f"{windows.name}: the window of each source token, the first on top; the mean width", **HEADING)
+    for axis, names in ((plot.xaxis, windows.heads), (plot.yaxis, windows.layers)):
+        axis.set_ticks(range(len(names)), [_short(name) for name in names])
+        axis.set_tick_params(labelsize=8, length=0)
+        for written in axis.get_ticklabels():
+            written.set_parse_math(False)
+    _say_shades(panel, ScalarMappable(Normalize(*scale), SHADES), f"mean width of {windows.name}", [plot])
+
+
+def _draw_bars(plot: "Axes", windows: Windows, layer: int, head: int) -> None:
+    """Draw the windows of a head in its cell: from left to right, the source; a row a source token."""
+    from matplotlib.collections import PolyCollection
+    from matplotlib.patches import Rectangle
+
+    plot.add_patch(Rectangle((head - 0.46, layer - 0.46), 0.92, 0.7, facecolor="#F6F7F9", linewidth=0))
+    places = windows.places(MOST_BARS)
+    tall = 0.7 / len(places)
+    begins, ends = (edge[layer, head, places] for edge in windows.edges())
+    middles = windows.centers()[layer, head, places]
+    tops = layer - 0.46 + tall * np.arange(len(places))
+    for lefts, rights, opacity in ((begins, ends, 0.4), (middles - 0.008, middles + 0.008, 1.0)):
+        left, right = (head - 0.46 + 0.92 * np.clip(edge, 0, 1) for edge in (lefts, rights))
+        corners = np.array([[left, tops], [right, tops], [right, tops + tall], [left, tops + tall]])
+        bars = corners.transpose(2, 0, 1)[np.isfinite(left)]
+        plot.add_collection(PolyCollection(bars.tolist(), facecolor=LOOK, alpha=opacity, linewidth=0))
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 1]}…"
+
+
 def _draw_plane(panel: "Figure | SubFigure", view: Plane) -> None:
     plot = panel.subplots()
     plot.set_title(about_plane(view), **HEADING)
@@ -214,11 +385,23 @@ def _heat(
     """Draw values as shades, darker for higher ones, and beside them what the shades mean."""
     finite = np.ma.masked_invalid(values)
     image = plot.imshow(finite, aspect="auto", cmap=shades, vmin=scale.low, vmax=scale.high, interpolation="nearest")
+    _say_shades(panel, image, name, beside)
+    plot.set_facecolor("white")  # of what is no number
+
+
+def _say_shades(
+    panel: "Figure | SubFigure",
+    shades: "ScalarMappable",
+    name: str,
+    beside: "Sequence[Axes]",
+    within: "Axes | None" = None,
+) -> None:
+    """Draw beside some axes, or within others, what their shades mean."""
     tall = panel.bbox.height / RESOLUTION  # inches
-    bar = panel.colorbar(image, ax=list(beside), pad=0.01, fraction=0.05, aspect=5 * tall)
+    room: dict[str, Any] = {"ax": list(beside), "pad": 0.01, "fraction": 0.05, "aspect": 5 * tall}
+    bar = panel.colorbar(shades, **({"cax": within} if within else room))
     bar.set_label(name, fontsize=9, parse_math=False)
     bar.ax.tick_params(labelsize=8)
-    plot.set_facecolor("white")  # of what is no number
 
 
 def _number(axis: "Axis", count: int, most: int) -> None:

@@ -2,6 +2,9 @@
 
     Evidence --views--> Weights      ("unit", "step")       how much each unit weighed at each step
                         Selections   ("segment", "unit")    which units were selected for each segment, and the scores
+                        SourceText   ("step", "source_token")    how much each source token weighed at each step
+                                     ("source_token",)           how much it weighed at all
+                                     ("layer", "head", "source_token", "window")    the stretch each one looks at
                         Plane        anything else          two axes, the mean over those before them
 
 Whatever is counted in a view is counted from 1.
@@ -9,15 +12,17 @@ Whatever is counted in a view is counted from 1.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.system import REFERENCE_AXIS, Evidence
+from longsumbench.system import REFERENCE_AXIS, WINDOW_AXIS, Evidence
 
 STEPS = {"step": "summary", REFERENCE_AXIS: "reference"}  # axis → the text whose tokens are its steps
+MARKS = (*((axis, "source_token") for axis in STEPS), ("source_token",))
+WINDOWS = ("layer", "head", "source_token", WINDOW_AXIS)
 
 
 class Scale(NamedTuple):
@@ -37,6 +42,25 @@ def scale_of(values: NDArray[np.float64]) -> Scale:
     """Return the scale from the lowest to the highest among some values, of those that are finite."""
     finite = values[np.isfinite(values)]
     return Scale(float(finite.min()), float(finite.max())) if finite.size else Scale(0.0, 0.0)
+
+
+def scale_of_weights(values: NDArray[np.float64]) -> Scale:
+    """Return the scale from no weight to the greatest, or twice the mean: what is all alike looks neither high nor low.
+
+    Of shares, none of which is above 1, no further than to 1.
+    """
+    finite = values[np.isfinite(values)]
+    low, high = scale_of(values)
+    middle = 2 * float(finite.mean()) if finite.size else 0.0
+    return Scale(min(0.0, low), max(high, min(middle, 1.0) if high <= 1 else middle))
+
+
+def mean_of(values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    """Return the mean along an axis of what is finite; no number where nothing is."""
+    finite = np.isfinite(values)
+    counts = finite.sum(axis=axis)
+    sums = np.where(finite, values, 0.0).sum(axis=axis)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
 class Run(NamedTuple):
@@ -74,14 +98,8 @@ class Weights:
 
     @property
     def scale(self) -> Scale:
-        """From no weight to the greatest, or twice the mean: weights that are all alike look neither high nor low.
-
-        Of shares, none of which is above 1, no further than to 1.
-        """
-        finite = self.values[np.isfinite(self.values)]
-        low, high = scale_of(self.values)
-        middle = 2 * float(finite.mean()) if finite.size else 0.0
-        return Scale(min(0.0, low), max(high, min(middle, 1.0) if high <= 1 else middle))
+        """Of all weights."""
+        return scale_of_weights(self.values)
 
     @property
     def strongest(self) -> list[int]:
@@ -123,6 +141,113 @@ class Selections:
 
 
 @dataclass(frozen=True)
+class Marks:
+    """How much each source token weighed.
+
+    Attributes:
+        name: of the array.
+        text: what the steps write: "summary", "reference"; None where there are no steps.
+        values: [step, source token]; one row where there are no steps.
+        tokens: the text of each step; None where it is not known.
+    """
+
+    name: str
+    text: str | None
+    values: NDArray[np.float64]
+    tokens: tuple[str, ...] | None
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """[source token], over the steps."""
+        return mean_of(self.values, axis=0)
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Which stretch of source tokens each one looks at: from `middles` − `widths` to `middles` + `widths`.
+
+    Attributes:
+        name: of the array.
+        middles: [layer, head, source token], in source tokens, from 0.
+        widths: likewise.
+        layers: a name for each.
+        heads: likewise.
+    """
+
+    name: str
+    middles: NDArray[np.float64]
+    widths: NDArray[np.float64]
+    layers: tuple[str, ...]
+    heads: tuple[str, ...]
+
+    @property
+    def num_tokens(self) -> int:
+        """How many source tokens there are."""
+        return len(self.middles[0, 0])
+
+    @property
+    def mean_widths(self) -> NDArray[np.float64]:
+        """[layer, head], over the source tokens."""
+        return mean_of(self.widths, axis=2)
+
+    def centers(self) -> NDArray[np.float64]:
+        """Return where the middles are, [layer, head, source token]: shares of the text, inside it.
+
+        A token stands for its own center: the first of four for 0.125. What is no number has no window.
+        """
+        middles, _ = self.numbers()
+        return self._shares(middles)
+
+    def edges(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return where windows begin and where they end, likewise."""
+        middles, widths = self.numbers()
+        return self._shares(middles - widths), self._shares(middles + widths)
+
+    def numbers(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return middles and widths, both no number where one is none."""
+        there = np.isfinite(self.middles) & np.isfinite(self.widths)
+        return np.where(there, self.middles, np.nan), np.where(there, self.widths, np.nan)
+
+    def _shares(self, places: NDArray[np.float64]) -> NDArray[np.float64]:
+        shares: NDArray[np.float64] = np.clip((places + 0.5) / self.num_tokens, 0, 1)
+        return shares
+
+    def places(self, most: int) -> NDArray[np.int64]:
+        """Return some source tokens, from 0: all, or at most `most`, evenly apart."""
+        rows = min(self.num_tokens, most)
+        places: NDArray[np.int64] = ((np.arange(rows) + 0.5) * self.num_tokens / rows).astype(np.int64)
+        return places
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """The text that was read, with what is known of its tokens; marks or windows are there, or both.
+
+    Attributes:
+        tokens: the text of each; None where it is not known.
+        marks: how much each weighed.
+        windows: which stretch each looks at.
+    """
+
+    tokens: tuple[str, ...] | None
+    marks: Marks | None
+    windows: Windows | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The arrays."""
+        return tuple(one.name for one in (self.marks, self.windows) if one)
+
+    @property
+    def num_tokens(self) -> int:
+        """How many source tokens there are."""
+        if self.marks:
+            return len(self.marks.mean)
+        assert self.windows is not None
+        return self.windows.num_tokens
+
+
+@dataclass(frozen=True)
 class Plane:
     """An array as a plane.
 
@@ -144,21 +269,23 @@ class Plane:
         return self.axes[:-2]
 
 
-View = Weights | Selections | Plane
+View = Weights | Selections | SourceText | Plane
 
 
 def views(evidence: Evidence) -> list[View]:
-    """Return what is to be drawn of evidence: weights first, then selections, then the rest, each in order of names."""
+    """Return what is to be drawn of evidence: weights, selections, the source, then the rest, each by their names."""
     arrays = {name: np.asarray(array) for name, array in sorted(evidence.arrays.items())}
     axes = {name: evidence.axes[name] for name, array in arrays.items() if array.size}
     weights = [name for name in axes if axes[name] in {("unit", axis) for axis in STEPS}]
     by_segment = [name for name in axes if axes[name] == ("segment", "unit")]
     selection = _selection({name: arrays[name] for name in by_segment}, evidence.texts.get("segment"))
-    rest = [name for name in arrays if name not in weights and not (selection and name in by_segment)]
+    source_texts = _source_texts({name: arrays[name] for name in axes}, evidence)
+    seen = {*weights, *(by_segment if selection else ()), *(name for text in source_texts for name in text.names)}
     return [
         *(_weights(name, arrays[name], evidence) for name in weights),
         *([selection] if selection else []),
-        *(_plane(name, arrays[name], evidence.axes[name]) for name in rest),
+        *source_texts,
+        *(_plane(name, arrays[name], evidence.axes[name]) for name in arrays if name not in seen),
     ]
 
 
@@ -177,6 +304,34 @@ def _selection(arrays: Mapping[str, NDArray[Any]], texts: tuple[str, ...] | None
     if not scores:
         return Selections(counts[0], taken, None, None, texts)
     return Selections(counts[0], taken, scores[0], arrays[scores[0]].astype(np.float64), texts)
+
+
+def _source_texts(arrays: Mapping[str, NDArray[Any]], evidence: Evidence) -> list[SourceText]:
+    """Return marks and windows: the first ones together, if they are of one text, others one by one."""
+    by_axes = {axes: [name for name in arrays if evidence.axes[name] == axes] for axes in (*MARKS, WINDOWS)}
+    marks = [_marks(name, arrays[name], evidence) for axes in MARKS for name in by_axes[axes]]
+    windows = [_windows(name, arrays[name], evidence) for name in by_axes[WINDOWS] if arrays[name].shape[3] == 2]
+    tokens = evidence.texts.get("source_token")
+    if marks and windows and len(marks[0].mean) != windows[0].num_tokens:
+        return [*(SourceText(tokens, one, None) for one in marks), *(SourceText(tokens, None, one) for one in windows)]
+    return [SourceText(tokens, *both) for both in zip_longest(marks, windows)]
+
+
+def _marks(name: str, array: NDArray[Any], evidence: Evidence) -> Marks:
+    *before, _ = evidence.axes[name]
+    values = np.atleast_2d(array.astype(np.float64))
+    if not before:
+        return Marks(name, None, values, None)
+    return Marks(name, STEPS[before[0]], values, evidence.texts.get(before[0]))
+
+
+def _windows(name: str, array: NDArray[Any], evidence: Evidence) -> Windows:
+    middles, widths = np.moveaxis(array.astype(np.float64), 3, 0)
+    layers, heads = (
+        evidence.texts.get(axis) or tuple(f"{axis} {number + 1}" for number in range(size))
+        for axis, size in zip(("layer", "head"), array.shape[:2], strict=True)
+    )
+    return Windows(name, middles, widths, layers, heads)
 
 
 def _plane(name: str, array: NDArray[Any], axes: tuple[str, ...]) -> Plane:

@@ -23,13 +23,23 @@ from longsumbench.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.inspecting import Inspection
 from longsumbench.report.heat_map import HINT, NUM_COLOURS, SCRIPT, colour, selections, weights
 from longsumbench.report.inspection import page, write
+from longsumbench.report.source_text import source_text
 from longsumbench.report.still import draw, draw_plane, numbered
-from longsumbench.report.views import Plane, Selections, Weights, scale_of, views
-from longsumbench.system import AXES, REFERENCE_AXIS, Evidence, Summary
+from longsumbench.report.views import MARKS, WINDOWS, Plane, Selections, SourceText, Weights, scale_of, views
+from longsumbench.system import AXES, REFERENCE_AXIS, WINDOW_AXIS, Evidence, Summary
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 BREAKOUT = "</script><script>document.title='ran'</script>\" onmouseover=\"document.title='ran'\" <!-- '"
-SIZES = {"step": 5, REFERENCE_AXIS: 4, "segment": 3, "unit": 2, "source_token": 6, "layer": 2, "head": 3}
+SIZES = {
+    "step": 5,
+    REFERENCE_AXIS: 4,
+    "segment": 3,
+    "unit": 2,
+    "source_token": 6,
+    "layer": 2,
+    "head": 3,
+    WINDOW_AXIS: 2,
+}
 
 
 def evidence(
@@ -81,7 +91,8 @@ def any_evidence(draw: st.DrawFn) -> Evidence:
     kinds = ("float32", "float16", "int32", "bool", "uint8")
     arrays, axes = {}, {}
     for name in draw(st.lists(st.sampled_from("abcdef"), unique=True, max_size=5)):
-        found = draw(st.sampled_from([("unit", "step"), ("segment", "unit"), ("unit", REFERENCE_AXIS), None]))
+        known = [("unit", "step"), ("segment", "unit"), ("unit", REFERENCE_AXIS), *MARKS, WINDOWS]
+        found = draw(st.sampled_from([*known, None]))
         axes[name] = found or tuple(draw(st.lists(st.sampled_from(AXES), max_size=4)))
         shape = [SIZES[axis] for axis in axes[name]]
         fill = draw(st.sampled_from([0, 1, np.arange(np.prod(shape)).reshape(shape), -np.inf, np.nan]))
@@ -99,9 +110,17 @@ def test_every_array_is_drawn_once(looked_at: Evidence) -> None:
     """No array is left out or drawn twice, and whatever is in it makes a map whose elements nest."""
     drawn = []
     for view in views(looked_at):
-        drawn += [view.name, view.scores_name] if isinstance(view, Selections) else [view.name]
-        if not isinstance(view, Plane):
-            assert Reading(weights(view) if isinstance(view, Weights) else selections(view)).open == []
+        match view:
+            case Weights():
+                names, text = [view.name], weights(view)
+            case Selections():
+                names, text = [view.name, view.scores_name], selections(view)
+            case SourceText():
+                names, text = list(view.names), source_text(view)
+            case Plane():
+                names, text = [view.name], ""
+        drawn += names
+        assert Reading(text).open == []
     assert sorted(name for name in drawn if name) == sorted(looked_at.arrays)
 
 
@@ -115,6 +134,14 @@ def test_every_array_is_drawn_once(looked_at: Evidence) -> None:
         (("segment", "unit"), np.zeros((2, 3)), Plane),
         (("unit", "step"), np.zeros((2, 0)), Plane),
         (("layer", "unit", "step"), np.zeros((2, 2, 3)), Plane),
+        (("step", "source_token"), np.zeros((2, 3)), SourceText),
+        ((REFERENCE_AXIS, "source_token"), np.zeros((2, 3)), SourceText),
+        (("source_token",), np.zeros(3), SourceText),
+        (("source_token", "step"), np.zeros((2, 3)), Plane),
+        (("step", "source_token"), np.zeros((0, 3)), Plane),
+        (WINDOWS, np.zeros((2, 2, 3, 2)), SourceText),
+        (WINDOWS, np.zeros((2, 2, 3, 1)), Plane),
+        (("layer", "head", "source_token"), np.zeros((2, 2, 3)), Plane),
         ((), np.array(0.5), Plane),
     ],
 )
@@ -141,7 +168,7 @@ def test_a_plane_by_an_oracle() -> None:
     assert isinstance(view, Plane)
     assert view.values.tolist() == np.mean(values.reshape(4, 2, 3), axis=0).tolist()
     assert view.averaged == ("layer", "head")
-    (row,) = views(evidence({"a": values[0, 0, 0]}, {"a": ("source_token",)}))
+    (row,) = views(evidence({"a": values[0, 0, 0]}, {"a": ("head",)}))
     assert isinstance(row, Plane)
     assert row.values.tolist() == [[0.0, 1.0, 2.0]]
 
@@ -247,8 +274,10 @@ def test_the_head_says_what_was_run() -> None:
 def hostile(text: str) -> Evidence:
     """Return evidence with every view whose every name and text is hostile."""
     arrays = {text: TWO_STEPS, f"{text}b": TAKEN, f"{text}c": TAKEN / 3, f"{text}d": np.zeros((2, 2))}
+    arrays |= {f"{text}e": TWO_STEPS.T, f"{text}f": np.ones((1, 2, 2, 2))}
     axes: list[tuple[str, ...]] = [("unit", "step"), ("segment", "unit"), ("segment", "unit"), ("layer", "head")]
-    texts = {"unit": (text,) * 3, "step": (text,) * 3, "segment": (text,) * 2}
+    axes += [("step", "source_token"), WINDOWS]
+    texts = {"unit": (text,) * 3, "step": (text,) * 3, "segment": (text,) * 2, "source_token": (text,) * 2}
     return Evidence(arrays, dict(zip(arrays, axes, strict=True)), texts)
 
 
@@ -371,7 +400,7 @@ def test_in_a_browser(tmp_path: Path) -> None:
     assert "<title>longsumbench: " in found
     assert ": looker depth=2 width=3" in found
     assert HINT in found
-    assert (found.count("<td"), found.count('class="t"'), found.count("<details")) == (2 * 3 + 3 + 2 * 3, 3, 3)
+    assert (found.count("<td"), found.count('class="t"'), found.count("<details")) == (2 * 3 + 3 + 2 * 3 + 2, 3, 3)
     unprotected = path.with_name("unprotected.html")
     policy = re.compile(r"<meta http-equiv=[^>]*>")
     unprotected.write_text(policy.sub("", path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,386 @@
+"""The source text in HTML: how much each of its tokens weighed, and which stretch of the text each one looks at.
+
+    SourceText --source_text--> the steps' tokens, to choose from; the source's, on the mean of their marks;
+                                the windows of a chosen one, a lane a head; how wide windows are, a cell a head
+
+Without the script the page shows means, for which it says so; the script shows any step and any token. What it needs is
+in attributes of the text, in 4,095 levels from the lowest to the highest value, two characters each.
+"""
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from string import ascii_letters, digits
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longsumbench.report.heat_map import legend, number, section
+from longsumbench.report.views import Marks, Scale, SourceText, Windows, scale_of, scale_of_weights
+
+DIGITS = ascii_letters + digits + "-_"  # of base 64
+NOTHING = 64 * 64 - 1  # stands for what is no number; below it are the levels
+MOST_VALUES = 1_000_000  # of an array that a page holds
+SIZE = 48  # of a cell's picture, in pixels: the rows that it has room for
+STYLE = """
+:root { --on: #000; --deep: #fff; --turn: .75; --look: #009e73; }
+@media (prefers-color-scheme: dark) { :root { --on: #fff; --deep: #000; --turn: .55; --look: #2fc79a; } }
+.shaded { background: color-mix(in srgb, var(--shade) calc(var(--v, 0) * 100%), var(--card));
+  color: color-mix(in srgb, var(--deep) calc(clamp(0, (var(--v, 0) - var(--turn)) * 9999, 1) * 100%), var(--on)); }
+.steps, .source { white-space: pre-wrap; overflow-wrap: anywhere; max-width: none; margin: .4rem 0 1rem;
+  padding: .9rem 1rem; border: 1px solid var(--line); border-radius: .5rem; line-height: 1.9; }
+.source { max-height: 56rem; overflow-y: auto; position: relative; }
+:is(.s, .o) { border-radius: .2em; padding: .12em .14em; }
+.steps:not(.weighed) .o { background: none; color: inherit; }
+.s { border-bottom: .2em solid transparent; background-clip: padding-box; }
+.s.seen { border-bottom-color: var(--look); border-radius: .2em .2em 0 0; }
+.s.middle { border-bottom-width: .38em; }
+.live :is(.s, .o, .lane, .wide) { cursor: pointer; }
+.live :is(.s, .o):hover { box-shadow: 0 0 0 1px var(--soft); }
+.live :is(.s, .o)[aria-selected=true], .live :is(.s, .o):focus-visible { outline: 2px solid var(--cursor);
+  outline-offset: 1px; }
+.bar { display: flex; flex-wrap: wrap; gap: .2rem 1rem; align-items: baseline; margin: 1rem 0 0; }
+.bar h3 { margin: 0; } .bar .soft { margin: 0; }
+.whole { font: inherit; font-size: .85rem; padding: .1rem .6rem; border: 1px solid var(--soft); border-radius: .4rem;
+  background: var(--card); color: inherit; cursor: pointer; } .whole:disabled { opacity: .45; cursor: default; }
+.told { min-height: 1.6em; font-variant-numeric: tabular-nums; margin: 0; max-width: none; }
+.lanes { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 27rem), 1fr)); gap: .4rem 2rem; }
+.lanes h4, .lanes ul { margin: .5rem 0 .1rem; padding: 0; font-size: .9rem; } .lanes ul { list-style: none; }
+:is(.lane, .under) { display: grid; grid-template-columns: 4.6rem 1fr 7.2rem; gap: .6rem; align-items: center;
+  font-size: .8rem; line-height: 1.3; padding: .06rem .3rem; border-radius: .3rem; font-variant-numeric: tabular-nums; }
+.lane .name { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.lane .span { text-align: right; white-space: nowrap; }
+.lane[aria-selected=true] { background: var(--card); box-shadow: inset 0 0 0 1px var(--look); font-weight: 600; }
+.track { position: relative; height: 1rem; background: var(--card); border-radius: .15rem; overflow: hidden; }
+.track i { position: absolute; top: 0; bottom: 0; }
+.track .from-to { left: calc(var(--from) * 100%); width: calc((var(--to) - var(--from)) * 100%); min-width: 1px;
+  top: .15rem; bottom: .15rem; background: color-mix(in srgb, var(--look) 45%, transparent); }
+.track .center { left: calc(var(--center) * 100% - 1px); width: 3px; background: var(--look); }
+.track .self { left: calc(var(--self) * 100% - 1px); width: 2px; background: var(--cursor); }
+.nowhere .track :is(.from-to, .center) { display: none; }
+.ends { grid-column: 2; display: flex; justify-content: space-between; }
+.wides { border-collapse: separate; border-spacing: .3rem; } .wides :is(th, td) { border: 0; padding: 0; }
+.wides th { padding: 0 .3rem; text-align: center; font-weight: 400; } .wides tbody th { text-align: left; }
+.wide { width: 4.6rem; } .wide b { display: block; text-align: center; font-weight: 400; padding: .1rem .3rem; }
+.wide svg { display: block; width: 100%; height: 3.6rem; background: var(--card); }
+.wide path { fill: none; stroke: var(--look); } .wide .far { opacity: .45; }
+.wide.chosen { outline: 2px solid var(--look); }
+@media print { .source { max-height: none; } }
+"""
+SCRIPT = """
+{
+const share = (codes, place) => {
+  const code = 64 * "DIGITS".indexOf(codes[2 * place]) + "DIGITS".indexOf(codes[2 * place + 1]);
+  return code === NOTHING ? NaN : code / (NOTHING - 1);
+};
+const value = (codes, place, [low, high]) => low + share(codes, place) * (high - low);
+const told = number => isNaN(number) ? "no number" : `${+number.toPrecision(3)}`.replace("-", "−");
+const clip = number => Math.min(1, Math.max(0, number));
+const across = (all, now, way) => {
+  const spot = one => { const box = one.getClientRects()[0]; return [box.left + box.width / 2, box.top]; };
+  const [left, top] = spot(all[now]), away = place => Math.abs(spot(all[place])[0] - left);
+  let best = now, line = null;
+  for (let place = now + way; all[place]; place += way) {
+    const here = spot(all[place])[1];
+    if (way * (here - top) < 4) continue;
+    if (Math.abs(here - (line ??= here)) > 4) break;
+    if (best === now || away(place) < away(best)) best = place;
+  }
+  return best;
+};
+const explore = source => {
+  const view = source.closest(".view"), one = name => view.querySelector(name);
+  const { rows, middles, widths } = source.dataset;
+  const [scale, ofMiddles, ofWidths] = ["rowsScale", "middlesScale", "widthsScale"].map(
+    name => source.dataset[name]?.split(" ").map(Number));
+  const all = { s: true, o: rows, lane: middles, wide: middles };
+  for (const kind in all) all[kind] = all[kind] ? [...view.querySelectorAll(`.${kind}`)] : [];
+  const chosen = { s: -1, o: -1, lane: middles ? 0 : -1 }, count = all.s.length;
+  const means = all.s.map(token => token.style.getPropertyValue("--v"));
+  const named = (kind, place) => `${kind === "s" ? "source token" : "step"} ${place + 1}` +
+    (all[kind][place].closest(".numbers") ? "" : `, “${all[kind][place].textContent}”`);
+  const steps = one(".steps"), column = one(".column"), what = one(".what"), legend = one(".means .scale");
+  const mean = what && [what, legend.firstChild, legend.lastChild].map(node => node.textContent);
+  const whole = one(".whole"), hint = one(".told").textContent = one(".told").dataset.hint;
+  const shade = () => {
+    const [step, token] = [chosen.o, chosen.s];
+    all.s.forEach((other, place) => other.style.setProperty(
+      "--v", step < 0 ? means[place] : (share(rows, step * count + place) || 0).toFixed(3)));
+    all.o.forEach((other, place) => other.style.setProperty(
+      "--v", token < 0 ? "0" : (share(rows, place * count + token) || 0).toFixed(3)));
+    steps?.classList.toggle("weighed", token >= 0 && all.o.length > 0);
+    if (column) column.hidden = token < 0 || !all.o.length;
+    if (column && token >= 0) column.querySelector(".whom").textContent = named("s", token);
+    if (!what) return;
+    const shown = step < 0 ? mean : [named("o", step), ...scale.map(told)];
+    [what, legend.firstChild, legend.lastChild].forEach((node, place) => node.textContent = shown[place]);
+    whole.disabled = step < 0;
+  };
+  const windowOf = (lane, token) => {
+    const place = lane * count + token;
+    return token < 0 ? [NaN, NaN] : [value(middles, place, ofMiddles), value(widths, place, ofWidths)];
+  };
+  const look = () => {
+    const token = chosen.s;
+    if (!middles) return;
+    one(".of-token").hidden = token < 0;
+    one(".whose").textContent = token < 0 ? "" : `Windows of ${named("s", token)}`;
+    all.lane.forEach((lane, place) => {
+      const [middle, width] = windowOf(place, token), digits = count > 999 ? 0 : 1;
+      lane.classList.toggle("nowhere", isNaN(middle));
+      lane.querySelector(".span").textContent =
+        isNaN(middle) ? "no number" : `${(middle + 1).toFixed(digits)} ± ${width.toFixed(digits)}`;
+      const places = { from: middle - width, to: middle + width, center: middle, self: token };
+      for (const name in places) lane.style.setProperty(`--${name}`, clip((places[name] + .5) / count));
+    });
+    const [middle, width] = windowOf(chosen.lane, token);
+    all.s.forEach((other, place) => {
+      other.classList.toggle("seen", Math.abs(place - middle) <= width || place === Math.round(middle));
+      other.classList.toggle("middle", place === Math.round(middle));
+    });
+  };
+  const tell = token => {
+    const at = chosen.o < 0 ? "" : `; ${told(value(rows, chosen.o * count + token, scale))} at ${named("o", chosen.o)}`;
+    one(".told").textContent = token < 0 ? hint : all.s[token].title + at;
+  };
+  const choose = (kind, place) => {
+    chosen[kind] = place;
+    all[kind].forEach((other, number) => {
+      other.setAttribute("aria-selected", number === place);
+      other.tabIndex = number === Math.max(place, 0) ? 0 : -1;
+    });
+    if (kind === "lane") all.wide.forEach((cell, number) => cell.classList.toggle("chosen", number === place));
+    shade(); look(); tell(chosen.s);
+  };
+  const meant = target => {
+    const found = target.closest?.(".s, .o, .lane, .wide");
+    const kind = Object.keys(all).find(name => all[name].includes(found));
+    return kind ? [kind === "wide" ? "lane" : kind, all[kind].indexOf(found)] : [];
+  };
+  view.addEventListener("click", event => {
+    const [kind, place] = meant(event.target);
+    if (event.target === whole) choose("o", -1);
+    else if (kind) choose(kind, kind !== "lane" && chosen[kind] === place ? -1 : place);
+  });
+  view.addEventListener("keydown", event => {
+    const [kind, place] = meant(event.target), { key } = event, list = all[kind];
+    if (!kind || event.ctrlKey || event.altKey || event.metaKey) return;
+    const side = { ArrowLeft: -1, ArrowRight: 1 }[key], up = { ArrowUp: -1, ArrowDown: 1 }[key];
+    const ends = { Home: 0, End: list.length - 1, Escape: kind === "lane" ? place : -1, Enter: place, " ": place }[key];
+    const step = side ?? (kind === "lane" ? up : undefined);
+    if ((side ?? up ?? ends) === undefined) return;
+    event.preventDefault();
+    const next = ends ?? (chosen[kind] < 0 ? place : step ? place + step : across(list, place, up));
+    if (next >= list.length || next < -1 || (next < 0 && key !== "Escape")) return;
+    choose(kind, next);
+    list[Math.max(next, 0)].focus();
+  });
+  source.addEventListener("pointerover", event => tell(meant(event.target)[1] ?? chosen.s));
+  source.addEventListener("pointerleave", () => tell(chosen.s));
+  view.classList.add("live");
+  for (const list of [all.s, all.o, all.lane]) list.forEach(other => {
+    other.setAttribute("role", "option");
+    other.parentElement.setAttribute("role", "listbox");
+  });
+  if (whole) whole.hidden = !all.o.length;
+  for (const kind in chosen) choose(kind, chosen[kind]);
+};
+document.querySelectorAll(".source").forEach(explore);
+}
+""".replace("DIGITS", DIGITS).replace("NOTHING", str(NOTHING))
+
+
+def source_text(view: SourceText) -> str:
+    """Return the source text, the steps and windows that can be chosen, and how wide the windows are."""
+    marks, windows = view.marks, view.windows
+    heading = f"{' and '.join(view.names)}: the source text"
+    parts = [_steps(marks) if marks and marks.text else "", _bar(marks), _source(view)]
+    if windows:
+        parts += [_lanes(windows) if _can_choose_windows(windows) else "", _widths(windows)]
+    return section(heading, f"<p>{_about(view)}</p>", *parts)
+
+
+def _about(view: SourceText) -> str:
+    """Say what is shown, as HTML."""
+    marks, windows = view.marks, view.windows
+    told = []
+    if marks:
+        step = f" at a step of the {marks.text}" if marks.text else ""
+        told.append(f"The stronger the background of a source token, the greater its {escape(marks.name)}{step}.")
+        if marks.text and not _can_choose_steps(marks):
+            told.append(f"There are too many values ({marks.values.size:,}) to show single steps on a page.")
+    if windows:
+        told.append(
+            f"In {escape(windows.name)}, every head looks from every source token at a window of the text: a middle "
+            "± a width."
+        )
+        if not _can_choose_windows(windows):
+            told.append(f"There are too many of them ({windows.middles.size:,}) to show single ones on a page.")
+    return " ".join(told)
+
+
+def _hint(view: SourceText) -> str:
+    """Say what can be chosen."""
+    of_steps, of_windows = _can_choose_steps(view.marks), _can_choose_windows(view.windows)
+    hints = []
+    if of_steps and view.marks:
+        hints.append(f"a token of the {view.marks.text} to see that step alone")
+    if of_steps or of_windows:
+        seen = " and ".join(["at which steps it weighed"] * of_steps + ["its windows"] * of_windows)
+        hints.append(f"a source token to see {seen}")
+    return f"Choose {', or '.join(hints)}: with the pointer, or with Tab and the arrow keys." if hints else ""
+
+
+def _steps(marks: Marks) -> str:
+    """Return the tokens of the steps."""
+    texts = written(marks.tokens, len(marks.values))
+    tokens = "".join(_token("o", text, f"step {place}") for place, text in enumerate(texts, 1))
+    whole = '<button class="whole" type="button" hidden>all steps</button>'
+    column = f'{escape(marks.name)} of <span class="whom"></span> {legend(scale_of_weights(marks.values))}'
+    heading = f'<div class="bar"><h3>The {marks.text}</h3>{whole}<p class="soft column" hidden>{column}</p></div>'
+    return f'{heading}\n<p class="steps{"" if marks.tokens else " numbers"}">{tokens}</p>'
+
+
+def written(tokens: Sequence[str] | None, count: int) -> list[str]:
+    """Return what stands for tokens: their texts or, where these are not known, their numbers."""
+    return list(tokens) if tokens else [f" {place}" for place in range(1, count + 1)]
+
+
+def _token(kind: str, text: str, title: str, shade: float = 0.0) -> str:
+    """Return a token with the blanks around it outside; one of blanks alone has a sign in their place."""
+    style = f' style="--v:{shade:.3f}"' if shade >= 0.0005 else ""
+    body = text.strip()
+    before, after = text[: len(text) - len(text.lstrip())] if body else "", text[len(text.rstrip()) :]
+    shown = escape(body) or ("↵" if "\n" in text else "·")
+    return f'{before}<span class="{kind} shaded"{style} title="{escape(title)}">{shown}</span>{after}'
+
+
+def _bar(marks: Marks | None) -> str:
+    """Return the heading of the source, with what its colours mean."""
+    if marks is None:
+        return '<div class="bar"><h3>The source</h3></div>'
+    steps = "the only step" if len(marks.values) == 1 else f"the mean over the {len(marks.values)} steps"
+    shown = f': <span class="what">{steps} of the {marks.text}</span>' if marks.text else ""
+    told = f"{escape(marks.name)}{shown} {legend(scale_of_weights(marks.mean))}"
+    return f'<div class="bar"><h3>The source</h3><p class="soft means">{told}</p></div>'
+
+
+def _source(view: SourceText) -> str:
+    """Return the source, shaded by the mean of its marks, with all that the script needs."""
+    texts = written(view.tokens, view.num_tokens)
+    means = view.marks.mean if view.marks else np.zeros(len(texts))
+    shades = scale_of_weights(means).shades(means)
+    titles = _titles(view, texts, means)
+    tokens = "".join(_token("s", *one) for one in zip(texts, titles, shades.tolist(), strict=True))
+    data = "".join(f' data-{name}="{value}"' for name, value in _data(view).items())
+    told = f'<p class="told soft" role="status" data-hint="{escape(_hint(view))}"></p>'
+    return f'{told}\n<p class="source{"" if view.tokens else " numbers"}"{data}>{tokens}</p>'
+
+
+def _titles(view: SourceText, texts: Sequence[str], means: NDArray[np.float64]) -> Iterator[str]:
+    """Yield what each source token tells: its number, its text, the mean of its marks."""
+    for place, text in enumerate(texts, 1):
+        name = f"source token {place}" + (f", “{text.strip()}”" if view.tokens else "")
+        of_steps = " in the mean" if view.marks and view.marks.text else ""
+        yield name + (f": {view.marks.name} {_number(means[place - 1])}{of_steps}" if view.marks else "")
+
+
+def _number(value: float) -> str:
+    return number(value) if np.isfinite(value) else "no number"
+
+
+def _data(view: SourceText) -> dict[str, str]:
+    """Return the values of single steps and of windows, and their scales, as far as they fit."""
+    data: dict[str, str] = {}
+    if _can_choose_steps(view.marks):
+        assert view.marks is not None
+        data |= _coded("rows", view.marks.values, scale_of_weights(view.marks.values))
+    if _can_choose_windows(view.windows):
+        assert view.windows is not None
+        for name, values in zip(("middles", "widths"), view.windows.numbers(), strict=True):
+            data |= _coded(name, values, scale_of(values))
+    return data
+
+
+def _can_choose_steps(marks: Marks | None) -> bool:
+    return marks is not None and marks.text is not None and marks.values.size <= MOST_VALUES
+
+
+def _can_choose_windows(windows: Windows | None) -> bool:
+    return windows is not None and windows.middles.size <= MOST_VALUES
+
+
+def _coded(name: str, values: NDArray[np.float64], scale: Scale) -> dict[str, str]:
+    return {name: coded(values, scale), f"{name}-scale": f"{scale.low:.6g} {scale.high:.6g}"}
+
+
+def coded(values: NDArray[np.float64], scale: Scale) -> str:
+    """Return values as text, two characters each: 64 · the first one's place among the digits + the second one's.
+
+    The lowest on the scale is 0, the highest 4,094; 4,095 is no number.
+    """
+    levels = np.where(np.isfinite(values), np.rint(scale.shades(values) * (NOTHING - 1)), NOTHING).astype(np.int64)
+    letters = np.frombuffer(DIGITS.encode("ascii"), np.uint8)
+    return letters[np.stack([levels // 64, levels % 64], axis=-1)].tobytes().decode("ascii")
+
+
+def _lanes(windows: Windows) -> str:
+    """Return a lane for each head, in which the script shows the window of a token."""
+    count = windows.num_tokens
+    track = '<span class="track"><i class="from-to"></i><i class="center"></i><i class="self"></i></span>'
+    ends = f'<div class="under soft"><span class="ends"><span>1</span><span>{count}</span></span></div>'
+    groups = []
+    for layer in windows.layers:
+        lanes = "".join(
+            f'<li class="lane"><span class="name">{escape(head)}</span>{track}<span class="span"></span></li>'
+            for head in windows.heads
+        )
+        groups.append(f"<div><h4>{escape(layer)}</h4><ul>{lanes}</ul>{ends}</div>")
+    about = (
+        '<p class="soft">From left to right, the source: a window and its middle in green, the token itself in orange. '
+        "The window of the head with the frame, to be chosen here or below, is underlined in the text.</p>"
+    )
+    return (
+        f'<div class="of-token" hidden><h3 class="whose"></h3>{about}<div class="lanes">{"".join(groups)}</div></div>'
+    )
+
+
+def _widths(windows: Windows) -> str:
+    """Return how wide windows are, a cell a head, with a picture of where they lie."""
+    means = windows.mean_widths
+    scale = scale_of_weights(means)
+    shades = scale.shades(means)
+    rows = []
+    for layer, name in enumerate(windows.layers):
+        cells = [
+            f'<td class="wide">{_picture(windows, layer, head)}<b class="shaded" style="--v:{shades[layer, head]:.3f}">'
+            f"{_number(means[layer, head])}</b></td>"
+            for head in range(len(windows.heads))
+        ]
+        rows.append(f'<tr><th scope="row">{escape(name)}</th>{"".join(cells)}</tr>')
+    heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in windows.heads)
+    body = "\n".join(rows)
+    table = f"<thead><tr><th></th>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody>"
+    about = (
+        "The number is the mean width over all source tokens, in source tokens. The picture has a row for each source "
+        "token, the first on top: from left to right, the source, with the token's window and its middle."
+    )
+    return (
+        f'<div class="bar"><h3>How wide the windows are, and where</h3><p class="soft">mean width {legend(scale)}</p>'
+        f'</div>\n<p class="soft">{about}</p>\n'
+        f'<div class="scroll"><table class="wides">{table}</table></div>'
+    )
+
+
+def _picture(windows: Windows, layer: int, head: int) -> str:
+    """Return the windows of a head: a row a source token, of as many tokens as there is room for, evenly apart."""
+    places = windows.places(SIZE)
+    height = SIZE / len(places)
+    begins, ends = (SIZE * edge[layer, head, places] for edge in windows.edges())
+    middles = SIZE * windows.centers()[layer, head, places]
+    rows = [(height * (row + 0.5), *one) for row, one in enumerate(zip(begins, ends, middles, strict=True))]
+    rows = [row for row in rows if not np.isnan(row[-1])]
+    bars = "".join(f"M{begin:.3g},{y:.3g}H{end:.3g}" for y, begin, end, _ in rows)
+    centers = "".join(f"M{middle - 0.5:.3g},{y:.3g}h1" for y, _, _, middle in rows)
+    paths = f'<path class="far" d="{bars}"></path><path d="{centers}"></path>'
+    box = f'viewBox="0 0 {SIZE} {SIZE}" preserveAspectRatio="none" stroke-width="{height:.3g}" aria-hidden="true"'
+    return f"<svg {box}>{paths}</svg>"
