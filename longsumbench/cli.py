@@ -53,8 +53,9 @@ Rebuild the tables of finished runs, and print them.
 
   longsumbench leaderboard                      every dataset with results
   longsumbench leaderboard pydoc --latex        one of them, for a paper
+  longsumbench leaderboard pydoc --measure recall          by ROUGE's recall, or precision, instead of F1
 
-Beside what is printed, results/leaderboard/ holds each table as .csv (all columns), .md and .tex, and where planted
+results/leaderboard/ holds each table as .csv (all columns), .md and .tex, by F1 whatever is printed, and where planted
 facts were looked for, a picture of what the systems found.
 """
 
@@ -135,6 +136,7 @@ FLAGS = (
     "--config-dir",
     "--show",
     "--latex",
+    "--measure",
     "--results-dir",
     "--together",
     "--json",
@@ -196,6 +198,7 @@ def parser() -> argparse.ArgumentParser:
     table = add("leaderboard", "rebuild and print tables from results/", LEADERBOARD, leaderboard_command)
     table.add_argument("dataset", nargs="?", help="one dataset; all of them when left out")
     table.add_argument("--latex", action="store_true", help="print LaTeX (booktabs) instead")
+    table.add_argument("--measure", default="f1", help="of ROUGE, that is printed: f1 (default), precision or recall")
     table.add_argument(
         "--results-dir", default="results", metavar="FOLDER", help="where the runs are (default: results)"
     )
@@ -333,9 +336,14 @@ def show_tables(launch: "Launch") -> None:
 def leaderboard_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench leaderboard`."""
     from longsumbench import leaderboard
+    from longsumbench.configuration import allowed
     from longsumbench.errors import UnknownName
     from longsumbench.records import Results
+    from longsumbench.standings import PARTS
 
+    parts = {name.lower(): part for part, name in PARTS.items()}
+    allowed("--measure", options.measure, tuple(parts))
+    part = parts[options.measure]
     results = Results(Path(options.results_dir).expanduser())
     found = results.datasets()
     if not found:
@@ -344,8 +352,9 @@ def leaderboard_command(options: argparse.Namespace, words: Sequence[str]) -> No
         raise UnknownName("dataset with results", options.dataset, found)
     for name in [options.dataset] if options.dataset else found:
         table = leaderboard.update(results, name)
-        print(table.latex() if options.latex else table.render(), end="\n\n")
-        if table.lines() and not options.latex:
+        shown = table if part == table.part else leaderboard.read_table(results, name, part)
+        print(shown.latex() if options.latex else shown.render(), end="\n\n")
+        if table.lines() and shown is table and not options.latex:
             print(results.root / "leaderboard" / leaderboard.picture(name), end="\n\n")
 
 

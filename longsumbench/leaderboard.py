@@ -6,20 +6,22 @@ published numbers stand in blocks of their own. Where planted facts were looked 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 from filelock import FileLock
 
 from longsumbench import tables
+from longsumbench.configuration import Scoring
 from longsumbench.errors import UsageError, did_you_mean
+from longsumbench.metrics.metric import intervals_of
 from longsumbench.published import COLUMNS as PUBLISHED_SCORES
 from longsumbench.published import Published, read_published
 from longsumbench.records import Results, RunRecord, write_atomically
 from longsumbench.report.recall import Line, draw, recall_lines
 from longsumbench.significance import AgainstBest, against_best, read_all_scores
-from longsumbench.standings import TYPES, condition, percent, rank, run_blocks, source_seen
+from longsumbench.standings import PARTS, TYPES, condition, percent, rank, run_blocks, source_seen
 from longsumbench.tables import Block
 
 COLUMNS = (
@@ -28,6 +30,7 @@ COLUMNS = (
     *("source_seen", "targets_cut", "outputs_cut", "parameters"),
     *("train_steps", "train_examples", "train_source_tokens", "train_target_tokens", "train_seconds"),
     *("tokens_per_second", "peak_memory_gb", "seed", "signature", "run_id"),
+    *(f"{kind}_{part}" for kind in TYPES for part in "pr"),
 )
 DECIMALS = 4  # of numbers in the CSV
 SPLITS = ("test", "validation", "train")
@@ -68,11 +71,13 @@ class Table:
         dataset: its name.
         runs: the finished runs, grouped into those that may be compared, best first.
         tests: for each group, what cannot be told from its best; empty where nothing was tested.
+        part: of ROUGE, by which runs are ranked and which is shown; the CSV is the same for all.
     """
 
     dataset: str
     runs: tuple[tuple[RunRecord, ...], ...]
     tests: tuple[AgainstBest, ...] = ()
+    part: str = "f"
 
     def csv(self) -> str:
         """Return one row a run, with all that was measured: `COLUMNS`, then what was measured beside ROUGE."""
@@ -85,16 +90,20 @@ class Table:
 
     def render(self) -> str:
         """Return the table for the terminal; of published numbers, those of the suite's own papers."""
-        return tables.terminal(f"longsumbench: {self.dataset}", self.blocks(brief=True))
+        return tables.terminal(self.heading(), self.blocks(brief=True))
 
     def markdown(self) -> str:
         """Return the table in Markdown, with its picture if there is one."""
-        text = tables.markdown(f"longsumbench: {self.dataset}", self.blocks())
+        text = tables.markdown(self.heading(), self.blocks())
         return f"{text}\n![{self.title()}]({picture(self.dataset)})\n" if self.lines() else text
 
     def latex(self) -> str:
         """Return the table in LaTeX, for booktabs."""
-        return tables.latex(f"longsumbench: {self.dataset}", self.blocks())
+        return tables.latex(self.heading(), self.blocks())
+
+    def heading(self) -> str:
+        """Return the table's."""
+        return f"longsumbench: {self.dataset}" + (f", ROUGE {PARTS[self.part]}" if self.part != "f" else "")
 
     def lines(self) -> tuple[Line, ...]:
         """Return what can be drawn of the first runs that may be compared and have it; nothing if none have."""
@@ -115,8 +124,8 @@ class Table:
         """
         ours = []
         for members, tests in zip(self.runs, self.tests or [AgainstBest()] * len(self.runs), strict=True):
-            ours += run_blocks(members, self.runs[0][0], tests.tied(), tests.note)
-        return ours + published_blocks(self.dataset, [one for group in self.runs for one in group], brief)
+            ours += run_blocks(members, self.runs[0][0], tests.tied(), tests.note, self.part)
+        return ours + published_blocks(self.dataset, [one for group in self.runs for one in group], brief, self.part)
 
 
 def update(results: Results, dataset: str) -> Table:
@@ -132,9 +141,7 @@ def update(results: Results, dataset: str) -> Table:
         near = did_you_mean(dataset, results.datasets())
         raise UsageError(f"no finished run on '{dataset}' under {results.root}{near}")
     with FileLock(results.root / f".leaderboard-{dataset}.lock"):
-        runs = group(results.records(dataset))
-        tests = tuple(against_best(members, read_all_scores(results, members)) for members in runs)
-        table = Table(dataset, runs, tests)
+        table = read_table(results, dataset)
         stem = results.root / "leaderboard" / dataset
         for suffix, text in (("csv", table.csv()), ("md", table.markdown()), ("tex", table.latex())):
             write_atomically(stem.with_name(f"{stem.name}.{suffix}"), text)
@@ -145,12 +152,50 @@ def update(results: Results, dataset: str) -> Table:
     return table
 
 
+def read_table(results: Results, dataset: str, part: str = "f") -> Table:
+    """Return the table of all finished runs on a dataset.
+
+    Args:
+        results: where they are.
+        dataset: its name.
+        part: of ROUGE, that is shown: one of `PARTS`.
+
+    Raises:
+        DataError: a record, or a run's scores, cannot be read.
+    """
+    records = list(results.records(dataset))
+    scores = read_all_scores(results, records)
+    if part != "f":
+        records = [with_intervals(one, scores[one.run_id], part) if one.run_id in scores else one for one in records]
+    runs = group(records, part)
+    return Table(dataset, runs, tuple(against_best(members, scores, part) for members in runs), part)
+
+
+def with_intervals(record: RunRecord, scores: pd.DataFrame, part: str) -> RunRecord:
+    """Return a record with the intervals of ROUGE's precision or recall, which a run does not keep.
+
+    Args:
+        record: of the run.
+        scores: its scores of each example, 0–1.
+        part: "p" or "r".
+    """
+    scoring = record.config.get("score", {})
+    columns = {kind: f"{kind}_{part}" for kind in record.scores if f"{kind}_{part}" in scores}
+    found = intervals_of(
+        scores[list(columns.values())],
+        scoring.get("resamples", Scoring.resamples),
+        perl_resampling=scoring.get("resampling") == "perl",
+    )
+    added = {kind: {f"{part}_lo": found[column][0], f"{part}_hi": found[column][1]} for kind, column in columns.items()}
+    return replace(record, scores={kind: {**score, **added.get(kind, {})} for kind, score in record.scores.items()})
+
+
 def picture(dataset: str) -> str:
     """Return the file name of a table's picture."""
     return f"{dataset}-recall.png"
 
 
-def group(records: Iterable[RunRecord]) -> tuple[tuple[RunRecord, ...], ...]:
+def group(records: Iterable[RunRecord], part: str = "f") -> tuple[tuple[RunRecord, ...], ...]:
     """Put together what may be compared: largest group first; in a group best first, oracles last."""
     groups: dict[tuple[str, ...], list[RunRecord]] = {}
     for record in records:
@@ -158,17 +203,21 @@ def group(records: Iterable[RunRecord]) -> tuple[tuple[RunRecord, ...], ...]:
     ordered = sorted(
         groups.items(), key=lambda item: (-len(item[1]), SPLITS.index(item[1][0].split), -item[1][0].n, item[0])
     )
-    return tuple(tuple(sorted(members, key=rank)) for _, members in ordered)
+    return tuple(tuple(sorted(members, key=lambda one: rank(one, part))) for _, members in ordered)
 
 
 def row(record: RunRecord) -> dict[str, Any]:
-    """Return a run's row of the CSV: scores are 0–100 (ROUGE is F1); `source_seen` and the cuts are percentages."""
+    """Return a run's row of the CSV: scores are 0–100; `source_seen` and the cuts are percentages.
+
+    ROUGE is F1, behind which stand precision (`_p`) and recall (`_r`).
+    """
     fit = record.fit
     trained = bool(fit["steps"])
     values: dict[str, Any] = {name: getattr(record, name) for name in ("model", "variant", "dataset", "split", "n")}
     for kind in TYPES:
         score = record.scores[kind]
         values |= {kind: score["f"], f"{kind}_lo": score["f_lo"], f"{kind}_hi": score["f_hi"]}
+        values |= {f"{kind}_{part}": score[part] for part in "pr"}
     values |= {
         "source_seen": source_seen(record),
         "targets_cut": percent(fit["targets_cut"], record.corpus.get("examples", {}).get("train")) if trained else None,
@@ -184,30 +233,32 @@ def row(record: RunRecord) -> dict[str, Any]:
     return {name: round(value, DECIMALS) if isinstance(value, float) else value for name, value in values.items()}
 
 
-def published_blocks(dataset: str, ours: Sequence[RunRecord], brief: bool = False) -> list[Block]:
+def published_blocks(dataset: str, ours: Sequence[RunRecord], brief: bool = False, part: str = "f") -> list[Block]:
     """Return what is published on a dataset as a block of its own; none for a dataset without published numbers.
 
     Args:
         dataset: our name of it.
         ours: our runs on it, which may be on other texts than the official ones.
         brief: whether only the suite's own papers are shown, and the rest counted.
+        part: of ROUGE, that is shown: one of `PARTS`.
     """
-    found = read_published([name for name, our_name in PUBLISHED_AS.items() if our_name == dataset])
+    found = read_published([name for name, our_name in PUBLISHED_AS.items() if our_name == dataset], part)
     if not found:
         return []
     shown = [one for one in found if not brief or (one.own and one.key in OUR_PAPERS)]
-    lines = _published_notes(shown, any(record.config.get("dataset", {}).get("path") for record in ours))
+    lines = _published_notes(shown, any(record.config.get("dataset", {}).get("path") for record in ours), part)
     if len(shown) < len(found):
-        lines.append(f"{len(found) - len(shown)} more rows stand in leaderboard/{dataset}.md.")
+        where = f"leaderboard/{dataset}.md" if part == "f" else "published.csv"
+        lines.append(f"{len(found) - len(shown)} more rows stand in {where}.")
     widths = (("system", 17), ("variant", 28), ("split", 10), ("source", 24))
     rows = [_published_row(one) for one in shown]
     return [Block("Published numbers", tuple(lines), PUBLISHED_VIEW, "llrrrrrrll", rows, widths)]
 
 
-def _published_notes(shown: Sequence[Published], local: bool) -> list[str]:
+def _published_notes(shown: Sequence[Published], local: bool, part: str) -> list[str]:
     lines = [
-        "As printed, on the official data, each scored in its source's own way: F1, not ranked with our rows. "
-        "Sentence-level and summary-level R-L of one output can differ by 10–20 points."
+        f"As printed, on the official data, each scored in its source's own way: {PARTS[part]}, not ranked with our "
+        "rows. Sentence-level and summary-level R-L of one output can differ by 10–20 points."
     ]
     if any(one.doubted for one in shown):
         lines.append("† Contradicted elsewhere in print: see the note in published.csv.")

@@ -31,7 +31,7 @@ class Published:
         variant: likewise; may be empty.
         test_set: the split, and the version of the dataset where it is not the usual one.
         input_tokens: the most the system reads; empty where unknown.
-        scores: column → F1, 0–100, as printed.
+        scores: column → F1, precision or recall, 0–100, as printed.
         doubted: whether another place in print contradicts them; the note in `published.csv` says how.
     """
 
@@ -46,14 +46,15 @@ class Published:
     doubted: bool = False
 
 
-def read_published(names: Collection[str]) -> list[Published]:
+def read_published(names: Collection[str], part: str = "f") -> list[Published]:
     """Return what is published on a dataset, sorted by system, variant, input length and source.
 
     Args:
         names: the dataset's names in `published.csv`.
+        part: of ROUGE: "f", "p" or "r".
     """
     table = _table()
-    chosen = table[table["dataset"].isin(list(names)) & (table["statistic"] == "f") & (table["column"] != "")]
+    chosen = table[table["dataset"].isin(list(names)) & (table["statistic"] == part) & (table["column"] != "")]
     found: dict[_Row, list[_Printed]] = {}
     for labels, cells in chosen.groupby(["source_table", *_Row._fields], sort=False):
         source_table, *rest = map(str, labels)

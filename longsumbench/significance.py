@@ -50,7 +50,7 @@ def read_all_scores(results: Results, records: Sequence[RunRecord]) -> dict[str,
     return {run: read_scores(path) for run, path in paths.items() if path.exists()}
 
 
-def against_best(members: Sequence[RunRecord], scores: Mapping[str, pd.DataFrame]) -> AgainstBest:
+def against_best(members: Sequence[RunRecord], scores: Mapping[str, pd.DataFrame], part: str = "f") -> AgainstBest:
     """Test every shown number of the ranked runs against the best run of its column.
 
     A number that equals the best one needs no test.
@@ -58,15 +58,17 @@ def against_best(members: Sequence[RunRecord], scores: Mapping[str, pd.DataFrame
     Args:
         members: runs that may be compared, best first; oracles are passed over.
         scores: run id → per-example scores, 0–1; a run without them is not tested.
+        part: of ROUGE, that is shown: "f", "p" or "r".
     """
     ranked = [record for record in members if not record.oracle]
     differences: dict[tuple[str, str], pd.Series] = {}
     untested: dict[str, str] = {}
-    for name, (highest, best) in best_runs(ranked, numbers_shown(members)).items():
+    for name, (highest, best) in best_runs(ranked, numbers_shown(members, part), part).items():
         for record in ranked:
-            if (number := mean_of(record, name)) is None or number[0] == highest:
+            if (number := mean_of(record, name, part)) is None or number[0] == highest:
                 continue
-            paired = _differences(scores.get(best.run_id), scores.get(record.run_id), name)
+            column = f"{name}_{part}" if name in TYPES else name
+            paired = _differences(scores.get(best.run_id), scores.get(record.run_id), column)
             if paired is None:
                 untested[record.run_id] = f"{record.model} {record.run_id[:SHORT_ID]}"
             else:
@@ -82,9 +84,8 @@ def against_best(members: Sequence[RunRecord], scores: Mapping[str, pd.DataFrame
     return AgainstBest(dict(zip(differences, corrected.tolist(), strict=True)), told)
 
 
-def _differences(best: pd.DataFrame | None, other: pd.DataFrame | None, name: str) -> pd.Series | None:
+def _differences(best: pd.DataFrame | None, other: pd.DataFrame | None, column: str) -> pd.Series | None:
     """Return best minus other, 0–1, by the examples to which both numbers apply; None where one has no scores."""
-    column = f"{name}_f" if name in TYPES else name
     if best is None or other is None or column not in best or column not in other:
         return None
     paired = (best[column] - other[column]).dropna()

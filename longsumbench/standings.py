@@ -14,6 +14,7 @@ from longsumbench.records import RunRecord
 from longsumbench.tables import Block, Stressed, Tied
 
 TYPES = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
+PARTS = {"f": "F1", "p": "precision", "r": "recall"}  # of ROUGE: as scores name them → as tables do
 RANKED_BY = "rougeLsum"  # but runs on a dataset that names a metric: by the first measure of it
 MEASURES = {  # what is shown of them; of a metric that is not among these, its first measure
     "fact_recall_single": "single",
@@ -61,9 +62,9 @@ def difference(one: RunRecord, other: RunRecord) -> str:
     return ", ".join(parts + unlike)
 
 
-def rank(record: RunRecord) -> tuple[bool, float, str, str, int, str]:
-    """Return a sorting key: best first, oracles last; ties by name, variant and seed."""
-    score = mean_of(record, ranked_by(record))
+def rank(record: RunRecord, part: str = "f") -> tuple[bool, float, str, str, int, str]:
+    """Return a sorting key by a part of ROUGE: best first, oracles last; ties by name, variant and seed."""
+    score = mean_of(record, ranked_by(record, part), part)
     assert score is not None
     return record.oracle, -score[0], record.model, record.variant, record.seed or 0, record.run_id
 
@@ -91,7 +92,11 @@ def percent(part: float, whole: float | None) -> float | None:
 
 
 def run_blocks(
-    members: Sequence[RunRecord], first: RunRecord, tied: Set[tuple[str, str]] = frozenset(), tested: str = ""
+    members: Sequence[RunRecord],
+    first: RunRecord,
+    tied: Set[tuple[str, str]] = frozenset(),
+    tested: str = "",
+    part: str = "f",
 ) -> list[Block]:
     """Return the ranking of comparable runs and, if there are any, their oracles.
 
@@ -100,52 +105,56 @@ def run_blocks(
         first: a run of the table's first group, from which the other groups are told apart.
         tied: the (run id, number) that cannot be told from the best of their column.
         tested: what is said of how that was found out; empty where nothing was tested.
+        part: of ROUGE, that is shown: one of `PARTS`.
     """
     heading = f"{members[0].split} split, {members[0].n:,} examples"
     if unlike := difference(members[0], first):
         heading += f"; not comparable with the first block: {unlike}"
     ranked = [record for record in members if not record.oracle]
     oracles = [record for record in members if record.oracle]
-    shown = numbers_shown(members)
+    shown = numbers_shown(members, part)
     widths = VIEW_WIDTHS if set(shown) <= set(TYPES) else VIEW_WIDTHS_BESIDE_MEASURES
     view = (*WHO, *shown.values(), *COST)
     align = f"ll{'r' * (len(view) - 3)}l"
     best = {}
     if len(ranked) > 1:
-        best = {name: mean for name, (mean, _) in best_runs(ranked, shown).items()}
-    told = (*notes(members), tested) if tested else notes(members)
-    rows = [_row(one, shown, best, tied) for one in ranked]
-    blocks = [Block(heading, told, view, align, rows, widths, _groups(shown))] if ranked else []
+        best = {name: mean for name, (mean, _) in best_runs(ranked, shown, part).items()}
+    told = (*notes(members, part), tested) if tested else notes(members, part)
+    rows = [_row(one, shown, best, tied, part) for one in ranked]
+    blocks = [Block(heading, told, view, align, rows, widths, _groups(shown, part))] if ranked else []
     if oracles:
         heading, told = ("", ()) if ranked else (heading, told)  # which then stand above the ranking
         told = (*told, "Oracles: they saw the references, or their lengths, and are not ranked.")
-        rows = [_row(one, shown, {}, frozenset()) for one in oracles]
-        blocks.append(Block(heading, told, view, align, rows, widths, _groups(shown)))
+        rows = [_row(one, shown, {}, frozenset(), part) for one in oracles]
+        blocks.append(Block(heading, told, view, align, rows, widths, _groups(shown, part)))
     return blocks
 
 
-def best_runs(ranked: Sequence[RunRecord], shown: Iterable[str]) -> dict[str, tuple[float, RunRecord]]:
+def best_runs(ranked: Sequence[RunRecord], shown: Iterable[str], part: str = "f") -> dict[str, tuple[float, RunRecord]]:
     """Return for each number that was measured the highest mean and the run that has it, the first of several."""
     best = {}
     for name in shown:
-        if found := [(number[0], record) for record in ranked if (number := mean_of(record, name))]:
+        if found := [(number[0], record) for record in ranked if (number := mean_of(record, name, part))]:
             best[name] = max(found, key=itemgetter(0))
     return best
 
 
-def _groups(shown: Iterable[str]) -> tuple[tuple[str, int], ...]:
+def _groups(shown: Iterable[str], part: str) -> tuple[tuple[str, int], ...]:
     """Return the headings over the columns of a view: of planted facts, of ROUGE and of training."""
-    kinds = ["ROUGE F1" if name in TYPES else "facts stated right" if name in MEASURES else "" for name in shown]
+    kinds = [
+        f"ROUGE {PARTS[part]}" if name in TYPES else "facts stated right" if name in MEASURES else "" for name in shown
+    ]
     numbers = [(heading, len(list(columns))) for heading, columns in groupby(kinds)]
     return (("", len(WHO)), *numbers, ("", 1), ("training", 2), ("", 1))
 
 
-def numbers_shown(members: Sequence[RunRecord]) -> dict[str, str]:
+def numbers_shown(members: Sequence[RunRecord], part: str = "f") -> dict[str, str]:
     """Return the numbers that a block shows: name → heading; what runs are ranked by beside ROUGE comes first.
 
-    What was asked for beside the metrics of the dataset stands in the CSV alone.
+    What was asked for beside the metrics of the dataset stands in the CSV alone. Beside precision or recall of ROUGE,
+    nothing else is shown.
     """
-    first = ranked_by(members[0])
+    first = ranked_by(members[0], part)
     if first in TYPES:
         return TYPES
     measured = {name for record in members for name in record.measures}
@@ -153,7 +162,7 @@ def numbers_shown(members: Sequence[RunRecord]) -> dict[str, str]:
     return {**(shown or {first: first}), **{kind: TYPES[kind] for kind in TYPES_BESIDE_MEASURES}}
 
 
-def notes(members: Sequence[RunRecord]) -> tuple[str, ...]:
+def notes(members: Sequence[RunRecord], part: str = "f") -> tuple[str, ...]:
     """Say what the budget of a block was, what the block is good for, and what its numbers are."""
     lines = [line for line in (budget(members), training_differences(members), starts(members)) if line]
     trained = [record for record in members if record.fit["steps"]]
@@ -170,15 +179,24 @@ def notes(members: Sequence[RunRecord]) -> tuple[str, ...]:
     ]
     if empty:
         lines.append(f"Empty predictions, which score 0: {', '.join(empty)}.")
-    lines += dict.fromkeys(told for record in members if (told := measure_told(record)))
+    if part == "f":
+        lines += dict.fromkeys(told for record in members if (told := measure_told(record)))
     if beside := dict.fromkeys(name for record in members for name in record.measured_by):
         lines.append(f"Also measured, in the CSV: {', '.join(sorted(beside))}.")
-    lines.append(f"ROUGE F1 (0–100) ± half its 95 % interval; {members[0].signature.replace('|', ' ')}")
+    doubt = "± half its 95 % interval"
+    if any(None in (mean_of(record, kind, part) or ()) for record in members for kind in TYPES):
+        doubt += ", where the scores of each example (scores.csv) are at hand"
+    lines.append(f"ROUGE {PARTS[part]} (0–100) {doubt}; {members[0].signature.replace('|', ' ')}")
     return tuple(lines)
 
 
-def ranked_by(record: RunRecord) -> str:
-    """Return what decides a run's rank: a type of ROUGE, or a measure; in an old record its first one, if any."""
+def ranked_by(record: RunRecord, part: str = "f") -> str:
+    """Return what decides a run's rank: a type of ROUGE, or a measure; in an old record its first one, if any.
+
+    In a table of ROUGE's precision or recall, it is a type of ROUGE.
+    """
+    if part != "f":
+        return RANKED_BY
     return record.ranked_by or next(iter(record.measures), RANKED_BY)
 
 
@@ -248,7 +266,9 @@ def _plain(value: object) -> str:
     return {"None": "null", "True": "true", "False": "false"}.get(str(value), str(value))
 
 
-def _row(record: RunRecord, shown: Iterable[str], best: Mapping[str, float], tied: Set[tuple[str, str]]) -> list[str]:
+def _row(
+    record: RunRecord, shown: Iterable[str], best: Mapping[str, float], tied: Set[tuple[str, str]], part: str
+) -> list[str]:
     oracle = record.oracle and record.model != "oracle"
     variant = record.variant.replace(",", ", ")
     seen, seconds = source_seen(record), record.fit["seconds"]
@@ -256,7 +276,7 @@ def _row(record: RunRecord, shown: Iterable[str], best: Mapping[str, float], tie
         f"{record.model} (oracle)" if oracle else record.model,
         variant if record.repeatable else f"{variant}{'; ' if variant else ''}not repeatable",
         "" if record.seed is None else str(record.seed),
-        *(_cell(record, name, best, tied) for name in shown),
+        *(_cell(record, name, best, tied, part) for name in shown),
         "" if seen is None else f"{seen:.0f} %",
         f"{record.fit['steps']:,}" if record.fit["steps"] else "",
         duration(seconds) if record.fit["steps"] else "",
@@ -264,21 +284,24 @@ def _row(record: RunRecord, shown: Iterable[str], best: Mapping[str, float], tie
     ]
 
 
-def _cell(record: RunRecord, name: str, best: Mapping[str, float], tied: Set[tuple[str, str]]) -> str:
-    if (number := mean_of(record, name)) is None:
+def _cell(record: RunRecord, name: str, best: Mapping[str, float], tied: Set[tuple[str, str]], part: str) -> str:
+    if (number := mean_of(record, name, part)) is None:
         return ""
     mean, low, high = number
-    cell = f"{mean:.1f} ±{(high - low) / 2:.1f}"
+    cell = f"{mean:.1f}" if low is None or high is None else f"{mean:.1f} ±{(high - low) / 2:.1f}"
     if mean == best.get(name):
         return Stressed(cell)
     return Tied(cell) if (record.run_id, name) in tied else cell
 
 
-def mean_of(record: RunRecord, name: str) -> tuple[float, float, float] | None:
-    """Return mean, low and high of a type of ROUGE or of a measure; None where it was not measured."""
+def mean_of(record: RunRecord, name: str, part: str = "f") -> tuple[float, float | None, float | None] | None:
+    """Return mean, low and high of a part of a type of ROUGE, or of a measure; None where it was not measured.
+
+    Of precision and recall, a record itself has no low and high: they are None, unless they were put in.
+    """
     if name in record.scores:
         score = record.scores[name]
-        return score["f"], score["f_lo"], score["f_hi"]
+        return score[part], score.get(f"{part}_lo"), score.get(f"{part}_hi")
     measure = record.measures.get(name)
     return (measure["mean"], measure["lo"], measure["hi"]) if measure else None
 

@@ -132,6 +132,7 @@ def test_flags_stand_on_either_side_of_runs(words: str) -> None:
         ("list models lead", "'lead' is one word too many"),
         ("list settings led", "unknown model 'led' (did you mean 'lead'?)"),
         ("leaderboard a b", "unknown argument 'b'"),
+        ("leaderboard --measure recal", "--measure=recal (did you mean 'recall'?); allowed: f1, precision, recall"),
         ("leaderboard --latx", "unknown flag '--latx' (did you mean '--latex'?)"),
         ("compare one", "name two or more runs; the first is what the others are compared with"),
         ("compare one two --results-dir nowhere", "no run is called 'one' under nowhere"),
@@ -208,6 +209,8 @@ def test_a_leaderboard_is_printed_again(words: list[str], tmp_path: Path, capsys
         assert capsys.readouterr().out.strip() == table.strip()
     assert main(["leaderboard", "--latex", "--results-dir", str(tmp_path / "r")]) == 0
     assert "\\toprule" in capsys.readouterr().out
+    assert main(["leaderboard", "jsonl", "--measure", "recall", "--results-dir", str(tmp_path / "r")]) == 0
+    assert "longsumbench: jsonl, ROUGE recall" in capsys.readouterr().out
     assert main(["leaderboard", "jsnl", "--results-dir", str(tmp_path / "r")]) == 2
     assert "(did you mean 'jsonl'?)" in capsys.readouterr().err
 

@@ -4,28 +4,31 @@ import csv
 import io
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from longsumbench import leaderboard
 from longsumbench.documents import Cut, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.leaderboard import OUR_PAPERS, PUBLISHED_AS, Table
+from longsumbench.metrics.metric import aggregate, write_scores
 from longsumbench.published import COLUMNS as PUBLISHED_COLUMNS
 from longsumbench.published import read_published
 from longsumbench.records import Results, RunRecord
 from longsumbench.significance import AgainstBest
 from longsumbench.standings import TYPES, VIEW, budget, duration, starts, training_differences
 from longsumbench.system import FitReport
-from longsumbench.tables import Stressed
+from longsumbench.tables import Stressed, Tied
 
 HEADER = (
     "model,variant,dataset,split,n,rouge1,rouge1_lo,rouge1_hi,rouge2,rouge2_lo,rouge2_hi,rougeL,rougeL_lo,rougeL_hi,"
     "rougeLsum,rougeLsum_lo,rougeLsum_hi,source_seen,targets_cut,outputs_cut,parameters,train_steps,train_examples,"
-    "train_source_tokens,train_target_tokens,train_seconds,tokens_per_second,peak_memory_gb,seed,signature,run_id"
+    "train_source_tokens,train_target_tokens,train_seconds,tokens_per_second,peak_memory_gb,seed,signature,run_id,"
+    "rouge1_p,rouge1_r,rouge2_p,rouge2_r,rougeL_p,rougeL_r,rougeLsum_p,rougeLsum_r"
 )
 LEDGER = Truncation(tokens=200, words=100)
 TRAINED = FitReport(parameters=5, steps=300, examples=4800, source_tokens=9, target_tokens=8, seconds=90, targets_cut=3)
@@ -34,7 +37,7 @@ TRAINED = FitReport(parameters=5, steps=300, examples=4800, source_tokens=9, tar
 def scores(f: float) -> dict[str, dict[str, float]]:
     """Scores whose F is around `f`, best in ROUGE-1."""
     shifted = {"rouge1": f + 3, "rouge2": f - 9, "rougeL": f - 5, "rougeLsum": f}
-    return {kind: {"p": v, "r": v, "f": v, "f_lo": v - 1, "f_hi": v + 0.6} for kind, v in shifted.items()}
+    return {kind: {"p": v + 10, "r": v - 5, "f": v, "f_lo": v - 1, "f_hi": v + 0.6} for kind, v in shifted.items()}
 
 
 def record(model: str, f: float, **changes: object) -> RunRecord:
@@ -96,15 +99,87 @@ def test_header(update: Callable[..., Table], tmp_path: Path) -> None:
 
 
 def test_row(update: Callable[..., Table]) -> None:
-    """A row holds F1 with its interval, what was read in percent, what was cut in percent, and the cost."""
+    """A row holds F1 with its interval, precision, recall, what was read and cut in percent, and the cost."""
     ledger = asdict(
         Truncation(tokens=200, words=100, cuts=(Cut("input_length", 150, 70), Cut("snippet_length", 10, 5)))
     )
     (row,) = rows(update(record("trunc", 30.123456, fit=asdict(TRAINED), source=ledger, seed=4)))
     assert (row["rougeLsum"], row["rougeLsum_lo"], row["rougeLsum_hi"]) == ("30.1235", "29.1235", "30.7235")
+    assert (row["rougeLsum_p"], row["rougeLsum_r"]) == ("40.1235", "25.1235")
     assert (row["source_seen"], row["targets_cut"], row["outputs_cut"]) == ("20.0", "5.0", "25.0")
     assert (row["train_steps"], row["train_examples"], row["train_seconds"], row["seed"]) == ("300", "4800", "90", "4")
     assert (row["tokens_per_second"], row["peak_memory_gb"]) == ("12.5", "1.5")
+
+
+def precise(model: str, f: float, precision: float, **changes: object) -> RunRecord:
+    """Return a run whose precision is the same in every type of ROUGE."""
+    made = record(model, f, **changes)
+    return replace(made, scores={kind: {**score, "p": precision} for kind, score in made.scores.items()})
+
+
+def write_scores_of(root: Path, run: RunRecord, precision: Sequence[float], dataset: str = "arxiv") -> pd.DataFrame:
+    """Write a run's `scores.csv`, every type of ROUGE with these values of precision, 0–1; return it."""
+    columns = {f"{kind}_{part}": precision if part == "p" else 0.5 for kind in TYPES for part in "prf"}
+    table = pd.DataFrame(columns, index=pd.Index([f"e{i}" for i in range(len(precision))], name="id"))
+    write_scores(root / "runs" / dataset / run.model / run.run_id / "scores.csv", table)
+    return table
+
+
+def test_by_precision(update: Callable[..., Table], tmp_path: Path) -> None:
+    """By precision, runs are ranked by it, which every cell shows; the files, which hold F1, stay as they are."""
+    by_f1 = update(precise("a", 30, 20), precise("b", 20, 40), precise("c", 10, 30), record("lead", 5))
+    before = {path.name: path.read_bytes() for path in (tmp_path / "leaderboard").iterdir()}
+    table = leaderboard.read_table(Results(tmp_path), "arxiv", "p")
+    (block, *published) = table.blocks()
+    assert [row[0] for row in block.rows] == ["b", "c", "a", "lead"]
+    assert [row[0] for row in by_f1.blocks()[0].rows] == ["a", "b", "c", "lead"]
+    assert [row[block.columns.index("R-1")] for row in block.rows] == ["40.0", "30.0", "20.0", "18.0"]
+    assert isinstance(block.rows[0][block.columns.index("R-L")], Stressed)
+    assert block.groups[1] == ("ROUGE precision", 4)
+    assert block.notes[-1] == "No row is tested against the best, for want of scores.csv."
+    assert "ROUGE precision (0–100) ± half its 95 % interval, where the scores of each example" in block.notes[-2]
+    assert "longsumbench: arxiv, ROUGE precision" in table.markdown()
+    assert "F1" not in table.render() + table.latex()
+    assert all("precision, not ranked" in one.notes[0] for one in published)
+    assert before == {path.name: path.read_bytes() for path in (tmp_path / "leaderboard").iterdir()}
+
+
+def test_intervals_of_precision(update: Callable[..., Table], tmp_path: Path) -> None:
+    """With scores.csv, precision has the interval that F1 would have of the same values, and is tested."""
+    chance = random.Random(1)
+    values = [chance.random() / 2 for _ in range(40)]
+    runs = {
+        "a": [value + 0.3 for value in values],
+        "b": [value + 0.3 + 0.02 * (-1) ** i for i, value in enumerate(values)],  # the same mean, nearly
+        "c": values,
+    }
+    records = {
+        name: precise(name, 30, 100 * sum(precision) / 40, n=40, config={"model": {}, "score": {"resamples": 200}})
+        for name, precision in runs.items()
+    }
+    records["a"] = replace(records["a"], scores={k: {**v, "p": v["p"] + 0.01} for k, v in records["a"].scores.items()})
+    update(*records.values(), record("old", 2, n=40))
+    tables = {name: write_scores_of(tmp_path, records[name], precision) for name, precision in runs.items()}
+    (block, *_) = leaderboard.read_table(Results(tmp_path), "arxiv", "p").blocks()
+    as_f1 = aggregate(tables["a"].assign(rouge1_f=tables["a"]["rouge1_p"])[["rouge1_p", "rouge1_r", "rouge1_f"]], 200)
+    half = (as_f1["rouge1"]["f_hi"] - as_f1["rouge1"]["f_lo"]) / 2
+    column = [row[block.columns.index("R-1")] for row in block.rows]
+    assert column[0] == f"{records['a'].scores['rouge1']['p']:.1f} ±{half:.1f}"
+    assert [type(cell) for cell in column] == [Stressed, Tied, str, str]
+    assert "±" in column[2]
+    assert "±" not in column[3]
+    assert "Not tested, for want of scores.csv beside them or the best: old old00000." in block.notes[-1]
+
+
+def test_recall_and_precision_in_print() -> None:
+    """The precision and recall that papers print stand beside ours of the same kind: ETADS's Tables 5 and 6."""
+    found = {}
+    for part in "pr":
+        (block,) = leaderboard.published_blocks("cnn_dailymail", [], brief=True, part=part)
+        found[part] = [row[3] for row in block.rows if row[-1].startswith("you2019etads")]
+    assert sorted(found["p"]) == ["40.87", "41.91", "42.81", "43.06"]
+    assert sorted(found["r"]) == ["40.57", "40.92", "41.10", "41.31"]
+    assert leaderboard.published_blocks("wikisum", [], part="p") == []
 
 
 def test_untrained_row(update: Callable[..., Table]) -> None:

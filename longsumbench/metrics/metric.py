@@ -133,18 +133,32 @@ def aggregate(
     """
     if per_example.empty:
         raise DataError("no example can be scored: no reference holds a word that the tokenizer keeps")
-    table = per_example.sort_index() * PERCENT
-    means = table.mean()
-    types = [str(column)[:-2] for column in table.columns if str(column).endswith("_f")]
-    values = table[[f"{kind}_f" for kind in types]].to_numpy()
-    if perl_resampling:
-        intervals = perl_intervals(values, resamples)[:, 1:]
-    else:
-        intervals = bootstrap_intervals(values, resamples, seed)
+    means = (per_example.sort_index() * PERCENT).mean()
+    types = [str(column)[:-2] for column in per_example.columns if str(column).endswith("_f")]
+    intervals = intervals_of(per_example[[f"{kind}_f" for kind in types]], resamples, seed, perl_resampling)
     scores = {}
-    for kind, (low, high) in zip(types, intervals.tolist(), strict=True):
+    for kind, (low, high) in zip(types, intervals.values(), strict=True):
         scores[kind] = {part: float(means[f"{kind}_{part}"]) for part in "prf"} | {"f_lo": low, "f_hi": high}
     return scores
+
+
+def intervals_of(
+    per_example: pd.DataFrame, resamples: int = 1_000, seed: int = BOOTSTRAP_SEED, perl_resampling: bool = False
+) -> dict[str, tuple[float, float]]:
+    """Return column → the 95 % interval of its mean, 0–100.
+
+    Args:
+        per_example: columns of `Scored`, 0–1; the order of the rows does not matter.
+        resamples: as in `aggregate`.
+        seed: as in `aggregate`.
+        perl_resampling: as in `aggregate`.
+    """
+    values = (per_example.sort_index() * PERCENT).to_numpy()
+    if perl_resampling:
+        bounds = perl_intervals(values, resamples)[:, 1:]
+    else:
+        bounds = bootstrap_intervals(values, resamples, seed)
+    return {str(name): (low, high) for name, (low, high) in zip(per_example.columns, bounds.tolist(), strict=True)}
 
 
 def aggregate_measures(
