@@ -18,11 +18,13 @@ TABLES = {
     "rankers": (registry.rankers, None),
 }
 
+FILES = {"scales": "scale", "experiments": "experiment"}  # kinds that are YAML files and nothing else
+
 
 def names(what: str) -> str:
     """Return a table of the names of a kind, with a line about each."""
-    if what == "scales":
-        files = sorted((CONF / "scale").glob("*.yaml"))
+    if what in FILES:
+        files = sorted((CONF / FILES[what]).glob("*.yaml"))
         return tabulate([[path.stem, first_comment(path)] for path in files], tablefmt="plain")
     table, group = TABLES[what]
     return tabulate([[name, about(table, group, name)] for name in sorted(table.targets())], tablefmt="plain")

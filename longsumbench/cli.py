@@ -34,18 +34,22 @@ RUN = """\
 Run one point, or with -m every combination of the comma-separated values.
 
 groups:    model=NAME  dataset=NAME  scale={scales}       (longsumbench list models|datasets|scales)
+           experiment=NAME, settings that go together                                    (longsumbench list experiments)
 settings:  model.*  dataset.*  train.*  decode.*  score.*                         (longsumbench list settings [MODEL])
 top level: seed=1  device=auto|cpu|cuda  results_dir=results  overwrite=false  baselines=true
 
   longsumbench run model=trunc model.input_length=512 train.max_minutes=8
   longsumbench run dataset=jsonl dataset.path=my_texts scale=tiny
   longsumbench run -m seed=1,2,3 --show         what would be run, without running it
+  longsumbench run -m experiment=etads-table5 dataset=cnn_dailymail      points that an experiment names itself
 
 Running the same command again continues it: what is finished is skipped, what was broken off is resumed.
 In a sweep, all points are checked before the first one runs; one that fails later leaves the others untouched,
-and points that differ in nothing their system depends on are done once.
+and points that differ in nothing their system depends on are done once. An experiment may name a sweep of its own
+(`sweep:` in its file), which is combined with the values typed.
 Lead, Random and Oracle are scored beside the first run on a dataset (baselines=false: not).
-A value with a comma, a bracket or a blank in it is quoted twice: "dataset.path='my texts'".
+A value with a comma, a bracket or a blank in it is quoted twice: "dataset.path='my texts'". Lists are typed as they
+are: "model.focus_layers=[1,2]", and to sweep over "model.focus_layers=[],[1,2]".
 """
 
 LEADERBOARD = """\
@@ -245,7 +249,7 @@ def parser() -> argparse.ArgumentParser:
     )
 
     known = add("list", "list what can be named", LIST, list_command)
-    kinds = ("models", "datasets", "scales", "metrics", "rankers", "settings")
+    kinds = ("models", "datasets", "scales", "experiments", "metrics", "rankers", "settings")
     known.add_argument("what", metavar="KIND", choices=kinds, help=", ".join(kinds))
     known.add_argument("model", nargs="?", help="with settings: those of this model too")
     return top

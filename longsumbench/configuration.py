@@ -7,7 +7,7 @@ refuses unknown keys, wrong types and values outside the allowed ones before any
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, make_dataclass
 from functools import partial
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -262,11 +262,26 @@ def settle(schema: type, values: Mapping[str, Any], prefix: str, given: Mapping[
     checked = OmegaConf.structured(_typed(schema, types))
     for key, value in values.items():
         try:
-            checked[key] = value
+            checked[key] = listed(value) if _is_list(types[key]) else value
         except OmegaConfBaseException as error:
             raise UsageError(f"{prefix}{key}={value!r} is not of type {_type_name(types[key])}") from error
     chosen = {key: OmegaConf.to_container(checked)[key] for key in values}  # type: ignore[index, call-overload]
     return schema(**chosen, **given)
+
+
+def listed(value: Any) -> Any:
+    """Return a list that was quoted on the command line, "[1,2]", as the list it means; anything else as it is."""
+    if not (isinstance(value, str) and value.startswith("[") and value.endswith("]")):
+        return value
+    return [_number(item.strip()) for item in value[1:-1].split(",") if item.strip()]
+
+
+def _number(text: str) -> int | str:
+    return int(text) if text.lstrip("-").isdecimal() else text
+
+
+def _is_list(kind: Any) -> bool:
+    return list in (get_origin(one) for one in (kind, *get_args(kind)))
 
 
 def _typed(schema: type, types: Mapping[str, Any]) -> type:

@@ -5,6 +5,7 @@ Overrides of a setting (`model.page_size=128`) are handed to Hydra as additions,
 from the dataclasses only; whether such a setting exists is checked against the dataclasses, with better advice.
 """
 
+import shlex
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
@@ -35,6 +36,7 @@ CONF = Path(__file__).parent / "conf"
 GROUPS = ("model", "dataset", "scale", "train", "decode", "score", "experiment")
 SETTINGS = ("model", *SECTIONS)
 TOP = tuple(item.name for item in fields(RunConfig) if item.name not in (*SETTINGS, "scale"))
+OWN_SWEEP = "sweep"  # in an experiment's file: a list of lines, each the words of points as typed behind -m
 NO_VARIANT = ("device", "limit", "evidence", "reference_evidence")  # of decode: they change no summary
 
 
@@ -164,7 +166,11 @@ def plan(
     overrides = [as_hydra(word) for word in words]
     try:
         with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
-            named = list(expand(overrides, sweep))
+            named = [
+                point
+                for name, chosen in expand(overrides, sweep)
+                for point in of_experiment(name, chosen, sweep, config_dir)
+            ]
             composed = [compose(chosen, config_dir) for _, chosen in named]
             if probe:
                 check_datasets(composed)
@@ -216,11 +222,52 @@ def expand(overrides: Sequence[str], sweep: bool) -> Iterator[tuple[str, list[st
         yield " ".join(varying), list(chosen)
 
 
+def of_experiment(
+    name: str, overrides: Sequence[str], sweep: bool, config_dir: str | None
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield the points that an experiment's own sweep makes of one; the point itself where none is chosen.
+
+    Its words come before those that were typed, which therefore go before them, as before all that a file says.
+
+    Raises:
+        UsageError: it has points of its own, but no sweep is asked for, or they are not lines of words.
+    """
+    typed = (readable(word).partition("=") for word in overrides)
+    chosen = [value for key, _, value in typed if key == "experiment"]
+    lines = lay(overrides, config_dir).get(OWN_SWEEP) if chosen else None
+    if lines is None:
+        yield name, list(overrides)
+        return
+    if (
+        isinstance(lines, str)
+        or not isinstance(lines, Sequence)
+        or not all(isinstance(line, str) and line.strip() for line in lines)
+    ):
+        form = "of lines with words as they would be typed behind -m"
+        raise UsageError(f"experiment={chosen[-1]}: '{OWN_SWEEP}' in its file is not a list {form}")
+    if not sweep:
+        raise UsageError(f"experiment={chosen[-1]} is a sweep over several points: run it with -m")
+    points = [point for line in lines for _, point in expand([as_hydra(word) for word in shlex.split(line)], sweep)]
+    for point in points:
+        own = [readable(word) for word in point if not all(word in other for other in points)]
+        yield " ".join(filter(None, [name, *own])), [*point, *overrides]
+
+
 def compose(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
+    """Return what the overrides make of the YAML files; what an experiment sweeps over is left out."""
+    composed = lay(overrides, config_dir)
+    composed.pop(OWN_SWEEP, None)
+    return composed
+
+
+def lay(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
     """Let Hydra lay the overrides over the YAML files."""
     quoted = str(Path(config_dir or ".").resolve()).replace("\\", "\\\\").replace("'", "\\'")
     searched = [f"hydra.searchpath=['file://{quoted}']"] if config_dir is not None else []
-    composed: DictConfig = hydra.compose("run", [*overrides, *searched])
+    try:
+        composed: DictConfig = hydra.compose("run", [*overrides, *searched])
+    except ValueError as error:  # Hydra's, of a group's value that is no name
+        raise UsageError(f"{error} (see longsumbench run --help)") from error
     OmegaConf.set_struct(composed, False)
     return composed
 
@@ -310,26 +357,46 @@ def check_evidence(system: System, decode: Decoding) -> None:
 
 
 def variant(overrides: Sequence[str], config: RunConfig, decided_by: frozenset[str], config_dir: str | None) -> str:
-    """Return the model and decode overrides that differ from the recipe and decide the outcome, sorted."""
+    """Return the model and decode overrides that differ from the recipe and decide the outcome, sorted.
+
+    What a list is by itself may follow from other settings (all layers, of as many as there are): it differs where it
+    is not what these make of it.
+    """
     kept = [word for word in overrides if not readable(word).startswith(("model.", "decode.", "decode="))]
     if len(kept) == len(overrides):
         return ""
-    recipe = compose(kept, config_dir)
     typed = {readable(word).partition("=")[0] for word in overrides}
+    recipe = usual_settings(kept, config, config_dir)
+    lists = {f"model.{key}" for key, value in asdict(config.model).items() if isinstance(value, list)}
+    known = {f"model.{key}" for key in asdict(config.model)} - lists  # others were left out: see plan
+    others = [word for word in overrides if word in kept or readable(word).partition("=")[0] in known]
+    recipe_of_lists = usual_settings(others, config, config_dir) if lists else recipe
     changed = []
     for section in ("model", *({"decode"} & decided_by)):
-        for key in [key for key in recipe[section] if OmegaConf.is_missing(recipe[section], key)]:
-            del recipe[section][key]  # the user must give it: every value differs from none
-        usual = asdict(getattr(resolve(recipe, type(config.model)), section))
         for key, value in asdict(getattr(config, section)).items():
+            usual = asdict(getattr(recipe_of_lists if isinstance(value, list) else recipe, section))[key]
             settled = value is None and f"{section}.{key}" not in typed  # it follows from what was typed
-            if value != usual[key] and not settled and (section == "model" or key not in NO_VARIANT):
+            if value != usual and not settled and (section == "model" or key not in NO_VARIANT):
                 changed.append(f"{key}={plain(value)}")
     return ",".join(sorted(changed))
 
 
+def usual_settings(overrides: Sequence[str], config: RunConfig, config_dir: str | None) -> RunConfig:
+    """Return what some overrides of a point would make of it alone.
+
+    A value that the user must give is missing: whatever is given differs from the default.
+    """
+    composed = compose(overrides, config_dir)
+    for section in ("model", "decode"):
+        for key in [key for key in composed[section] if OmegaConf.is_missing(composed[section], key)]:
+            del composed[section][key]
+    return resolve(composed, type(config.model))
+
+
 def plain(value: Any) -> str:
     """Return a setting's value as it is typed on the command line; of a folder only its own name."""
+    if isinstance(value, list):
+        return f"[{','.join(map(plain, value))}]"
     if isinstance(value, str) and "/" in value and Path(value).expanduser().is_dir():
         return Path(value).name
     return {"None": "null", "True": "true", "False": "false"}.get(str(value), str(value))

@@ -32,6 +32,7 @@ TYPES_BESIDE_MEASURES = (RANKED_BY,)  # of ROUGE; all of them stand in the CSV
 SMALL_BUDGET = 100_000  # training examples, repetitions counted, below which no system has learned to write
 SHORT_ID = 8
 HUB_NAME = re.compile(r"(?!\.\.?/)[\w.-]+/[\w.-]+")  # of a checkpoint: owner/name; others are folders
+BETWEEN_SETTINGS = re.compile(r",(?![^\[\]]*\])")  # commas of a variant, but for those inside brackets
 # Of the train settings, those that say nothing, or that the line on the budget tells.
 TOLD_ELSEWHERE = ("seed", "device", "workers", "max_steps", "batch_size", "batch_words", "batch_tokens", "accumulation")
 
@@ -71,10 +72,15 @@ def rank(record: RunRecord, part: str = "f") -> tuple[bool, float, str, str, int
 
 def label(record: RunRecord) -> str:
     """Return a run's model, variant, seed and id, short enough for a heading."""
-    named = [record.model, *filter(None, record.variant.split(","))]
+    named = [record.model, *parts_of(record.variant)]
     if record.seed is not None:
         named.append(f"seed={record.seed}")
     return f"{' '.join(named)} ({record.run_id[:SHORT_ID]})"
+
+
+def parts_of(variant: str) -> list[str]:
+    """Return the settings of a variant; the commas of a list are its own: "a=1,b=[1,2]" has two."""
+    return [part for part in BETWEEN_SETTINGS.split(variant) if part]
 
 
 def source_seen(record: RunRecord) -> float | None:
@@ -270,7 +276,7 @@ def _row(
     record: RunRecord, shown: Iterable[str], best: Mapping[str, float], tied: Set[tuple[str, str]], part: str
 ) -> list[str]:
     oracle = record.oracle and record.model != "oracle"
-    variant = record.variant.replace(",", ", ")
+    variant = ", ".join(parts_of(record.variant))
     seen, seconds = source_seen(record), record.fit["seconds"]
     return [
         f"{record.model} (oracle)" if oracle else record.model,

@@ -1,6 +1,7 @@
 """From words to points: what is composed, what is the same run, what a variant is called."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -93,8 +94,115 @@ def test_a_variant_is_what_differs_from_the_recipe(words: list[str], variant: st
 
 
 def test_values_are_shown_as_they_are_typed() -> None:
-    """None, true and false are written as on the command line."""
-    assert [plain(value) for value in (None, True, False, 1, 0.5, "x")] == ["null", "true", "false", "1", "0.5", "x"]
+    """None, true, false and lists are written as on the command line."""
+    values = (None, True, False, 1, 0.5, "x", [], [1, 2])
+    assert [plain(value) for value in values] == ["null", "true", "false", "1", "0.5", "x", "[]", "[1,2]"]
+
+
+@pytest.mark.parametrize(
+    ("words", "variant"),
+    [
+        (["model.focus_layers=[]", "model.saliency_layers=[1]"], "focus_layers=[],saliency_layers=[1]"),
+        (["model.focus_layers='[]'", "model.saliency_layers=null"], "focus_layers=[]"),
+        (["model.focus_layers=[1,2]"], ""),  # all of them, as without a word
+        (["model.encoder_layers=4"], "encoder_layers=4"),  # of which all focus
+        (["model.encoder_layers=4", "model.focus_layers=[1,2]"], "encoder_layers=4,focus_layers=[1,2]"),
+        (["model.encoder_layers=4", "model.focus_layers=[2,1,3,4]"], "encoder_layers=4"),
+    ],
+)
+def test_a_variant_with_lists(words: list[str], variant: str) -> None:
+    """A list is shown where it is not what the other settings make of it, so that unlike runs have unlike variants."""
+    assert plan(["model=etads", *words])[0].variant == variant
+
+
+def test_lists_are_swept_over(capsys: pytest.CaptureFixture[str]) -> None:
+    """Lists stand beside each other as other values do, quoted or not, beside models that lack the setting, too."""
+    for values in ("[],[1,2],[2]", "'[]','[1,2]','[2]'"):
+        points = plan(["model=etads,trunc", f"model.focus_layers={values}", "model.input_length=32"], sweep=True)
+        assert [one.config.model.focus_layers for one in points[:3]] == [[], [1, 2], [2]]
+        assert [one.variant for one in points[:3]] == [
+            "focus_layers=[],input_length=32",
+            "input_length=32",
+            "focus_layers=[2],input_length=32",
+        ]
+        assert len({one.identity for one in points[3:]}) == 1
+    assert "left out for trunc, which have no such settings: model.focus_layers" in capsys.readouterr().err
+    points = plan(["model=etads,trunc", "model.snippet_length=16", "model.focus_layers=[]"], sweep=True)
+    assert [one.variant for one in points] == ["focus_layers=[]", "snippet_length=16"]
+    for word in ("'[1,2'", "x", "1"):
+        with pytest.raises(UsageError, match=r"model.focus_layers=.* is not of type list\[int\]"):
+            plan(["model=etads", f"model.focus_layers={word}"])
+    with pytest.raises(UsageError, match="has several values: sweep over them with -m"):
+        plan(["model=etads", "model.focus_layers=[],[1,2]"])
+
+
+@pytest.fixture
+def own_sweep(tmp_path: Path) -> Callable[[str], str]:
+    """Write an experiment `mine` on Trunc with a sweep of its own; return the folder."""
+
+    def write(sweep: str) -> str:
+        (tmp_path / "experiment").mkdir(exist_ok=True)
+        text = f"# @package _global_\ndefaults:\n  - override /model: trunc\nseed: 7\nsweep: {sweep}\n"
+        (tmp_path / "experiment" / "mine.yaml").write_text(text, encoding="utf-8")
+        return str(tmp_path)
+
+    return write
+
+
+def test_an_experiment_with_a_sweep_of_its_own(own_sweep: Callable[[str], str]) -> None:
+    """Its lines are points as if typed, every combination within a line, combined with what is typed behind them."""
+    folder = own_sweep("[model.norm=post model.dropout=0.3, 'model.norm=post model.input_length=64,128']")
+    points = plan(["experiment=mine"], sweep=True, config_dir=folder)
+    assert [(one.name, one.variant) for one in points] == [
+        ("model.dropout=0.3", "dropout=0.3,norm=post"),
+        ("model.input_length=64", "input_length=64,norm=post"),
+        ("model.input_length=128", "input_length=128,norm=post"),
+    ]
+    assert {one.config.seed for one in points} == {7}
+    several = plan(["seed=1,2", "experiment=mine", "model.norm=pre"], sweep=True, config_dir=folder)
+    assert [one.name for one in several[2:4]] == ["seed=1 model.input_length=128", "seed=2 model.dropout=0.3"]
+    assert {one.config.model.norm for one in several} == {"pre"}  # the command line goes before all
+    beside = plan(["experiment=smoke,mine", "model=trunc"], sweep=True, config_dir=folder)
+    assert [one.name for one in beside][:2] == ["experiment=smoke", "experiment=mine model.dropout=0.3"]
+    with pytest.raises(UsageError, match="experiment=mine is a sweep over several points: run it with -m"):
+        plan(["experiment=mine"], config_dir=folder)
+    with pytest.raises(UsageError, match="must be a string"):
+        plan(["experiment=null"])
+
+
+@pytest.mark.parametrize("sweep", ["model.norm=post", "[1, 2]", "[{model.norm: post}]", "['']"])
+def test_a_sweep_that_cannot_be_meant(own_sweep: Callable[[str], str], sweep: str) -> None:
+    """What is no list of lines with words is refused, with the experiment's name."""
+    with pytest.raises(UsageError, match="experiment=mine: 'sweep' in its file is not a list of lines"):
+        plan(["experiment=mine"], sweep=True, config_dir=own_sweep(sweep))
+
+
+def test_a_misspelt_word_of_a_sweep(own_sweep: Callable[[str], str]) -> None:
+    """Its words are checked as typed ones are, before any work."""
+    with pytest.raises(UsageError, match=r"unknown setting 'model\.nrom' \(did you mean 'norm'\?\)"):
+        plan(["experiment=mine"], sweep=True, config_dir=own_sweep("[model.nrom=post]"))
+
+
+BASIC, ALL = [], [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        (2, [(4, 4, focus, saliency) for saliency in (BASIC, ALL) for focus in (BASIC, ALL)]),
+        (4, [(depth, 4, [], []) for depth in (2, 4, 6)] + [(4, depth, [], []) for depth in (2, 4, 6)]),
+        (5, [(4, 4, [], saliency) for saliency in (BASIC, [1, 2], [3, 4], ALL)]),
+        (6, [(4, 4, focus, []) for focus in (BASIC, [1, 2], [3, 4], ALL)]),
+    ],
+)
+def test_the_tables_of_etads(table: int, expected: list[tuple[int, int, list[int], list[int]]]) -> None:
+    """Each table is one command, at any scale; what two rows or tables share is one run."""
+    for scale in ("tiny", "paper"):
+        points = plan([f"experiment=etads-table{table}", f"scale={scale}"], sweep=True)
+        models = [one.config.model for one in points]
+        sizes = [(one.encoder_layers, one.decoder_layers, one.focus_layers, one.saliency_layers) for one in models]
+        assert sizes == expected
+        assert len({one.identity for one in points}) == len({one.variant for one in points}) == 5 if table == 4 else 4
 
 
 def test_a_sweep_is_every_combination(capsys: pytest.CaptureFixture[str]) -> None:

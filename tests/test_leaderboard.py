@@ -20,7 +20,7 @@ from longsumbench.published import COLUMNS as PUBLISHED_COLUMNS
 from longsumbench.published import read_published
 from longsumbench.records import Results, RunRecord
 from longsumbench.significance import AgainstBest
-from longsumbench.standings import TYPES, VIEW, budget, duration, starts, training_differences
+from longsumbench.standings import TYPES, VIEW, budget, duration, label, starts, training_differences
 from longsumbench.system import FitReport
 from longsumbench.tables import Stressed, Tied
 
@@ -180,6 +180,15 @@ def test_recall_and_precision_in_print() -> None:
     assert sorted(found["p"]) == ["40.87", "41.91", "42.81", "43.06"]
     assert sorted(found["r"]) == ["40.57", "40.92", "41.10", "41.31"]
     assert leaderboard.published_blocks("wikisum", [], part="p") == []
+
+
+def test_lists_in_a_variant(update: Callable[..., Table]) -> None:
+    """The commas of a list part no settings, neither in the table nor in the CSV."""
+    one = record("etads", 30, variant="decoder_layers=4,focus_layers=[],saliency_layers=[1,2]")
+    table = update(one)
+    assert rows(table)[0]["variant"] == one.variant
+    assert table.blocks()[0].rows[0][1] == "decoder_layers=4, focus_layers=[], saliency_layers=[1,2]"
+    assert label(one) == "etads decoder_layers=4 focus_layers=[] saliency_layers=[1,2] (etads000)"
 
 
 def test_untrained_row(update: Callable[..., Table]) -> None:

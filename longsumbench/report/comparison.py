@@ -23,6 +23,7 @@ from longsumbench.records import write_atomically
 from longsumbench.report.page import frame
 from longsumbench.report.recall import COLOURS, GREY
 from longsumbench.rouge.scorer import RougeScorer
+from longsumbench.standings import parts_of
 from longsumbench.tables import Block, Stressed, markdown
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def _runs(runs: Sequence[Run]) -> str:
     rows = []
     for place, record in enumerate(run.record for run in runs):
         role, seed = "run" if place else "baseline", "" if record.seed is None else f"{record.seed}"
-        variant = record.variant.replace(",", ", ") or "as its recipe"
+        variant = ", ".join(parts_of(record.variant)) or "as its recipe"
         rows.append([role, record.model, variant, seed, record.run_id, record.finished[:10]])
     return _table(("", "model", "variant", "seed", "run id", "finished"), "llllll", rows)
 

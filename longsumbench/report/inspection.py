@@ -23,6 +23,7 @@ from longsumbench.report.source_text import STYLE as SOURCE_TEXT_STYLE
 from longsumbench.report.source_text import source_text
 from longsumbench.report.still import about_plane, draw, draw_plane
 from longsumbench.report.views import Plane, Selections, SourceText, View, Weights, views
+from longsumbench.standings import parts_of
 
 FIRST_WORDS = 70  # characters of a unit that are read before it is opened
 NO_TEXTS = (
@@ -104,7 +105,7 @@ def _facts(inspection: Inspection) -> str:
     scores = " · ".join(f"{heading} {score:.1f}" for heading, score in inspection.scores.items())
     written = f"{len(summary.text.split()):,} words" if summary.tokens is None else f"{summary.tokens:,} tokens"
     facts = {
-        "model": f"{record.model}, {record.variant.replace(',', ', ') or 'as its recipe'}",
+        "model": f"{record.model}, {', '.join(parts_of(record.variant)) or 'as its recipe'}",
         "dataset": f"{record.dataset}, {record.split} split",
         "run": record.run_id,
         "example": f"{summary.id}, at place {inspection.number} of the split, from 0",

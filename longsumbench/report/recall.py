@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from longsumbench.records import RunRecord
+from longsumbench.standings import parts_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -121,7 +122,7 @@ def recall_lines(members: Sequence[RunRecord]) -> tuple[Line, ...]:
 
 
 def _name(record: RunRecord) -> str:
-    return " ".join([record.model, *record.variant.split(",")]).strip()
+    return " ".join([record.model, *parts_of(record.variant)]).strip()
 
 
 def _settings(record: RunRecord) -> str:
