@@ -24,6 +24,9 @@ LATER = {
     "references": None,
     "resampling": "percentile",
     "batch_tokens": None,
+    "length_norm": "power",
+    "coverage": "none",
+    "coverage_penalty": 5.0,
 }
 
 
@@ -105,6 +108,9 @@ class Decoding:
 
     num_beams: int = 1  # hypotheses searched side by side; 1: greedy
     length_penalty: float = 1.0  # exponent of the length that divides a hypothesis's log-probability
+    length_norm: str = "power"  # of num_beams > 1: power: |Y|^length_penalty | wu: ((5+|Y|)/6)^length_penalty (Wu 2016)
+    coverage: str = "none"  # of num_beams > 1: none | summary (read twice costs) | wu (not read costs): docs/search.md
+    coverage_penalty: float = 5.0  # β of coverage
     min_length: int = 0  # tokens
     max_length: int | None = None  # tokens; None: the system's own limit
     no_repeat_ngram: int = 0  # n-grams of this size never repeat; 0: they may
@@ -120,8 +126,13 @@ class Decoding:
             raise UsageError(f"decode.evidence={self.evidence}; allowed: all, none, or a number of examples")
         for name in ("num_beams", "batch_size", "limit"):
             at_least(f"decode.{name}", getattr(self, name), 1)
-        for name in ("min_length", "no_repeat_ngram"):
+        for name in ("min_length", "no_repeat_ngram", "coverage_penalty"):
             at_least(f"decode.{name}", getattr(self, name), 0)
+        allowed("decode.length_norm", self.length_norm, ("power", "wu"))
+        allowed("decode.coverage", self.coverage, ("none", "summary", "wu"))
+        if self.coverage != "none" and self.num_beams == 1:
+            told = "choose decode.num_beams=4 or so, or decode.coverage=none"
+            raise UsageError(f"decode.coverage={self.coverage} ranks beams, and decode.num_beams=1 has none: {told}")
         if self.max_length is not None and self.max_length < max(1, self.min_length):
             raise UsageError(f"decode.max_length={self.max_length} is below decode.min_length={self.min_length}")
 

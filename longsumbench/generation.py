@@ -4,12 +4,15 @@ Letters: B examples, T output tokens.
 """
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor
 from transformers import GenerationConfig, PreTrainedModel
 
 from longsumbench.configuration import Decoding
+from longsumbench.errors import UsageError
+from longsumbench.nn.penalties import Penalties, RankedGeneration
 
 
 def generation_config(model: PreTrainedModel, decoding: Decoding, limit: int) -> GenerationConfig:
@@ -37,6 +40,21 @@ def generation_config(model: PreTrainedModel, decoding: Decoding, limit: int) ->
     )
 
 
+def ranking(model: PreTrainedModel, decoding: Decoding) -> AbstractContextManager[None]:
+    """Return the context in which a search ranks as the settings say.
+
+    Raises:
+        UsageError: the model's search ranks by the library's rule alone.
+    """
+    penalties = Penalties(decoding.length_norm, decoding.length_penalty, decoding.coverage, decoding.coverage_penalty)
+    if decoding.num_beams == 1 or penalties.of_the_library:
+        return nullcontext()
+    if not isinstance(model, RankedGeneration):
+        wanted = f"decode.length_norm={decoding.length_norm} decode.coverage={decoding.coverage}"
+        raise UsageError(f"{wanted}: {type(model).__name__} can search by length_norm=power coverage=none only")
+    return model.ranked_by(penalties)
+
+
 @torch.inference_mode()
 def decode(
     model: PreTrainedModel, batch: Mapping[str, Tensor], decoding: Decoding, limit: int
@@ -48,7 +66,8 @@ def decode(
     """
     model.eval()
     inputs = {name: value.to(model.device) for name, value in batch.items() if name != "labels"}
-    outputs = model.generate(**inputs, generation_config=generation_config(model, decoding, limit))
+    with ranking(model, decoding):
+        outputs = model.generate(**inputs, generation_config=generation_config(model, decoding, limit))
     end = model.config.eos_token_id
     rows = [ids[1:] for ids in outputs.tolist()]  # without the start token
     texts = [ids[: ids.index(end)] if end in ids else ids for ids in rows]

@@ -30,7 +30,7 @@ from longsumbench.errors import EnvironmentProblem, SuiteError, UnknownName, Usa
 from longsumbench.pipeline import BASELINES, Point, baseline, identity, run
 from longsumbench.records import RunRecord
 from longsumbench.stages import StageStore, cache_folder, digest
-from longsumbench.system import System
+from longsumbench.system import System, check_search
 
 CONF = Path(__file__).parent / "conf"
 GROUPS = ("model", "dataset", "scale", "train", "decode", "score", "experiment")
@@ -336,6 +336,7 @@ def settle_point(
     check_lengths(config.model, config.decode)
     system = system_class(config.model)
     check_evidence(system, config.decode)
+    check_search(system, config.decode)
     try:
         same = identity(config, system)
     except EnvironmentProblem:

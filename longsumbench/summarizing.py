@@ -24,7 +24,7 @@ from longsumbench.errors import DataError, UnknownName, UsageError, did_you_mean
 from longsumbench.evidence import wanted
 from longsumbench.progress import Progress
 from longsumbench.records import Results, RunRecord
-from longsumbench.system import Evidence, Summary, System
+from longsumbench.system import Evidence, Summary, System, check_search
 
 SHARED = ("seed", "device")  # of the top level: decoding follows them
 # of its decode settings: they are about its split and its machine
@@ -184,6 +184,7 @@ def summarize_inputs(system: System, inputs: Sequence[Input], decoding: Decoding
         decoding: how; `batch_size` of them are decoded together, with `evidence` of the first.
     """
     check_lengths(system.config, decoding)
+    check_search(system, decoding)
     examples = [one.example for one in inputs]
     shown = wanted(decoding.evidence, len(examples) if system.keeps_evidence else 0)
     for start in range(0, len(examples), decoding.batch_size):

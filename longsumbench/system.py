@@ -135,6 +135,8 @@ class System(ABC):
         oracle: True when it looks at the reference; every table says so.
         keeps_evidence: whether its summaries come with evidence when `decoding.evidence` asks for it.
         keeps_reference_evidence: whether that can also say what is looked at for the reference, fed token by token.
+        gives_attention: whether its decoder attends to one memory for each text, the same at all steps, so that a
+            search can rank by its coverage (`decode.coverage`).
         version: rises when the same settings would give another outcome.
     """
 
@@ -143,6 +145,7 @@ class System(ABC):
     oracle: bool = False
     keeps_evidence: bool = False
     keeps_reference_evidence: ClassVar[bool] = False
+    gives_attention: bool = False
     version: ClassVar[int] = 1
 
     def __init__(self, config: Any) -> None:
@@ -199,6 +202,17 @@ class System(ABC):
         system = cls(cls.Config(**content["config"]))
         system.state = content["state"]
         return system
+
+
+def check_search(system: System, decode: Decoding) -> None:
+    """Check that a system can search as asked.
+
+    Raises:
+        UsageError: it writes by decoding, but its decoder has no coverage to rank by.
+    """
+    if decode.coverage != "none" and "decode" in system.decided_by and not system.gives_attention:
+        problem = f"model={system.config.name}, at least with these settings, cannot give the search its attention"
+        raise UsageError(f"decode.coverage={decode.coverage}: {problem}: choose decode.coverage=none")
 
 
 def read_checkpoint(folder: Path, config: type) -> dict[str, Any]:

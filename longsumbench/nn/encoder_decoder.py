@@ -11,9 +11,10 @@ from torch import Tensor
 from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.models.bart.modeling_bart import shift_tokens_right
 
-from longsumbench.nn.folded_attention import FoldedAttention, FoldedCache, FoldedGeneration
+from longsumbench.nn.folded_attention import FoldedAttention, FoldedCache
 from longsumbench.nn.losses import token_cross_entropy
 from longsumbench.nn.masks import attention_mask
+from longsumbench.nn.penalties import RankedGeneration
 
 
 @dataclass(frozen=True)
@@ -40,14 +41,13 @@ def fold_cross_attention(decoder: Any, config: Any, attention: type[FoldedAttent
         )
 
 
-class UnitsToText(FoldedGeneration):
+class UnitsToText(RankedGeneration):
     """For networks that read units, to stand before a class of the library's with `model`, `lm_head` and `generate`.
 
     A network says what its encoder is, and overrides what differs of `shifted`, `decode`, `project` and `added_loss`.
     Arguments of `forward` that only some networks know reach `decode` and `added_loss` by their names.
     """
 
-    model: Any
     lm_head: Any
     final_logits_bias: Tensor
     training: bool
@@ -135,13 +135,14 @@ class UnitsToText(FoldedGeneration):
         Returns:
             [Q, T, D].
         """
-        output: Tensor = self.model.decoder(
-            input_ids=ids,
-            encoder_hidden_states=memory,
-            encoder_attention_mask=None if mask is None else attention_mask(mask, self.config, memory.dtype),
-            past_key_values=cache,
-            use_cache=cache is not None,
-        ).last_hidden_state
+        with self.following(ids, mask, cache):
+            output: Tensor = self.model.decoder(
+                input_ids=ids,
+                encoder_hidden_states=memory,
+                encoder_attention_mask=None if mask is None else attention_mask(mask, self.config, memory.dtype),
+                past_key_values=cache,
+                use_cache=cache is not None,
+            ).last_hidden_state
         return output
 
     def project(self, hidden: Tensor) -> Tensor:

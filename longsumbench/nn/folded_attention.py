@@ -1,13 +1,17 @@
 """Cross-attention between rows of different number: beams that share a document, segments that each have their own.
 
-Letters: Q query rows, R key rows, K beams of a document, T target tokens, S memory tokens, D width.
+Letters: Q query rows, R key rows, K beams of a document, H heads, T target tokens, S memory tokens, D width.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from torch import Tensor
 from transformers import Cache, DynamicCache, EncoderDecoderCache
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention
+
+from longsumbench.nn.masks import hidden
 
 
 class FoldedAttention(PegasusAttention):
@@ -15,7 +19,15 @@ class FoldedAttention(PegasusAttention):
 
     Q = R·K: the K beams of a document read one memory, whose keys and values are computed and kept once. R = Q·m: a
     row's T tokens are m segments of equal length, and each reads a memory of its own.
+
+    Watched, it tells its weights as well. A subclass that attends in its own way returns those to be told as the
+    library's functions for attention do, as the second of what it returns: [R, H, K·T, S].
+
+    Attributes:
+        told: the weights of each call while it is watched; None when it is not (see `watched`).
     """
+
+    told: list[Tensor] | None = None
 
     def forward(
         self,
@@ -42,15 +54,72 @@ class FoldedAttention(PegasusAttention):
         output, weights = super().forward(
             folded, key_value_states=key_value_states, attention_mask=attention_mask, **kwargs
         )
+        if self.told is not None:
+            cache = kwargs.get("past_key_values")
+            told = self.weigh(folded, key_value_states, attention_mask, cache) if weights is None else weights
+            self.told.append(told)
         return output.view(queries, length, width), weights
+
+    def weigh(
+        self,
+        folded: Tensor,
+        key_value_states: Tensor,
+        attention_mask: Tensor | None,
+        cache: EncoderDecoderCache | None,
+    ) -> Tensor:
+        """Return the weights that fused attention keeps to itself.
+
+        Args:
+            folded: [R, K·T, D].
+            key_value_states: [R, S, D]; not read where there is a cache.
+            attention_mask: [R, 1, K·T or 1, S], in either of the library's forms.
+            cache: filled.
+
+        Returns:
+            [R, H, K·T, S].
+        """
+        if cache is None:
+            keys = self.by_head(self.k_proj(key_value_states))
+        else:
+            keys = cache.cross_attention_cache.layers[self.layer_idx].keys  # [R, H, S, D/H]
+        scores = self.by_head(self.q_proj(folded)) @ keys.transpose(-1, -2) * self.scaling
+        weights: Tensor = hidden(scores, attention_mask).float().softmax(-1)
+        return weights
+
+    def by_head(self, states: Tensor) -> Tensor:
+        """Deal out the heads: [R, T, D] → [R, H, T, D/H]."""
+        return states.view(*states.shape[:-1], self.num_heads, self.head_dim).transpose(1, 2)
+
+
+@contextmanager
+def watched(attention: FoldedAttention) -> Iterator[list[Tensor]]:
+    """Let an attention tell the weights of each call as long as the context lasts; its output stays what it is."""
+    attention.told = []
+    try:
+        yield attention.told
+    finally:
+        attention.told = None
 
 
 class FoldedCache(EncoderDecoderCache):
-    """As EncoderDecoderCache, except: the memory's rows are documents, which no reordering of beams moves."""
+    """As EncoderDecoderCache, except: the memory's rows are documents, which no reordering of beams moves.
+
+    Attributes:
+        coverage: [Q, S], the attention that each memory token got of a beam so far; None where it is not followed.
+    """
+
+    coverage: Tensor | None = None
+
+    def cover(self, attention: Tensor) -> Tensor:
+        """Add the attention of further steps [Q, S] to the coverage, and return it."""
+        self.coverage = attention if self.coverage is None else self.coverage + attention
+        return self.coverage
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
-        """Reorder the beams' own keys and values."""
+        """Reorder what is the beams' own: keys, values and coverage."""
         self.self_attention_cache.reorder_cache(beam_idx)
+        if self.coverage is not None:
+            self.coverage = self.coverage.index_select(0, beam_idx)
 
 
 class FoldedGeneration:

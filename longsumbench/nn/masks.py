@@ -1,6 +1,6 @@
 """Masks, True where something is real, as attention takes them.
 
-Letters: R rows, S what is attended to.
+Letters: R rows, H heads, T what attends, S what is attended to.
 """
 
 import torch
@@ -23,3 +23,17 @@ def attention_mask(mask: Tensor, config: PreTrainedConfig, dtype: torch.dtype) -
     if config._attn_implementation != "eager":
         return real
     return torch.zeros(real.shape, dtype=dtype, device=mask.device).masked_fill(~real, torch.finfo(dtype).min)
+
+
+def hidden(scores: Tensor, mask: Tensor | None) -> Tensor:
+    """Hide from attention's scores what a mask in either of the library's forms hides.
+
+    Args:
+        scores: [R, H, T, S].
+        mask: [R, 1, T or 1, S], truth values or what is added to the scores; None: it hides nothing.
+    """
+    if mask is None:
+        return scores
+    if mask.dtype != torch.bool:
+        return scores + mask
+    return scores.masked_fill(~mask, torch.finfo(scores.dtype).min)

@@ -50,6 +50,7 @@ class PageSum(NeuralSystem):
     def __init__(self, config: PageSumConfig) -> None:
         super().__init__(config)
         self.keeps_evidence = config.decoding == "page"
+        self.gives_attention = config.decoding == "global"
 
     def fit(
         self, train: Split | None, validation: Split | None, recipe: Recipe, workdir: Path, stages: StageStore

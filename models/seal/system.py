@@ -41,6 +41,7 @@ class SealFamily(NeuralSystem):
     config: FamilyConfig
     ModelConfig: ClassVar[type[TruncModelConfig]]
     free_settings = frozenset({"max_position_embeddings", "extractive_length", "segment_length"})
+    gives_attention = True
 
     def snippets(self, example: Example, encode: Encode) -> Units:
         """Pack whole sentences into snippets (SEAL §3.1)."""
@@ -227,6 +228,7 @@ class Seal(EA):
     Model = SealForConditionalGeneration
     ModelConfig = SealModelConfig
     labels_decided_by = (*EA.labels_decided_by, "segment_length")
+    gives_attention = False  # its memory is another for every segment
     config: SealConfig
 
     def own_dimensions(self) -> dict[str, int]:

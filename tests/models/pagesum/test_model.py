@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 import torch
+from rescoring import COVERAGES, check_rescored
 from torch import Tensor
 from torch.nn import functional as F
 from transformers import DynamicCache
 
 from longsumbench.models.pagesum.model import PageCache, PageEncoder, confidences, mix
 from longsumbench.nn.folded_attention import FoldedCache
+from longsumbench.nn.penalties import Penalties
 from pagesum.networks import DECODINGS, END, PAD, RAGGED, START, alone, batch, network, search, stock, targets
 
 LENGTHS = (12, 7, 9)  # of the targets of RAGGED
@@ -256,3 +258,19 @@ def test_something_must_be_fed() -> None:
     """Without labels and decoder input there is nothing to predict, and the message says what is missing."""
     with pytest.raises(TypeError, match="labels or decoder_input_ids are needed"):
         network()(**batch((3,)))
+
+
+@pytest.mark.parametrize("penalties", [*COVERAGES, Penalties("wu", 0.9)], ids=str)
+def test_global_decoding_follows_its_coverage(penalties: Penalties) -> None:
+    """Every hypothesis of global decoding scores what it scores alone; its forced first token costs nothing."""
+    inputs = batch(*RAGGED)
+    examples = [alone(inputs, row) for row in range(3)]
+    options = {"beams": 3, "length": 9, "forced_bos_token_id": START}
+    check_rescored(network(decoding="global"), inputs, examples, penalties, **options)
+
+
+def test_pages_are_ranked_by_wus_length() -> None:
+    """Page-wise decoding takes the length penalty of Wu et al."""
+    inputs = batch(*RAGGED)
+    examples = [alone(inputs, row) for row in range(3)]
+    check_rescored(network(), inputs, examples, Penalties("wu", 0.9), beams=3, length=9)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 from networks import END, FAMILY, RAGGED, alone, batch, network, shifted, targets
+from rescoring import COVERAGES, check_rescored
 from torch import Tensor
 from torch.nn import functional as F
 from transformers.models.bart.modeling_bart import BartDecoderLayer
@@ -17,6 +18,7 @@ from longsumbench.models.seal.model import SelectionCache, split_at_segments
 from longsumbench.models.seal.scorer import AttentionPooling
 from longsumbench.models.seal.system import CA, EA, Seal, Trunc
 from longsumbench.nn.folded_attention import FoldedCache
+from longsumbench.nn.penalties import Penalties
 from longsumbench.nn.positions import sinusoid
 from longsumbench.nn.unit_encoder import Memory
 
@@ -204,6 +206,24 @@ def test_the_loss_is_the_sum_of_both_in_training_alone() -> None:
     of_a_step = {"num_items_in_batch": torch.tensor(80), "num_proxy_labels": 2 * count}
     half = model(**inputs, labels=labels, proxy_labels=proxies, **of_a_step).loss
     torch.testing.assert_close(half, both / 2)
+
+
+@pytest.mark.parametrize("cached", [True, False])
+@pytest.mark.parametrize(
+    ("name", "penalties"), [(name, one) for name in ("trunc", "ca", "ea") for one in COVERAGES[1:4]], ids=str
+)
+def test_coverage_is_what_was_attended_to(name: str, penalties: Penalties, cached: bool) -> None:
+    """Every hypothesis that a search with coverage ends with scores what it scores alone, read from the start."""
+    inputs = batch(*RAGGED)
+    examples = [alone(inputs, row) for row in range(3)]
+    check_rescored(network(name), inputs, examples, penalties, beams=3, length=9, use_cache=cached)
+
+
+def test_segments_are_ranked_by_wus_length() -> None:
+    """SEAL, whose memory changes on the way, takes the length penalty of Wu et al., the second segment reached."""
+    inputs = batch(*RAGGED)
+    examples = [alone(inputs, row) for row in range(3)]
+    check_rescored(network("seal"), inputs, examples, Penalties("wu", 0.9), beams=3, length=9)
 
 
 def test_the_selection_is_driven_by_predicted_scores() -> None:
