@@ -1,6 +1,7 @@
 """What benchmarks of networks share: the seconds of some work, the rate of matrix products, a fresh process."""
 
 import json
+import statistics
 import subprocess
 import sys
 import time
@@ -25,6 +26,17 @@ def gemm_rate(device: str) -> float:
     left, right = torch.randn(GEMM, GEMM, device=device), torch.randn(GEMM, GEMM, device=device)
     left @ right
     return max(2 * GEMM**3 / timed(lambda: left @ right, device)[0] for _ in range(5))
+
+
+def in_turns(works: dict[str, Callable[[], object]], repeats: int, device: str) -> dict[str, list[float]]:
+    """Return the seconds of some works that take turns, those of a first turn left out."""
+    turns = [{name: timed(work, device)[0] for name, work in works.items()} for _ in range(repeats + 1)][1:]
+    return {name: [turn[name] for turn in turns] for name in works}
+
+
+def ratio(some: list[float], others: list[float]) -> float:
+    """Return the median ratio of the turns."""
+    return statistics.median(one / other for one, other in zip(some, others, strict=True))
 
 
 def timed(work: Callable[[], Found], device: str) -> tuple[float, Found]:

@@ -27,7 +27,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from measuring import gemm_rate, in_a_process, timed
+from measuring import gemm_rate, in_a_process, in_turns, ratio, timed
 from tabulate import tabulate
 from torch import Tensor
 from transformers import Cache, DynamicCache, EncoderDecoderCache, LEDConfig, LEDForConditionalGeneration
@@ -124,11 +124,6 @@ def show_rate(options: argparse.Namespace) -> None:
 SHOWN = {"training": show_training, "decoding": show_decoding, "ragged": show_ragged, "rate": show_rate}
 
 
-def ratio(some: list[float], others: list[float]) -> float:
-    """Return the median ratio of the turns."""
-    return statistics.median(one / other for one, other in zip(some, others, strict=True))
-
-
 def step_flops(pages: list[int]) -> float:
     """Return the FLOPs of a training step on pages of the given tokens."""
     square, feed_forward = 2 * WIDTH**2, 4 * WIDTH * FEED_FORWARD  # of a token: one projection, both layers
@@ -184,17 +179,10 @@ def led_step(length: int, device: str) -> Callable[[], None]:
 NETWORKS = {"pagesum": pagesum_step, "led": led_step}
 
 
-def in_turns(works: dict[str, Callable[[], object]], options: argparse.Namespace) -> dict[str, list[float]]:
-    """Return the seconds of some works that take turns, those of the first turn left out."""
-    turns = [
-        {name: timed(work, options.device)[0] for name, work in works.items()} for _ in range(options.repeats + 1)
-    ][1:]
-    return {name: [turn[name] for turn in turns] for name in works}
-
-
 def measure_turns(options: argparse.Namespace) -> dict[str, list[float]]:
     """Return the seconds of the networks' training steps."""
-    return in_turns({name: begin(options.length, options.device) for name, begin in NETWORKS.items()}, options)
+    steps = {name: begin(options.length, options.device) for name, begin in NETWORKS.items()}
+    return in_turns(steps, options.repeats, options.device)
 
 
 def measure_memory(name: str, options: argparse.Namespace) -> dict[str, float]:
@@ -212,7 +200,7 @@ def measure_ragged(options: argparse.Namespace) -> dict[str, list[float]]:
     model = pagesum()
     batches = {"full": FULL, "ragged": RAGGED}
     steps = {name: step_of(model, pages_of(pages, options.device), options.device) for name, pages in batches.items()}
-    return in_turns(steps, options)
+    return in_turns(steps, options.repeats, options.device)
 
 
 def measure_rate(options: argparse.Namespace) -> dict[str, list[float]]:
@@ -271,7 +259,7 @@ def measure_decoding(options: argparse.Namespace) -> dict[str, list[float]]:
         written = {name: work().tolist() for name, work in works.items()}
         if written["pagesum"] != written["expanded"]:
             raise SystemExit(f"the two caches write differently: {written}")
-        return in_turns(works, options)
+        return in_turns(works, options.repeats, options.device)
 
 
 MEASURED: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {

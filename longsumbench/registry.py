@@ -68,6 +68,7 @@ systems = Registry(
             "ea": "longsumbench.models.seal.system:EA",
             "seal": "longsumbench.models.seal.system:Seal",
             "pagesum": "longsumbench.models.pagesum.system:PageSum",
+            "etads": "longsumbench.models.etads.system:Etads",
         }
     ),
 )

@@ -79,6 +79,7 @@ TINY = {
 TINY_FOR_ALL = {
     **TINY,
     "init": "random",
+    "tokenizer": "trained",
     "extractive_length": 32,
     "segment_length": 6,
     "group_size": 2,

@@ -4,6 +4,7 @@ Letters: B examples, K beams, Q = B·K query rows, R memory rows, U units, L uni
 tokens, D width, V vocabulary.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,10 +29,16 @@ class Decoded:
     hidden: Tensor
 
 
-def fold_cross_attention(decoder: Any, config: Any, attention: type[FoldedAttention] = FoldedAttention) -> None:
-    """Let every layer of a decoder of BART's kind attend to its memory by folded attention, its weights new."""
+def fold_cross_attention(decoder: Any, config: Any, kinds: Mapping[int, type[FoldedAttention]] | None = None) -> None:
+    """Let every layer of a decoder of BART's kind attend to its memory by folded attention, its weights new.
+
+    Args:
+        decoder: the library's.
+        config: names the sizes.
+        kinds: layer, from 0 → what attends there instead.
+    """
     for index, layer in enumerate(decoder.layers):
-        layer.encoder_attn = attention(
+        layer.encoder_attn = (kinds or {}).get(index, FoldedAttention)(
             config.d_model,
             config.decoder_attention_heads,
             config.attention_dropout,

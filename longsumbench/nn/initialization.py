@@ -1,6 +1,9 @@
 """How networks start when no checkpoint does it for them."""
 
+import torch
 from torch import nn
+
+from longsumbench.nn.positions import sinusoid
 
 
 def xavier(model: nn.Module, width: int) -> None:
@@ -16,3 +19,9 @@ def xavier(model: nn.Module, width: int) -> None:
     for module in model.modules():  # after the matrices, one of which may be the embeddings' own
         if isinstance(module, nn.Embedding) and module.weight.requires_grad:
             nn.init.normal_(module.weight, std=width**-0.5)
+
+
+def sinusoidal(*embeddings: nn.Embedding) -> None:
+    """Let embeddings of positions, which will be learned, begin as sinusoids."""
+    for embedding in embeddings:
+        embedding.weight.data = sinusoid(torch.arange(len(embedding.weight)), embedding.weight.shape[1])

@@ -18,8 +18,7 @@ from longsumbench.models.pagesum.config import SIZES, PageSumConfig
 from longsumbench.models.pagesum.model import Pages, PageSumForConditionalGeneration, PageSumModelConfig
 from longsumbench.models.pagesum.pages import discourse_pages, document_pages, spatial_pages, token_pages
 from longsumbench.neural import Encode, NeuralSystem, network_sizes, special_ids
-from longsumbench.nn.initialization import xavier
-from longsumbench.nn.positions import sinusoid
+from longsumbench.nn.initialization import sinusoidal, xavier
 from longsumbench.pretrained import SAFELY
 from longsumbench.segmentation import EncodedSentence, Units
 from longsumbench.stages import StageStore
@@ -142,9 +141,7 @@ class PageSum(NeuralSystem):
             )
         )
         xavier(model, model.config.d_model)
-        for stack in (model.model.encoder, model.model.decoder):
-            weight = stack.embed_positions.weight
-            weight.data = sinusoid(torch.arange(len(weight)), weight.shape[1])
+        sinusoidal(model.model.encoder.embed_positions, model.model.decoder.embed_positions)
         return begin_with(model, tokenizer.bos_token_id)
 
     def check_start(self, described: dict[str, Any]) -> None:

@@ -1,0 +1,1 @@
+"""ETADS: a Transformer whose encoder focuses and whose decoder selects what is salient."""

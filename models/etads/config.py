@@ -1,0 +1,62 @@
+"""Settings of ETADS (`model.*`)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from longsumbench.configuration import allowed, at_least, check_network, share
+from longsumbench.errors import UsageError
+
+FORMS = ("plain", "flex", "rank_two")  # in which the focus bias can be computed
+
+
+@dataclass
+class EtadsConfig:
+    """ETADS (ETADS §3): encoder heads focus on a stretch of the text, decoder heads select what is salient."""
+
+    name: str = "etads"  # as it is registered
+    focus_layers: list[int] | None = None  # encoder layers that focus, counted from 1; null: all; []: none
+    saliency_layers: list[int] | None = None  # decoder layers that select, counted from 1; null: all; []: none
+    focus_form: str = "plain"  # plain | flex (CUDA) | rank_two (wide foci): how the bias is computed; see the card
+    input_length: int = 400  # tokens of the title and the text that are read (ETADS §4.1)
+    decode_length: int = 100  # target and output tokens at most (ETADS §4.1)
+    d_model: int = 512  # width (ETADS §4.1)
+    d_ff: int = 2048  # width of the feed-forward layers (ETADS §4.1)
+    num_heads: int = 8  # of every attention (ETADS §4.1)
+    encoder_layers: int = 4  # depth of the encoder (ETADS §4.1)
+    decoder_layers: int = 4  # depth of the decoder (ETADS §4.1)
+    dropout: float = 0.2  # ETADS §4.1 gives the share that is kept, 0.8
+    tokenizer: str = "words"  # words: those of the training split | trained: byte-level BPE; else a Hugging Face one
+    vocabulary_size: int = 50_000  # of a trained tokenizer (ETADS §4.1)
+    init: str = "random"  # random, or the folder of a checkpoint of this system
+
+    def __post_init__(self) -> None:
+        allowed("model.focus_form", self.focus_form, FORMS)
+        for name in ("input_length", "d_model", "d_ff", "num_heads", "encoder_layers", "decoder_layers"):
+            at_least(f"model.{name}", getattr(self, name), 1)
+        at_least("model.decode_length", self.decode_length, 2)
+        share("model.dropout", self.dropout)
+        check_network(self.d_model, self.num_heads, self.tokenizer, self.vocabulary_size)
+        self.focus_layers = layers("model.focus_layers", self.focus_layers, "encoder", self.encoder_layers)
+        self.saliency_layers = layers("model.saliency_layers", self.saliency_layers, "decoder", self.decoder_layers)
+
+    def dimension(self, name: str) -> int:
+        """Return a width or depth of the network."""
+        size: int = getattr(self, name)
+        return size
+
+
+def layers(key: str, given: Sequence[int] | None, stack: str, depth: int) -> list[int]:
+    """Return which layers of a stack are meant, counted from 1 and in order; None means all.
+
+    Raises:
+        UsageError: there is no such layer, or one is named twice.
+    """
+    if given is None:
+        return list(range(1, depth + 1))
+    listed = f"{key}=[{','.join(map(str, given))}]"
+    if odd := [layer for layer in given if not 1 <= layer <= depth]:
+        has = f"the {stack} has {depth} layers, counted from 1 (model.{stack}_layers)"
+        raise UsageError(f"{listed} names layer {odd[0]}, but {has}")
+    if len(set(given)) < len(given):
+        raise UsageError(f"{listed} names a layer twice")
+    return sorted(given)

@@ -1,0 +1,256 @@
+"""Focus attention: every head of a layer looks around a centre of its own, as far as it likes (ETADS, Eqs. 5–8).
+
+    queries → Focus → Windows: a centre and a width for every token and head → a bias on the scores
+
+Letters: R rows, H heads, L tokens, E width of a head.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from transformers import PreTrainedConfig
+from transformers.models.pegasus.modeling_pegasus import PegasusAttention
+
+from longsumbench.errors import UsageError
+
+NARROWEST = 0.5  # tokens; see `Focus`
+# A key whose bias is below −64 is left out: beside the nearest one's it weighs e^−62, and with such numbers, which are
+# nearly nothing, processors are many times slower.
+FARTHEST = 64.0
+WIDE_ENOUGH = 1 / 16  # of the text: foci that the rank-two form computes to about 1e-5
+
+
+class Windows(NamedTuple):
+    """Where each head looks from each token, in tokens.
+
+    Attributes:
+        centres: [R, H, L], 0 to m (μ̃ of ETADS, Eq. 6), float32.
+        widths: [R, H, L], NARROWEST to m (σ̃), float32.
+    """
+
+    centres: Tensor
+    widths: Tensor
+
+
+class Focus(nn.Module):
+    """Choose centres and widths from the queries (ETADS, Eqs. 5–6), with matrices of its own for every head.
+
+    Choice: a width is at least half a token, for a narrower bias tells two neighbours no better apart.
+
+    Args:
+        num_heads: H.
+        head_width: E.
+    """
+
+    def __init__(self, num_heads: int, head_width: int) -> None:
+        super().__init__()
+        self.w_p = nn.Parameter(torch.empty(num_heads, head_width, head_width))
+        self.w_g = nn.Parameter(torch.empty(num_heads, head_width, head_width))
+        self.u_c = nn.Parameter(torch.empty(num_heads, head_width))
+        self.u_d = nn.Parameter(torch.empty(num_heads, head_width))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Start as Xavier's uniform does, every head as a layer of its own."""
+        for weight in (self.w_p, self.w_g, self.u_c, self.u_d):
+            xavier_heads(weight)
+
+    def forward(self, queries: Tensor, real: Tensor) -> Windows:
+        """Choose, in single precision whatever the rest computes in: at token 400, bfloat16 counts in twos.
+
+        Args:
+            queries: [R, H, L, E].
+            real: [R, L], True where a token is real; m is their number.
+        """
+        with torch.autocast(queries.device.type, enabled=False):
+            queries = queries.float()
+            lengths = real.sum(-1).to(queries.dtype)[:, None, None]  # [R, 1, 1]
+            mean = (queries * real[:, None, :, None]).sum(2) / lengths  # [R, H, E]
+            means = mean[:, :, None] @ self.w_g.float()  # [R, H, 1, E]
+            hidden = torch.tanh(queries @ self.w_p.float() + means)
+            chosen = hidden @ torch.stack([self.u_c, self.u_d], -1).float()  # [R, H, L, 2]
+            centres, widths = (lengths[..., None] * chosen.sigmoid()).unbind(-1)
+            return Windows(centres, widths.clamp(min=NARROWEST))
+
+
+def xavier_heads(weight: nn.Parameter) -> None:
+    """Set a matrix for every head, [H, E, E], or a vector, [H, E], as Xavier's uniform does for one."""
+    outputs = weight.shape[2] if weight.dim() == 3 else 1
+    bound = math.sqrt(6 / (weight.shape[1] + outputs))
+    nn.init.uniform_(weight, -bound, bound)
+
+
+def plain(queries: Tensor, keys: Tensor, values: Tensor, windows: Windows, real: Tensor) -> Tensor:
+    """Attend with the bias written out: the reference, good for every focus (ETADS, Eqs. 7–8).
+
+    f_ij = −(j − μ̃_i)² / (σ̃_i² / 2), with j counted from 0.
+
+    Args:
+        queries: [R, H, L, E].
+        keys: likewise.
+        values: likewise.
+        windows: where each head looks.
+        real: [R, L], True where a token is real, at least one a row.
+
+    Returns:
+        [R, H, L, E].
+    """
+    places = torch.arange(keys.shape[2], device=keys.device, dtype=torch.float32)
+    steepness = math.sqrt(2) / windows.widths[..., None]  # [R, H, L, 1]
+    penalty = (steepness * places - steepness * windows.centres[..., None]).square()  # [R, H, L, L]
+    bias = torch.where((penalty < FARTHEST) & real[:, None, None], -penalty, float("-inf"))
+    return F.scaled_dot_product_attention(queries, keys, values, attn_mask=bias.to(queries.dtype))
+
+
+def flex(
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    windows: Windows,
+    real: Tensor,
+    kernel: Callable[..., Any] | None = None,
+) -> Tensor:
+    """As `plain`, except: the bias is computed inside the kernel, and never stands in memory; for CUDA.
+
+    Args:
+        queries: [R, H, L, E].
+        keys: likewise.
+        values: likewise.
+        windows: where each head looks.
+        real: [R, L].
+        kernel: of flex attention; None: compiled, which takes CUDA.
+    """
+    centres, widths = windows
+
+    def focused(score: Tensor, row: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        distance = (key - centres[row, head, query]) / widths[row, head, query]
+        return torch.where(real[row, key], score - 2 * distance * distance, float("-inf"))
+
+    output: Tensor = (kernel or _compiled_flex())(queries, keys, values, score_mod=focused)
+    return output
+
+
+_COMPILED: list[Callable[..., Any]] = []  # made at first use
+
+
+def _compiled_flex() -> Callable[..., Any]:
+    if not _COMPILED:
+        from torch.nn.attention.flex_attention import flex_attention
+
+        _COMPILED.append(torch.compile(flex_attention, dynamic=True))
+    return _COMPILED[0]
+
+
+def rank_two(queries: Tensor, keys: Tensor, values: Tensor, windows: Windows, real: Tensor) -> Tensor:
+    """As `plain`, except: the bias comes from two more features of queries and keys, so that the fused kernel has none.
+
+    −2(x − c)²/s² = −(2/s²)·x² + (4c/s²)·x − 2c²/s², of which the last term is the same for all keys of a query. Places
+    are counted in texts from the middle of one, x = j/m − ½; the rounding error of the score is about 1e-7 / s².
+
+    Args:
+        queries: [R, H, L, E].
+        keys: likewise.
+        values: likewise.
+        windows: where each head looks.
+        real: [R, L].
+
+    Raises:
+        ValueError: a focus is narrower than WIDE_ENOUGH of its text, or the precision is not single.
+    """
+    if not rank_two_holds(queries, windows, real):
+        raise ValueError(f"the rank-two form takes single precision, and foci of at least {WIDE_ENOUGH} of the text")
+    rows, heads, length, width = queries.shape
+    lengths = real.sum(-1).to(queries.dtype)[:, None, None]  # [R, 1, 1]
+    places = torch.arange(length, device=keys.device, dtype=queries.dtype) / lengths - 0.5  # [R, 1, L]
+    steepness = 2 / (windows.widths / lengths).square()  # [R, H, L]
+    slopes = torch.stack([-steepness, 2 * steepness * (windows.centres / lengths - 0.5)], -1)
+    powers = torch.stack([places.square(), places], -1).expand(rows, heads, length, 2)
+    spare = queries.new_zeros(rows, heads, length, 6)  # kernels like widths that eight divides
+    return F.scaled_dot_product_attention(
+        torch.cat([queries / math.sqrt(width), slopes, spare], -1),
+        torch.cat([keys, powers, spare], -1),
+        F.pad(values, (0, 8)),
+        attn_mask=None if bool(real.all()) else real[:, None, None],
+        scale=1.0,
+    )[..., :width]
+
+
+def rank_two_holds(queries: Tensor, windows: Windows, real: Tensor) -> bool:
+    """Tell whether the rank-two form may be used: in single precision, for foci that are wide enough."""
+    lengths = real.sum(-1)[:, None, None]
+    return queries.dtype == torch.float32 and bool((windows.widths >= WIDE_ENOUGH * lengths).all())
+
+
+class FocusAttention(PegasusAttention):
+    """As PegasusAttention (self-attention), except: every head's scores are biased towards its focus.
+
+    Args:
+        config: names the sizes.
+        form: plain, flex or rank_two. Where the rank-two form does not hold, the plain one is computed.
+    """
+
+    def __init__(self, config: PreTrainedConfig, form: str = "plain") -> None:
+        super().__init__(config.d_model, config.encoder_attention_heads, config=config)
+        self.focus = Focus(self.num_heads, self.head_dim)
+        self.form = form
+
+    def forward(
+        self,
+        hidden_states: Tensor,
+        key_value_states: Tensor | None = None,
+        past_key_values: Any = None,
+        attention_mask: Tensor | None = None,
+        **kwargs: Any,
+    ) -> tuple[Tensor, None]:
+        """Attend from every token to all: [R, L, D] → [R, L, D].
+
+        Args:
+            hidden_states: [R, L, D].
+            key_value_states: not used.
+            past_key_values: not used.
+            attention_mask: [R, 1, L or 1, L], True or 0 where a token is real; None: everywhere.
+            **kwargs: not used.
+        """
+        rows, length, width = hidden_states.shape
+        queries, keys, values = (
+            project(hidden_states).view(rows, length, self.num_heads, self.head_dim).transpose(1, 2)
+            for project in (self.q_proj, self.k_proj, self.v_proj)
+        )
+        real = real_tokens(attention_mask, hidden_states)
+        windows = self.focus(queries, real)
+        attended = self.attend(queries, keys, values, windows, real)
+        return self.out_proj(attended.transpose(1, 2).reshape(rows, length, width)), None
+
+    def attend(self, queries: Tensor, keys: Tensor, values: Tensor, windows: Windows, real: Tensor) -> Tensor:
+        """Attend in the form that was chosen, where it holds.
+
+        Raises:
+            UsageError: flex attention is asked for, and there is no GPU to compile it for.
+        """
+        if self.form == "flex":
+            check_flex(queries.device)
+            return flex(queries, keys, values, windows, real)
+        wide = self.form == "rank_two" and rank_two_holds(queries, windows, real)
+        return (rank_two if wide else plain)(queries, keys, values, windows, real)
+
+
+def real_tokens(attention_mask: Tensor | None, states: Tensor) -> Tensor:
+    """Return which tokens are real, [R, L], from a mask in the library's form."""
+    if attention_mask is None:
+        return torch.ones(states.shape[:2], dtype=torch.bool, device=states.device)
+    of_keys = attention_mask[:, 0, 0]
+    return of_keys if of_keys.dtype == torch.bool else of_keys == 0
+
+
+def check_flex(device: torch.device) -> None:
+    """Check that flex attention can be compiled for a device.
+
+    Raises:
+        UsageError: it is no GPU.
+    """
+    if device.type != "cuda":
+        raise UsageError("model.focus_form=flex computes the bias inside a CUDA kernel: on a CPU choose plain")

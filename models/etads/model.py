@@ -1,0 +1,88 @@
+"""ETADS's network: a post-norm Transformer whose encoder heads focus and whose decoder heads select.
+
+    encoder (§3.2)  self-attention + a Gaussian bias around a centre of every token and head
+    decoder (§3.3)  cross-attention ⊗ the saliency of every source token for this step and head
+
+Letters: B examples, K beams, Q = B·K rows, U units, L unit tokens, S memory tokens, T target tokens, D width,
+V vocabulary.
+"""
+
+from typing import cast
+
+from huggingface_hub.dataclasses import strict
+from torch import Tensor, nn
+from transformers import BartConfig
+from transformers.models.bart.modeling_bart import (
+    BartDecoder,
+    BartForConditionalGeneration,
+    BartLearnedPositionalEmbedding,
+)
+
+from longsumbench.models.etads.focus import Focus, FocusAttention
+from longsumbench.models.etads.saliency import Gate, SaliencyAttention
+from longsumbench.nn.encoder_decoder import UnitsToText, fold_cross_attention
+from longsumbench.nn.transformer_layer import TransformerLayer
+from longsumbench.nn.unit_encoder import UnitEncoder
+
+
+@strict
+class EtadsModelConfig(BartConfig):
+    """As BartConfig, plus which layers focus and select, counted from 1, and the label smoothing of training."""
+
+    model_type = "longsumbench-etads"
+
+    focus_layers: list[int] | tuple[int, ...] = ()
+    saliency_layers: list[int] | tuple[int, ...] = ()
+    focus_form: str = "plain"
+    label_smoothing: float = 0.0
+
+
+class _OwnStarts:
+    """For stacks with parts whose weights the library does not know how to start, where a checkpoint lacks them."""
+
+    def _init_weights(self, module: nn.Module) -> None:
+        if isinstance(module, (Focus, Gate)):
+            module.reset_parameters()
+        else:
+            super()._init_weights(module)  # type: ignore[misc]  # the library's class stands behind this one
+
+
+class FocusEncoder(_OwnStarts, UnitEncoder):
+    """As UnitEncoder (post-norm), except: its positions are learned, and some of its layers focus (ETADS §3.2)."""
+
+    def __init__(self, config: EtadsModelConfig) -> None:
+        super().__init__(config, norm_first=False)
+        self.embed_positions = BartLearnedPositionalEmbedding(config.max_position_embeddings, config.d_model)
+        for number in config.focus_layers:
+            layer = cast(TransformerLayer, self.layers[number - 1])
+            layer.self_attn = FocusAttention(config, config.focus_form)
+
+    def embed(self, input_ids: Tensor) -> Tensor:
+        """Return scaled embeddings with positions: [r, L] → [r, L, D]."""
+        placed: Tensor = self.embed_alone(input_ids) + self.embed_positions(input_ids)
+        return placed
+
+
+class SelectingDecoder(_OwnStarts, BartDecoder):
+    """As BartDecoder, except: no norm stands behind the embeddings, and some of its layers select (ETADS §3.3)."""
+
+    def __init__(self, config: EtadsModelConfig) -> None:
+        super().__init__(config)
+        self.layernorm_embedding = nn.Identity()
+        fold_cross_attention(self, config, {number - 1: SaliencyAttention for number in config.saliency_layers})
+
+
+class EtadsForConditionalGeneration(UnitsToText, BartForConditionalGeneration):
+    """As BART, except: it reads units, its encoder focuses, its decoder selects, and its output has a bias (Eq. 4).
+
+    Source, target and output share their embeddings, scaled by √D where they are read.
+    """
+
+    config_class = EtadsModelConfig
+    config: EtadsModelConfig
+
+    def __init__(self, config: EtadsModelConfig) -> None:
+        super().__init__(config)
+        self.model.encoder, self.model.decoder = FocusEncoder(config), SelectingDecoder(config)
+        self.lm_head = nn.Linear(config.d_model, config.vocab_size)
+        self.post_init()

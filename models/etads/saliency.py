@@ -1,0 +1,90 @@
+"""Saliency selection: every head of a layer weighs each source token by how much it matters (ETADS, Eqs. 9–10).
+
+Letters: R rows, K queries of a row's beams, H heads, T target tokens, S source tokens, E width of a head.
+"""
+
+from copy import copy
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from transformers import AttentionInterface
+
+from longsumbench.models.etads.focus import xavier_heads
+from longsumbench.nn.folded_attention import FoldedAttention
+from longsumbench.nn.masks import hidden
+
+GATED = "longsumbench-gated"  # the library's name for `gated`
+
+
+class Gate(nn.Module):
+    """Score the saliency of every source token (ETADS, Eq. 9), with matrices of its own for every head.
+
+    g = sigmoid((W_h Q)(W_s K)ᵀ), unscaled. Both matrices are applied to the queries, (Q W_h W_sᵀ) Kᵀ: so nothing
+    beside the keys is cached, and targets are shorter than sources.
+
+    Args:
+        num_heads: H.
+        head_width: E.
+    """
+
+    def __init__(self, num_heads: int, head_width: int) -> None:
+        super().__init__()
+        self.w_h = nn.Parameter(torch.empty(num_heads, head_width, head_width))
+        self.w_s = nn.Parameter(torch.empty(num_heads, head_width, head_width))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Start as Xavier's uniform does, every head as a layer of its own."""
+        xavier_heads(self.w_h)
+        xavier_heads(self.w_s)
+
+    def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """Return saliencies, 0–1: [R, H, T, E], [R, H, S, E] → [R, H, T, S]."""
+        asked = queries @ self.w_h @ self.w_s.transpose(-1, -2)
+        saliencies: Tensor = torch.sigmoid(asked @ keys.transpose(-1, -2))
+        return saliencies
+
+
+def gated(
+    module: "SaliencyAttention",
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float,
+    dropout: float = 0.0,
+    **kwargs: Any,
+) -> tuple[Tensor, Tensor]:
+    """Attend, every weight times its token's saliency, not normalized again (ETADS, Eq. 10); as the library calls it.
+
+    Args:
+        module: whose gate it is.
+        queries: [R, H, K·T, E].
+        keys: [R, H, S, E].
+        values: likewise.
+        attention_mask: [R, 1, K·T or 1, S], in either of the library's forms.
+        scaling: of the scores.
+        dropout: of the weights.
+        **kwargs: not used.
+
+    Returns:
+        [R, K·T, H, E], and the weights before the gate [R, H, K·T, S].
+    """
+    weights = hidden(queries @ keys.transpose(-1, -2) * scaling, attention_mask).softmax(-1)
+    selected = module.gate(queries, keys) * F.dropout(weights, dropout, module.training)
+    return (selected @ values).transpose(1, 2).contiguous(), weights
+
+
+AttentionInterface.register(GATED, gated)
+
+
+class SaliencyAttention(FoldedAttention):
+    """As FoldedAttention, except: the weights are multiplied by saliencies (ETADS §3.3)."""
+
+    def __init__(self, *args: Any, config: Any, **kwargs: Any) -> None:
+        super().__init__(*args, config=config, **kwargs)
+        self.gate = Gate(self.num_heads, self.head_dim)
+        self.config = copy(config)  # in which this layer alone is told how to attend
+        self.config._attn_implementation = GATED

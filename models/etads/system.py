@@ -1,0 +1,131 @@
+"""ETADS as a system: what it reads of an example, its network, its evidence."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from longsumbench.batching import row
+from longsumbench.configuration import Recipe
+from longsumbench.documents import Example
+from longsumbench.models.etads.config import EtadsConfig
+from longsumbench.models.etads.focus import Focus, check_flex
+from longsumbench.models.etads.model import EtadsForConditionalGeneration, EtadsModelConfig
+from longsumbench.models.etads.saliency import Gate
+from longsumbench.neural import Encode, NeuralSystem, network_sizes, special_ids
+from longsumbench.nn.device import choose_device
+from longsumbench.nn.initialization import sinusoidal, xavier
+from longsumbench.segmentation import Units, join, snippets
+from longsumbench.stages import StageStore
+from longsumbench.system import Evidence, FitReport, Split
+from longsumbench.tokenization import token_texts
+
+
+class Etads(NeuralSystem):
+    """A Transformer over the leading tokens whose encoder focuses and whose decoder selects what is salient."""
+
+    Config = EtadsConfig
+    Model = EtadsForConditionalGeneration
+    units_decided_by = ("input_length",)
+    free_settings = frozenset({"focus_form"})
+    gives_attention = True
+    config: EtadsConfig
+
+    def __init__(self, config: EtadsConfig) -> None:
+        super().__init__(config)
+        self.keeps_evidence = bool(config.focus_layers or config.saliency_layers)
+
+    def fit(
+        self, train: Split | None, validation: Split | None, recipe: Recipe, workdir: Path, stages: StageStore
+    ) -> FitReport:
+        """Train, if the bias can be computed in the form that was chosen.
+
+        Raises:
+            UsageError: flex attention is asked for, and there is no GPU.
+            DataError: there is no training split, or it is empty.
+        """
+        if self.config.focus_form == "flex" and self.config.focus_layers:
+            check_flex(choose_device(recipe.device))
+        return super().fit(train, validation, recipe, workdir, stages)
+
+    def units(self, example: Example, encode: Encode) -> Units:
+        """Return one unit: the title, where there is one, and the text, cut at `input_length`."""
+        sentences = [list(document.sentences()) for document in example.documents]
+        if example.title and sentences:
+            sentences[0].insert(0, example.title)
+        encoded = [encode(of_document) for of_document in sentences]
+        longest = max((sum(len(sentence.ids) for sentence in document) for document in encoded), default=0)
+        return join(snippets(encoded, max(1, longest), max(1, len(encoded))), self.config.input_length)
+
+    def build_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
+        """Build the network; its positions are sinusoids to begin with (ETADS §3.1)."""
+        config, start = self.config, tokenizer.bos_token_id
+        model = self.Model(
+            EtadsModelConfig(
+                **network_sizes(config.dimension, config.dropout, len(tokenizer), special_ids(tokenizer)),
+                decoder_start_token_id=tokenizer.pad_token_id if start is None else start,
+                activation_function="relu",
+                max_position_embeddings=max(config.input_length, config.decode_length),
+                focus_layers=config.focus_layers or [],
+                saliency_layers=config.saliency_layers or [],
+                focus_form=config.focus_form,
+            )
+        )
+        xavier(model, config.d_model)
+        sinusoidal(model.model.encoder.embed_positions, model.model.decoder.embed_positions)
+        return model
+
+    def evidence(
+        self,
+        read: Sequence[Units],
+        outputs: Sequence[Sequence[int]],
+        complete: Sequence[bool],
+        references: Sequence[Sequence[int] | None],
+    ) -> list[Evidence]:
+        """Return every token's foci, and its saliency for every token of the output."""
+        return list(map(self._evidence_of, read, outputs))
+
+    @torch.inference_mode()
+    def _evidence_of(self, units: Units, output: Sequence[int]) -> Evidence:
+        """Read the text and the output once more: searching with beams leaves no trace of its own."""
+        model = self.model.eval()
+        batch = {name: value.to(model.device) for name, value in self.collator()([row(units)]).items()}
+        written = torch.tensor([[model.config.decoder_start_token_id, *output[:-1]]], device=model.device)
+        with recorded(model, Focus) as windows, recorded(model, Gate) as saliencies:
+            model(**batch, decoder_input_ids=written)
+        arrays: dict[str, Any] = {}
+        axes: dict[str, tuple[str, ...]] = {}
+        ids = units.ids[0] if units.ids else []
+        if windows:
+            both = torch.stack([torch.stack([*layer], -1)[0] for layer in windows])  # [layers, H, S, 2]
+            arrays["focus"], axes["focus"] = both[:, :, : len(ids)], ("layer", "head", "source_token", "window")
+        if saliencies:
+            mean = torch.stack([layer[0] for layer in saliencies]).float().mean((0, 1))  # [T, S]
+            arrays["saliency"], axes["saliency"] = mean[: len(output), : len(ids)], ("step", "source_token")
+        texts = {
+            "unit": tuple(text.strip() for text in self.tokenizer.batch_decode(units.ids)),
+            "source_token": tuple(token_texts(self.tokenizer, ids, skip_special_tokens=False)),
+            "step": tuple(token_texts(self.tokenizer, output)),
+            "layer": tuple(f"encoder layer {number}" for number in self.config.focus_layers or []),
+        }
+        return Evidence({name: array.cpu().numpy() for name, array in arrays.items()}, axes, texts)
+
+
+@contextmanager
+def recorded(model: nn.Module, kind: type[nn.Module]) -> Iterator[list[Any]]:
+    """Record what every module of a kind returns meanwhile, in their order."""
+    found: list[Any] = []
+    hooks = [
+        module.register_forward_hook(lambda _module, _inputs, output: found.append(output))
+        for module in model.modules()
+        if isinstance(module, kind)
+    ]
+    try:
+        yield found
+    finally:
+        for hook in hooks:
+            hook.remove()

@@ -1,0 +1,56 @@
+"""ETADS's settings: what the layer lists mean, and what is refused."""
+
+from typing import Any
+
+import pytest
+
+from longsumbench.configuration import settle
+from longsumbench.errors import UsageError
+from longsumbench.models.etads.config import EtadsConfig
+
+
+def settled(**values: Any) -> EtadsConfig:
+    """Return the settings as the command line would give them."""
+    config: EtadsConfig = settle(EtadsConfig, values, "model.")
+    return config
+
+
+def test_the_defaults_are_the_papers() -> None:
+    """4 + 4 layers of width 512 and 2,048, 8 heads, 400 words in, 100 out, 50,000 words; all layers take part."""
+    config = EtadsConfig()
+    assert (config.d_model, config.d_ff, config.num_heads) == (512, 2048, 8)
+    assert (config.encoder_layers, config.decoder_layers) == (4, 4)
+    assert (config.input_length, config.decode_length, config.vocabulary_size) == (400, 100, 50_000)
+    assert config.focus_layers == config.saliency_layers == [1, 2, 3, 4]
+
+
+def test_null_means_all_layers_whatever_their_number() -> None:
+    """Null follows the depth, an empty list stays empty, and the order of a list does not matter."""
+    config = settled(encoder_layers=6, decoder_layers=2, focus_layers=None, saliency_layers=[])
+    assert config.focus_layers == [1, 2, 3, 4, 5, 6]
+    assert config.saliency_layers == []
+    assert settled(focus_layers=[3, 1]) == settled(focus_layers=[1, 3])
+
+
+REFUSED = {
+    "a layer that is not there": (
+        {"focus_layers": [1, 5]},
+        r"model.focus_layers=\[1,5\] names layer 5, but .* 4 layers",
+    ),
+    "layers counted from 0": ({"saliency_layers": [0]}, r"model.saliency_layers=\[0\] names layer 0, but the decoder"),
+    "a layer twice": ({"focus_layers": [2, 2]}, "names a layer twice"),
+    "no list": ({"focus_layers": "1-2"}, "model.focus_layers='1-2' is not of type"),
+    "a form that nobody knows": ({"focus_form": "rank2"}, "model.focus_form=rank2.*rank_two"),
+    "heads that do not fit": ({"num_heads": 7}, "cannot be shared equally"),
+    "nothing to read": ({"input_length": 0}, "model.input_length=0 is below 1"),
+    "nothing to write": ({"decode_length": 1}, "model.decode_length=1 is below 2"),
+    "all is dropped": ({"dropout": 1.0}, "model.dropout=1.0 must be at least 0 and below 1"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_meant_is_refused(case: str) -> None:
+    """One line names the setting, what is wrong, and what there is."""
+    values, told = REFUSED[case]
+    with pytest.raises(UsageError, match=told):
+        settled(**values)

@@ -1,0 +1,282 @@
+"""Focus attention: against loops written from the paper's equations, by hand, and its forms against each other."""
+
+import math
+from itertools import product
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.attention.flex_attention import flex_attention
+from transformers import BartConfig
+
+from longsumbench.errors import UsageError
+from longsumbench.models.etads.focus import (
+    WIDE_ENOUGH,
+    Focus,
+    FocusAttention,
+    Windows,
+    flex,
+    plain,
+    rank_two,
+)
+
+LENGTHS = ([5], [1, 7], [12, 3, 12], [40, 17])
+HEADS = (1, 4)
+
+
+def layer(heads: int, width: int = 8, form: str = "plain", seed: int = 0) -> FocusAttention:
+    """Return a layer whose foci are neither all alike nor all in the middle."""
+    torch.manual_seed(seed)
+    config = BartConfig(d_model=heads * width, encoder_attention_heads=heads)
+    attention = FocusAttention(config, form).eval()
+    for name, weight in attention.named_parameters():
+        torch.nn.init.normal_(weight, std=1.5 if "focus.u" in name else width**-0.5)
+    return attention
+
+
+def batch(lengths: list[int], width: int, seed: int = 1) -> tuple[Tensor, Tensor]:
+    """Return states [R, L, D], and a mask [R, 1, 1, L] as the library hands it over."""
+    generator = torch.Generator().manual_seed(seed)
+    states = torch.randn(len(lengths), max(lengths), width, generator=generator)
+    real = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+    return states, real[:, None, None]
+
+
+def sigmoid(number: float) -> float:
+    return 1 / (1 + math.exp(-number))
+
+
+def loop(attention: FocusAttention, states: Tensor, length: int) -> Tensor:
+    """Attend over one text's real tokens as ETADS's Eqs. 2 and 5–8 say, a number at a time, in double precision."""
+    heads, width = attention.num_heads, attention.head_dim
+    focus = attention.focus
+    x = states[:length].double()
+
+    def projected(linear: torch.nn.Linear) -> Tensor:
+        return (x @ linear.weight.double().T + linear.bias.double()).view(length, heads, width)
+
+    q, k, v = projected(attention.q_proj), projected(attention.k_proj), projected(attention.v_proj)
+    output = torch.zeros(length, heads, width, dtype=torch.float64)
+    for h in range(heads):
+        w_p, w_g = focus.w_p[h].double().T, focus.w_g[h].double().T  # as they stand in Eq. 5: W Q
+        g = sum(q[i, h] for i in range(length)) / length
+        for i in range(length):
+            hidden = torch.tanh(w_p @ q[i, h] + w_g @ g)
+            centre = length * sigmoid(float((focus.u_c[h].double() @ hidden).detach()))
+            scope = max(0.5, length * sigmoid(float((focus.u_d[h].double() @ hidden).detach())))
+            energies = [
+                float((q[i, h] @ k[j, h]).detach()) / math.sqrt(width) - (j - centre) ** 2 / (scope**2 / 2)
+                for j in range(length)
+            ]
+            top = max(energies)
+            weights = [math.exp(energy - top) for energy in energies]
+            output[i, h] = sum(weight * v[j, h] for j, weight in enumerate(weights)) / sum(weights)
+    flat = output.reshape(length, heads * width)
+    return flat @ attention.out_proj.weight.double().T + attention.out_proj.bias.double()
+
+
+@pytest.mark.parametrize(("lengths", "heads", "seed"), list(product(LENGTHS, HEADS, (0, 1))))
+def test_it_equals_loops_over_the_equations(lengths: list[int], heads: int, seed: int) -> None:
+    """Of ragged batches and any number of heads, every real token's output is what the equations say (1e-4)."""
+    attention = layer(heads, seed=seed)
+    states, mask = batch(lengths, heads * 8)
+    found = attention(states, attention_mask=mask)[0]
+    for row, length in enumerate(lengths):
+        expected = loop(attention, states[row], length)
+        torch.testing.assert_close(found[row, :length].double(), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("lengths", LENGTHS)
+def test_its_gradients_equal_those_of_the_loops(lengths: list[int]) -> None:
+    """The gradients of every weight are those of the loops' (1e-3 of the largest).
+
+    That of the keys' bias is nothing: it adds the same to all scores of a query.
+    """
+    attention = layer(2)
+    states, mask = batch(lengths, 16)
+    found = attention(states, attention_mask=mask)[0]
+    real = mask[:, 0, 0]
+    names, weights = zip(*attention.named_parameters(), strict=True)
+    got = torch.autograd.grad(found[real].square().sum(), weights)
+    expected = torch.autograd.grad(
+        sum(dense(attention, states[r, :n]).square().sum() for r, n in enumerate(lengths)), weights
+    )
+    for name, one, other in zip(names, got, expected, strict=True):
+        nothing = name == "k_proj.bias"
+        assert float(one.abs().max()) < 1e-3 if nothing else difference(one, other) < 1e-3, name
+
+
+def difference(one: Tensor, other: Tensor) -> float:
+    """Return the largest difference, as a share of the largest value."""
+    return float((one - other).abs().max()) / max(float(other.abs().max()), 1e-4)
+
+
+def dense(attention: FocusAttention, states: Tensor) -> Tensor:
+    """As `loop`, in tensors of double precision that have gradients: one text without padding, [L, D]."""
+    heads, width, length, focus = attention.num_heads, attention.head_dim, len(states), attention.focus
+    x = states.double()
+
+    def projected(linear: torch.nn.Linear) -> Tensor:
+        return (x @ linear.weight.double().T + linear.bias.double()).view(length, heads, width).transpose(0, 1)
+
+    q, k, v = projected(attention.q_proj), projected(attention.k_proj), projected(attention.v_proj)
+    hidden = torch.tanh(q @ focus.w_p.double() + q.mean(1, keepdim=True) @ focus.w_g.double())
+    centre = length * torch.sigmoid((hidden * focus.u_c.double()[:, None]).sum(-1, keepdim=True))
+    scope = (length * torch.sigmoid((hidden * focus.u_d.double()[:, None]).sum(-1, keepdim=True))).clamp(min=0.5)
+    bias = -((torch.arange(length) - centre) ** 2) / (scope**2 / 2)
+    weights = torch.softmax(q @ k.transpose(-1, -2) / math.sqrt(width) + bias, -1)
+    flat = (weights @ v).transpose(0, 1).reshape(length, heads * width)
+    return flat @ attention.out_proj.weight.double().T + attention.out_proj.bias.double()
+
+
+def test_the_two_oracles_agree() -> None:
+    """The tensors that have gradients say the same as the loops."""
+    attention = layer(2)
+    states, _ = batch([9], 16)
+    torch.testing.assert_close(dense(attention, states[0]), loop(attention, states[0], 9), rtol=1e-9, atol=1e-9)
+
+
+def parts(length: int, narrow: float, wide: float, seed: int = 0) -> tuple[Tensor, Tensor, Tensor, Windows, Tensor]:
+    """Return queries, keys, values [2, 2, L, 8], windows between two widths (shares of the text), and a ragged mask."""
+    generator = torch.Generator().manual_seed(seed)
+    real = torch.arange(length) < torch.tensor([[length], [max(1, length - 3)]])
+    q, k, v = (torch.randn(2, 2, length, 8, generator=generator) for _ in range(3))
+    m = real.sum(-1)[:, None, None]
+    centres = m * torch.rand(2, 2, length, generator=generator)
+    widths = m * (narrow + (wide - narrow) * torch.rand(2, 2, length, generator=generator))
+    return q, k, v, Windows(centres, widths.clamp(min=0.5)), real
+
+
+FOCI = {"narrow": (0.0, 0.01), "mixed": (0.005, 1.0), "wide": (2 * WIDE_ENOUGH, 1.0)}
+
+
+def with_gradients(function: object, *arguments: object) -> list[Tensor]:
+    """Return a form's output at real tokens and the gradients of all that it reads."""
+    q, k, v, windows, real = arguments[:5]
+    leaves = [tensor.clone().requires_grad_() for tensor in (q, k, v, *windows)]
+    output = function(*leaves[:3], Windows(*leaves[3:]), real, *arguments[5:])  # type: ignore[operator]
+    kept = output.transpose(1, 2)[real]  # type: ignore[index]
+    return [kept, *torch.autograd.grad(kept.square().sum(), leaves)]
+
+
+def assert_alike(found: list[Tensor], expected: list[Tensor]) -> None:
+    """Outputs to 1e-4, gradients to 1e-3 of the largest."""
+    torch.testing.assert_close(found[0], expected[0], rtol=1e-4, atol=1e-4)
+    for one, other in zip(found[1:], expected[1:], strict=True):
+        assert torch.allclose(one, other, atol=1e-5) or difference(one, other) < 1e-3
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without")
+@pytest.mark.parametrize(("length", "foci"), list(product((1, 6, 33, 200), FOCI)))
+def test_flex_attention_computes_the_same(length: int, foci: str) -> None:
+    """The kernel that computes the bias itself gives the plain form's outputs, for foci of any width."""
+    given = parts(length, *FOCI[foci])
+    real = given[-1]
+    found, expected = flex(*given, flex_attention), plain(*given)
+    torch.testing.assert_close(found.transpose(1, 2)[real], expected.transpose(1, 2)[real], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("length", [1, 6, 33, 400, 1024])
+def test_the_rank_two_form_computes_the_same_for_wide_foci(length: int) -> None:
+    """Two more features of queries and keys give the plain form's outputs and gradients, where foci are wide."""
+    given = parts(length, *FOCI["wide"])
+    assert_alike(with_gradients(rank_two, *given), with_gradients(plain, *given))
+
+
+def test_the_rank_two_form_is_refused_for_narrow_foci() -> None:
+    """A single narrow focus, or half precision, is enough to refuse it."""
+    q, k, v, windows, real = parts(64, *FOCI["wide"])
+    rank_two(q, k, v, windows, real)
+    widths = windows.widths.clone()
+    widths[1, 1, 5] = 0.9 * WIDE_ENOUGH * 61
+    with pytest.raises(ValueError, match="foci of at least"):
+        rank_two(q, k, v, windows._replace(widths=widths), real)
+    with pytest.raises(ValueError, match="single precision"):
+        rank_two(q.bfloat16(), k.bfloat16(), v.bfloat16(), windows, real)
+
+
+def test_a_layer_computes_the_plain_form_where_the_fast_one_does_not_hold() -> None:
+    """A layer asked for the rank-two form gives, for narrow foci, the plain form's very numbers."""
+    fast, reference = layer(2, form="rank_two"), layer(2)
+    for attention in (fast, reference):
+        torch.nn.init.zeros_(attention.focus.u_d)
+        with torch.no_grad():
+            attention.focus.u_d[0, 0] = -50
+    states, mask = batch([40, 17], 16)
+    assert torch.equal(fast(states, attention_mask=mask)[0], reference(states, attention_mask=mask)[0])
+
+
+def test_a_layer_computes_the_rank_two_form_where_it_holds() -> None:
+    """A layer asked for the rank-two form gives, for wide foci, the plain form's numbers but for rounding."""
+    fast, reference = layer(2, form="rank_two"), layer(2)
+    for attention in (fast, reference):
+        torch.nn.init.zeros_(attention.focus.u_d)  # half of the text
+    states, mask = batch([40, 17], 16)
+    one, other = fast(states, attention_mask=mask)[0], reference(states, attention_mask=mask)[0]
+    torch.testing.assert_close(one[mask[:, 0, 0]], other[mask[:, 0, 0]], rtol=1e-4, atol=1e-4)
+    assert not torch.equal(one, other)
+
+
+def test_flex_attention_is_refused_on_a_cpu() -> None:
+    """A network asked for flex attention says that it takes a GPU."""
+    states, mask = batch([4], 16)
+    with pytest.raises(UsageError, match="CUDA"):
+        layer(2, form="flex")(states, attention_mask=mask)
+
+
+@pytest.mark.parametrize("heads", HEADS)
+def test_padding_changes_nothing(heads: int) -> None:
+    """A text gives the same alone, in the library's other form of a mask, and beside longer ones."""
+    attention = layer(heads)
+    states, mask = batch([12, 5], heads * 8)
+    together = attention(states, attention_mask=mask)[0]
+    alone = attention(states[1:, :5])[0]
+    added = torch.zeros(mask.shape).masked_fill(~mask, torch.finfo(torch.float32).min)
+    torch.testing.assert_close(together[1, :5], alone[0], rtol=1e-5, atol=1e-6)
+    assert torch.equal(attention(states, attention_mask=added)[0], together)
+    longer = torch.cat([states, torch.randn(2, 30, heads * 8)], 1)
+    wider = torch.nn.functional.pad(mask, (0, 30))
+    torch.testing.assert_close(attention(longer, attention_mask=wider)[0][1, :5], alone[0], rtol=1e-5, atol=1e-6)
+
+
+def test_centres_and_widths_stay_in_the_text() -> None:
+    """Centres lie between 0 and m, widths between half a token and m, however large the weights are."""
+    focus = Focus(2, 8)
+    for weight in focus.parameters():
+        torch.nn.init.normal_(weight, std=30)
+    real = torch.arange(20) < torch.tensor([[20], [7]])
+    windows = focus(torch.randn(2, 2, 20, 8), real)
+    lengths = torch.tensor([20.0, 7.0])[:, None, None]
+    assert ((windows.centres >= 0) & (windows.centres <= lengths)).all()
+    assert ((windows.widths >= 0.5) & (windows.widths <= lengths)).all()
+
+
+def test_centres_do_not_count_in_twos_under_autocast() -> None:
+    """Where the network computes in bfloat16, foci do not: a centre near token 380 keeps its fraction."""
+    torch.manual_seed(0)
+    focus, queries, real = Focus(1, 8), torch.randn(1, 1, 400, 8), torch.ones(1, 400, dtype=torch.bool)
+    with torch.autocast("cpu", torch.bfloat16):
+        inside = focus(queries, real)
+    outside = focus(queries, real)
+    assert torch.equal(inside.centres, outside.centres)
+    assert inside.centres.dtype == torch.float32
+
+
+def test_three_tokens_by_hand() -> None:
+    """One head of width 1, three tokens, W_p = W_g = 0, U = 0: so centre and width are 3 · sigmoid(0) = 1.5.
+
+    The bias of key j is −(j − 1.5)² / (1.5² / 2) = −2, −2/9, −2/9. With queries of 0 the weights are e^−2, e^−2/9,
+    e^−2/9 over their sum: 0.0779, 0.4610, 0.4610. The values are 1, 2, 4, so every output is 2.844.
+    """
+    windows = Windows(torch.full((1, 1, 3), 1.5), torch.full((1, 1, 3), 1.5))
+    values = torch.tensor([1.0, 2.0, 4.0]).view(1, 1, 3, 1)
+    nothing, real = torch.zeros(1, 1, 3, 1), torch.ones(1, 3, dtype=torch.bool)
+    a, b = math.exp(-2), math.exp(-2 / 9)
+    expected = (a + 6 * b) / (a + 2 * b)
+    assert expected == pytest.approx(2.844, abs=5e-4)
+    torch.testing.assert_close(plain(nothing, nothing, values, windows, real), torch.full((1, 1, 3, 1), expected))
+    zero = Focus(1, 1)
+    for weight in zero.parameters():
+        torch.nn.init.zeros_(weight)
+    assert torch.equal(zero(torch.ones(1, 1, 3, 1), real).centres, windows.centres)
+    assert torch.equal(zero(torch.ones(1, 1, 3, 1), real).widths, windows.widths)

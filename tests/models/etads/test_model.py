@@ -1,0 +1,165 @@
+"""ETADS's network: its size, the invariances of its reading, and its writing with and without a cache."""
+
+from typing import Any
+
+import pytest
+import torch
+from rescoring import COVERAGES, check_rescored
+
+from etads.networks import PAD, VARIANTS, batch, labels, network
+from longsumbench.models.etads.config import EtadsConfig
+from longsumbench.models.etads.focus import FocusAttention
+from longsumbench.models.etads.model import EtadsForConditionalGeneration, EtadsModelConfig
+from longsumbench.models.etads.saliency import SaliencyAttention
+from longsumbench.neural import network_sizes
+from longsumbench.nn.penalties import Penalties
+
+PAPER = EtadsConfig()
+
+
+def at_paper_size(**changes: Any) -> EtadsForConditionalGeneration:
+    """Return the network at the paper's size, its weights never made."""
+    sizes = network_sizes(PAPER.dimension, PAPER.dropout, 50_000, (0, 1, 2))
+    with torch.device("meta"):
+        return EtadsForConditionalGeneration(EtadsModelConfig(**{**sizes, "max_position_embeddings": 400, **changes}))
+
+
+def millions(model: EtadsForConditionalGeneration, stack: str) -> float:
+    """Count the weights of a stack with its embeddings, without positions, as the paper's Table 4 must have done."""
+    named = getattr(model.model, stack).named_parameters()
+    return sum(weight.numel() for name, weight in named if "embed_positions" not in name) / 1e6
+
+
+@pytest.mark.parametrize(("layers", "expected"), [(2, 31.90), (4, 38.21), (6, 44.51)])
+def test_encoders_have_as_many_weights_as_in_table_4(layers: int, expected: float) -> None:
+    """Embeddings and 2, 4 or 6 encoder layers: 31.90M, 38.21M, 44.51M weights (ETADS, Table 4)."""
+    assert millions(at_paper_size(encoder_layers=layers), "encoder") == pytest.approx(expected, abs=0.005)
+
+
+@pytest.mark.parametrize(("layers", "expected"), [(2, 34.06), (4, 42.47), (6, 50.87)])
+def test_decoders_have_as_many_weights_as_in_table_4(layers: int, expected: float) -> None:
+    """Embeddings, 2, 4 or 6 decoder layers and the output's bias: 34.06M, 42.47M, 50.87M; 42.42M without the bias."""
+    model = at_paper_size(decoder_layers=layers)
+    decoder = millions(model, "decoder")
+    assert decoder + model.lm_head.bias.numel() / 1e6 == pytest.approx(expected, abs=0.005)
+    assert layers != 4 or decoder == pytest.approx(42.42, abs=0.005)
+
+
+def test_all_that_the_paper_adds_is_small() -> None:
+    """Focus in a layer adds 2 · 8 · 64² + 2 · 8 · 64 weights, saliency 2 · 8 · 64²; source, target and output share."""
+
+    def count(model: EtadsForConditionalGeneration) -> int:
+        return sum(weight.numel() for weight in model.parameters())
+
+    basic = count(at_paper_size())
+    assert count(at_paper_size(focus_layers=[1, 2, 3])) - basic == 3 * (2 * 8 * 64**2 + 2 * 8 * 64)
+    assert count(at_paper_size(saliency_layers=[4])) - basic == 2 * 8 * 64**2
+    model = network()
+    shared = model.model.shared.weight
+    assert all(part.weight is shared for part in (model.lm_head, model.model.encoder.embed_tokens))
+    assert model.model.decoder.embed_tokens.weight is shared
+
+
+def test_layers_are_counted_from_one() -> None:
+    """The lists name which encoder layers focus and which decoder layers select; the others are the library's."""
+    model = network(encoder_layers=3, decoder_layers=3, focus_layers=[1, 3], saliency_layers=[2])
+    focus = [isinstance(layer.self_attn, FocusAttention) for layer in model.model.encoder.layers]
+    saliency = [isinstance(layer.encoder_attn, SaliencyAttention) for layer in model.model.decoder.layers]
+    assert focus == [True, False, True]
+    assert saliency == [False, True, False]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+def test_alone_as_in_a_batch(variant: str, attention: str) -> None:
+    """A text gives the same logits alone and beside a longer one, in the library's fused and its eager attention."""
+    model = network(**VARIANTS[variant])
+    model.set_attn_implementation(attention)
+    together, target = batch(23, 9), labels(6, 6)
+    both = model(**together, labels=target).logits
+    alone = model(
+        input_ids=together["input_ids"][1:, :, :9], unit_mask=together["unit_mask"][1:, :, :9], labels=target[1:]
+    ).logits
+    torch.testing.assert_close(both[1:], alone, rtol=1e-5, atol=1e-5)
+
+
+def test_the_encoder_is_a_transformer_with_its_norms_behind() -> None:
+    """The basic model's encoder computes what torch's own post-norm encoder does, given its weights and embeddings."""
+    model = network()
+    encoder, config = model.model.encoder, model.config
+    theirs = torch.nn.TransformerEncoderLayer(
+        config.d_model, 2, config.encoder_ffn_dim, 0.0, "relu", batch_first=True, norm_first=False
+    ).eval()
+    given = batch(12)
+    states = encoder.embed(given["input_ids"][:, 0])
+    expected = states
+    for layer in encoder.layers:
+        own = layer.self_attn
+        theirs.load_state_dict(
+            {
+                "self_attn.in_proj_weight": torch.cat([p.weight for p in (own.q_proj, own.k_proj, own.v_proj)]),
+                "self_attn.in_proj_bias": torch.cat([p.bias for p in (own.q_proj, own.k_proj, own.v_proj)]),
+                "self_attn.out_proj.weight": own.out_proj.weight,
+                "self_attn.out_proj.bias": own.out_proj.bias,
+                "linear1.weight": layer.fc1.weight,
+                "linear1.bias": layer.fc1.bias,
+                "linear2.weight": layer.fc2.weight,
+                "linear2.bias": layer.fc2.bias,
+                "norm1.weight": layer.self_attn_layer_norm.weight,
+                "norm1.bias": layer.self_attn_layer_norm.bias,
+                "norm2.weight": layer.final_layer_norm.weight,
+                "norm2.bias": layer.final_layer_norm.bias,
+            }
+        )
+        expected = theirs(expected)
+    torch.testing.assert_close(encoder(**given).last_hidden_state, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_checkpoint_gives_back_the_network(variant: str, tmp_path: Any) -> None:
+    """Saved and opened by the library alone, it gives the same logits."""
+    model, given, target = network(**VARIANTS[variant]), batch(11, 5), labels(4, 7)
+    model.save_pretrained(tmp_path)
+    opened = EtadsForConditionalGeneration.from_pretrained(tmp_path).eval()
+    assert torch.equal(opened(**given, labels=target).logits, model(**given, labels=target).logits)
+
+
+def test_what_a_checkpoint_lacks_starts_as_it_should(tmp_path: Any) -> None:
+    """Opened with layers that focus and select, a basic checkpoint: its new weights are Xavier's, not garbage."""
+    network().save_pretrained(tmp_path)
+    model = EtadsForConditionalGeneration.from_pretrained(tmp_path, focus_layers=[1, 2], saliency_layers=[1, 2])
+    for name, weight in model.named_parameters():
+        if "focus." in name or "gate." in name:
+            assert 0.01 < weight.abs().max().item() <= (6 / (16 + (16 if weight.dim() == 3 else 1))) ** 0.5, name
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("beams", [1, 2, 5])
+def test_cached_as_uncached(variant: str, beams: int) -> None:
+    """Writing with a cache gives the tokens of writing without, greedily and with beams that coverage ranks."""
+    model, given = network(**VARIANTS[variant]), batch(23, 9, 15)
+    penalties = Penalties("wu", 0.9, "summary", 5.0)
+    options = {"pad_token_id": PAD, "max_new_tokens": 12, "min_new_tokens": 8, "num_beams": beams}
+    with torch.inference_mode(), model.ranked_by(penalties):
+        found = [model.generate(**given, **options, use_cache=use_cache) for use_cache in (True, False)]
+    assert torch.equal(*found)
+    assert len({tuple(row) for row in found[0].tolist()}) > 1
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("penalties", COVERAGES)
+def test_every_finished_beam_has_the_score_that_it_should(variant: str, penalties: Penalties) -> None:
+    """Log-probability, length and the coverage of ungated attention, computed from scratch, give its score (1e-5)."""
+    whole, lengths = batch(23, 9, 15), (23, 9, 15)
+    alone = [{name: of[row : row + 1, :, :size] for name, of in whole.items()} for row, size in enumerate(lengths)]
+    model = network(**VARIANTS[variant])
+    assert check_rescored(model, whole, alone, penalties, beams=4, length=10, pad_token_id=PAD) >= 3
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_weight_learns(variant: str) -> None:
+    """The loss has a gradient for every weight."""
+    model = network(**VARIANTS[variant]).train()
+    model(**batch(20, 12), labels=labels(5, 8)).loss.backward()
+    without = [name for name, weight in model.named_parameters() if weight.grad is None or not weight.grad.any()]
+    assert not without

@@ -1,0 +1,180 @@
+"""Saliency selection: against loops written from the paper's equations, and by hand."""
+
+import math
+from itertools import product
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from transformers import BartConfig, DynamicCache
+
+from longsumbench.models.etads.saliency import Gate, SaliencyAttention
+from longsumbench.nn.folded_attention import FoldedAttention, FoldedCache, watched
+
+
+def layer(heads: int, width: int = 8, kind: type[FoldedAttention] = SaliencyAttention) -> Any:
+    """Return a layer whose saliencies are anything between 0 and 1."""
+    torch.manual_seed(0)
+    config = BartConfig(d_model=heads * width, encoder_attention_heads=heads)
+    config._attn_implementation = "sdpa"
+    attention = kind(heads * width, heads, 0.0, is_decoder=True, config=config, layer_idx=0).eval()
+    for weight in attention.parameters():
+        torch.nn.init.normal_(weight, std=0.6)
+    return attention
+
+
+def texts(lengths: list[int], targets: int, width: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return target states [R, T, D], source states [R, S, D] and a mask [R, 1, 1, S]."""
+    generator = torch.Generator().manual_seed(3)
+    states = torch.randn(len(lengths), targets, width, generator=generator)
+    source = torch.randn(len(lengths), max(lengths), width, generator=generator)
+    real = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+    return states, source, real[:, None, None]
+
+
+def loop(attention: Any, states: Tensor, source: Tensor) -> Tensor:
+    """Attend from [T, D] to real source tokens [S, D] as ETADS's Eqs. 9–10 say, a number at a time, in doubles."""
+    heads, width = attention.num_heads, attention.head_dim
+
+    def projected(linear: torch.nn.Linear, x: Tensor) -> Tensor:
+        return (x.double() @ linear.weight.double().T + linear.bias.double()).view(len(x), heads, width).detach()
+
+    q, k, v = (
+        projected(attention.q_proj, states),
+        projected(attention.k_proj, source),
+        projected(attention.v_proj, source),
+    )
+    output = torch.zeros(len(states), heads, width, dtype=torch.float64)
+    for h, i in product(range(heads), range(len(states))):
+        w_h, w_s = attention.gate.w_h[h].double().T.detach(), attention.gate.w_s[h].double().T.detach()
+        energies = [float(q[i, h] @ k[j, h]) / math.sqrt(width) for j in range(len(source))]
+        total = sum(math.exp(energy - max(energies)) for energy in energies)
+        for j, energy in enumerate(energies):
+            saliency = 1 / (1 + math.exp(-float((w_h @ q[i, h]) @ (w_s @ k[j, h]))))
+            output[i, h] += saliency * math.exp(energy - max(energies)) / total * v[j, h]
+    flat = output.reshape(len(states), heads * width)
+    return flat @ attention.out_proj.weight.double().T + attention.out_proj.bias.double()
+
+
+@pytest.mark.parametrize(("heads", "lengths"), list(product((1, 4), ([5], [1, 7], [9, 3, 9]))))
+def test_it_equals_loops_over_the_equations(heads: int, lengths: list[int]) -> None:
+    """Of ragged batches and any number of heads, the output is what the equations say (1e-4)."""
+    attention = layer(heads)
+    states, source, mask = texts(lengths, 4, heads * 8)
+    found = attention(states, key_value_states=source, attention_mask=mask)[0]
+    for row, length in enumerate(lengths):
+        expected = loop(attention, states[row], source[row, :length])
+        torch.testing.assert_close(found[row].double(), expected, rtol=1e-4, atol=1e-4)
+
+
+def dense(attention: Any, states: Tensor, source: Tensor) -> Tensor:
+    """As `loop`, in tensors of double precision that have gradients."""
+    heads, width = attention.num_heads, attention.head_dim
+
+    def projected(linear: torch.nn.Linear, x: Tensor) -> Tensor:
+        return (x.double() @ linear.weight.double().T + linear.bias.double()).view(len(x), heads, width).transpose(0, 1)
+
+    q, k, v = (
+        projected(attention.q_proj, states),
+        projected(attention.k_proj, source),
+        projected(attention.v_proj, source),
+    )
+    asked, offered = q @ attention.gate.w_h.double(), k @ attention.gate.w_s.double()
+    saliency = torch.sigmoid(asked @ offered.transpose(-1, -2))
+    selected = saliency * torch.softmax(q @ k.transpose(-1, -2) / math.sqrt(width), -1)
+    flat = (selected @ v).transpose(0, 1).reshape(len(states), heads * width)
+    return flat @ attention.out_proj.weight.double().T + attention.out_proj.bias.double()
+
+
+def test_its_gradients_are_those_of_the_equations() -> None:
+    """The gradient of every weight is that of Eqs. 9–10 in double precision (1e-3 of the largest)."""
+    attention, lengths = layer(2), [9, 4]
+    states, source, mask = texts(lengths, 5, 16)
+    names, weights = zip(*attention.named_parameters(), strict=True)
+    torch.testing.assert_close(dense(attention, states[0], source[0]), loop(attention, states[0], source[0]))
+    found = attention(states, key_value_states=source, attention_mask=mask)[0].square().sum()
+    expected = sum(dense(attention, states[r], source[r, :n]).square().sum() for r, n in enumerate(lengths))
+    every = zip(names, torch.autograd.grad(found, weights), torch.autograd.grad(expected, weights), strict=True)
+    for name, one, other in every:
+        assert float((one - other).abs().max()) < 1e-3 * float(other.abs().max()), name
+
+
+def test_three_tokens_by_hand() -> None:
+    """One head of width 1, W_h = 2, W_s = 1, query 1, keys ln 1, ln 2, ln 3: softmax gives 1/6, 2/6, 3/6.
+
+    The saliencies are sigmoid(2 ln j) = j² / (1 + j²): 1/2, 4/5, 9/10. The values are 6, 3, 2, so the output is
+    1/2 · 1/6 · 6 + 4/5 · 2/6 · 3 + 9/10 · 3/6 · 2 = 0.5 + 0.8 + 0.9 = 2.2; without the gate it would be 3.
+    """
+    attention = layer(1, width=1)
+    with torch.no_grad():
+        for name, linear in (("q_proj", attention.q_proj), ("k_proj", attention.k_proj), ("v_proj", attention.v_proj)):
+            linear.weight.fill_(0.0 if name == "v_proj" else 1.0)
+            linear.bias.zero_()
+        attention.out_proj.weight.fill_(1.0)
+        attention.out_proj.bias.zero_()
+        attention.gate.w_h.fill_(2.0)
+        attention.gate.w_s.fill_(1.0)
+    keys = torch.tensor([1.0, 2.0, 3.0]).log().view(1, 3, 1)
+    attention.v_proj.register_forward_hook(lambda *_: torch.tensor([6.0, 3.0, 2.0]).view(1, 3, 1))
+    found = attention(torch.ones(1, 1, 1), key_value_states=keys)[0]
+    torch.testing.assert_close(found, torch.full((1, 1, 1), 2.2))
+
+
+def test_an_open_gate_is_plain_attention() -> None:
+    """Where every saliency is 1, the output is that of attention without a gate."""
+    gated, ordinary = layer(2), layer(2, kind=FoldedAttention)
+    ordinary.load_state_dict({name: value for name, value in gated.state_dict().items() if "gate" not in name})
+    states, source, mask = texts([6, 4], 3, 16)
+    gated.gate.forward = lambda queries, keys: torch.ones(*queries.shape[:3], keys.shape[2])
+    one = gated(states, key_value_states=source, attention_mask=mask)[0]
+    torch.testing.assert_close(one, ordinary(states, key_value_states=source, attention_mask=mask)[0])
+
+
+def test_saliencies_do_not_depend_on_how_the_matrices_are_applied() -> None:
+    """(Q W_h W_sᵀ) Kᵀ, as it is computed, is (Q W_h)(K W_s)ᵀ, as the paper has it."""
+    torch.manual_seed(1)
+    gate, queries, keys = Gate(3, 8), torch.randn(2, 3, 5, 8), torch.randn(2, 3, 7, 8)
+    written = torch.sigmoid((queries @ gate.w_h) @ (keys @ gate.w_s).transpose(-1, -2))
+    torch.testing.assert_close(gate(queries, keys), written)
+
+
+@pytest.mark.parametrize("kind", ["words", "numbers"])
+def test_masked_tokens_weigh_nothing(kind: str) -> None:
+    """What stands behind a text's end changes nothing, whichever form the mask has."""
+    attention = layer(2)
+    states, source, mask = texts([6, 4], 3, 16)
+    given = mask if kind == "words" else torch.zeros(mask.shape).masked_fill(~mask, torch.finfo(torch.float32).min)
+    alone = attention(states[1:], key_value_states=source[1:, :4])[0]
+    changed = source.clone()
+    changed[1, 4:] = 100.0
+    for of_source in (source, changed):
+        found = attention(states, key_value_states=of_source, attention_mask=given)[0]
+        torch.testing.assert_close(found[1:], alone)
+
+
+def test_it_tells_the_weights_before_the_gate() -> None:
+    """Watched, it tells the softmax's weights, which sum to one: what the coverage of a search goes by."""
+    attention = layer(2)
+    states, source, mask = texts([6, 4], 3, 16)
+    with watched(attention) as told:
+        attention(states, key_value_states=source, attention_mask=mask)
+    torch.testing.assert_close(told[0].sum(-1), torch.ones(2, 2, 3))
+
+
+def test_beams_share_keys_and_values() -> None:
+    """Three beams of a text, fed from a cache, give what each gives alone."""
+    attention = layer(2)
+    states, source, mask = texts([6, 4], 1, 16)
+    beams = states.repeat_interleave(3, 0) + torch.arange(6.0)[:, None, None]
+    cache = FoldedCache(DynamicCache(), DynamicCache())
+    first = attention(beams, key_value_states=source, attention_mask=mask, past_key_values=cache)[0]
+    again = attention(beams, key_value_states=source[:, :1], attention_mask=mask, past_key_values=cache)[0]
+    assert cache.cross_attention_cache.layers[0].keys.shape[0] == 2
+    torch.testing.assert_close(first, again)
+    for row in range(6):
+        text = row // 3
+        alone = attention(
+            beams[row : row + 1], key_value_states=source[text : text + 1], attention_mask=mask[text : text + 1]
+        )
+        torch.testing.assert_close(first[row : row + 1], alone[0])

@@ -1,0 +1,140 @@
+"""ETADS as a system: what it reads, what it learns, and its evidence."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from toys import TINY, ToySplit, tiny_recipe
+
+from etads.networks import VARIANTS
+from longsumbench.configuration import Decoding
+from longsumbench.documents import Document, Example, Section
+from longsumbench.errors import UsageError
+from longsumbench.models.etads.config import EtadsConfig
+from longsumbench.models.etads.system import Etads
+from longsumbench.segmentation import EncodedSentence
+from longsumbench.stages import StageStore
+from longsumbench.system import WINDOW_AXIS
+
+SETTINGS = {name: value for name, value in TINY.items() if name in EtadsConfig.__dataclass_fields__}
+SMALL = {**SETTINGS, "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.0, "tokenizer": "trained"}
+GREEDY = Decoding(max_length=8, device="cpu")
+
+
+def fitted(folder: Path, steps: int = 3, **settings: Any) -> Etads:
+    """Return the system, trained for a few steps."""
+    system = Etads(EtadsConfig(**{**SMALL, **settings}))
+    system.fit(ToySplit.of("train", 24), None, tiny_recipe(max_steps=steps), folder, StageStore(folder))
+    return system
+
+
+def words(sentences: list[str]) -> list[EncodedSentence]:
+    """Tokenize by words: the id is the word's length."""
+    return [EncodedSentence([len(word) for word in text.split()], len(text.split())) for text in sentences]
+
+
+def text(*documents: str, title: str | None = None) -> Example:
+    """Return an example of documents of one sentence each."""
+    made = tuple(Document(None, (Section(None, ((document,),)),)) for document in documents)
+    return Example("x", title, None, made, (("a",),))
+
+
+def test_the_title_stands_before_the_text_and_the_rest_is_cut() -> None:
+    """Of a title of 1 word and 3 + 2 words in two documents, 5 are read: the last word is cut, and counted."""
+    system = Etads(EtadsConfig(**{**SMALL, "input_length": 5}))
+    units = system.units(text("aa bbb cccc", "dd eeeee", title="t"), words)
+    assert units.ids == ([1, 2, 3, 4, 2],)
+    assert units.words == (5,)
+    assert [(cut.cause, cut.tokens, cut.words) for cut in units.truncation.cuts] == [("input_length", 1, 1)]
+    assert units.truncation.tokens == 6
+
+
+def test_a_text_without_a_title_is_read_from_its_start() -> None:
+    """Without a title the first token is the text's; a text that fits is not cut; one of nothing has no unit."""
+    system = Etads(EtadsConfig(**SMALL))
+    assert system.units(text("aa bbb"), words).ids == ([2, 3],)
+    assert not system.units(text("aa bbb"), words).truncation.cuts
+    assert system.units(text(), words).ids == ()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_it_learns(variant: str, tmp_path: Path) -> None:
+    """In forty steps the loss falls by more than a third, in every variant."""
+    system = Etads(EtadsConfig(**{**SMALL, **VARIANTS[variant]}))
+    recipe = tiny_recipe(max_steps=40, learning_rate=0.005)
+    report = system.fit(ToySplit.of("train", 24), None, recipe, tmp_path, StageStore(tmp_path))
+    assert report.first_loss is not None
+    assert report.last_loss is not None
+    assert report.last_loss < 0.67 * report.first_loss
+
+
+def test_evidence_is_what_the_layers_computed(tmp_path: Path) -> None:
+    """Foci of every layer and head, and saliencies of every step, are those of the network fed by hand."""
+    system = fitted(tmp_path, focus_layers=[2], saliency_layers=[1, 2])
+    example = ToySplit.of("test", 1, start=40)[0]
+    summary = next(iter(system.summarize([example], GREEDY)))
+    evidence = summary.evidence
+    assert evidence is not None
+    focus, saliency = evidence.arrays["focus"], evidence.arrays["saliency"]
+    length = len(evidence.texts["source_token"])
+    assert focus.shape == (1, 2, length, 2)
+    assert evidence.axes["focus"] == ("layer", "head", "source_token", WINDOW_AXIS)
+    assert evidence.texts["layer"] == ("encoder layer 2",)
+    assert saliency.shape == (len(evidence.texts["step"]), length)
+    assert "".join(evidence.texts["step"]).strip() == summary.text
+    assert (focus[..., 0] >= 0).all()
+    assert (focus <= length).all()
+    assert ((saliency > 0) & (saliency < 1)).all()
+
+    units = system.units(example, system.encode)
+    with torch.inference_mode():
+        encoder = system.model.model.encoder
+        states = encoder.layers[0](encoder.embed(torch.tensor(units.ids)), None)
+        attention = encoder.layers[1].self_attn
+        queries = attention.q_proj(states).view(1, length, 2, -1).transpose(1, 2)
+        windows = attention.focus(queries, torch.ones(1, length, dtype=torch.bool))
+    np.testing.assert_allclose(focus[0, ..., 0], windows.centres[0].numpy(), rtol=1e-4)
+    np.testing.assert_allclose(focus[0, ..., 1], windows.widths[0].numpy(), rtol=1e-4)
+
+
+def test_a_variant_keeps_the_evidence_that_it_has(tmp_path: Path) -> None:
+    """Without focus there are no foci, without selection no saliencies, and the basic model keeps no evidence."""
+    example = ToySplit.of("test", 1, start=40)[0]
+    kept = {}
+    for variant in ("basic", "focus", "saliency"):
+        system = fitted(tmp_path / variant, **{"focus_layers": [], "saliency_layers": [], **VARIANTS[variant]})
+        evidence = next(iter(system.summarize([example], GREEDY))).evidence
+        kept[variant] = set(evidence.arrays) if evidence is not None else None
+    assert kept == {"basic": None, "focus": {"focus"}, "saliency": {"saliency"}}
+
+
+def test_words_that_are_not_known_are_told_as_the_system_reads_them(tmp_path: Path) -> None:
+    """With a small vocabulary of words, the evidence shows what was read: <unk> for what is not in it."""
+    system = fitted(tmp_path, tokenizer="words", vocabulary_size=10)
+    example = replace(text("kadan zebra kadan"), id="w")
+    evidence = next(iter(system.summarize([example], GREEDY))).evidence
+    assert evidence is not None
+    assert "<unk>" in "".join(evidence.texts["source_token"])
+
+
+def test_flex_attention_is_refused_before_any_work(tmp_path: Path) -> None:
+    """On a CPU, fit refuses flex attention before it makes a tokenizer; without focus it does not matter."""
+    with pytest.raises(UsageError, match="focus_form=flex"):
+        fitted(tmp_path, focus_form="flex")
+    assert not list(tmp_path.rglob("tokenizer*"))
+    fitted(tmp_path, focus_form="flex", focus_layers=[])
+
+
+def test_beams_by_coverage_go_through_the_whole_system(tmp_path: Path) -> None:
+    """The paper's search writes summaries of at least the least length, the same every time."""
+    system = fitted(tmp_path, steps=30)
+    search = Decoding(
+        num_beams=4, length_norm="wu", length_penalty=0.9, coverage="summary", min_length=5, max_length=9, device="cpu"
+    )
+    examples = ToySplit.of("test", 3, start=40).examples
+    first, second = (list(system.summarize(examples, search)) for _ in range(2))
+    assert first == second
+    assert all(summary.tokens is not None and summary.tokens >= 4 for summary in first)
