@@ -443,4 +443,5 @@ def read_report(folder: Path) -> FitReport:
     content = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
     ledger = content.pop("targets")
     cuts = tuple(Cut(**cut) for cut in ledger.pop("cuts"))
-    return FitReport(**content, targets=Truncation(**ledger, cuts=cuts))
+    losses = tuple((step, loss) for step, loss in content.pop("validation_losses", ()))  # not in earlier ones
+    return FitReport(**content, targets=Truncation(**ledger, cuts=cuts), validation_losses=losses)

@@ -100,6 +100,7 @@ class FitReport:
         ended_by: the budget or rule that ended training.
         best_step: the step whose weights are used.
         validation_loss: theirs, in nats per target token; None without a validation split.
+        validation_losses: (step, loss) of every validation, in nats per target token.
         first_loss, last_loss: mean training loss of the first and last logged stretch, in nats per target token.
         targets: the ledger of the training targets.
         targets_cut: how many of them were cut.
@@ -115,6 +116,7 @@ class FitReport:
     ended_by: str = "nothing to train"
     best_step: int = 0
     validation_loss: float | None = None
+    validation_losses: tuple[tuple[int, float], ...] = ()
     first_loss: float | None = None
     last_loss: float | None = None
     targets: Truncation | None = None

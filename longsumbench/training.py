@@ -364,6 +364,7 @@ def report(trainer: BudgetTrainer, arguments: TrainingArguments) -> FitReport:
         ended_by=budget.ended_by,
         best_step=state.best_global_step or state.global_step,
         validation_loss=state.best_metric,
+        validation_losses=tuple((one["step"], one["eval_loss"]) for one in state.log_history if "eval_loss" in one),
         first_loss=losses[0] if losses else None,
         last_loss=losses[-1] if losses else None,
         precision="bfloat16" if arguments.bf16 else "float32",
