@@ -2,11 +2,14 @@
 
     longsumbench run -m dataset=probe model=trunc,ca,ea,seal model.extractive_length=128,256 seed=1,2,3
     longsumbench run -m dataset=probe model=pagesum model.decoding=page,global train.max_steps=6000 seed=1,2,3
+    longsumbench run -m dataset=probe dataset.document_length=256 model=etads 'model.focus_layers=null,[]'
+        'model.saliency_layers=null,[]' train.max_steps=6000 train.eval_steps=500 seed=1,2,3
     python benchmarks/probe_claims.py [--results-dir results]
 
-Recall of single facts, and for PageSum of silent ones, too, in percent: the mean over examples and seeds, with a 95 %
-interval for which both examples and seeds are drawn again (percentile bootstrap; three seeds allow no more than a rough
-one), and the seeds' own range.
+Recall of single facts, and for PageSum and ETADS of others, too, in percent: the mean over examples and seeds, with a
+95 % interval for which both examples and seeds are drawn again (percentile bootstrap; three seeds allow no more than a
+rough one), and the seeds' own range. For ETADS also how many steps each run took until the loss on the validation
+reports, at which every 500 steps were looked, was LEARNED at most.
 """
 
 import argparse
@@ -18,13 +21,21 @@ import numpy as np
 import pandas as pd
 
 from longsumbench.metrics.metric import BOOTSTRAP_SEED, read_scores
-from longsumbench.records import Results
+from longsumbench.records import Results, RunRecord
 
 SINGLE, DECILE = "fact_recall_single", "fact_recall_single_position_{}"
 WINDOW, LENGTH, RESAMPLES = 256, 1_024, 10_000
 RECIPE = {"batch_words": 2_048, "unlock": 0.6}  # of scale=probe
-STEPS, STEPS_OF_PAGESUM = 3_000, 6_000
+STEPS = {"pagesum": 6_000, "etads": 6_000}  # of the others: 3,000
 TOLD_OF_PAGESUM = (SINGLE, "fact_recall_silent_same", "fact_recall_silent_other")
+TOLD_OF_ETADS = (SINGLE, "fact_recall_relayed", "fact_recall_silent")
+ETADS = {
+    "focus_layers=[],saliency_layers=[]": "basic model",
+    "saliency_layers=[]": "with focus",
+    "focus_layers=[]": "with saliency",
+    "": "both",
+}
+LEARNED = 0.05  # nats per target token
 
 
 def main() -> None:
@@ -33,12 +44,14 @@ def main() -> None:
     parser.add_argument("--results-dir", default="results", help="where the runs are")
     results = Results(Path(parser.parse_args().results_dir))
     points: dict[tuple[str, str], list[pd.DataFrame]] = {}
+    runs: dict[str, list[RunRecord]] = {}
     for record in results.records("probe"):
         path = results.root / "runs" / record.dataset / record.model / record.run_id / "scores.csv"
-        wanted = {**RECIPE, "max_steps": STEPS_OF_PAGESUM if record.model == "pagesum" else STEPS}
+        wanted = {**RECIPE, "max_steps": STEPS.get(record.model, 3_000)}
         recipe = record.config["train"]
         if record.scale == "probe" and recipe == {**recipe, **wanted} and path.is_file():
             points.setdefault((record.model, record.variant), []).append(read_scores(path))
+            runs.setdefault(record.variant, []).extend([record] * (record.model == "etads"))
     if not points:
         sys.exit("no sweep's scores are here: run one first")
     if ("trunc", "") in points:
@@ -47,6 +60,18 @@ def main() -> None:
         for measure in TOLD_OF_PAGESUM if ("pagesum", variant) in points else ():
             values = [one[measure] for one in points["pagesum", variant]]
             print(f"pagesum, {decoding} decoding, {measure.removeprefix('fact_recall_')}: {told(values)}")
+    for variant, name in ETADS.items():
+        for measure in TOLD_OF_ETADS if ("etads", variant) in points else ():
+            values = [one[measure] for one in points["etads", variant]]
+            print(f"etads, {name}, {measure.removeprefix('fact_recall_')}: {told(values)}")
+        if ("etads", variant) in points:
+            print(f"etads, {name}, steps to {LEARNED} nats: {', '.join(map(steps_needed, runs[variant]))}")
+
+
+def steps_needed(record: RunRecord) -> str:
+    """Say after how many steps a run had learned, and its seed."""
+    learned = [step for step, loss in record.fit.get("validation_losses", ()) if loss <= LEARNED]
+    return f"{learned[0] if learned else 'more than all'} (seed {record.seed})"
 
 
 def tell_windows(points: Mapping[tuple[str, str], Sequence[pd.DataFrame]]) -> None:
