@@ -127,10 +127,12 @@ def _files(root: Path) -> Iterator[tuple[str, "os.DirEntry[str]"]]:
         try:
             with os.scandir(folder) as found:
                 entries = sorted(found, key=lambda entry: entry.name)
+            below = [entry.path for entry in reversed(entries) if entry.is_dir()]
+            files = [entry for entry in entries if entry.is_file()]
         except OSError as error:
             raise DataError(f"cannot be read ({error.strerror or error})", folder) from error
-        waiting += [entry.path for entry in reversed(entries) if entry.is_dir()]
-        yield from ((folder, entry) for entry in entries if entry.is_file())
+        waiting += below
+        yield from ((folder, file) for file in files)
 
 
 def _entries(found: _Found, full: set[str]) -> Iterator[Entry]:

@@ -18,8 +18,8 @@ from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 from longsumbench.errors import UsageError
 
 NARROWEST = 0.5  # tokens; see `Focus`
-# A key whose bias is below −64 is left out: beside the nearest one's it weighs e^−62, and with such numbers, which are
-# nearly nothing, processors are many times slower.
+# A key whose bias is below −64 is left out: beside the nearest one, whose bias is −8 at least, it weighs e^−56 where
+# their scores are alike, and with such numbers, which are nearly nothing, processors are many times slower.
 FARTHEST = 64.0
 WIDE_ENOUGH = 1 / 16  # of the text: foci that the rank-two form computes to about 1e-5
 

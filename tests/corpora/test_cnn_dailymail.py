@@ -165,6 +165,14 @@ def test_linked_folders(release: Path, tmp_path: Path, stages: StageStore) -> No
     assert read(linked, stages).fingerprint == read(release, stages).fingerprint
 
 
+def test_a_link_that_leads_nowhere(release: Path, stages: StageStore) -> None:
+    """One to what is not there is ignored; one that leads back to itself is one line with its folder."""
+    (release / "cnn" / "gone.story").symlink_to(release / "absent")
+    read(release, stages)
+    (release / "cnn" / "loop").symlink_to("loop")
+    assert problem(release, stages).startswith(f"{release / 'cnn'}: cannot be read (")
+
+
 def test_a_changed_story_is_read_anew(release: Path, stages: StageStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unchanged files are read once; a story changed in place makes other texts."""
     first = read(release, stages)

@@ -79,7 +79,7 @@ def test_reading_rows_of_two_examples(tmp_path: Path, stages: StageStore) -> Non
 
 
 def test_the_examples_of_a_row_stay_together(tmp_path: Path, stages: StageStore) -> None:
-    """Dealt by a hash, no story is in two splits."""
+    """Dealt by a hash, no row is in two splits."""
     path = write(tmp_path / "x.jsonl", [story(number) for number in range(100)])
     texts = load(DatasetSettings(name="newts", path=path, split_by_hash=True), stages)
     stories = [{identity.partition("-")[0] for identity in split.ids} for split in texts.splits.values()]
