@@ -241,13 +241,18 @@ def of_experiment(
     if (
         isinstance(lines, str)
         or not isinstance(lines, Sequence)
+        or not lines
         or not all(isinstance(line, str) and line.strip() for line in lines)
     ):
         form = "of lines with words as they would be typed behind -m"
         raise UsageError(f"experiment={chosen[-1]}: '{OWN_SWEEP}' in its file is not a list {form}")
     if not sweep:
         raise UsageError(f"experiment={chosen[-1]} is a sweep over several points: run it with -m")
-    points = [point for line in lines for _, point in expand([as_hydra(word) for word in shlex.split(line)], sweep)]
+    try:
+        typed_lines = [shlex.split(line) for line in lines]
+    except ValueError as error:  # a quotation mark that is not closed
+        raise UsageError(f"experiment={chosen[-1]}: '{OWN_SWEEP}' in its file cannot be read ({error})") from error
+    points = [point for line in typed_lines for _, point in expand([as_hydra(word) for word in line], sweep)]
     for point in points:
         own = [readable(word) for word in point if not all(word in other for other in points)]
         yield " ".join(filter(None, [name, *own])), [*point, *overrides]

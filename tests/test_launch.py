@@ -170,7 +170,7 @@ def test_an_experiment_with_a_sweep_of_its_own(own_sweep: Callable[[str], str]) 
         plan(["experiment=null"])
 
 
-@pytest.mark.parametrize("sweep", ["model.norm=post", "[1, 2]", "[{model.norm: post}]", "['']"])
+@pytest.mark.parametrize("sweep", ["model.norm=post", "[]", "[1, 2]", "[{model.norm: post}]", "['']"])
 def test_a_sweep_that_cannot_be_meant(own_sweep: Callable[[str], str], sweep: str) -> None:
     """What is no list of lines with words is refused, with the experiment's name."""
     with pytest.raises(UsageError, match="experiment=mine: 'sweep' in its file is not a list of lines"):
@@ -178,9 +178,11 @@ def test_a_sweep_that_cannot_be_meant(own_sweep: Callable[[str], str], sweep: st
 
 
 def test_a_misspelt_word_of_a_sweep(own_sweep: Callable[[str], str]) -> None:
-    """Its words are checked as typed ones are, before any work."""
+    """Its words are checked as typed ones are, before any work; so are its quotation marks."""
     with pytest.raises(UsageError, match=r"unknown setting 'model\.nrom' \(did you mean 'norm'\?\)"):
         plan(["experiment=mine"], sweep=True, config_dir=own_sweep("[model.nrom=post]"))
+    with pytest.raises(UsageError, match=r"experiment=mine: .sweep. in its file cannot be read \(No closing quotation"):
+        plan(["experiment=mine"], sweep=True, config_dir=own_sweep('["model.norm=\'post"]'))
 
 
 BASIC, ALL = [], [1, 2, 3, 4]

@@ -53,6 +53,7 @@ def test_what_cannot_be_meant_is_refused(settings: dict[str, Any], message: str)
         ("trunc", {}, True),
         ("ca", {}, True),
         ("ea", {}, True),
+        ("etads", {}, True),
         ("seal", {}, False),
         ("pagesum", {"decoding": "global"}, True),
         ("pagesum", {"decoding": "page"}, False),
