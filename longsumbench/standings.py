@@ -215,7 +215,10 @@ def measure_told(record: RunRecord) -> str:
 
 
 def budget(members: Sequence[RunRecord]) -> str:
-    """Say in one line whether the trained runs had the same optimizer steps × examples a step."""
+    """Say in one line whether the trained runs had the same optimizer steps × examples a step.
+
+    Batches of so many tokens hold more examples the less of each is read: then it says how many there were in all.
+    """
     models: dict[tuple[int, str], set[str]] = {}
     for record in members:
         if steps := record.fit["steps"]:
@@ -224,8 +227,17 @@ def budget(members: Sequence[RunRecord]) -> str:
     if not told:
         return "Nothing was trained for these rows."
     if len(told) == 1:
-        return f"Equal budget: {told[0][0]}."
+        return f"Equal budget: {told[0][0]}{examples_of_tokens(members)}."
     return "Budgets differ: " + "; ".join(f"{text} ({', '.join(sorted(names))})" for text, names in told) + "."
+
+
+def examples_of_tokens(members: Sequence[RunRecord]) -> str:
+    """Say how many examples runs whose batches go by tokens were trained on in all; nothing of others."""
+    drawn = [one.fit["examples"] for one in members if one.fit["steps"] and one.config["train"].get("batch_tokens")]
+    if not drawn:
+        return ""
+    least, most = min(drawn), max(drawn)
+    return f", {least:,}{f' to {most:,}' if most > least else ''} examples in all"
 
 
 def step_size(recipe: Mapping[str, Any]) -> str:

@@ -328,8 +328,10 @@ def test_budget() -> None:
     of_seeds = [record("a", 1, fit={**asdict(TRAINED), "examples": drawn}, config=by_words) for drawn in (5_000, 5_020)]
     assert budget(of_seeds) == "Equal budget: 300 steps × 2 × batches of 2,048 source words, 4 to 64 examples."
     by_tokens = {"train": {"batch_size": 16, "batch_words": None, "batch_tokens": 4096, "accumulation": 4}}
-    of_tokens = record("a", 1, fit=asdict(TRAINED), config=by_tokens)
-    assert budget([of_tokens]) == "Equal budget: 300 steps × 4 × batches of 4,096 source tokens."
+    of_tokens = [record("a", 1, fit={**asdict(TRAINED), "examples": drawn}, config=by_tokens) for drawn in (900, 2_000)]
+    told = "Equal budget: 300 steps × 4 × batches of 4,096 source tokens"
+    assert budget(of_tokens[:1]) == f"{told}, 900 examples in all."
+    assert budget(of_tokens) == f"{told}, 900 to 2,000 examples in all."
 
 
 def test_rows_that_differ_in_training() -> None:

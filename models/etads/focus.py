@@ -15,8 +15,6 @@ from torch.nn import functional as F
 from transformers import PreTrainedConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
-from longsumbench.errors import UsageError
-
 NARROWEST = 0.5  # tokens; see `Focus`
 # A key whose bias is below −64 is left out: beside the nearest one, whose bias is −8 at least, it weighs e^−56 where
 # their scores are alike, and with such numbers, which are nearly nothing, processors are many times slower.
@@ -190,7 +188,7 @@ class FocusAttention(PegasusAttention):
 
     Args:
         config: names the sizes.
-        form: plain, flex or rank_two. Where the rank-two form does not hold, the plain one is computed.
+        form: plain, flex or rank_two. Where it does not hold, the plain one is computed, which is the same to 1e-4.
     """
 
     def __init__(self, config: PreTrainedConfig, form: str = "plain") -> None:
@@ -226,13 +224,8 @@ class FocusAttention(PegasusAttention):
         return self.out_proj(attended.transpose(1, 2).reshape(rows, length, width)), None
 
     def attend(self, queries: Tensor, keys: Tensor, values: Tensor, windows: Windows, real: Tensor) -> Tensor:
-        """Attend in the form that was chosen, where it holds.
-
-        Raises:
-            UsageError: flex attention is asked for, and there is no GPU to compile it for.
-        """
-        if self.form == "flex":
-            check_flex(queries.device)
+        """Attend in the form that was chosen where it holds, elsewhere in the plain one."""
+        if self.form == "flex" and queries.device.type == "cuda":
             return flex(queries, keys, values, windows, real)
         wide = self.form == "rank_two" and rank_two_holds(queries, windows, real)
         return (rank_two if wide else plain)(queries, keys, values, windows, real)
@@ -244,13 +237,3 @@ def real_tokens(attention_mask: Tensor | None, states: Tensor) -> Tensor:
         return torch.ones(states.shape[:2], dtype=torch.bool, device=states.device)
     of_keys = attention_mask[:, 0, 0]
     return of_keys if of_keys.dtype == torch.bool else of_keys == 0
-
-
-def check_flex(device: torch.device) -> None:
-    """Check that flex attention can be compiled for a device.
-
-    Raises:
-        UsageError: it is no GPU.
-    """
-    if device.type != "cuda":
-        raise UsageError("model.focus_form=flex computes the bias inside a CUDA kernel: on a CPU choose plain")

@@ -12,8 +12,9 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from longsumbench.batching import row
 from longsumbench.configuration import Recipe
 from longsumbench.documents import Example
+from longsumbench.errors import UsageError
 from longsumbench.models.etads.config import EtadsConfig
-from longsumbench.models.etads.focus import Focus, check_flex
+from longsumbench.models.etads.focus import Focus
 from longsumbench.models.etads.model import EtadsForConditionalGeneration, EtadsModelConfig
 from longsumbench.models.etads.saliency import Gate
 from longsumbench.neural import Encode, NeuralSystem, network_sizes, special_ids
@@ -48,8 +49,9 @@ class Etads(NeuralSystem):
             UsageError: flex attention is asked for, and there is no GPU.
             DataError: there is no training split, or it is empty.
         """
-        if self.config.focus_form == "flex" and self.config.focus_layers:
-            check_flex(choose_device(recipe.device))
+        on_gpu = choose_device(recipe.device).type == "cuda"
+        if self.config.focus_form == "flex" and self.config.focus_layers and not on_gpu:
+            raise UsageError("model.focus_form=flex computes the bias inside a CUDA kernel: on a CPU choose plain")
         return super().fit(train, validation, recipe, workdir, stages)
 
     def units(self, example: Example, encode: Encode) -> Units:
