@@ -275,7 +275,8 @@ def settle(schema: type, values: Mapping[str, Any], prefix: str, given: Mapping[
         try:
             checked[key] = listed(value) if _is_list(types[key]) else value
         except OmegaConfBaseException as error:
-            raise UsageError(f"{prefix}{key}={value!r} is not of type {_type_name(types[key])}") from error
+            form = ": write a list in brackets" if _is_list(types[key]) else ""
+            raise UsageError(f"{prefix}{key}={value!r} is not of type {_type_name(types[key])}{form}") from error
     chosen = {key: OmegaConf.to_container(checked)[key] for key in values}  # type: ignore[index, call-overload]
     return schema(**chosen, **given)
 

@@ -232,8 +232,8 @@ def of_experiment(
     Raises:
         UsageError: it has points of its own, but no sweep is asked for, or they are not lines of words.
     """
-    typed = (readable(word).partition("=") for word in overrides)
-    chosen = [value for key, _, value in typed if key == "experiment"]
+    typed = {word.partition("=")[0]: readable(word) for word in overrides}
+    chosen = [word.partition("=")[2] for word in typed.values() if word.startswith("experiment=")]
     lines = lay(overrides, config_dir).get(OWN_SWEEP) if chosen else None
     if lines is None:
         yield name, list(overrides)
@@ -254,8 +254,9 @@ def of_experiment(
         raise UsageError(f"experiment={chosen[-1]}: '{OWN_SWEEP}' in its file cannot be read ({error})") from error
     points = [point for line in typed_lines for _, point in expand([as_hydra(word) for word in line], sweep)]
     for point in points:
-        own = [readable(word) for word in point if not all(word in other for other in points)]
-        yield " ".join(filter(None, [name, *own])), [*point, *overrides]
+        differing = [word for word in point if not all(word in other for other in points)]
+        own = (typed.get(word.partition("=")[0], readable(word)) for word in differing)  # the name says what is taken
+        yield " ".join(filter(None, [name, *(word for word in own if word not in name.split())])), [*point, *overrides]
 
 
 def compose(overrides: Sequence[str], config_dir: str | None) -> DictConfig:

@@ -130,7 +130,7 @@ def test_lists_are_swept_over(capsys: pytest.CaptureFixture[str]) -> None:
     points = plan(["model=etads,trunc", "model.snippet_length=16", "model.focus_layers=[]"], sweep=True)
     assert [one.variant for one in points] == ["focus_layers=[]", "snippet_length=16"]
     for word in ("'[1,2'", "x", "1"):
-        with pytest.raises(UsageError, match=r"model.focus_layers=.* is not of type list\[int\]"):
+        with pytest.raises(UsageError, match=r"model.focus_layers=.* is not of type list\[int\].*: write a list in br"):
             plan(["model=etads", f"model.focus_layers={word}"])
     with pytest.raises(UsageError, match="has several values: sweep over them with -m"):
         plan(["model=etads", "model.focus_layers=[],[1,2]"])
@@ -162,6 +162,9 @@ def test_an_experiment_with_a_sweep_of_its_own(own_sweep: Callable[[str], str]) 
     several = plan(["seed=1,2", "experiment=mine", "model.norm=pre"], sweep=True, config_dir=folder)
     assert [one.name for one in several[2:4]] == ["seed=1 model.input_length=128", "seed=2 model.dropout=0.3"]
     assert {one.config.model.norm for one in several} == {"pre"}  # the command line goes before all
+    fixed = plan(["experiment=mine", "model.input_length=32"], sweep=True, config_dir=folder)
+    assert [one.name for one in fixed] == ["model.dropout=0.3", *["model.input_length=32"] * 2]  # what is taken
+    assert [one.config.model.input_length for one in fixed] == [32, 32, 32]
     beside = plan(["experiment=smoke,mine", "model=trunc"], sweep=True, config_dir=folder)
     assert [one.name for one in beside][:2] == ["experiment=smoke", "experiment=mine model.dropout=0.3"]
     with pytest.raises(UsageError, match="experiment=mine is a sweep over several points: run it with -m"):
