@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import io
 import re
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
+import matplotlib.image as mpimg
 import numpy as np
 import pytest
 from hypothesis import given
@@ -371,6 +373,12 @@ def test_a_plane_stands_on_the_page_as_a_picture() -> None:
     empty = page_of(evidence({"a": np.ones((2, 0))}, {"a": ("layer", "head")}))
     assert "a is empty (2 layer × 0 head)." in empty
     assert "<img" not in empty
+
+
+def test_a_long_title_is_shortened_to_the_picture() -> None:
+    """A title longer than the picture is wide ends in "…", not at the picture's edge."""
+    pixels = mpimg.imread(io.BytesIO(draw("num_beams=4 " * 20, [])), format="png")
+    assert np.all(pixels[:, -8:] == 1)  # white
 
 
 @given(st.integers(1, 100_000), st.integers(2, 40))
