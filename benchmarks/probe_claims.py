@@ -66,7 +66,8 @@ def main() -> None:
             values = [one[measure] for one in points["etads", variant]]
             print(f"etads, {name}, {measure.removeprefix('fact_recall_')}: {told(values)}")
         if ("etads", variant) in points:
-            print(f"etads, {name}, steps to {LEARNED} nats: {', '.join(map(steps_needed, runs[variant]))}")
+            in_order = sorted(runs[variant], key=lambda record: record.seed or 0)
+            print(f"etads, {name}, steps to {LEARNED} nats: {', '.join(map(steps_needed, in_order))}")
 
 
 def steps_needed(record: RunRecord) -> str:

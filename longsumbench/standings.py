@@ -39,7 +39,7 @@ TOLD_ELSEWHERE = ("seed", "device", "workers", "max_steps", "batch_size", "batch
 WHO, COST = ("model", "variant", "seed"), ("source\nseen", "steps", "train\ntime", "run")
 VIEW = (*WHO, *TYPES.values(), *COST)
 VIEW_WIDTHS = (("model", 20), ("variant", 30))
-VIEW_WIDTHS_BESIDE_MEASURES = (("model", 10), ("variant", 17))
+VIEW_WIDTHS_BESIDE_MEASURES = (("model", 10), ("variant", 18))
 
 
 def condition(record: RunRecord) -> tuple[str, str, str, str]:
@@ -55,7 +55,8 @@ def difference(one: RunRecord, other: RunRecord) -> str:
     if one.fingerprint != other.fingerprint:
         parts.append(f"other texts ({one.fingerprint[:SHORT_ID]} instead of {other.fingerprint[:SHORT_ID]})")
     if one.examples != other.examples:
-        parts.append(f"other examples ({one.n} instead of {other.n})")
+        numbers = f" ({one.n} instead of {other.n})" if one.n != other.n else ""
+        parts.append(f"other examples{numbers}")
     pairs = zip(one.signature.split("|"), other.signature.split("|"), strict=False)
     unlike = [f"{mine} instead of {its}" for mine, its in pairs if mine != its and not mine.startswith("n:")]
     if one.signature != other.signature and not (parts or unlike):

@@ -222,6 +222,7 @@ def test_order_of_finishing(update: Callable[..., Table], tmp_path: Path) -> Non
         ({"signature": "rouge:rouge_score-0.1.2|stemmer:none|n:20|v:1"}, "stemmer:none instead of stemmer:porter"),
         ({"fingerprint": "f2"}, "other texts (f2 instead of f1)"),
         ({"examples": "e2", "n": 7}, "other examples (7 instead of 20)"),
+        ({"examples": "e2"}, "other examples"),
         ({"split": "validation"}, "validation instead of test split"),
     ],
 )
