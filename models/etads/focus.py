@@ -7,11 +7,13 @@ Letters: R rows, H heads, L tokens, E width of a head.
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.attention.flex_attention import flex_attention
 from transformers import PreTrainedConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
@@ -128,19 +130,15 @@ def flex(
         distance = (key - centres[row, head, query]) / widths[row, head, query]
         return torch.where(real[row, key], score - 2 * distance * distance, float("-inf"))
 
-    output: Tensor = (kernel or _compiled_flex())(queries, keys, values, score_mod=focused)
+    output: Tensor = (kernel or compiled_flex())(queries, keys, values, score_mod=focused)
     return output
 
 
-_COMPILED: list[Callable[..., Any]] = []  # made at first use
-
-
-def _compiled_flex() -> Callable[..., Any]:
-    if not _COMPILED:
-        from torch.nn.attention.flex_attention import flex_attention
-
-        _COMPILED.append(torch.compile(flex_attention, dynamic=True))
-    return _COMPILED[0]
+@cache
+def compiled_flex() -> Callable[..., Any]:
+    """Return flex attention, compiled at its first use."""
+    compiled: Callable[..., Any] = torch.compile(flex_attention, dynamic=True)
+    return compiled
 
 
 def rank_two(queries: Tensor, keys: Tensor, values: Tensor, windows: Windows, real: Tensor) -> Tensor:
