@@ -22,7 +22,7 @@ from longsumbench.nn.device import choose_device
 from longsumbench.nn.initialization import sinusoidal, xavier
 from longsumbench.segmentation import Units, join, snippets
 from longsumbench.stages import StageStore
-from longsumbench.system import Evidence, FitReport, Split
+from longsumbench.system import WINDOW_AXIS, Evidence, FitReport, Split
 from longsumbench.tokenization import token_texts
 
 
@@ -104,7 +104,7 @@ class Etads(NeuralSystem):
         ids = units.ids[0] if units.ids else []
         if windows:
             both = torch.stack([torch.stack([*layer], -1)[0] for layer in windows])  # [layers, H, S, 2]
-            arrays["focus"], axes["focus"] = both[:, :, : len(ids)], ("layer", "head", "source_token", "window")
+            arrays["focus"], axes["focus"] = both[:, :, : len(ids)], ("layer", "head", "source_token", WINDOW_AXIS)
         if saliencies:
             mean = torch.stack([layer[0] for layer in saliencies]).float().mean((0, 1))  # [T, S]
             arrays["saliency"], axes["saliency"] = mean[: len(output), : len(ids)], ("step", "source_token")
