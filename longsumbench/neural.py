@@ -91,6 +91,7 @@ class NeuralSystem(System):
             raise DataError(f"{problem}; add one, or choose model=oracle, or model=lead model.length=<words>")
         self.state["multi_document"] = train.multi_document
         self.tokenizer = self._find_tokenizer(train, stages)
+        self.prepare(train, validation, recipe, stages)
         rows = self._rows(train, len(train), stages)
         rows = self.add_columns(rows, self._units_inputs(train, len(train)), stages)
         watched = min(len(validation), recipe.eval_examples or len(validation)) if validation is not None else 0
@@ -109,6 +110,9 @@ class NeuralSystem(System):
         folder = stages.get("checkpoint", inputs, build)
         self.tokenizer, self.model = self._open(folder)
         return read_report(folder)
+
+    def prepare(self, train: Split, validation: Split | None, recipe: Recipe, stages: StageStore) -> None:
+        """Learn what units are made with, when the tokenizer is there; here nothing."""
 
     def _train(self, folder: Path, rows: Any, validation: Any, recipe: Recipe) -> None:
         """Build the checkpoint stage; a killed training continues from its newest whole checkpoint."""
@@ -233,7 +237,12 @@ class NeuralSystem(System):
             "examples": examples,
             "multi_document": self.multi_document,
             "version": [UNITS_VERSION, self.version],
+            **self.units_also_decided_by(),
         }
+
+    def units_also_decided_by(self) -> dict[str, Any]:
+        """Return what else decides `units`, beside settings, tokenizer and texts: JSON values; here nothing."""
+        return {}
 
     def add_columns(self, rows: Rows, inputs: dict[str, Any], stages: StageStore) -> Rows:
         """Return the rows of the training split with the columns that a system adds in a stage of its own; here none.
@@ -282,7 +291,11 @@ class NeuralSystem(System):
             "target_words": whole.words,
             "target_words_cut": whole.words - kept.words,
         }
-        return {**row(self.units(example, self.encode), self.target(kept.ids)), **counts}
+        return {**row(self.training_units(example, self.encode), self.target(kept.ids)), **counts}
+
+    def training_units(self, example: Example, encode: Encode) -> Units:
+        """Cut an example of the training or validation split into units; here as any other."""
+        return self.units(example, encode)
 
     def target(self, ids: Sequence[int]) -> list[int]:
         """Return a target of text tokens with its special ones: what the model learns to predict."""
