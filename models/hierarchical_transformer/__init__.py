@@ -1,0 +1,1 @@
+"""The Hierarchical Transformer, its paragraph ranker and graphs, the Flat Transformer and T-DMCA."""
