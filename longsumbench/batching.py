@@ -1,18 +1,22 @@
-"""Rows of units → UnitBatch: one tensor layout for every system, one collator.
+"""Rows of units → UnitBatch: one tensor layout for every system, one collator; and the rows on disk.
 
 Letters: B examples, U units, L unit tokens, T target tokens.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
+import datasets
 import torch
+from datasets.arrow_writer import ArrowWriter
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from longsumbench.segmentation import Units
+from longsumbench.stages import StageStore, clear
 
 IGNORED = -100  # the label of a position that is no target token (torch's cross-entropy leaves it out)
 
@@ -25,6 +29,34 @@ def row(units: Units, labels: Sequence[int] = ()) -> dict[str, Any]:
         "labels": list(labels),
         "length": sum(len(ids) for ids in units.ids),
     }
+
+
+def stored_rows(
+    stage: str,
+    inputs: Mapping[str, Any],
+    features: datasets.Features,
+    rows: Iterator[dict[str, Any]],
+    stages: StageStore,
+) -> datasets.Dataset:
+    """Return rows from a stage on disk, which is made from the iterator where there is none.
+
+    Args:
+        stage: its name.
+        inputs: everything that decides the rows.
+        features: their columns.
+        rows: is not touched where the stage is found.
+        stages: finished pieces of work.
+    """
+
+    def build(folder: Path) -> None:
+        clear(folder)
+        with ArrowWriter(path=str(folder / "rows.arrow"), features=features) as writer:
+            for one in rows:
+                writer.write(one)
+            writer.finalize()
+
+    stored: datasets.Dataset = datasets.Dataset.from_file(str(stages.get(stage, inputs, build) / "rows.arrow"))
+    return stored
 
 
 @dataclass(frozen=True)

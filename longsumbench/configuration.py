@@ -52,7 +52,7 @@ class DatasetSettings:
 class Recipe:
     """How a system is trained. Defaults are SEAL's where it states them (papers: SEAL §5)."""
 
-    optimizer: str = "adafactor"  # adafactor (with parameter scaling, as its paper) | adam
+    optimizer: str = "adafactor"  # adafactor (with parameter scaling, as its paper) | adam | adagrad
     learning_rate: float = 0.01  # peak of sqrt_decay, linear, constant and hold; the factor of noam and pagesum
     schedule: str = "sqrt_decay"  # sqrt_decay | noam | pagesum | linear | constant | hold (falls in the second half)
     warmup_steps: int = 10_000  # optimizer steps; the step from which sqrt_decay falls
@@ -80,7 +80,7 @@ class Recipe:
     device: str = "auto"  # follows the top-level device
 
     def __post_init__(self) -> None:
-        allowed("train.optimizer", self.optimizer, ("adafactor", "adam"))
+        allowed("train.optimizer", self.optimizer, ("adafactor", "adam", "adagrad"))
         allowed("train.schedule", self.schedule, ("sqrt_decay", "noam", "pagesum", "linear", "constant", "hold"))
         for name in ("batch_size", "batch_words", "batch_tokens", "accumulation", "eval_steps"):
             at_least(f"train.{name}", getattr(self, name), 1)

@@ -14,13 +14,12 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import datasets
 import transformers
-from datasets.arrow_writer import ArrowWriter
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
 from longsumbench import tokenization
-from longsumbench.batching import UnitCollator, row
+from longsumbench.batching import UnitCollator, row, stored_rows
 from longsumbench.configuration import TRAINED, Decoding, Recipe, without_later
 from longsumbench.documents import Cut, Example, Truncation
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
@@ -30,7 +29,7 @@ from longsumbench.pretrained import model_digest, model_folder, reading
 from longsumbench.progress import track
 from longsumbench.records import write_atomically
 from longsumbench.segmentation import EncodedSentence, Units
-from longsumbench.stages import StageStore, clear
+from longsumbench.stages import StageStore
 from longsumbench.system import Evidence, FitReport, Split, Summary, System, read_checkpoint
 from longsumbench.training import parameters, train
 
@@ -104,6 +103,7 @@ class NeuralSystem(System):
             "validation": [validation.fingerprint, watched] if validation is not None else None,
             "tokenizer": tokenization.identity(self.tokenizer),
             **({"multi_document": True} if self.multi_document else {}),
+            **self.units_also_decided_by(),
             "version": [FIT_VERSION, UNITS_VERSION, self.version],
         }
         build = partial(self._train, rows=rows, validation=validation_rows, recipe=recipe)
@@ -211,15 +211,7 @@ class NeuralSystem(System):
             return tokenization.load_tokenizer(folder) if self.adopts else self._open(folder)[0]
         if kind not in TRAINED:
             return tokenization.load_tokenizer(kind)
-
-        def build(folder: Path) -> None:
-            clear(folder)
-            chosen = tokenization.sample(train, kind)
-            texts = track((train[index] for index in chosen), "training the tokenizer", len(chosen))
-            tokenization.train_tokenizer(texts, size, kind).save_pretrained(folder)
-
-        inputs = {"train": train.fingerprint, "vocabulary_size": size, **tokenization.decided_by(kind)}
-        return tokenization.load_tokenizer(stages.get("tokenizer", inputs, build))
+        return tokenization.trained_tokenizer(train, size, stages, kind)
 
     def _rows(self, split: Split, examples: int, stages: StageStore) -> Rows:
         """Return the first examples of a split as rows of units on disk, made once."""
@@ -263,16 +255,7 @@ class NeuralSystem(System):
         stages: StageStore,
     ) -> Rows:
         """Return rows from a stage on disk, which is made from the iterator where there is none."""
-
-        def build(folder: Path) -> None:
-            clear(folder)
-            with ArrowWriter(path=str(folder / "rows.arrow"), features=features) as writer:
-                for one in rows:
-                    writer.write(one)
-                writer.finalize()
-
-        stored: Rows = datasets.Dataset.from_file(str(stages.get(stage, inputs, build) / "rows.arrow"))
-        return stored
+        return stored_rows(stage, inputs, features, rows, stages)
 
     def features(self) -> datasets.Features:
         """Return the columns of a training row; a system that adds one overrides this and `row`."""

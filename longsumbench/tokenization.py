@@ -20,8 +20,9 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedToken
 from longsumbench.corpora.hub import unreachable
 from longsumbench.documents import Example
 from longsumbench.errors import EnvironmentProblem, UsageError
+from longsumbench.progress import track
 from longsumbench.segmentation import EncodedSentence
-from longsumbench.stages import digest
+from longsumbench.stages import StageStore, clear, digest
 from longsumbench.system import Split
 
 VERSION = 1  # rises when byte-level BPE would come out differently
@@ -79,6 +80,31 @@ def train_tokenizer(train: Iterable[Example], vocabulary_size: int, kind: str = 
         unk_token=UNKNOWN,
         split_special_tokens=kind == "words",  # a text that holds "</s>" does not end there
     )
+
+
+def trained_tokenizer(
+    train: Split, vocabulary_size: int, stages: StageStore, kind: str = "trained"
+) -> PreTrainedTokenizerBase:
+    """Return a tokenizer trained on a training split, the same stage for whoever asks for the same one.
+
+    Args:
+        train: the training split.
+        vocabulary_size: as in `train_tokenizer`.
+        stages: finished pieces of work.
+        kind: "trained" or "words".
+
+    Raises:
+        UsageError: the split has fewer different words.
+    """
+
+    def build(folder: Path) -> None:
+        clear(folder)
+        chosen = sample(train, kind)
+        texts = track((train[index] for index in chosen), "training the tokenizer", len(chosen))
+        train_tokenizer(texts, vocabulary_size, kind).save_pretrained(folder)
+
+    inputs = {"train": train.fingerprint, "vocabulary_size": vocabulary_size, **decided_by(kind)}
+    return load_tokenizer(stages.get("tokenizer", inputs, build))
 
 
 def decided_by(kind: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.optim import Adam, Optimizer
+from torch.optim import Adagrad, Adam, Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 from torch.utils.data import DataLoader, Dataset
 from transformers import (
@@ -33,6 +33,7 @@ from longsumbench.system import FitReport
 from longsumbench.training_batches import whole_budget
 
 LOGGED_PARTS = 50  # stretches of a training whose mean loss is kept
+ADAGRAD_START = 0.1  # of its sum of squares, as with those who brought in the rate of 0.15 (See et al. 2017, §6)
 
 Schedule = Callable[[int], float]
 
@@ -67,7 +68,15 @@ def optimizer_settings(recipe: Recipe) -> tuple[type[Optimizer], dict[str, Any]]
     """Return the library's optimizer and its arguments.
 
     Adafactor scales its steps by the parameters' size, as its paper does; without that a rate of 0.01 diverges.
+    Adagrad's sum of squared gradients begins at `ADAGRAD_START`; from 0, its first step would move every weight by the
+    whole rate.
     """
+    if recipe.optimizer == "adagrad":
+        return Adagrad, {
+            "lr": 1.0,
+            "initial_accumulator_value": ADAGRAD_START,
+            "weight_decay": recipe.weight_decay,
+        }
     if recipe.optimizer == "adafactor":
         fixed = {"scale_parameter": True, "relative_step": False, "warmup_init": False}
         return Adafactor, {"lr": 1.0, "weight_decay": recipe.weight_decay, **fixed}
@@ -261,6 +270,7 @@ def train(
     collator: Callable[[list[Any]], dict[str, Tensor]],
     recipe: Recipe,
     folder: Path,
+    shown_as: str = "training",
 ) -> FitReport:
     """Train a model; on return it holds the best weights.
 
@@ -272,9 +282,10 @@ def train(
         collator: rows → a batch with `unit_mask` and `labels`.
         recipe: how, and for how long.
         folder: checkpoints go here; training continues from the newest whole one it finds.
+        shown_as: what its progress is called.
     """
     arguments = training_arguments(recipe, folder, validates=validation is not None)
-    with Progress("training", recipe.max_steps, unit="steps") as progress:
+    with Progress(shown_as, recipe.max_steps, unit="steps") as progress:
         callbacks: list[TrainerCallback] = [Shown(progress)]
         if recipe.patience is not None and validation is not None:
             callbacks.append(EarlyStoppingCallback(early_stopping_patience=recipe.patience))

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 from transformers.modeling_outputs import Seq2SeqLMOutput
-from transformers.models.bart.modeling_bart import shift_tokens_right
+from transformers.models.bart.modeling_bart import BartDecoderLayer, shift_tokens_right
 
 from longsumbench.nn.folded_attention import FoldedAttention, FoldedCache
 from longsumbench.nn.losses import token_cross_entropy
@@ -48,11 +48,17 @@ def fold_cross_attention(decoder: Any, config: Any, kinds: Mapping[int, type[Fol
         )
 
 
+def put_norms_behind(decoder: Any, config: Any) -> None:
+    """Let the norms of Pegasus's decoder stand behind its sub-layers, as BART's do, and none at its end."""
+    decoder.layers = nn.ModuleList(BartDecoderLayer(config, layer_idx=i) for i in range(config.decoder_layers))
+    decoder.layer_norm = nn.Identity()
+
+
 class UnitsToText(RankedGeneration):
     """For networks that read units, to stand before a class of the library's with `model`, `lm_head` and `generate`.
 
-    A network says what its encoder is, and overrides what differs of `shifted`, `decode`, `project` and `added_loss`.
-    Arguments of `forward` that only some networks know reach `decode` and `added_loss` by their names.
+    A network says what its encoder is, and overrides what differs of `shifted`, `decode`, `project` and the losses.
+    Arguments of `forward` that only some networks know reach the encoder, `decode` and `added_loss` by their names.
     """
 
     lm_head: Any
@@ -84,7 +90,8 @@ class UnitsToText(RankedGeneration):
             past_key_values: the decoder's cache.
             use_cache: whether to fill it.
             num_items_in_batch: target tokens of the whole optimizer step (see `token_cross_entropy`).
-            **context: what the network's own `decode` and `added_loss` know, and what `generate` hands over beside.
+            **context: what the network's own encoder, `decode` and `added_loss` know, and what `generate` hands over
+                beside.
 
         Returns:
             `loss` in nats per target token, when labels are given (in training with the `added_loss`); `logits`
@@ -92,7 +99,7 @@ class UnitsToText(RankedGeneration):
         """
         if encoder_outputs is None:
             encoder_outputs = self.model.encoder(
-                input_ids=input_ids, unit_mask=unit_mask, unit_documents=unit_documents
+                input_ids=input_ids, unit_mask=unit_mask, unit_documents=unit_documents, **context
             )
         if labels is not None:
             use_cache = False
@@ -109,7 +116,7 @@ class UnitsToText(RankedGeneration):
         loss = None
         if labels is not None:
             smoothing = self.config.label_smoothing if self.training else 0.0
-            loss = token_cross_entropy(logits, labels, num_items_in_batch, smoothing)
+            loss = self.token_loss(logits, labels, num_items_in_batch, smoothing)
             if self.training:
                 loss = loss + self.added_loss(decoded, encoder_outputs, labels, **context)
         return Seq2SeqLMOutput(loss=loss, logits=logits, past_key_values=past_key_values)
@@ -156,6 +163,10 @@ class UnitsToText(RankedGeneration):
         """Return logits: [Q, T, D] → [Q, T, V]."""
         logits: Tensor = self.lm_head(hidden) + self.final_logits_bias
         return logits
+
+    def token_loss(self, logits: Tensor, labels: Tensor, num_tokens: Tensor | int | None, smoothing: float) -> Tensor:
+        """Return the loss of the target tokens, as `token_cross_entropy` takes and returns it."""
+        return token_cross_entropy(logits, labels, num_tokens, smoothing)
 
     def added_loss(self, decoded: Any, reading: Any, labels: Tensor, **context: Any) -> Tensor | float:
         """Return what training adds to the cross-entropy; here nothing.

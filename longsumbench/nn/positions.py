@@ -4,19 +4,21 @@ import torch
 from torch import Tensor, nn
 
 
-def sinusoid(positions: Tensor, width: int) -> Tensor:
+def sinusoid(positions: Tensor, width: int, interleaved: bool = False) -> Tensor:
     """Return sinusoidal positions: sines of all frequencies in the first half, cosines in the second, as Pegasus does.
 
     Args:
         positions: any shape, counted from 0.
         width: D, even.
+        interleaved: whether each sine stands beside its cosine instead (Hierarchical Transformer, Eqs. 7–8).
 
     Returns:
         [..., D], float32; computed in double precision, so that long texts keep their neighbours apart.
     """
     exponents = torch.arange(0, width, 2, dtype=torch.float64, device=positions.device) / width
     angles = positions.to(torch.float64).unsqueeze(-1) / 10_000.0**exponents  # [..., D/2]
-    return torch.cat([angles.sin(), angles.cos()], -1).to(torch.float32)
+    both = angles.sin(), angles.cos()
+    return (torch.stack(both, -1).flatten(-2) if interleaved else torch.cat(both, -1)).to(torch.float32)
 
 
 class SinusoidalPositions(nn.Module):
@@ -24,11 +26,12 @@ class SinusoidalPositions(nn.Module):
 
     Args:
         width: D.
+        interleaved: whether each sine stands beside its cosine.
     """
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, interleaved: bool = False) -> None:
         super().__init__()
-        self.width = width
+        self.width, self.interleaved = width, interleaved
         self.register_buffer("_table", torch.empty(0, width), persistent=False)  # follows the model's device and dtype
         self._table: Tensor
 
@@ -48,5 +51,5 @@ class SinusoidalPositions(nn.Module):
         if len(table) < length:
             with torch.inference_mode(False):  # so that a table first needed for writing serves training, too
                 positions = torch.arange(max(length, 2 * len(table)), device=table.device)
-                self._table = sinusoid(positions, self.width).to(table.dtype)
+                self._table = sinusoid(positions, self.width, self.interleaved).to(table.dtype)
         return self._table[:length]

@@ -107,6 +107,7 @@ class UnitEncoder(PegasusEncoder):
         real = unit_mask.any(-1)  # [B, U]
         ids, mask = input_ids[real], unit_mask[real]  # [R, L]
         extents = (mask * torch.arange(1, mask.shape[1] + 1, device=mask.device)).amax(-1)  # [R]
+        places = real.nonzero()[:, 1]  # [R]
         order = extents.argsort(descending=True, stable=True)
         width = self.embed_tokens.weight.shape[1]
         nothing = self.embed_tokens.weight.new_zeros(0, 1, width)  # what a batch without any text comes to
@@ -114,13 +115,22 @@ class UnitEncoder(PegasusEncoder):
         limit = self.recomputed if self.gradient_checkpointing and self.training else None
         for rows, longest in pieces(extents[order].tolist(), self.padding, limit):
             chosen = order[rows]
-            encoded.append(self._compute(ids[chosen, :longest], mask[chosen, :longest]))
+            encoded.append(self._compute(ids[chosen, :longest], mask[chosen, :longest], places[chosen]))
         states, sizes, pooled = (torch.cat(parts) for parts in zip(*encoded, strict=True))
         return _table(real, order, states, sizes, pooled)
 
-    def read(self, input_ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Encode a few units: [r, L] → states of their tokens [n, D], how many of each [r], pooled [r, P]."""
-        states = self.run_layers(self.embed(input_ids), mask)
+    def read(self, input_ids: Tensor, mask: Tensor, places: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Encode a few units.
+
+        Args:
+            input_ids: [r, L].
+            mask: [r, L], True where a token is real.
+            places: [r], which of its example's units each is, from 0, absent ones counted.
+
+        Returns:
+            States of their tokens [n, D], how many there are of each [r], the pooled units [r, P].
+        """
+        states = self.run_layers(self.embed(input_ids, places), mask)
         real = states.flatten(0, 1) if bool(mask.all()) else states[mask]
         return real, mask.sum(-1), self.pool(states, mask)
 
@@ -128,8 +138,8 @@ class UnitEncoder(PegasusEncoder):
         """Make one vector of each unit: [r, L, D], [r, L] → [r, P]; here an empty one."""
         return states.new_zeros(len(states), 0)
 
-    def embed(self, input_ids: Tensor) -> Tensor:
-        """Return scaled embeddings with positions: [r, L] → [r, L, D]."""
+    def embed(self, input_ids: Tensor, places: Tensor) -> Tensor:
+        """Return scaled embeddings with positions: [r, L], [r] → [r, L, D]; here the same at every place."""
         positions = self.embed_positions.upto(input_ids.shape[1])
         placed: Tensor = self.embed_alone(input_ids) + positions
         return placed
@@ -152,17 +162,19 @@ class UnitEncoder(PegasusEncoder):
         output: Tensor = self.layer_norm(states)
         return output
 
-    def _compute(self, input_ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _compute(self, input_ids: Tensor, mask: Tensor, places: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         if not (self.gradient_checkpointing and self.training):
-            return self.read(input_ids, mask)
+            return self.read(input_ids, mask, places)
         # The reentrant kind keeps no graph of the first pass, between whose small blocks glibc could not use large ones
         # again (4 GB instead of 2 at 98,304 tokens). It wants an input that has a gradient.
         trigger = torch.ones((), requires_grad=True)
-        result: tuple[Tensor, Tensor, Tensor] = checkpoint(self._read, trigger, input_ids, mask, use_reentrant=True)
+        result: tuple[Tensor, Tensor, Tensor] = checkpoint(
+            self._read, trigger, input_ids, mask, places, use_reentrant=True
+        )
         return result
 
-    def _read(self, _trigger: Tensor, input_ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        return self.read(input_ids, mask)
+    def _read(self, _trigger: Tensor, *units: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.read(*units)
 
 
 def pieces(lengths: list[int], padding: float = 1.0, limit: int | None = None) -> Iterator[tuple[slice, int]]:

@@ -17,6 +17,8 @@ from torch.nn.attention.flex_attention import flex_attention
 from transformers import PreTrainedConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
+from longsumbench.nn.initialization import SelfStarting, xavier_heads
+
 NARROWEST = 0.5  # tokens; see `Focus`
 # A key whose bias is below −64 is left out: beside the nearest one, whose bias is −8 at least, it weighs e^−56 where
 # their scores are alike, and with such numbers, which are nearly nothing, processors are many times slower.
@@ -36,7 +38,7 @@ class Windows(NamedTuple):
     widths: Tensor
 
 
-class Focus(nn.Module):
+class Focus(SelfStarting):
     """Choose centres and widths from the queries (ETADS, Eqs. 5–6), with matrices of its own for every head.
 
     Choice: a width is at least half a token, for a narrower bias tells two neighbours no better apart.
@@ -75,13 +77,6 @@ class Focus(nn.Module):
             chosen = hidden @ torch.stack([self.u_c, self.u_d], -1).float()  # [R, H, L, 2]
             centres, widths = (lengths[..., None] * chosen.sigmoid()).unbind(-1)
             return Windows(centres, widths.clamp(min=NARROWEST))
-
-
-def xavier_heads(weight: nn.Parameter) -> None:
-    """Set a matrix for every head, [H, E, E], or a vector, [H, E], as Xavier's uniform does for one."""
-    outputs = weight.shape[2] if weight.dim() == 3 else 1
-    bound = math.sqrt(6 / (weight.shape[1] + outputs))
-    nn.init.uniform_(weight, -bound, bound)
 
 
 def plain(queries: Tensor, keys: Tensor, values: Tensor, windows: Windows, real: Tensor) -> Tensor:

@@ -18,9 +18,10 @@ from transformers.models.bart.modeling_bart import (
     BartLearnedPositionalEmbedding,
 )
 
-from longsumbench.models.etads.focus import Focus, FocusAttention
-from longsumbench.models.etads.saliency import Gate, SaliencyAttention
+from longsumbench.models.etads.focus import FocusAttention
+from longsumbench.models.etads.saliency import SaliencyAttention
 from longsumbench.nn.encoder_decoder import UnitsToText, fold_cross_attention
+from longsumbench.nn.initialization import StartsParts
 from longsumbench.nn.transformer_layer import TransformerLayer
 from longsumbench.nn.unit_encoder import UnitEncoder
 
@@ -37,17 +38,7 @@ class EtadsModelConfig(BartConfig):
     label_smoothing: float = 0.0
 
 
-class _OwnStarts:
-    """For stacks with parts whose weights the library does not know how to start, where a checkpoint lacks them."""
-
-    def _init_weights(self, module: nn.Module) -> None:
-        if isinstance(module, (Focus, Gate)):
-            module.reset_parameters()
-        else:
-            super()._init_weights(module)  # type: ignore[misc]  # the library's class stands behind this one
-
-
-class FocusEncoder(_OwnStarts, UnitEncoder):
+class FocusEncoder(StartsParts, UnitEncoder):
     """As UnitEncoder (post-norm), except: its positions are learned, and some of its layers focus (ETADS §3.2)."""
 
     def __init__(self, config: EtadsModelConfig) -> None:
@@ -57,13 +48,13 @@ class FocusEncoder(_OwnStarts, UnitEncoder):
             layer = cast(TransformerLayer, self.layers[number - 1])
             layer.self_attn = FocusAttention(config, config.focus_form)
 
-    def embed(self, input_ids: Tensor) -> Tensor:
+    def embed(self, input_ids: Tensor, places: Tensor) -> Tensor:
         """Return scaled embeddings with positions: [r, L] → [r, L, D]."""
         placed: Tensor = self.embed_alone(input_ids) + self.embed_positions(input_ids)
         return placed
 
 
-class SelectingDecoder(_OwnStarts, BartDecoder):
+class SelectingDecoder(StartsParts, BartDecoder):
     """As BartDecoder, except: no norm stands behind the embeddings, and some of its layers select (ETADS §3.3)."""
 
     def __init__(self, config: EtadsModelConfig) -> None:

@@ -11,14 +11,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import AttentionInterface
 
-from longsumbench.models.etads.focus import xavier_heads
 from longsumbench.nn.folded_attention import FoldedAttention
+from longsumbench.nn.initialization import SelfStarting, xavier_heads
 from longsumbench.nn.masks import hidden
 
 GATED = "longsumbench-gated"  # the library's name for `gated`
 
 
-class Gate(nn.Module):
+class Gate(SelfStarting):
     """Score the saliency of every source token (ETADS, Eq. 9), with matrices of its own for every head.
 
     g = sigmoid((W_h Q)(W_s K)ᵀ), unscaled. Both matrices are applied to the queries, (Q W_h W_sᵀ) Kᵀ: so nothing

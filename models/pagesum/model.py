@@ -110,7 +110,7 @@ class PageEncoder(UnitEncoder):
         table = self.encode(input_ids, unit_mask)
         return Pages(table.states, table.starts, table.lengths)
 
-    def embed(self, input_ids: Tensor) -> Tensor:
+    def embed(self, input_ids: Tensor, places: Tensor) -> Tensor:
         """Return embeddings with positions, normalized: [r, L] → [r, L, D]."""
         positions = self.embed_positions(input_ids)
         embedded: Tensor = self.layernorm_embedding(self.embed_alone(input_ids) + positions)

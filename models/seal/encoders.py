@@ -25,11 +25,11 @@ class Compressor(UnitEncoder):
         super().__init__(config, config.norm == "pre")
         self.vectors = nn.Embedding(config.compressed_length, config.d_model)
 
-    def read(self, input_ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def read(self, input_ids: Tensor, mask: Tensor, places: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Compress a few groups: [r, L] → [r · compressed_length, D]."""
         count = self.vectors.num_embeddings
         learned = (self.vectors.weight * self.embed_scale).expand(len(input_ids), -1, -1)
-        states = torch.cat([learned, self.embed(input_ids)], 1)  # [r, c + L, D]
+        states = torch.cat([learned, self.embed(input_ids, places)], 1)  # [r, c + L, D]
         states = self.run_layers(states, F.pad(mask, (count, 0), value=True))
         kept, sizes = states[:, :count].flatten(0, 1), torch.full((len(mask),), count, device=mask.device)
         return kept, sizes, self.pool(states[:, count:], mask)

@@ -14,15 +14,14 @@ from typing import Any, ClassVar
 
 import torch
 from huggingface_hub.dataclasses import strict
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 from transformers import PegasusConfig
-from transformers.models.bart.modeling_bart import BartDecoderLayer
 from transformers.models.pegasus.modeling_pegasus import PegasusForConditionalGeneration
 
 from longsumbench.models.seal.encoders import Compressor, Extractor, Snippets
 from longsumbench.models.seal.gate import Selection, select
-from longsumbench.nn.encoder_decoder import Decoded, UnitsToText, fold_cross_attention
+from longsumbench.nn.encoder_decoder import Decoded, UnitsToText, fold_cross_attention, put_norms_behind
 from longsumbench.nn.folded_attention import FoldedCache
 from longsumbench.nn.masks import attended
 from longsumbench.nn.positions import SinusoidalPositions
@@ -133,8 +132,7 @@ class TruncForConditionalGeneration(UnitsToText, PegasusForConditionalGeneration
         decoder = self.model.decoder
         decoder.embed_positions = SinusoidalPositions(config.d_model)
         if config.norm == "post":
-            decoder.layers = nn.ModuleList(BartDecoderLayer(config, layer_idx=i) for i in range(config.decoder_layers))
-            decoder.layer_norm = nn.Identity()
+            put_norms_behind(decoder, config)
         fold_cross_attention(decoder, config)
         self.post_init()
 

@@ -91,7 +91,7 @@ def test_the_encoder_is_a_transformer_with_its_norms_behind() -> None:
         config.d_model, 2, config.encoder_ffn_dim, 0.0, "relu", batch_first=True, norm_first=False
     ).eval()
     given = batch(12)
-    states = encoder.embed(given["input_ids"][:, 0])
+    states = encoder.embed(given["input_ids"][:, 0], torch.zeros(1))
     expected = states
     for layer in encoder.layers:
         own = layer.self_attn

@@ -92,7 +92,7 @@ def test_evidence_is_what_the_layers_computed(tmp_path: Path) -> None:
     units = system.units(example, system.encode)
     with torch.inference_mode():
         encoder = system.model.model.encoder
-        states = encoder.layers[0](encoder.embed(torch.tensor(units.ids)), None)
+        states = encoder.layers[0](encoder.embed(torch.tensor(units.ids), torch.zeros(1)), None)
         attention = encoder.layers[1].self_attn
         queries = attention.q_proj(states).view(1, length, 2, -1).transpose(1, 2)
         windows = attention.focus(queries, torch.ones(1, length, dtype=torch.bool))
