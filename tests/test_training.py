@@ -89,7 +89,7 @@ def test_the_loss_falls(stages: StageStore) -> None:
     assert report.last_loss < 0.6 * report.first_loss
 
 
-@pytest.mark.parametrize("optimizer", ["adam", "adafactor"])
+@pytest.mark.parametrize("optimizer", ["adam", "adafactor", "adagrad"])
 def test_same_seed_same_weights(tmp_path: Path, optimizer: str) -> None:
     """Two trainings with the same settings give the same bits; another seed gives others."""
     one, two, other = (
