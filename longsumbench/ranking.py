@@ -1,29 +1,36 @@
-"""Ranking paragraphs by what they share with the title: tf-idf, and plain title similarity.
+"""Ranking paragraphs: by what they share with the title (tf-idf, plain counts), or with one another (LexRank).
 
 A ranker is a function (title, paragraphs) → one score per paragraph, higher is better; `rank` turns scores into an
 order. `longsumbench.registry.rankers` knows them by name.
 """
 
-from collections.abc import Sequence
-from typing import Any
+import re
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.feature_extraction.text import CountVectorizer
+from scipy.sparse import csr_matrix
 from sklearn.metrics.pairwise import cosine_similarity
+from sklearn.preprocessing import normalize
 
 from longsumbench.errors import UsageError
 
-Scores = NDArray[np.float64]
-WORD = r"(?u)\b\w+\b"  # the library's pattern, but words of one letter count too
+Scores: TypeAlias = NDArray[np.float64]
+Ranker: TypeAlias = Callable[[str | None, Sequence[str]], Scores]
+
+WORD = re.compile(r"\w+")  # words of one letter count too
+DAMPING = 0.85  # Erkan & Radev 2004, as PageRank's
+TOLERANCE = 1e-12  # of LexRank: how much a last step changes the scores, which sum to 1, in all
+DIGITS = 10  # behind the point: LexRank's scores are rounded, so that those equal but for rounding are equal
 
 
 def tfidf_with_title(title: str | None, paragraphs: Sequence[str]) -> Scores:
     """Score paragraphs by the cosine of their tf-idf vectors with the title's (Hierarchical Transformer, Eq. 25).
 
-    A word's weight is N_w · ln(N_d / N_dw): its count in the text, the paragraphs given, and those with the word; the
-    title is not one of them. Lower-cased words, no stop list. A word that stands in every paragraph weighs nothing, and
-    so does a title word that stands in none: it would divide every score by the same number.
+    Words weigh as in `tfidf`, and the title is not one of the paragraphs. A title word that stands in none of them
+    weighs nothing: it would divide every score by the same number.
 
     Returns:
         Shape [paragraphs], each 0–1; a text without words, or without words that weigh, scores 0.
@@ -31,11 +38,8 @@ def tfidf_with_title(title: str | None, paragraphs: Sequence[str]) -> Scores:
     Raises:
         UsageError: there is no title.
     """
-    counts = _counts(title, paragraphs)
-    texts = counts[1:]
-    in_paragraphs = np.bincount(texts.indices, minlength=counts.shape[1])
-    weights = np.log(max(1, len(paragraphs)) / np.maximum(in_paragraphs, 1)) * (in_paragraphs > 0)
-    return _with_first(counts.multiply(weights).tocsr())
+    counts = _counts_with_title(title, paragraphs)
+    return _with_first(_weighted(counts, among=counts[1:]))
 
 
 def title_similarity(title: str | None, paragraphs: Sequence[str]) -> Scores:
@@ -49,7 +53,78 @@ def title_similarity(title: str | None, paragraphs: Sequence[str]) -> Scores:
     Raises:
         UsageError: there is no title.
     """
-    return _with_first(_counts(title, paragraphs))
+    return _with_first(_counts_with_title(title, paragraphs))
+
+
+def centrality(title: str | None, paragraphs: Sequence[str]) -> Scores:
+    """Score paragraphs by LexRank, whatever the title is: the ranker `lexrank`."""
+    return lexrank(paragraphs)
+
+
+def lexrank(paragraphs: Sequence[str], damping: float = DAMPING) -> Scores:
+    """Score paragraphs by continuous LexRank (Erkan & Radev 2004): how much those that matter are like them.
+
+    The scores p solve p = d · Mᵀp + (1 − d) / n, M the `similarities` with rows divided by their sums, without a
+    threshold. They are found by power iteration from equal scores until a step changes them by no more than
+    `TOLERANCE` in all, so their error is at most d / (1 − d) times that, and rounded to `DIGITS`. M is never formed:
+    time and memory grow with the words, not with the pairs of paragraphs.
+
+    Args:
+        paragraphs: the texts.
+        damping: d, from 0 (all alike) to below 1.
+
+    Returns:
+        Shape [paragraphs], positive, their sum 1 but for rounding.
+
+    Raises:
+        UsageError: the damping is not from 0 to below 1.
+    """
+    if not 0 <= damping < 1:
+        raise UsageError(f"damping={damping}: LexRank needs a number from 0 to below 1")
+    if not paragraphs:
+        return np.zeros(0)
+    vectors = _directions(paragraphs)
+    by_word = vectors.T.tocsr()
+    weightless = np.diff(vectors.indptr) == 0
+
+    def neighbours(scores: Scores) -> Scores:
+        """Multiply by the similarities; of a vector of zeros, only the one with itself is not 0."""
+        product: Scores = vectors @ (by_word @ scores) + weightless * scores
+        return product
+
+    size = len(paragraphs)
+    sums = neighbours(np.ones(size))
+    scores, change = np.full(size, 1 / size), 1.0
+    while change > TOLERANCE:  # a step's change is at most d times that of the step before
+        stepped = damping * neighbours(scores / sums) + (1 - damping) / size
+        scores, change = stepped, float(np.abs(stepped - scores).sum())
+    return scores.round(DIGITS)
+
+
+def similarities(paragraphs: Sequence[str]) -> NDArray[np.float64]:
+    """Return the cosines of the paragraphs' `tfidf` vectors.
+
+    Returns:
+        Shape [paragraphs, paragraphs], symmetric, each 0–1. The diagonal is 1, also of a paragraph without words that
+        weigh; it is like no other.
+    """
+    vectors = _directions(paragraphs)
+    cosines: NDArray[np.float64] = np.minimum((vectors @ vectors.T).toarray(), 1)  # rounding passes 1
+    np.fill_diagonal(cosines, 1)
+    return cosines
+
+
+def tfidf(paragraphs: Sequence[str]) -> Any:
+    """Weigh the words of paragraphs (Hierarchical Transformer, Eq. 25).
+
+    A word's weight is N_w · ln(N_d / N_dw): its count in the paragraph, the paragraphs given, and those with the word.
+    Lower-cased words, no stop list. A word that stands in every paragraph weighs nothing.
+
+    Returns:
+        A sparse matrix [paragraphs, words], the words in alphabetical order; only weights above 0 are stored.
+    """
+    counts = _counts(paragraphs)
+    return _weighted(counts, among=counts)
 
 
 def rank(scores: Sequence[float] | Scores) -> list[int]:
@@ -57,17 +132,46 @@ def rank(scores: Sequence[float] | Scores) -> list[int]:
     return [int(index) for index in np.argsort(-np.asarray(scores, dtype=np.float64), kind="stable")]
 
 
-def _counts(title: str | None, paragraphs: Sequence[str]) -> Any:
-    """Return a sparse matrix of word counts: the title's in row 0, then one row per paragraph."""
+def _counts_with_title(title: str | None, paragraphs: Sequence[str]) -> Any:
+    """Return word counts: the title's in row 0, then one row per paragraph."""
     if title is None:
         raise UsageError("this ranker compares paragraphs with the title, and the example has none: choose another")
-    vectorizer = CountVectorizer(token_pattern=WORD)
-    return vectorizer.fit_transform([title, *paragraphs, "x"])[:-1]  # "x": the library refuses texts without any word
+    return _counts([title, *paragraphs])
+
+
+def _counts(texts: Sequence[str]) -> Any:
+    """Return a sparse matrix of word counts, one row per text, the words in alphabetical order.
+
+    As the library's CountVectorizer, in half its time.
+    """
+    words = [WORD.findall(text.lower()) for text in texts]
+    number = {word: index for index, word in enumerate(sorted(set(chain.from_iterable(words))))}
+    indices = np.fromiter(map(number.__getitem__, chain.from_iterable(words)), np.int32)
+    ends = np.cumsum([0, *map(len, words)])
+    counts = csr_matrix((np.ones(len(indices)), indices, ends), shape=(len(texts), len(number)))
+    counts.sum_duplicates()
+    return counts
+
+
+def _weighted(counts: Any, among: Any) -> Any:
+    """Return counts times ln(N_d / N_dw), the numbers of texts `among` those given; without the zeros."""
+    having = np.bincount(among.indices, minlength=counts.shape[1])
+    weights = np.log(max(1, among.shape[0]) / np.maximum(having, 1)) * (having > 0)
+    weighted = counts.copy()
+    weighted.data *= weights[weighted.indices]
+    weighted.eliminate_zeros()
+    return weighted
+
+
+def _directions(paragraphs: Sequence[str]) -> Any:
+    """Return the paragraphs' `tfidf` vectors, divided by their lengths; those of zeros as they are."""
+    vectors = tfidf(paragraphs)
+    return normalize(vectors) if vectors.nnz else vectors  # the library refuses a matrix without columns
 
 
 def _with_first(vectors: Any) -> Scores:
     """Return the cosine of the first row with each of the others; 0 where either is a zero vector."""
-    if vectors.shape[0] < 2:
-        return np.zeros(0)
+    if vectors.shape[0] < 2 or not vectors.nnz:  # the library refuses a matrix without rows or columns
+        return np.zeros(max(0, vectors.shape[0] - 1))
     similar: Scores = cosine_similarity(vectors[1:], vectors[:1])[:, 0]
     return similar

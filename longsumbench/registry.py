@@ -114,6 +114,10 @@ rankers = Registry(
     "ranker",
     "longsumbench.rankers",
     MappingProxyType(
-        {"tfidf": "longsumbench.ranking:tfidf_with_title", "title": "longsumbench.ranking:title_similarity"}
+        {
+            "tfidf": "longsumbench.ranking:tfidf_with_title",
+            "title": "longsumbench.ranking:title_similarity",
+            "lexrank": "longsumbench.ranking:centrality",
+        }
     ),
 )

@@ -1,16 +1,20 @@
-"""Ranking paragraphs by what they share with the title."""
+"""Ranking paragraphs by what they share with the title, and with one another."""
 
 from math import log, sqrt
 
+import networkx
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.metrics.pairwise import cosine_similarity
 
 from longsumbench.errors import UsageError
-from longsumbench.ranking import rank, tfidf_with_title, title_similarity
+from longsumbench.ranking import lexrank, rank, similarities, tfidf, tfidf_with_title, title_similarity
 from longsumbench.registry import rankers
 
+PARAGRAPHS = ["The red fox.", "A red den", "fox, fox: the red", "", "…", "hen Hen c", "The red fox."]
 TEXT = st.lists(st.sampled_from(["red", "fox", "den", "a", "the"]), max_size=6).map(" ".join)
 
 
@@ -73,6 +77,112 @@ def test_texts_without_words_score_zero() -> None:
         assert ranker("red", ["", "…", "red fox", "fox"])[[0, 1]] == pytest.approx([0, 0])
         assert ranker("…", ["", "red"]) == pytest.approx([0, 0])
         assert ranker("red", []).shape == (0,)
+
+
+def test_weights_are_the_librarys() -> None:
+    """Counts are CountVectorizer's and weights those of TfidfVectorizer with its unsmoothed idf, ln(n / df) + 1."""
+    words = r"(?u)\b\w+\b"
+    counts = CountVectorizer(token_pattern=words).fit_transform(PARAGRAPHS).toarray()
+    theirs = TfidfVectorizer(token_pattern=words, smooth_idf=False, norm=None).fit_transform(PARAGRAPHS).toarray()
+    np.testing.assert_allclose(tfidf(PARAGRAPHS).toarray(), theirs - counts, rtol=0, atol=1e-12)
+
+
+@given(st.lists(TEXT, max_size=6))
+def test_similarities_are_cosines(paragraphs: list[str]) -> None:
+    """They are the library's cosines of Eq. 25's vectors with the diagonal 1: symmetric, 0–1, and exactly so."""
+    similar = similarities(paragraphs)
+    assert similar.shape == (len(paragraphs), len(paragraphs))
+    assert np.array_equal(similar, similar.T)
+    assert np.all(np.diag(similar) == 1)
+    assert np.all((similar >= 0) & (similar <= 1))
+    if paragraphs and tfidf(paragraphs).shape[1]:
+        expected = cosine_similarity(tfidf(paragraphs).toarray())
+        np.fill_diagonal(expected, 1)
+        np.testing.assert_allclose(similar, expected, rtol=0, atol=1e-12)
+
+
+def test_worked_similarities() -> None:
+    """Of "red fox", "red den", "hen": red weighs ln 1.5, the others ln 3: ln² 1.5 of ln² 1.5 + ln² 3 is shared."""
+    shared, own = log(3 / 2) ** 2, log(3) ** 2
+    cosine = shared / (shared + own)
+    expected = [[1, cosine, 0], [cosine, 1, 0], [0, 0, 1]]
+    assert similarities(["Red fox.", "red den", "hen"]) == pytest.approx(np.array(expected))
+
+
+def test_paragraphs_without_weight_are_like_themselves_alone() -> None:
+    """A paragraph without words, or with none that weighs, has a 1 on the diagonal and 0 elsewhere."""
+    assert np.array_equal(similarities(["", "…", "red"])[:2], [[1, 0, 0], [0, 1, 0]])
+    assert np.array_equal(similarities(["the fox", "The fox!"]), np.eye(2))
+
+
+def pagerank(paragraphs: list[str], damping: float) -> list[float]:
+    """LexRank by networkx: PageRank of the graph of similarities, loops included."""
+    graph = networkx.from_numpy_array(similarities(paragraphs))
+    found = networkx.pagerank(graph, alpha=damping, tol=1e-15, max_iter=1_000)
+    return [found[index] for index in range(len(paragraphs))]
+
+
+@pytest.mark.parametrize("damping", [0.0, 0.5, 0.85, 0.95])
+@given(st.lists(TEXT, min_size=1, max_size=8))
+def test_lexrank_is_pagerank(damping: float, paragraphs: list[str]) -> None:
+    """Scores are networkx's PageRank of the graph of similarities; they are positive and their sum is 1."""
+    scores = lexrank(paragraphs, damping)
+    assert scores == pytest.approx(pagerank(paragraphs, damping), rel=0, abs=1e-8)
+    assert scores.min() > 0
+    assert scores.sum() == pytest.approx(1)
+
+
+def test_lexrank_solves_its_equation() -> None:
+    """On random text scores are the solution of (I − d·Mᵀ) p = (1 − d)/n that numpy finds, to the digits kept."""
+    chance = np.random.default_rng(1)
+    paragraphs = [" ".join(f"w{word}" for word in chance.zipf(1.3, 70) if word < 1_000) for _ in range(60)]
+    similar = similarities(paragraphs)
+    matrix = similar / similar.sum(axis=1, keepdims=True)
+    solved = np.linalg.solve(np.eye(60) - 0.85 * matrix.T, np.full(60, 0.15 / 60))
+    np.testing.assert_allclose(lexrank(paragraphs), solved, rtol=0, atol=1e-10)
+
+
+def test_worked_lexrank() -> None:
+    """Of "a", "a b", "b", "c" the second is like its two neighbours, which are not like each other.
+
+    The words a and b weigh alike, so the cosines are s = 1/√2, and the rows' sums 1 + s, 1 + 2s, 1 + s, 1. With x the
+    score of "a" and y that of "a b": x = d (x / (1 + s) + s y / (1 + 2 s)) + (1 − d) / 4 and y = 3/4 − 2 x, since "c",
+    like no other, keeps 1/4.
+    """
+    s, d = 1 / sqrt(2), 0.85
+    x = (d * s * 0.75 / (1 + 2 * s) + (1 - d) / 4) / (1 - d / (1 + s) + 2 * d * s / (1 + 2 * s))
+    assert lexrank(["a", "a b", "b", "c"]) == pytest.approx([x, 0.75 - 2 * x, x, 0.25], abs=1e-9)
+    assert rank(lexrank(["a", "a b", "b", "c"])) == [1, 3, 0, 2]
+
+
+@given(st.permutations(PARAGRAPHS))
+def test_the_order_of_paragraphs_changes_nothing(paragraphs: list[str]) -> None:
+    """Similarities and LexRank follow the paragraphs, whatever their order."""
+    places = [PARAGRAPHS.index(text) for text in paragraphs]
+    assert np.array_equal(similarities(paragraphs), similarities(PARAGRAPHS)[np.ix_(places, places)])
+    assert lexrank(paragraphs) == pytest.approx(lexrank(PARAGRAPHS)[places], abs=1e-9)
+
+
+def test_equal_paragraphs_score_the_same() -> None:
+    """Copies, and paragraphs that are like all others by the same, have exactly equal scores."""
+    assert len(set(lexrank(["red fox", "den", "red fox", "red fox"])[[0, 2, 3]])) == 1
+    assert set(lexrank(["a b", "b c", "c d", "d a", ""])[:4]) == {lexrank(["a b", "b c", "c d", "d a", ""])[0]}
+    assert lexrank(["", "x", "…"]).tolist() == pytest.approx([1 / 3] * 3)
+    assert lexrank([]).shape == (0,)
+
+
+@pytest.mark.parametrize("damping", [-0.1, 1.0, float("nan")])
+def test_a_damping_that_cannot_be_is_refused(damping: float) -> None:
+    """LexRank converges for a damping from 0 to below 1; another is a usage error."""
+    with pytest.raises(UsageError, match="from 0 to below 1"):
+        lexrank(["red"], damping)
+
+
+def test_lexrank_as_a_ranker_needs_no_title() -> None:
+    """The registered ranker gives LexRank's scores, with a title and without one."""
+    ranker = rankers.load("lexrank")
+    assert np.array_equal(ranker(None, PARAGRAPHS), lexrank(PARAGRAPHS))
+    assert np.array_equal(ranker("red", PARAGRAPHS), lexrank(PARAGRAPHS))
 
 
 @given(st.lists(st.floats(0, 1)))
