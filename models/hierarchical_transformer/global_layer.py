@@ -1,0 +1,236 @@
+"""A global layer: every paragraph pooled to a vector a head, related to the others, its context given to its tokens.
+
+Letters: B examples, P paragraphs of an example, R real paragraphs of the batch, r a few of them, L paragraph tokens,
+N real tokens of the batch, H heads, D width, E = D/H width of a head.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from transformers import PegasusConfig
+
+from longsumbench.errors import UsageError
+from longsumbench.nn.dropout import dropout
+from longsumbench.nn.initialization import SelfStarting, xavier_heads
+from longsumbench.nn.masks import attended
+from longsumbench.nn.transformer_layer import TransformerLayer
+from longsumbench.nn.unit_encoder import TokenTable, pieces
+
+PADDING = 0.5  # share of a piece that may be padding, about: pooling is cheap
+
+
+class Piece(NamedTuple):
+    """A few paragraphs of similar length.
+
+    Attributes:
+        chosen: [r], which of the real paragraphs.
+        rows: [r, L], where their tokens stand.
+        mask: [r, L], True where there is a token.
+    """
+
+    chosen: Tensor
+    rows: Tensor
+    mask: Tensor
+
+
+class Paragraphs(NamedTuple):
+    """The real paragraphs of a batch, and where their tokens stand, one behind the other.
+
+    Attributes:
+        real: [B, P], True where a paragraph is there.
+        owners: [N], whose token each is: 0 … R - 1, in the order of `real`.
+        pieces: all of them, dealt out by length.
+    """
+
+    real: Tensor
+    owners: Tensor
+    pieces: tuple[Piece, ...]
+
+    @classmethod
+    def of(cls, table: TokenTable) -> "Paragraphs":
+        """Find them in a table of encoded tokens."""
+        real = table.lengths > 0
+        starts, lengths = table.starts[real], table.lengths[real]  # [R]
+        in_table = starts.argsort()
+        order = lengths.argsort(descending=True, stable=True)
+        dealt = []
+        for some, longest in pieces(lengths[order].tolist(), PADDING):
+            chosen = order[some]
+            offsets = torch.arange(longest, device=starts.device)
+            mask = offsets < lengths[chosen][:, None]
+            dealt.append(Piece(chosen, (starts[chosen][:, None] + offsets).where(mask, 0), mask))
+        return cls(real, in_table.repeat_interleave(lengths[in_table]), tuple(dealt))
+
+
+class PerHead(SelfStarting):
+    """A matrix for every head: [..., H, E] → [..., H, E].
+
+    Args:
+        num_heads: H.
+        head_width: E.
+    """
+
+    def __init__(self, num_heads: int, head_width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(num_heads, head_width, head_width))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Start as Xavier's uniform does, every head as a layer of its own."""
+        xavier_heads(self.weight)
+
+    def forward(self, heads: Tensor) -> Tensor:
+        """Multiply."""
+        return torch.einsum("...he,hef->...hf", heads, self.weight)
+
+
+class Pooling(nn.Module):
+    """Pool a paragraph's tokens, for every head by weights of its own (Hierarchical Transformer, Eqs. 13–16).
+
+    Eq. 16 sums with the scores; meant are the weights made of them. The values are pooled before they are projected,
+    which is the same sum, and saves a product of every token with a matrix.
+
+    Args:
+        width: D.
+        num_heads: H.
+        official: as the release has it: with biases, without W_c.
+    """
+
+    def __init__(self, width: int, num_heads: int, official: bool) -> None:
+        super().__init__()
+        self.scores = nn.Linear(width, num_heads, bias=official)  # W_a of all heads
+        self.values = nn.Linear(width, width, bias=official)  # W_b of all heads
+        self.outputs = nn.Identity() if official else PerHead(num_heads, width // num_heads)  # W_c
+        self.norm = nn.LayerNorm(width // num_heads)
+
+    def forward(self, states: Tensor, paragraphs: Paragraphs) -> Tensor:
+        """Pool: [N, D] → [R, H, E]."""
+        scores = self.scores(states)  # [N, H]
+        num, width, heads = len(paragraphs.real.nonzero()), states.shape[1], scores.shape[1]
+        sums = states.new_zeros(num, heads, width)
+        for chosen, rows, mask in paragraphs.pieces:
+            tokens = states.index_select(0, rows.flatten()).view(*rows.shape, width)  # [r, L, D]
+            pooled = self.weights(scores, rows, mask).to(tokens.dtype) @ tokens  # [r, H, D]
+            sums = sums.index_copy(0, chosen, pooled.to(sums.dtype))
+        weight = self.values.weight.view(heads, -1, width)  # [H, E, D]
+        values = torch.einsum("rhd,hed->rhe", sums, weight.to(sums.dtype))
+        if self.values.bias is not None:
+            values = values + self.values.bias.view(heads, -1)
+        normalized: Tensor = self.norm(self.outputs(values))
+        return normalized
+
+    def weights(self, scores: Tensor, rows: Tensor, mask: Tensor) -> Tensor:
+        """Normalize the scores over each paragraph's tokens (Eq. 15): [N, H], [r, L], [r, L] → [r, H, L]."""
+        of_tokens = scores.index_select(0, rows.flatten()).view(*rows.shape, -1)  # [r, L, H]
+        return of_tokens.float().masked_fill(~mask[..., None], float("-inf")).softmax(1).transpose(1, 2)
+
+
+class ParagraphAttention(nn.Module):
+    """Pool the paragraphs, relate them, and tell each its context (Hierarchical Transformer, Eqs. 13–21, 24).
+
+    Args:
+        width: D.
+        num_heads: H.
+        official: as the release has it: with biases, without W_c, one projection for all heads.
+    """
+
+    def __init__(self, width: int, num_heads: int, official: bool) -> None:
+        super().__init__()
+        head_width = width // num_heads
+
+        def projection() -> nn.Module:
+            return nn.Linear(head_width, head_width) if official else PerHead(num_heads, head_width)
+
+        self.pooling = Pooling(width, num_heads, official)
+        self.query, self.key, self.value = projection(), projection(), projection()
+        self.out_proj = nn.Linear(width, width, bias=official)
+
+    def forward(self, states: Tensor, paragraphs: Paragraphs, graph: Tensor | None) -> Tensor:
+        """Return each paragraph's context (Eq. 21).
+
+        Args:
+            states: [N, D].
+            paragraphs: whose tokens they are.
+            graph: [B, P, P], rows that sum to one (see `normalized`), in the place of the first head's weights.
+
+        Returns:
+            [R, D].
+        """
+        heads, real = self.pooling(states, paragraphs), paragraphs.real
+        queries, keys, values = (spread_out(part(heads), real) for part in (self.query, self.key, self.value))
+        weights = self.weights(queries, keys, attended(real))
+        if graph is not None:
+            weights = torch.cat([graph.to(weights.dtype)[:, None], weights[:, 1:]], 1)
+        contexts = (weights.to(values.dtype) @ values).transpose(1, 2)[real]  # [R, H, E]
+        context: Tensor = self.out_proj(contexts.flatten(1))
+        return context
+
+    def weights(self, queries: Tensor, keys: Tensor, real: Tensor) -> Tensor:
+        """Weigh the paragraphs of an example for each other (Eq. 20): [B, H, P, E], …, [B, P] → [B, H, P, P].
+
+        Scores are divided by √E, as attention's are; Eq. 20 prints none.
+        """
+        scores = queries @ keys.transpose(-1, -2) * queries.shape[-1] ** -0.5
+        return scores.float().masked_fill(~real[:, None, None], float("-inf")).softmax(-1)
+
+
+def spread_out(heads: Tensor, real: Tensor) -> Tensor:
+    """Give every example its paragraphs, absent ones zero: [R, H, E], [B, P] → [B, H, P, E]."""
+    dense = heads.new_zeros(*real.shape, *heads.shape[1:])
+    return dense.masked_scatter(real[..., None, None], heads).transpose(1, 2)
+
+
+def normalized(graph: Tensor, real: Tensor) -> Tensor:
+    """Let the rows of a graph sum to one over the real paragraphs (Hierarchical Transformer, Eq. 24).
+
+    A paragraph without edges attends to itself.
+
+    Args:
+        graph: [B, P, P], weights of the edges, none negative.
+        real: [B, P], True where a paragraph is there.
+
+    Raises:
+        UsageError: it is of another size than the paragraphs.
+    """
+    if graph.shape != (*real.shape, real.shape[1]):
+        sizes = " × ".join(map(str, graph.shape[1:]))
+        raise UsageError(
+            f"a graph of {sizes} does not fit {real.shape[1]} paragraphs: it needs a row and a column each"
+        )
+    edges = graph * real[:, None]
+    sums = edges.sum(-1, keepdim=True)
+    alone = torch.eye(real.shape[1], dtype=graph.dtype, device=graph.device)
+    return torch.where(sums > 0, edges / sums.where(sums > 0, 1), alone)
+
+
+class GlobalLayer(TransformerLayer):
+    """As TransformerLayer, except: instead of attending, a token gets the context of its paragraph (Eqs. 22–23).
+
+    Its tokens stand one behind the other, without padding. As printed, what the feed-forward changes is the token
+    without its context (Eq. 23); in the release, with it.
+
+    Args:
+        config: names the sizes.
+        num_heads: H.
+        official: as the release has it.
+    """
+
+    def __init__(self, config: PegasusConfig, num_heads: int, official: bool) -> None:
+        super().__init__(config, norm_first=official)
+        self.self_attn = ParagraphAttention(config.d_model, num_heads, official)
+        if not official:
+            self.self_attn_layer_norm = nn.Identity()
+
+    def forward(  # type: ignore[override]  # its tokens are packed
+        self, states: Tensor, paragraphs: Paragraphs, graph: Tensor | None
+    ) -> Tensor:
+        """Run the layer: [N, D] → [N, D]; `graph` as `ParagraphAttention` takes it."""
+        context = self.self_attn(self.self_attn_layer_norm(states), paragraphs, graph)  # [R, D]
+        context = dropout(context, self.dropout, self.training)
+        informed = states + context.index_select(0, paragraphs.owners).to(states.dtype)
+        if self.norm_first:
+            return self.conclude(informed)
+        changed = dropout(self.feed_forward(informed), self.dropout, self.training)
+        output: Tensor = self.final_layer_norm(changed + states)
+        return output

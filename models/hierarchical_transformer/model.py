@@ -1,0 +1,139 @@
+"""The Hierarchical Transformer's network: paragraphs read alone, then related, then all their tokens decoded from.
+
+    local layers (§3.2.2)   every paragraph alone
+    global layers (§3.2.3)  paragraphs pooled, related, their contexts given to their tokens
+    decoder                 attends to all real tokens of all paragraphs, one behind the other
+
+Without global layers and without the paragraphs' positions, of a single unit, it is the Flat Transformer.
+
+Letters: B examples, P paragraphs, r a few of them, L paragraph tokens, N real tokens of the batch, T target tokens,
+D width, V vocabulary.
+"""
+
+from typing import Any
+
+import torch
+from huggingface_hub.dataclasses import strict
+from torch import Tensor, nn
+from transformers import PegasusConfig
+from transformers.models.pegasus.modeling_pegasus import PegasusForConditionalGeneration
+
+from longsumbench.models.hierarchical_transformer.global_layer import GlobalLayer, Paragraphs, normalized
+from longsumbench.nn.encoder_decoder import UnitsToText, fold_cross_attention, put_norms_behind
+from longsumbench.nn.initialization import StartsParts
+from longsumbench.nn.positions import SinusoidalPositions
+from longsumbench.nn.unit_encoder import Memory, UnitEncoder, gather, spread
+
+OFFICIAL_EPSILON = 1e-6  # of the release's norms
+
+
+@strict
+class HierarchicalTransformerModelConfig(PegasusConfig):
+    """As PegasusConfig, plus the global layers, which positions there are, and the label smoothing."""
+
+    model_type = "longsumbench-hierarchical-transformer"
+
+    global_layers: int = 2
+    pooling_heads: int = 8
+    paragraph_positions: bool = True
+    official: bool = False
+    label_smoothing: float = 0.0
+
+
+class HierarchicalEncoder(StartsParts, UnitEncoder):
+    """As UnitEncoder, except: global layers follow, and positions tell a paragraph's rank, too (Eqs. 7–10)."""
+
+    def __init__(self, config: HierarchicalTransformerModelConfig) -> None:
+        super().__init__(config, norm_first=config.official)
+        self.global_layers = nn.ModuleList(
+            GlobalLayer(config, config.pooling_heads, config.official) for _ in range(config.global_layers)
+        )
+        self.last_norm, self.layer_norm = self.layer_norm, nn.Identity()  # it stands behind the global layers
+        width = config.d_model // 2 if config.paragraph_positions else config.d_model
+        self.embed_positions = SinusoidalPositions(width, interleaved=True)
+
+    def embed(self, input_ids: Tensor, places: Tensor) -> Tensor:
+        """Return scaled embeddings with positions: [r, L], [r] → [r, L, D]."""
+        placed: Tensor = self.embed_alone(input_ids) + self.positions(places, input_ids.shape[1])
+        return placed
+
+    def positions(self, places: Tensor, length: int) -> Tensor:
+        """Return the positions of a paragraph's rank and its tokens, joined (Eq. 9): [r] → [r, L, D], or [L, D]."""
+        tokens = self.embed_positions.upto(length)
+        if not self.config.paragraph_positions:
+            return tokens
+        ranks = self.embed_positions.upto(int(places.max()) + 1)[places]  # [r, D/2]
+        halves = ranks[:, None].expand(-1, length, -1), tokens.expand(len(places), -1, -1)
+        return torch.cat(halves[::-1] if self.config.official else halves, -1)
+
+    def forward(self, input_ids: Tensor, unit_mask: Tensor, unit_graph: Tensor | None = None, **kwargs: Any) -> Memory:
+        """Encode every real paragraph, and join all states of an example in their order.
+
+        Args:
+            input_ids: [B, P, L]; the place of a paragraph is its rank, whether those before it are there or not.
+            unit_mask: [B, P, L], True where a token is real; a paragraph's real tokens come first.
+            unit_graph: [B, P, P], weights of edges between paragraphs, in the place of a head of every global layer.
+            **kwargs: not used; `generate` hands over all it was given.
+        """
+        table = self.encode(input_ids, unit_mask)
+        states, paragraphs = table.states, Paragraphs.of(table)
+        graph = None if unit_graph is None else normalized(unit_graph, paragraphs.real)
+        for layer in self.global_layers if len(states) else ():
+            states = layer(states, paragraphs, graph)
+        tokens = spread(table.starts, table.lengths)
+        return gather(self.last_norm(states), tokens.positions, tokens.mask)
+
+
+class HierarchicalTransformerForConditionalGeneration(UnitsToText, PegasusForConditionalGeneration):
+    """As Pegasus, except: its encoder is hierarchical, its positions are interleaved, and its output has a bias.
+
+    Post-norm, as the paper has it; `official`: pre-norm, with a norm behind each stack. Source, target and output share
+    their embeddings, scaled by √D where they are read.
+    """
+
+    config_class = HierarchicalTransformerModelConfig
+    config: HierarchicalTransformerModelConfig
+
+    def __init__(self, config: HierarchicalTransformerModelConfig) -> None:
+        super().__init__(config)
+        self.model.encoder = HierarchicalEncoder(config)
+        decoder = self.model.decoder
+        decoder.embed_positions = SinusoidalPositions(config.d_model, interleaved=True)
+        if not config.official:
+            put_norms_behind(decoder, config)
+        fold_cross_attention(decoder, config)
+        self.lm_head = nn.Linear(config.d_model, config.vocab_size)
+        for norm in self.modules() if config.official else ():
+            if isinstance(norm, nn.LayerNorm):
+                norm.eps = OFFICIAL_EPSILON
+        self.post_init()
+
+    def token_loss(self, logits: Tensor, labels: Tensor, num_tokens: Tensor | int | None, smoothing: float) -> Tensor:
+        """Return the cross-entropy; the release smooths in its own way (see `smoothed_as_released`)."""
+        if not (self.config.official and smoothing):
+            return super().token_loss(logits, labels, num_tokens, smoothing)
+        return smoothed_as_released(logits, labels, num_tokens, smoothing, self.config.pad_token_id)
+
+
+def smoothed_as_released(
+    logits: Tensor, labels: Tensor, num_tokens: Tensor | int | None, smoothing: float, pad: int
+) -> Tensor:
+    """Return the divergence from smoothed targets, in nats per token, as the release has it: KL(q ‖ p).
+
+    q is 1 - ε for the target, nothing for the padding, and ε / (V - 2) for any other token.
+
+    Args:
+        logits: [B, T, V].
+        labels: [B, T], -100 where there is no target token.
+        num_tokens: what the sum is divided by; None: the real tokens of `labels`.
+        smoothing: ε.
+        pad: the padding's token.
+    """
+    real = labels.ne(-100)
+    logs = logits[real].float().log_softmax(-1)  # [n, V]
+    others = smoothing / (logits.shape[-1] - 2)
+    of_target = logs.gather(1, labels[real][:, None])[:, 0]
+    of_others = logs.sum(-1) - of_target - logs[:, pad]
+    entropy = (1 - smoothing) * torch.tensor(1 - smoothing).log() + smoothing * torch.tensor(others).log()
+    sums = len(logs) * entropy - ((1 - smoothing) * of_target + others * of_others).sum()
+    return sums / (num_tokens if num_tokens is not None else real.sum().clamp(min=1))
