@@ -62,6 +62,7 @@ systems = Registry(
         {
             "lead": "longsumbench.models.baselines.system:Lead",
             "random": "longsumbench.models.baselines.system:Random",
+            "lexrank": "longsumbench.models.baselines.system:LexRank",
             "oracle": "longsumbench.models.baselines.system:Oracle",
             "trunc": "longsumbench.models.seal.system:Trunc",
             "ca": "longsumbench.models.seal.system:CA",

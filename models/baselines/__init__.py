@@ -1,1 +1,1 @@
-"""Baselines that need no model: lead, random, and the greedy oracle."""
+"""Baselines that need no model: lead, random, LexRank, and the greedy oracle."""

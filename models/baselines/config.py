@@ -30,6 +30,20 @@ class RandomConfig:
 
 
 @dataclass
+class LexRankConfig:
+    """The paragraphs most like all others."""
+
+    name: str = "lexrank"
+    length: str = "train"  # words, as lead's
+    damping: float = 0.85  # how much a rank depends on those of similar paragraphs, below 1 (Erkan & Radev 2004)
+
+    def __post_init__(self) -> None:
+        check_length(self.length)
+        if not 0 <= self.damping < 1:
+            raise UsageError(f"model.damping={self.damping}; allowed: a number from 0 to below 1")
+
+
+@dataclass
 class OracleConfig:
     """The sentences that score best; nothing to set."""
 

@@ -1,14 +1,16 @@
-"""Lead, random and oracle: what any summarizer should beat, and what no extractive one can."""
+"""Lead, random, LexRank and oracle: what any summarizer should beat, and what no extractive one can."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from random import Random as Dice
 from statistics import fmean
 
 from longsumbench.configuration import Decoding, Recipe
-from longsumbench.documents import Cut, Example, Truncation, count_words
+from longsumbench.documents import Cut, Example, Sentences, Truncation, count_words
 from longsumbench.errors import DataError, UsageError
-from longsumbench.models.baselines.config import LeadConfig, OracleConfig, RandomConfig
+from longsumbench.models.baselines.config import LeadConfig, LexRankConfig, OracleConfig, RandomConfig
+from longsumbench.ranking import lexrank, rank
 from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.rouge.selection import greedy_selection
 from longsumbench.stages import StageStore
@@ -18,7 +20,7 @@ from longsumbench.system import FitReport, Split, Summary, System
 class FixedLength(System):
     """A system that writes a number of words known beforehand: `model.length`."""
 
-    def __init__(self, config: LeadConfig | RandomConfig) -> None:
+    def __init__(self, config: LeadConfig | RandomConfig | LexRankConfig) -> None:
         super().__init__(config)
         self.oracle = config.length == "reference"
 
@@ -59,10 +61,25 @@ class Lead(FixedLength):
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Yield every example's beginning, one sentence a line; the ledger counts in words."""
         for example in examples:
-            taken = take(list(example.sentences()), self.length(example))
-            seen, source = count_words(taken), example.source_words()
-            cuts = (Cut("length", source - seen, source - seen),) if seen < source else ()
-            yield Summary(example.id, "\n".join(taken), Truncation(source, source, cuts))
+            yield _beginning(example, list(example.sentences()), self.length(example))
+
+
+class LexRank(FixedLength):
+    """The paragraphs most like all others, best first; the last one is cut (Hierarchical Transformer, §4).
+
+    All paragraphs of all documents are ranked together, by `longsumbench.ranking.lexrank`; equal ones, copies among
+    them, stay in the order of the source. A text of one paragraph is summarized as Lead does.
+    """
+
+    Config = LexRankConfig
+
+    def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
+        """Yield every example's best paragraphs, one sentence a line; the ledger counts in words, as Lead's."""
+        for example in examples:
+            paragraphs = _paragraphs(example)
+            order = rank(lexrank([" ".join(paragraph) for paragraph in paragraphs], self.config.damping))
+            ranked = chain.from_iterable(paragraphs[index] for index in order)
+            yield _beginning(example, list(ranked), self.length(example))
 
 
 class Random(FixedLength):
@@ -100,6 +117,21 @@ class Oracle(System):
             references = [words("\n".join(reference)) for reference in example.references]
             selected = greedy_selection([words(sentence) for sentence in sentences], references)
             yield Summary(example.id, "\n".join(sentences[index] for index in selected))
+
+
+def _paragraphs(example: Example) -> list[Sentences]:
+    """Return the paragraphs of all documents that have a word, in reading order."""
+    sections = chain.from_iterable(document.sections for document in example.documents)
+    every = chain.from_iterable(section.paragraphs for section in sections)
+    return [paragraph for paragraph in every if count_words(paragraph)]
+
+
+def _beginning(example: Example, sentences: Sequence[str], length: int) -> Summary:
+    """Return the first words of an example's sentences, in whatever order they are; the ledger has what is left."""
+    taken = take(sentences, length)
+    seen, source = count_words(taken), example.source_words()
+    cuts = (Cut("length", source - seen, source - seen),) if seen < source else ()
+    return Summary(example.id, "\n".join(taken), Truncation(source, source, cuts))
 
 
 def take(sentences: Sequence[str], length: int) -> list[str]:

@@ -1,16 +1,18 @@
-"""Lead, random and oracle as systems."""
+"""Lead, random, LexRank and oracle as systems."""
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from longsumbench.configuration import Decoding, Recipe, settle
 from longsumbench.documents import Cut, Document, Example, Section, Sentences, Truncation, count_words
 from longsumbench.errors import DataError, UsageError
-from longsumbench.models.baselines.config import LeadConfig, OracleConfig, RandomConfig
-from longsumbench.models.baselines.system import Lead, Oracle, Random
+from longsumbench.models.baselines.config import LeadConfig, LexRankConfig, OracleConfig, RandomConfig
+from longsumbench.models.baselines.system import Lead, LexRank, Oracle, Random
 from longsumbench.stages import StageStore
 from longsumbench.system import System
 
@@ -95,7 +97,70 @@ def test_random_draws_the_same_everywhere() -> None:
     assert texts(Random(RandomConfig(length="5")), example("x", source)) == ["S1\nS12\nS14\nS16\nS19"]
 
 
-@pytest.mark.parametrize("system", [Lead(LeadConfig()), Random(RandomConfig())])
+def clustered(*documents: Sequence[Sentences]) -> Example:
+    """Return an example whose documents are given as lists of paragraphs."""
+    texts = tuple(Document(None, (Section(None, tuple(paragraphs)),)) for paragraphs in documents)
+    return Example("a", None, None, texts, (("One two.",),))
+
+
+CLUSTER = clustered(
+    [("Rain fell.", "Hens hid."), ("Foxes dug a den.", "Snow fell.")],
+    [(), ("Foxes left the den.", "Nobody saw."), ("Cars passed.",)],
+)  # the two of foxes share two words; fell is in two paragraphs, too
+
+
+def test_worked_lexrank() -> None:
+    """Best first is the paragraph like two others, then the one like none (1/4, the mean), then those two."""
+    (summary,) = LexRank(LexRankConfig(length="99")).summarize([CLUSTER], Decoding())
+    ranked = ["Foxes dug a den.", "Snow fell.", "Cars passed.", "Foxes left the den.", "Nobody saw.", "Rain fell."]
+    assert summary.text.split("\n") == [*ranked, "Hens hid."]
+    assert summary.truncation == Truncation(18, 18)
+
+
+@pytest.mark.parametrize(
+    ("length", "expected"), [("6", "Foxes dug a den.\nSnow fell."), ("5", "Foxes dug a den.\nSnow")]
+)
+def test_lexrank_cuts_the_last_paragraph(length: str, expected: str) -> None:
+    """It stops at the length, within a sentence if need be; the ledger has the words of all that is left."""
+    (summary,) = LexRank(LexRankConfig(length=length)).summarize([CLUSTER], Decoding())
+    left = 18 - int(length)
+    assert summary.text == expected
+    assert summary.truncation == Truncation(18, 18, (Cut("length", left, left),))
+
+
+@pytest.mark.parametrize("length", ["1", "5", "99", "reference"])
+def test_lexrank_of_one_paragraph_is_lead(length: str) -> None:
+    """A text without paragraphs is summarized by its beginning, ledger and all."""
+    ours, leads = LexRank(LexRankConfig(length=length)), Lead(LeadConfig(length=length))
+    assert list(ours.summarize([example()], Decoding())) == list(leads.summarize([example()], Decoding()))
+    first = LexRank(LexRankConfig(length=length, damping=0.0))  # all alike: as they stand
+    assert texts(first, CLUSTER) == texts(Lead(LeadConfig(length=length)), CLUSTER)
+
+
+def test_lexrank_keeps_copies() -> None:
+    """Exact copies stand side by side, before what is like nothing else and what is a little like them."""
+    copies = clustered([("Hens hid.",), ("Foxes dug.",)], [("Foxes dug.",), ("Foxes ran.",)])
+    assert texts(LexRank(LexRankConfig(length="4")), copies) == ["Foxes dug.\nFoxes dug."]
+
+
+def test_lexrank_takes_clusters_and_long_paragraphs() -> None:
+    """2,000 paragraphs and one of 50,000 words are ranked in a second or so; each takes part once."""
+    chance = np.random.default_rng(1)
+    made = [(" ".join(f"w{word}" for word in chance.zipf(1.2, size) % 5_000),) for size in (50_000, *[40] * 2_000)]
+    started = time.process_time()
+    (text,) = texts(LexRank(LexRankConfig(length="999999")), clustered(made[:900], made[900:]))
+    assert time.process_time() - started < 5  # a tenth of it, alone on a machine
+    assert sorted(text.split("\n")) == sorted(paragraph for (paragraph,) in made)
+
+
+@pytest.mark.parametrize("damping", [-0.5, 1.0, float("nan")])
+def test_dampings_that_are_refused(damping: float) -> None:
+    """A damping outside 0 to below 1 is a usage error that says what is allowed."""
+    with pytest.raises(UsageError, match=r"model\.damping=.*allowed: a number from 0 to below 1"):
+        LexRankConfig(damping=damping)
+
+
+@pytest.mark.parametrize("system", [Lead(LeadConfig()), Random(RandomConfig()), LexRank(LexRankConfig())])
 def test_the_length_is_learned_and_kept(system: System, tmp_path: Path) -> None:
     """`length=train` is the mean of the training targets (2 and 4 words: 3), and survives save and load."""
     train = Train([example(references=[("One two.",)]), example(references=[("One two", "three four."), ("x",)])])
@@ -127,6 +192,8 @@ def test_an_unfitted_length_is_an_error() -> None:
         (Lead(LeadConfig(length="9")), False),
         (Lead(LeadConfig(length="reference")), True),
         (Random(RandomConfig(length="reference")), True),
+        (LexRank(LexRankConfig()), False),
+        (LexRank(LexRankConfig(length="reference")), True),
         (Oracle(OracleConfig()), True),
     ],
 )
@@ -136,8 +203,9 @@ def test_who_sees_the_reference_is_an_oracle(system: System, oracle: bool) -> No
 
 
 def test_only_random_depends_on_the_seed() -> None:
-    """A run of lead or oracle has no seed; one of random has."""
-    assert (Lead.decided_by, Oracle.decided_by, Random.decided_by) == (frozenset(), frozenset(), {"seed"})
+    """A run of lead, lexrank or oracle has no seed; one of random has."""
+    assert Lead.decided_by == LexRank.decided_by == Oracle.decided_by == frozenset()
+    assert Random.decided_by == {"seed"}
 
 
 @pytest.mark.parametrize("length", ["50", "reference", "train"])
@@ -166,6 +234,7 @@ def test_oracle_reads_every_document() -> None:
 def test_an_empty_source_gives_an_empty_summary(tmp_path: Path) -> None:
     """No system fails on a text without sentences or a reference without words."""
     empty = example(source=(), references=[("…",)])
-    for system in (Lead(LeadConfig(length="5")), Random(RandomConfig(length="5")), Oracle(OracleConfig())):
+    fixed = (Lead(LeadConfig(length="5")), LexRank(LexRankConfig(length="5")), Random(RandomConfig(length="5")))
+    for system in (*fixed, Oracle(OracleConfig())):
         assert texts(system, empty) == [""]
     assert texts(Oracle(OracleConfig()), example(references=[("…",)])) == [""]
