@@ -40,6 +40,7 @@ FLOORS = {
     "training": 4,
     "generation": 4,
     "neural": 4,
+    "learned_ranking": 4,
     "evidence": 5,
     "predictions": 5,
     "summarizing": 5,
@@ -58,6 +59,7 @@ FLOORS = {
 SAME_FLOOR = {  # who may import whom on one floor
     ("tokenization", "system"),
     ("training", "system"),
+    ("learned_ranking", "system"),
     ("neural", "system"),
     ("neural", "tokenization"),
     ("neural", "training"),

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from longsumbench import registry
 from longsumbench.batching import UnitCollator, row
 from longsumbench.documents import Example
+from longsumbench.learned_ranking import RankedUnits
 from longsumbench.models.seal.config import CAConfig, EAConfig, FamilyConfig, SealConfig, TruncConfig
 from longsumbench.models.seal.model import (
     CAForConditionalGeneration,
@@ -27,7 +27,6 @@ from longsumbench.models.seal.proxy_labels import proxy_labels, target_segments
 from longsumbench.neural import Encode, NeuralSystem, Rows, network_sizes, special_ids
 from longsumbench.nn.initialization import xavier
 from longsumbench.progress import track
-from longsumbench.ranking import rank
 from longsumbench.segmentation import Units, group, join, reorder, share_last, snippets
 from longsumbench.stages import StageStore
 from longsumbench.system import Evidence
@@ -76,7 +75,7 @@ class SealFamily(NeuralSystem):
         return {}
 
 
-class Trunc(SealFamily):
+class Trunc(RankedUnits, SealFamily):
     """The leading snippets, joined and cut at `input_length` (SEAL §3.2)."""
 
     Config = TruncConfig
@@ -89,9 +88,7 @@ class Trunc(SealFamily):
         """Return one unit: the joined snippets."""
         units = self.snippets(example, encode)
         if self.config.rank != "none":
-            texts = self.tokenizer.batch_decode(units.ids)
-            ranker = registry.rankers.load(self.config.rank)
-            units = reorder(units, rank(ranker(example.title, texts)))
+            units = reorder(units, self.order(example, self.tokenizer.batch_decode(units.ids)))
         return join(units, self.config.input_length)
 
 
