@@ -51,6 +51,8 @@ class NeuralSystem(System):
         Model: its class: a `PreTrainedModel` with `generate`, that takes `input_ids` and `unit_mask` [B, U, L].
         units_decided_by: the settings that decide `units`; texts are tokenized again only when one of them changes.
         free_settings: of the network's configuration, those that a checkpoint's weights do not depend on.
+        reading_settings: those that decide what is read of examples that are summarized, and nothing else; points that
+            differ in them alone are trained once.
         adopts: the library's model types whose checkpoints, too, it can start from (`adopt`).
         tokenizer, model: set by `fit` and `load`.
         state["multi_document"]: whether the texts it was fitted on are several documents each; set by `fit`.
@@ -60,6 +62,7 @@ class NeuralSystem(System):
     Model: ClassVar[type[PreTrainedModel]]
     units_decided_by: ClassVar[tuple[str, ...]]
     free_settings: ClassVar[frozenset[str]] = frozenset()
+    reading_settings: ClassVar[frozenset[str]] = frozenset()
     adopts: ClassVar[tuple[str, ...]] = ()
     tokenizer: PreTrainedTokenizerBase
     model: PreTrainedModel
@@ -97,7 +100,7 @@ class NeuralSystem(System):
         validation_rows = self._rows(validation, watched, stages) if validation is not None and watched else None
         decided = without_later(asdict(recipe))
         inputs = {
-            "config": self.identity(),
+            "config": {key: value for key, value in self.identity().items() if key not in self.reading_settings},
             "recipe": {name: value for name, value in decided.items() if name not in ("device", "workers")},
             "train": train.fingerprint,
             "validation": [validation.fingerprint, watched] if validation is not None else None,
@@ -274,7 +277,11 @@ class NeuralSystem(System):
             "target_words": whole.words,
             "target_words_cut": whole.words - kept.words,
         }
-        return {**row(self.training_units(example, self.encode), self.target(kept.ids)), **counts}
+        return {**self.values(self.training_units(example, self.encode), self.target(kept.ids)), **counts}
+
+    def values(self, units: Units, labels: Sequence[int] = ()) -> dict[str, Any]:
+        """Return the plain values from which a batch is collated; a system whose collator takes more overrides this."""
+        return row(units, labels)
 
     def training_units(self, example: Example, encode: Encode) -> Units:
         """Cut an example of the training or validation split into units; here as any other."""
@@ -305,7 +312,7 @@ class NeuralSystem(System):
         """Decode one batch."""
         self.model.to(choose_device(decoding.device))
         read = [self.units(example, self.encode) for example in examples]
-        batch = self.collator()([row(units) for units in read])
+        batch = self.collator()([self.values(units) for units in read])
         outputs, complete = decode(self.model, batch, decoding, self.config.decode_length)
         texts = self.tokenizer.batch_decode(outputs, skip_special_tokens=True)
         looked_at: Sequence[Evidence | None] = [None] * len(read)

@@ -64,7 +64,8 @@ class Evidence:
 
 REFERENCE_AXIS = "reference_step"  # a token of the reference, fed instead of what the system would write
 WINDOW_AXIS = "window"  # of length 2: the middle, then the width of a stretch, both in source tokens from 0
-AXES = ("step", REFERENCE_AXIS, "segment", "unit", "source_token", "layer", "head", WINDOW_AXIS)
+ATTENDED_AXIS = "attended_unit"  # a unit, too: one that a unit attends to
+AXES = ("step", REFERENCE_AXIS, "segment", "unit", ATTENDED_AXIS, "source_token", "layer", "head", WINDOW_AXIS)
 
 
 @dataclass(frozen=True, slots=True)

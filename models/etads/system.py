@@ -1,12 +1,10 @@
 """ETADS as a system: what it reads of an example, its network, its evidence."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from longsumbench.batching import row
@@ -20,6 +18,7 @@ from longsumbench.models.etads.saliency import Gate
 from longsumbench.neural import Encode, NeuralSystem, network_sizes, special_ids
 from longsumbench.nn.device import choose_device
 from longsumbench.nn.initialization import sinusoidal, xavier
+from longsumbench.nn.recording import recorded
 from longsumbench.segmentation import Units, join, snippets
 from longsumbench.stages import StageStore
 from longsumbench.system import WINDOW_AXIS, Evidence, FitReport, Split
@@ -115,19 +114,3 @@ class Etads(NeuralSystem):
             "layer": tuple(f"encoder layer {number}" for number in self.config.focus_layers or []),
         }
         return Evidence({name: array.cpu().numpy() for name, array in arrays.items()}, axes, texts)
-
-
-@contextmanager
-def recorded(model: nn.Module, kind: type[nn.Module]) -> Iterator[list[Any]]:
-    """Record what every module of a kind returns meanwhile, in their order."""
-    found: list[Any] = []
-    hooks = [
-        module.register_forward_hook(lambda _module, _inputs, output: found.append(output))
-        for module in model.modules()
-        if isinstance(module, kind)
-    ]
-    try:
-        yield found
-    finally:
-        for hook in hooks:
-            hook.remove()

@@ -146,8 +146,8 @@ class ParagraphAttention(nn.Module):
         self.query, self.key, self.value = projection(), projection(), projection()
         self.out_proj = nn.Linear(width, width, bias=official)
 
-    def forward(self, states: Tensor, paragraphs: Paragraphs, graph: Tensor | None) -> Tensor:
-        """Return each paragraph's context (Eq. 21).
+    def forward(self, states: Tensor, paragraphs: Paragraphs, graph: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Return each paragraph's context (Eq. 21), and what it is made of.
 
         Args:
             states: [N, D].
@@ -155,7 +155,7 @@ class ParagraphAttention(nn.Module):
             graph: [B, P, P], rows that sum to one (see `normalized`), in the place of the first head's weights.
 
         Returns:
-            [R, D].
+            [R, D], and the weights of the paragraphs for each other, [B, H, P, P].
         """
         heads, real = self.pooling(states, paragraphs), paragraphs.real
         queries, keys, values = (spread_out(part(heads), real) for part in (self.query, self.key, self.value))
@@ -163,8 +163,7 @@ class ParagraphAttention(nn.Module):
         if graph is not None:
             weights = torch.cat([graph.to(weights.dtype)[:, None], weights[:, 1:]], 1)
         contexts = (weights.to(values.dtype) @ values).transpose(1, 2)[real]  # [R, H, E]
-        context: Tensor = self.out_proj(contexts.flatten(1))
-        return context
+        return self.out_proj(contexts.flatten(1)), weights
 
     def weights(self, queries: Tensor, keys: Tensor, real: Tensor) -> Tensor:
         """Weigh the paragraphs of an example for each other (Eq. 20): [B, H, P, E], …, [B, P] → [B, H, P, P].
@@ -226,7 +225,7 @@ class GlobalLayer(TransformerLayer):
         self, states: Tensor, paragraphs: Paragraphs, graph: Tensor | None
     ) -> Tensor:
         """Run the layer: [N, D] → [N, D]; `graph` as `ParagraphAttention` takes it."""
-        context = self.self_attn(self.self_attn_layer_norm(states), paragraphs, graph)  # [R, D]
+        context, _ = self.self_attn(self.self_attn_layer_norm(states), paragraphs, graph)  # [R, D]
         context = dropout(context, self.dropout, self.training)
         informed = states + context.index_select(0, paragraphs.owners).to(states.dtype)
         if self.norm_first:

@@ -1,0 +1,186 @@
+"""Pooling, what relates paragraphs, and graphs, against the equations written out."""
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from hierarchical_transformer.networks import SIZES, batch, network
+from longsumbench.errors import UsageError
+from longsumbench.models.hierarchical_transformer.global_layer import (
+    GlobalLayer,
+    ParagraphAttention,
+    Paragraphs,
+    PerHead,
+    Piece,
+    Pooling,
+    normalized,
+)
+from longsumbench.models.hierarchical_transformer.model import HierarchicalTransformerModelConfig
+
+WIDTH, HEADS = 8, 2
+LENGTHS = ((3, 0, 5, 1), (2, 4))  # of the paragraphs of two examples; one is absent
+
+
+def packed(lengths: tuple[tuple[int, ...], ...] = LENGTHS) -> tuple[Tensor, Paragraphs, list[list[Tensor]]]:
+    """Return states one behind the other, whose they are, and the same paragraph by paragraph."""
+    generator = torch.Generator().manual_seed(5)
+    sizes = [size for one in lengths for size in one if size]
+    states = torch.randn(sum(sizes), WIDTH, generator=generator, dtype=torch.float64)
+    parts = iter(states.split(sizes))
+    nothing = torch.zeros(0, WIDTH, dtype=torch.float64)
+    listed = [[next(parts) if size else nothing for size in one] for one in lengths]
+    most = max(map(len, lengths))
+    table = torch.tensor([[*one, *[0] * (most - len(one))] for one in lengths])
+    real, flat = table > 0, table[table > 0]
+    starts = flat.cumsum(0) - flat
+    pieces = tuple(
+        Piece(
+            torch.tensor([row]), (starts[row] + torch.arange(int(flat[row])))[None], torch.ones(1, int(flat[row])) > 0
+        )
+        for row in range(len(flat))
+    )
+    owners = torch.arange(len(flat)).repeat_interleave(flat)
+    return states, Paragraphs(real, owners, pieces), listed
+
+
+def shaken(module: Any) -> Any:
+    """Return a module in double precision, its weights neither zero nor one."""
+    torch.manual_seed(3)
+    for weight in module.parameters():
+        weight.data += 0.3 * torch.randn_like(weight)
+    return module.double().eval()
+
+
+def linear(states: Tensor, part: Any, head: int) -> Tensor:
+    """Multiply by a head's own matrix, or by the one of all heads."""
+    return states @ part.weight[head] if isinstance(part, PerHead) else part(states)
+
+
+@torch.no_grad()
+def by_loops(attention: ParagraphAttention, listed: list[list[Tensor]], graph: Tensor | None = None) -> list[Tensor]:
+    """Return every real paragraph's context, Eqs. 13–21 and 24 one after the other."""
+    pooling, contexts = attention.pooling, []
+    width = WIDTH // HEADS
+    for example, paragraphs in enumerate(listed):
+        there = [index for index, tokens in enumerate(paragraphs) if len(tokens)]
+        of_heads: dict[int, list[Tensor]] = {index: [] for index in there}
+        for head in range(HEADS):
+            vectors = {}
+            for index in there:
+                tokens = paragraphs[index]
+                scores = [float(pooling.scores(token)[head]) for token in tokens]
+                total = sum(math.exp(score) for score in scores)
+                values = [pooling.values(token)[head * width : (head + 1) * width] for token in tokens]
+                sums = sum(math.exp(score) / total * value for score, value in zip(scores, values, strict=True))
+                vectors[index] = pooling.norm(linear(sums, pooling.outputs, head))
+            for index in there:
+                query = linear(vectors[index], attention.query, head)
+                keys = {other: linear(vectors[other], attention.key, head) for other in there}
+                weights = {other: math.exp(float(query @ keys[other]) / math.sqrt(width)) for other in there}
+                if graph is not None and head == 0:
+                    weights = {other: float(graph[example, index, other]) for other in there}
+                total = sum(weights.values())
+                of_heads[index].append(
+                    sum(weights[other] / total * linear(vectors[other], attention.value, head) for other in there)
+                )
+        contexts += [attention.out_proj(torch.cat(of_heads[index])) for index in there]
+    return contexts
+
+
+@pytest.mark.parametrize("with_graph", [False, True])
+@pytest.mark.parametrize("official", [False, True])
+def test_contexts_are_the_equations(official: bool, with_graph: bool) -> None:
+    """Every paragraph's context is that of loops over heads, paragraphs and tokens, with a graph and without."""
+    attention = shaken(ParagraphAttention(WIDTH, HEADS, official))
+    states, paragraphs, listed = packed()
+    graph = torch.rand(2, 4, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(9)) if with_graph else None
+    rows = None if graph is None else normalized(graph, paragraphs.real)
+    context, weights = attention(states, paragraphs, rows)
+    torch.testing.assert_close(context, torch.stack(by_loops(attention, listed, graph)), rtol=1e-6, atol=1e-6)
+    sums = weights.transpose(1, 2)[paragraphs.real].sum(-1)
+    torch.testing.assert_close(sums, torch.ones_like(sums), rtol=1e-5, atol=1e-5)
+
+
+def layer(official: bool) -> Any:
+    """Return a small layer."""
+    config = HierarchicalTransformerModelConfig(**{**SIZES, "d_model": WIDTH, "encoder_attention_heads": HEADS})
+    return shaken(GlobalLayer(config, HEADS, official))
+
+
+def test_a_layer_as_printed() -> None:
+    """The residual is the token without its context: LN(W₂ ReLU(W₁(x + c)) + x), Eqs. 22–23."""
+    one, (states, paragraphs, listed) = layer(official=False), packed()
+    contexts = torch.stack(by_loops(one.self_attn, listed))[paragraphs.owners]
+    expected = one.final_layer_norm(one.fc2(torch.relu(one.fc1(states + contexts))) + states)
+    torch.testing.assert_close(one(states, paragraphs, None), expected, rtol=1e-6, atol=1e-6)
+
+
+def test_a_layer_as_released() -> None:
+    """The residual keeps the context: y = x + c, made of LN(x), then y + FF(LN(y))."""
+    one, (states, paragraphs, _) = layer(official=True), packed()
+    normal = one.self_attn_layer_norm(states)
+    listed = [
+        [normal[paragraphs.owners == 0], normal[:0], normal[paragraphs.owners == 1], normal[paragraphs.owners == 2]]
+    ]
+    listed += [[normal[paragraphs.owners == 3], normal[paragraphs.owners == 4]]]
+    informed = states + torch.stack(by_loops(one.self_attn, listed))[paragraphs.owners]
+    expected = informed + one.fc2(torch.relu(one.fc1(one.final_layer_norm(informed))))
+    torch.testing.assert_close(one(states, paragraphs, None), expected, rtol=1e-6, atol=1e-6)
+
+
+def test_pooling_by_hand() -> None:
+    """Scores ln 1 and ln 3 weigh two tokens 1/4 and 3/4: the values 4 and 8 make 7, -4 and 0 make -1."""
+    pooling = Pooling(2, 1, official=True)
+    pooling.norm = torch.nn.Identity()
+    pooling.scores.weight.data = torch.tensor([[0.0, 1.0]])
+    pooling.scores.bias.data.zero_()
+    pooling.values.weight.data = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
+    pooling.values.bias.data = torch.tensor([0.0, -8.0])
+    states = torch.tensor([[4.0, 0.0], [8.0, math.log(3)]])
+    piece = Piece(torch.tensor([0]), torch.tensor([[0, 1]]), torch.ones(1, 2, dtype=torch.bool))
+    paragraphs = Paragraphs(torch.tensor([[True]]), torch.tensor([0, 0]), (piece,))
+    torch.testing.assert_close(pooling(states, paragraphs), torch.tensor([[[7.0, -1.0]]]))
+
+
+def test_a_graph_by_hand() -> None:
+    """Rows are shared out over the real paragraphs; one without edges attends to itself; an absent one is no key."""
+    graph = torch.tensor([[[1.0, 3.0, 4.0], [0.0, 0.0, 5.0], [1.0, 1.0, 1.0]]])
+    real = torch.tensor([[True, True, False]])
+    expected = torch.tensor([[0.25, 0.75, 0.0], [0.0, 1.0, 0.0]])
+    torch.testing.assert_close(normalized(graph, real)[0, :2], expected)
+
+
+@pytest.mark.parametrize("official", [False, True])
+def test_the_softmax_as_a_graph(official: bool) -> None:
+    """A graph equal to the learned head's weights gives what the learned head gives."""
+    one, (states, paragraphs, _) = layer(official), packed()
+    learned = one.self_attn(one.self_attn_layer_norm(states), paragraphs, None)[1][:, 0]
+    graph = normalized(learned.masked_fill(~paragraphs.real[:, None], 0.0), paragraphs.real)
+    with_graph = one(states, paragraphs, graph)
+    torch.testing.assert_close(with_graph, one(states, paragraphs, None), rtol=1e-6, atol=1e-6)
+    assert not torch.allclose(one(states, paragraphs, graph.flip(-1)), with_graph)
+
+
+@pytest.mark.parametrize("shape", [(1, 3, 3), (1, 2, 3), (2, 2, 2)])
+def test_a_graph_of_the_wrong_size(shape: tuple[int, ...]) -> None:
+    """A graph that has not a row and a column for each paragraph is refused."""
+    with pytest.raises(UsageError, match="does not fit 2 paragraphs: it needs a row and a column each"):
+        network().model.encoder(**batch([3, 2]), unit_graph=torch.ones(shape))
+
+
+def test_paragraphs_of_any_length_are_pooled_alike() -> None:
+    """However paragraphs are dealt into pieces, each one's tokens are found, all of them and no others."""
+    model = network(d_model=WIDTH, encoder_attention_heads=HEADS, pooling_heads=HEADS)
+    given = batch([300, 1, 0, 2, 40], [7, 90])
+    table = model.model.encoder.encode(given["input_ids"], given["unit_mask"])
+    paragraphs = Paragraphs.of(table)
+    assert sorted(int(one) for piece in paragraphs.pieces for one in piece.chosen) == list(range(6))
+    numbers = paragraphs.owners.float()[:, None].expand(-1, WIDTH)  # every token holds its paragraph's number
+    for piece in paragraphs.pieces:
+        held = numbers[piece.rows][piece.mask][:, 0]
+        assert torch.equal(held, piece.chosen.repeat_interleave(piece.mask.sum(-1)).float())
+    sizes = table.lengths[table.lengths > 0]
+    assert torch.equal(torch.bincount(paragraphs.owners), sizes)

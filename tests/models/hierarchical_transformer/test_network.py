@@ -1,0 +1,189 @@
+"""The whole network: what must not matter, what must, and how it writes."""
+
+from typing import Any
+
+import pytest
+import torch
+from rescoring import COVERAGES, check_rescored
+from torch import Tensor
+
+from hierarchical_transformer.networks import PAD, VARIANTS, batch, labels, network
+from longsumbench.models.hierarchical_transformer.model import (
+    HierarchicalTransformerForConditionalGeneration,
+    smoothed_as_released,
+)
+from longsumbench.nn.losses import token_cross_entropy
+from longsumbench.nn.penalties import Penalties
+from longsumbench.nn.positions import sinusoid
+
+EXAMPLES = [[5, 3, 0, 7], [2, 6], [4]]
+
+
+def part(given: dict[str, Tensor], row: int, paragraphs: int, length: int) -> dict[str, Tensor]:
+    """Return an example of a batch, alone and without padding."""
+    alone = {name: given[name][row : row + 1, :paragraphs, :length] for name in ("input_ids", "unit_mask")}
+    if "unit_graph" in given:
+        alone["unit_graph"] = given["unit_graph"][row : row + 1, :paragraphs, :paragraphs]
+    return alone
+
+
+def close(actual: Tensor, expected: Tensor) -> None:
+    """Compare what single precision can tell apart."""
+    torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("graph", [False, True])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_alone_as_in_a_batch(variant: str, graph: bool) -> None:
+    """More paragraphs, longer ones, and absent ones beside it change nothing of an example's logits."""
+    model, target = network(**VARIANTS[variant]), labels(6, 6, 6)
+    given = batch(*EXAMPLES, graph=graph)
+    together = model(**given, labels=target).logits
+    for row, sizes in enumerate(EXAMPLES):
+        alone = part(given, row, len(sizes), max(sizes))
+        close(together[row : row + 1], model(**alone, labels=target[row : row + 1]).logits)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_an_absent_paragraph_is_not_there(variant: str) -> None:
+    """What stands where the mask is False is never read, in a paragraph and in the place of one."""
+    model, given, target = network(**VARIANTS[variant]), batch(*EXAMPLES), labels(6, 6, 6)
+    other = given["input_ids"].masked_fill(~given["unit_mask"], 17)
+    logits = model(**given, labels=target).logits
+    assert torch.equal(model(input_ids=other, unit_mask=given["unit_mask"], labels=target).logits, logits)
+
+
+def memory(model: Any, given: dict[str, Tensor]) -> Tensor:
+    """Return the states of all tokens of the first example."""
+    states: Tensor = model.model.encoder(**given).last_hidden_state[0]
+    return states
+
+
+def test_a_rank_keeps_its_number() -> None:
+    """With an absent one before it, a paragraph has the position of its rank; without PP its place does not matter."""
+    first, second = batch([4, 0]), batch([0, 4])
+    second["input_ids"][0, 1] = first["input_ids"][0, 0]
+    model, without = network(), network(paragraph_positions=False)
+    assert not torch.allclose(memory(model, first), memory(model, second), atol=1e-3)
+    close(memory(without, first), memory(without, second))
+
+
+def test_positions_join_rank_and_token() -> None:
+    """The first half tells the rank, the second the token (Eq. 9), interleaved sines and cosines of 16 columns each."""
+    encoder = network().model.encoder
+    found = encoder.positions(torch.tensor([0, 3]), 5)
+    halves = sinusoid(torch.arange(5), 16, interleaved=True)
+    torch.testing.assert_close(found[1, :, :16], halves[3].expand(5, -1))
+    torch.testing.assert_close(found[1, :, 16:], halves)
+    angles = 2 / 10_000 ** (torch.arange(0, 16, 2) / 16)
+    torch.testing.assert_close(halves[2, 0::2], angles.sin())
+    torch.testing.assert_close(halves[2, 1::2], angles.cos())
+
+
+def test_paragraphs_inform_each_other_through_global_layers_alone() -> None:
+    """Another second paragraph changes the states of the first; without global layers it does not."""
+    given = batch([5, 4])
+    other = {**given, "input_ids": given["input_ids"].clone()}
+    other["input_ids"][0, 1] = torch.tensor([9, 8, 7, 6, PAD])
+    model, without = network(), network(global_layers=0)
+    assert (memory(model, given)[:5] - memory(model, other)[:5]).abs().max() > 1e-3
+    assert torch.equal(memory(without, given)[:5], memory(without, other)[:5])
+
+
+def test_one_paragraph_without_global_layers_is_a_plain_encoder() -> None:
+    """The Flat Transformer is the same network: one unit, no global layer, no paragraph's position."""
+    flat = network(global_layers=0, paragraph_positions=False)
+    given = batch([9])
+    encoder = flat.model.encoder
+    states = encoder.embed_alone(given["input_ids"][:, 0]) + sinusoid(torch.arange(9), 32, interleaved=True)
+    for one in encoder.layers:
+        states = one(states, None)
+    close(memory(flat, given), encoder.last_norm(states)[0])
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("beams", [1, 3, 5])
+def test_cached_as_uncached(variant: str, beams: int) -> None:
+    """Writing with a cache gives the tokens of writing without, greedily and with beams ranked by Wu's penalty."""
+    model, given = network(**VARIANTS[variant]), batch(*EXAMPLES, graph=True)
+    options = {"num_beams": beams, "max_new_tokens": 9, "do_sample": False}
+    with model.ranked_by(Penalties("wu", 0.4)):
+        assert torch.equal(model.generate(**given, **options), model.generate(**given, **options, use_cache=False))
+
+
+@pytest.mark.parametrize("penalties", [Penalties("wu", 0.4), *COVERAGES[:2]], ids=str)
+def test_finished_beams_are_worth_what_they_say(penalties: Penalties) -> None:
+    """Every finished beam of a ragged batch has the score that is computed from scratch."""
+    given = batch(*EXAMPLES, graph=True)
+    alone = [part(given, row, len(sizes), max(sizes)) for row, sizes in enumerate(EXAMPLES)]
+    assert check_rescored(network(), given, alone, penalties, beams=4, length=9, pad_token_id=PAD) >= 3
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_weight_learns(variant: str) -> None:
+    """The loss has a gradient for every weight."""
+    model = network(**VARIANTS[variant]).train()
+    model(**batch(*EXAMPLES), labels=labels(5, 8, 4)).loss.backward()
+    without = [name for name, weight in model.named_parameters() if weight.grad is None or not weight.grad.any()]
+    assert not without
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_checkpoint_gives_back_the_network(variant: str, tmp_path: Any) -> None:
+    """Saved and opened by the library alone, it gives the same logits."""
+    model, given, target = network(**VARIANTS[variant]), batch(*EXAMPLES), labels(4, 7, 2)
+    model.save_pretrained(tmp_path)
+    opened = HierarchicalTransformerForConditionalGeneration.from_pretrained(tmp_path).eval()
+    assert torch.equal(opened(**given, labels=target).logits, model(**given, labels=target).logits)
+
+
+def test_what_a_checkpoint_lacks_starts_as_it_should(tmp_path: Any) -> None:
+    """Opened with global layers, a checkpoint without any: its new matrices of heads are Xavier's, not garbage."""
+    network(global_layers=0).save_pretrained(tmp_path)
+    model = HierarchicalTransformerForConditionalGeneration.from_pretrained(tmp_path, global_layers=1)
+    heads = {name: one for name, one in model.named_parameters() if "global_layers" in name and one.dim() == 3}
+    assert len(heads) == 4
+    assert all(0.3 < one.abs().max().item() <= (6 / 16) ** 0.5 for one in heads.values())
+
+
+@pytest.mark.parametrize("variant", ["paper", "official"])
+def test_memory_saved_changes_no_gradient(variant: str) -> None:
+    """Gradient checkpointing gives the same gradients."""
+    norms = []
+    for checkpointed in (False, True):
+        model = network(**VARIANTS[variant]).train()
+        if checkpointed:
+            model.gradient_checkpointing_enable()
+        model(**batch(*EXAMPLES, graph=True), labels=labels(5, 8, 4)).loss.backward()
+        norms.append({name: weight.grad.to_dense().norm().item() for name, weight in model.named_parameters()})
+    assert norms[0] == pytest.approx(norms[1], rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize("examples", [[[0], [3, 2]], [[0], [0]]])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_an_example_without_text(variant: str, examples: list[list[int]]) -> None:
+    """An example without any paragraph, alone or beside others, gives finite logits and gradients."""
+    model = network(**VARIANTS[variant]).train()
+    output = model(**batch(*examples), labels=labels(3, 3))
+    output.loss.backward()
+    assert output.logits.isfinite().all()
+    assert all(one.grad is None or one.grad.to_dense().isfinite().all() for one in model.parameters())
+
+
+def test_the_releases_smoothing_by_hand() -> None:
+    """Of four tokens, one the padding, ε = 0.2 leaves 0.8 for the target and 0.1 for each of the two others."""
+    logits = torch.tensor([[[0.0, 1.0, 2.0, 3.0]]])
+    logs = logits.log_softmax(-1)[0, 0].tolist()
+    target = {2: 0.8, 1: 0.1, 3: 0.1}
+    expected = sum(share * (torch.tensor(share).log().item() - logs[token]) for token, share in target.items())
+    found = smoothed_as_released(logits, torch.tensor([[2]]), None, 0.2, pad=0)
+    assert found.item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_smoothing_is_the_suites_but_for_the_release() -> None:
+    """In training fidelity=paper spreads ε over every column, as all systems do; in validation nothing is spread."""
+    model = network(label_smoothing=0.1).train()
+    given, target = batch(*EXAMPLES), labels(5, 8, 4)
+    output = model(**given, labels=target)
+    close(output.loss, token_cross_entropy(output.logits, target, smoothing=0.1))
+    close(model.eval()(**given, labels=target).loss, token_cross_entropy(output.logits, target))
