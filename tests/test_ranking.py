@@ -14,6 +14,7 @@ from longsumbench.errors import UsageError
 from longsumbench.ranking import lexrank, rank, similarities, tfidf, tfidf_with_title, title_similarity
 from longsumbench.registry import rankers
 
+WORDS = r"(?u)\b\w+\b"  # for the library
 PARAGRAPHS = ["The red fox.", "A red den", "fox, fox: the red", "", "…", "hen Hen c", "The red fox."]
 TEXT = st.lists(st.sampled_from(["red", "fox", "den", "a", "the"]), max_size=6).map(" ".join)
 
@@ -81,10 +82,21 @@ def test_texts_without_words_score_zero() -> None:
 
 def test_weights_are_the_librarys() -> None:
     """Counts are CountVectorizer's and weights those of TfidfVectorizer with its unsmoothed idf, ln(n / df) + 1."""
-    words = r"(?u)\b\w+\b"
-    counts = CountVectorizer(token_pattern=words).fit_transform(PARAGRAPHS).toarray()
-    theirs = TfidfVectorizer(token_pattern=words, smooth_idf=False, norm=None).fit_transform(PARAGRAPHS).toarray()
+    counts = CountVectorizer(token_pattern=WORDS).fit_transform(PARAGRAPHS).toarray()
+    theirs = TfidfVectorizer(token_pattern=WORDS, smooth_idf=False, norm=None).fit_transform(PARAGRAPHS).toarray()
     np.testing.assert_allclose(tfidf(PARAGRAPHS).toarray(), theirs - counts, rtol=0, atol=1e-12)
+
+
+@given(st.lists(st.one_of(st.text(), st.text(st.characters(max_codepoint=127))), min_size=1))
+def test_any_text_is_taken_apart_as_by_the_library(texts: list[str]) -> None:
+    """Whatever characters a text has, its words are those of CountVectorizer, in the same columns."""
+    words = CountVectorizer(token_pattern=WORDS)
+    expected = words.fit_transform([*texts, "x"])  # "x": the library refuses texts without any word
+    found = tfidf([*texts, "x", ""])
+    columns = words.get_feature_names_out()
+    assert found.shape == (len(texts) + 2, len(columns))
+    counted = np.bincount(expected.indices, minlength=len(columns))
+    np.testing.assert_allclose(found[:-1].toarray(), expected.toarray() * np.log((len(texts) + 2) / counted))
 
 
 @given(st.lists(TEXT, max_size=6))
