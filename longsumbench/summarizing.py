@@ -56,6 +56,8 @@ def summarize_files(named: str, words: Sequence[str], results: Results, together
         inputs = [put_together(inputs)]
     inputs = inputs[: decoding.limit]
     system = open_system(checkpoint.folder)
+    if checkpoint.model:
+        system.config = settle(type(system).Config, checkpoint.model, "model.")
     with Progress("summarizing", len(inputs), "texts") as progress:
         for one, summary in zip(inputs, summarize_inputs(system, inputs, decoding), strict=True):
             text = f"==> {one.name} <==\n{summary.text}\n" if len(inputs) > 1 else summary.text
@@ -72,10 +74,12 @@ class Checkpoint:
     Attributes:
         folder: what `System.save` wrote.
         decode: the settings of the run it was named by; empty for a checkpoint named by its own folder.
+        model: likewise; they may say more of what is read than those of the run that was trained first.
     """
 
     folder: Path
     decode: Mapping[str, Any]
+    model: Mapping[str, Any]
 
 
 def find_checkpoint(named: str, results: Results) -> Checkpoint:
@@ -86,7 +90,7 @@ def find_checkpoint(named: str, results: Results) -> Checkpoint:
     """
     folder = Path(named).expanduser()
     if (folder / "system.json").is_file():
-        return Checkpoint(folder, {})
+        return Checkpoint(folder, {}, {})
     if folder.is_dir() and not (folder / "record.json").is_file():
         inner = folder / "work" / "checkpoint"
         unfinished = f"; that run is not finished, its checkpoint is {inner}" if inner.is_dir() else ""
@@ -105,7 +109,8 @@ def find_checkpoint(named: str, results: Results) -> Checkpoint:
     if trained.is_file() and json.loads(trained.read_text(encoding="utf-8"))["seconds"] != record.fit["seconds"]:
         raise UsageError(f"{run} was written by other weights, since trained anew; to use the new ones, name {found}")
     known = {item.name for item in fields(Decoding)} - set(NOT_OF_THE_RUN)
-    return Checkpoint(found, {key: value for key, value in record.config["decode"].items() if key in known})
+    decode = {key: value for key, value in record.config["decode"].items() if key in known}
+    return Checkpoint(found, decode, record.config["model"])
 
 
 def open_system(folder: Path) -> System:
