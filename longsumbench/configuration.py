@@ -36,6 +36,7 @@ class DatasetSettings:
 
     name: str = "pydoc"
     path: str | None = None  # folder or file of the original release, or of jsonl; None: the hub, or built in
+    tokenizer: str | None = None  # of releases that hold numbers instead of text (wikisum): their SentencePiece model
     split: str = "test"  # the split that is summarized and scored
     limit: int | None = None  # the most examples read from each split; None: all
     strict: bool = True  # False: examples that cannot be used are left out and counted, instead of ending the run

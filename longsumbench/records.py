@@ -63,7 +63,7 @@ class RunRecord:
         empty_references: ids left out of the means.
         empty_predictions: how many scored 0 for being empty.
         fingerprint: of the dataset's texts.
-        corpus: what is known of them: counts per split, licence, source, versions, what was skipped.
+        corpus: what is known of them: counts per split, licence, source, versions, what was skipped or left out.
         source: the ledger of what was read: tokens, words, cuts by cause; None when a system keeps none.
         outputs_cut: how many outputs hit the length limit.
         fit: the FitReport, as plain values.

@@ -89,6 +89,8 @@ corpora = Registry(
             "cnndm_sample": "longsumbench.corpora.cnndm_sample:CORPUS",
             "newts": "longsumbench.corpora.newts:CORPUS",
             "wiki_sections": "longsumbench.corpora.wiki_sections:CORPUS",
+            "wikisum": "longsumbench.corpora.wikisum:CORPUS",
+            "multi_news": "longsumbench.corpora.multi_news:CORPUS",
             "jsonl": "longsumbench.corpora.jsonl:CORPUS",
         }
     ),

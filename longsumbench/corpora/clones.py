@@ -1,7 +1,29 @@
-"""Near-duplicates among many texts, found by the word sequences they share."""
+"""Near-duplicates: among many texts, found by the word sequences they share, and copies of a summary in its source."""
 
 import zlib
 from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from longsumbench.documents import Sentences
+from longsumbench.rouge.ngrams import common, counted_words
+from longsumbench.rouge.tokenizer import default_words
+from longsumbench.rouge.vocabulary import Vocabulary
+
+COPIED = 0.8  # of a summary's bigrams: a paragraph that holds more is a clone (Hierarchical Transformer, §4)
+
+
+def clones_of(summary: Sentences, paragraphs: Sequence[Sentences]) -> list[bool]:
+    """Tell which paragraphs are clones of the summary: those whose bigram recall against it is above `COPIED`.
+
+    Bigram recall is the share of the summary's bigrams that stand in the paragraph, each counted as often as it is in
+    both: ROUGE-2 recall, over ROUGE's lower-cased words without stemming, across the ends of sentences. A summary of a
+    single word has no bigrams, and no clones.
+    """
+    numbers = Vocabulary(stem=None)
+    wanted, *held = (
+        counted_words([numbers[word] for word in default_words(text)])[1] for text in (summary, *paragraphs)
+    )
+    return [common(wanted, bigrams) > COPIED * wanted.total() for bigrams in held]
 
 
 class Clones:

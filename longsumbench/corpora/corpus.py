@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench.configuration import DatasetSettings
-from longsumbench.corpora.source import Source
+from longsumbench.corpora.source import Read, Source
 from longsumbench.documents import Document, Example, Section, Sentences
 from longsumbench.errors import DataError
 from longsumbench.sentences import split_sentences
 
 Row = Mapping[str, Any]
-FromRow = Callable[[Row], Example | tuple[Example, ...]]
+FromRow = Callable[[Row], Read]
 Paragraphs = tuple[Sentences, ...]
 
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
@@ -80,6 +80,8 @@ class Corpus:
         from_file_row: a JSON object of the files under `dataset.path=` → Example, or several.
         release: reads the original release under `dataset.path=` where that is no JSON lines; gives None for a path
             that does not hold it, which is then read as JSON lines.
+        tokenized: reads the original release where that holds numbers instead of text, given `dataset.path=` and
+            `dataset.tokenizer=`; gives None for a path that does not hold it. None: `dataset.tokenizer` means nothing.
         built_in: how to make it without any file.
         metrics: the names of the metrics that its runs are scored by beside ROUGE.
     """
@@ -94,6 +96,7 @@ class Corpus:
     from_hub_row: FromRow | None = None
     from_file_row: FromRow | None = None
     release: Callable[[Path], Source | None] | None = None
+    tokenized: Callable[[Path, str | None], Source | None] | None = None
     built_in: BuiltIn | None = None
     metrics: tuple[str, ...] = ()
 

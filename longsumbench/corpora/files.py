@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench.corpora.corpus import BadRow, FromRow, Row, json_type
-from longsumbench.corpora.source import Entry, Source, several
+from longsumbench.corpora.source import Entry, Source, Thinned, several
 from longsumbench.documents import Example
 from longsumbench.errors import DataError, UsageError
 
+ORDER = ("train", "validation", "test")
 SPLITS = {
     "train": "train",
     "validation": "validation",
@@ -74,7 +75,7 @@ def find_splits(path: Path) -> dict[str, Path]:
         found[split] = file
     if not found:
         raise DataError("no split files; expected train, validation or test .jsonl, .json or .txt (or .gz of it)", path)
-    return {split: found[split] for split in ("train", "validation", "test") if split in found}
+    return {split: found[split] for split in ORDER if split in found}
 
 
 def is_split_file(file: Path) -> bool:
@@ -112,16 +113,27 @@ def lines_of(path: Path) -> Iterator[bytes]:
         raise DataError(f"cannot be read ({error.strerror or error})", path) from error
 
 
+def decoded(line: bytes) -> str:
+    """Return the text of a line.
+
+    Raises:
+        BadRow: it is not UTF-8.
+    """
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadRow("not UTF-8", f"byte {error.start + 1} of the line; convert the file") from error
+
+
 def row_in(line: bytes) -> Row:
     """Return the JSON object on a line.
 
     Raises:
         BadRow: it is not UTF-8, no JSON, or no object.
     """
+    text = decoded(line)
     try:
-        row: Any = json.loads(line.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise BadRow("not UTF-8", f"byte {error.start + 1} of the line; convert the file") from error
+        row: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadRow("not a JSON object on one line", f"{error}") from error
     if not isinstance(row, dict):
@@ -129,5 +141,5 @@ def row_in(line: bytes) -> Row:
     return row
 
 
-def _read(line: bytes, from_row: FromRow) -> tuple[Example, ...]:
+def _read(line: bytes, from_row: FromRow) -> tuple[Example | Thinned, ...]:
     return several(from_row(row_in(line)))

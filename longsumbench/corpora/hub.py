@@ -17,7 +17,7 @@ from typing import Any
 
 from longsumbench.corpora.corpus import Corpus, Hub
 from longsumbench.corpora.files import SPLITS
-from longsumbench.corpora.source import Entry, Source, several
+from longsumbench.corpora.source import Entry, Source, Thinned, several
 from longsumbench.documents import Example
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.stages import StageStore
@@ -131,7 +131,7 @@ def _entries(corpus: Corpus, hub: Hub, revision: str, full: set[str]) -> Iterato
             yield Entry(split, partial(_read, corpus, {"id": f"{name}-{index}", **row}), where, index + 1)
 
 
-def _read(corpus: Corpus, row: Mapping[str, Any]) -> tuple[Example, ...]:
+def _read(corpus: Corpus, row: Mapping[str, Any]) -> tuple[Example | Thinned, ...]:
     assert corpus.from_hub_row is not None
     return several(corpus.from_hub_row(row))
 

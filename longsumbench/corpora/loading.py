@@ -20,7 +20,7 @@ from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.corpus import BadRow, Corpus
 from longsumbench.corpora.files import files_source
 from longsumbench.corpora.hub import hub_source
-from longsumbench.corpora.source import Entry, Source, deal, several
+from longsumbench.corpora.source import Entry, Source, Thinned, deal, several, thinned
 from longsumbench.corpora.store import ReadSplit, SplitWriter
 from longsumbench.documents import Example
 from longsumbench.errors import DataError, UsageError
@@ -78,6 +78,8 @@ def load(settings: DatasetSettings, stages: StageStore) -> Texts:
 def _source(corpus: Corpus, settings: DatasetSettings, stages: StageStore) -> Source:
     if settings.document_length is not None and not (corpus.built_in and corpus.built_in.sized):
         raise UsageError(f"dataset '{corpus.name}' is not made to length: leave out dataset.document_length")
+    if settings.tokenizer is not None and corpus.tokenized is None:
+        raise UsageError(f"dataset '{corpus.name}' holds text, and no tokenizer reads it: leave out dataset.tokenizer")
     if settings.path is not None:
         return _source_at(Path(settings.path).expanduser(), corpus, settings)
     if settings.split_by_hash:
@@ -92,13 +94,19 @@ def _source(corpus: Corpus, settings: DatasetSettings, stages: StageStore) -> So
 
 
 def _source_at(path: Path, corpus: Corpus, settings: DatasetSettings) -> Source:
-    if corpus.release is not None and (source := corpus.release(path)) is not None:
+    if (source := _release_at(path, corpus, settings)) is not None:
         if settings.split_by_hash:
             raise UsageError(f"the release of '{corpus.name}' says its splits: leave out dataset.split_by_hash")
         return source
     if corpus.from_file_row is None:
         raise UsageError(f"dataset '{corpus.name}' is not read from files: leave out dataset.path")
     return files_source(path, corpus.from_file_row, settings.split_by_hash)
+
+
+def _release_at(path: Path, corpus: Corpus, settings: DatasetSettings) -> Source | None:
+    if corpus.tokenized is not None:
+        return corpus.tokenized(path, settings.tokenizer)
+    return None if corpus.release is None else corpus.release(path)
 
 
 def _generated(examples: Iterator[tuple[str, Example]], full: set[str]) -> Iterator[Entry]:
@@ -115,31 +123,34 @@ class _Reading:
     settings: DatasetSettings
     writers: dict[str, SplitWriter] = field(default_factory=dict)
     skipped: dict[str, Counter[str]] = field(default_factory=dict)
+    left_out: dict[str, Counter[str]] = field(default_factory=dict)
     full: set[str] = field(default_factory=set)
 
     def take(self, entry: Entry) -> None:
         """Write the examples of one row, or count why not."""
         try:
-            examples = entry.read()
+            examples = [thinned(read) for read in entry.read()]
         except BadRow as problem:
-            return self._leave_out(entry, problem)
-        split = entry.split or deal(examples[0].id)  # those of one row stay together
+            return self._skip(entry, problem)
+        split = entry.split or deal(examples[0].example.id)  # those of one row stay together
         for example in examples:
             try:
                 self._write(example, split)
             except BadRow as problem:
-                self._leave_out(entry, problem)
+                self._skip(entry, problem)
 
-    def _write(self, example: Example, split: str) -> None:
+    def _write(self, read: Thinned, split: str) -> None:
         if split in self.full:
             return
         writer = self.writers.get(split) or SplitWriter(self.folder / f"{split}.arrow")
         self.writers[split] = writer
-        writer.add(example, reference_needed=split == "train")
+        writer.add(read.example, reference_needed=split == "train")
+        if read.left_out:
+            self.left_out.setdefault(split, Counter()).update(read.left_out)
         if len(writer) == self.settings.limit:
             self.full.add(split)
 
-    def _leave_out(self, entry: Entry, problem: BadRow) -> None:
+    def _skip(self, entry: Entry, problem: BadRow) -> None:
         if self.settings.strict:
             raise DataError(f"{problem}", entry.path, entry.line) from problem
         self.skipped.setdefault(entry.split or "any", Counter())[problem.reason] += 1
@@ -164,6 +175,8 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
         "sentences": sentences.NAME,
         **source.facts,
     }
+    if reading.left_out:
+        facts["left_out"] = {split: dict(sorted(counts.items())) for split, counts in reading.left_out.items()}
     content = {
         "splits": {split: writer.fingerprint for split, writer in writers.items()},
         "multi_document": corpus.multi_document or any(writer.multi_document for writer in writers.values()),

@@ -19,6 +19,7 @@ from markdown_it.token import Token
 from longsumbench.corpora import jsonl
 from longsumbench.corpora.corpus import BadRow, Row
 from longsumbench.corpora.files import files_source
+from longsumbench.corpora.source import thinned
 from longsumbench.documents import Document, Example, Section, Sentences
 from longsumbench.errors import DataError, UsageError
 from longsumbench.sentences import split_sentences
@@ -118,7 +119,8 @@ def _rows(file: str) -> Iterator[Input]:
     if path.is_file():
         for entry in files_source(path, _from_row, split_by_hash=False).entries(set()):
             try:
-                (example,) = entry.read()
+                (read,) = entry.read()
+                example = thinned(read).example
                 yield _checked(Input(f"{file}: {example.id}", example), file, entry.line)
             except BadRow as problem:
                 raise DataError(f"{problem}", entry.path, entry.line) from problem

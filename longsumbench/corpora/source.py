@@ -9,6 +9,21 @@ from typing import Any, NamedTuple
 from longsumbench.documents import Example
 
 
+class Thinned(NamedTuple):
+    """An example of whose text something was left out on purpose.
+
+    Attributes:
+        example: what is left.
+        left_out: what was left out → how many of it; the record counts them.
+    """
+
+    example: Example
+    left_out: Mapping[str, int]
+
+
+Read = Example | Thinned | tuple[Example | Thinned, ...]  # what a row becomes
+
+
 class Entry(NamedTuple):
     """One row, not yet an example.
 
@@ -19,7 +34,7 @@ class Entry(NamedTuple):
     """
 
     split: str | None
-    read: Callable[[], tuple[Example, ...]]
+    read: Callable[[], tuple[Example | Thinned, ...]]
     path: Path | str | None = None
     line: int | None = None
 
@@ -39,9 +54,14 @@ class Source:
     entries: Callable[[set[str]], Iterator[Entry]]
 
 
-def several(read: Example | tuple[Example, ...]) -> tuple[Example, ...]:
+def several(read: Read) -> tuple[Example | Thinned, ...]:
     """Return the examples of a row, whether it is one or several."""
-    return (read,) if isinstance(read, Example) else read
+    return (read,) if isinstance(read, Example | Thinned) else read
+
+
+def thinned(read: Example | Thinned) -> Thinned:
+    """Return an example with what was left out of it, which is nothing where nothing is said."""
+    return read if isinstance(read, Thinned) else Thinned(read, {})
 
 
 def deal(identity: str) -> str:

@@ -1,0 +1,153 @@
+"""Multi-News: clusters of news articles, and the summary that an editor wrote of each (Fabbri et al. 2019).
+
+Paper: https://aclanthology.org/P19-1102; the summaries are those of newser.com. Three ways to read it, which give the
+same texts and ids:
+
+* from the hub (44,972, 5,622 and 5,622 clusters): a copy of the release's cleaned files, columns document, summary;
+* the release itself at `dataset.path=`: a folder with `train`, `val` and `test` `.src.cleaned` (or `.src`) and `.tgt`:
+  a cluster a line, and its summary on the same line of the other file;
+* JSON lines with the hub's fields at `dataset.path=`: id, document, summary.
+
+`|||||` stands between the articles of a cluster, and `NEWLINE_CHAR` for a line break in an article. Each article is a
+document, each of its lines a paragraph; empty ones are left out, as the release has many. Nothing else is cleaned: most
+summaries begin with a dash ("– A man …").
+"""
+
+import re
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+from longsumbench.corpora.corpus import BadRow, Corpus, Hub, Paragraphs, Row, id_in, plain_document, text_in
+from longsumbench.corpora.files import ORDER, SPLITS, decoded, is_split_file, lines_of
+from longsumbench.corpora.source import Entry, Source
+from longsumbench.documents import Example
+from longsumbench.errors import DataError
+from longsumbench.sentences import split_sentences
+
+SEPARATOR = "|||||"
+_LINE_BREAK = re.compile("NEWLINE_CHAR|\n")
+_FILE = re.compile(rf"({'|'.join(SPLITS)})\.(src|tgt)(?:\.cleaned)?(?:\.gz)?")
+_LEAVE_OUT = "dataset.strict=false leaves such out and counts them"
+
+
+def example_of(identity: str, cluster: str, summary: str, summary_at: str = "") -> Example:
+    """Return a cluster as an Example.
+
+    Args:
+        identity: its id.
+        cluster: its articles.
+        summary: of all of them.
+        summary_at: where that stands, for the message.
+
+    Raises:
+        BadRow: there is no article or no summary.
+    """
+    articles = map(_paragraphs, cluster.split(SEPARATOR))
+    documents = tuple(plain_document(paragraphs) for paragraphs in articles if paragraphs)
+    if not documents:
+        raise BadRow("the cluster is empty", f"no article has text; {_LEAVE_OUT}")
+    reference = tuple(chain.from_iterable(_paragraphs(summary)))
+    if not reference:
+        raise BadRow("the summary is empty", f"{summary_at}; {_LEAVE_OUT}")
+    return Example(identity, None, None, documents, (reference,))
+
+
+def from_row(row: Row) -> Example:
+    """Turn one row of the hub into an Example.
+
+    Raises:
+        BadRow: a field is missing, empty or has the wrong type.
+    """
+    identity = id_in(row, "id")
+    return example_of(identity, text_in(row, "document") or "", text_in(row, "summary") or "", "the field 'summary'")
+
+
+def release_source(path: Path) -> Source | None:
+    """Return the clusters of the release's files in a folder, in their order.
+
+    Returns:
+        None for a folder without any of them but with JSON lines, and for a file of another kind.
+
+    Raises:
+        DataError: there is neither, or a file's other half is missing, or two files are one split's.
+    """
+    if not path.is_dir():
+        if path.is_file() and _FILE.fullmatch(path.name):
+            raise DataError("half of a split: give the folder, dataset.path=FOLDER with .src.cleaned and .tgt", path)
+        return None
+    clusters, summaries = _halves(path, "src"), _halves(path, "tgt")
+    if not clusters and not summaries:
+        if any(map(is_split_file, path.iterdir())):
+            return None
+        raise DataError("no train, val or test .src.cleaned (or .src) with its .tgt in this folder, nor .jsonl", path)
+    for split in clusters.keys() - summaries.keys():
+        raise DataError("no .tgt beside it; add the summaries", clusters[split])
+    for split in summaries.keys() - clusters.keys():
+        raise DataError("no .src.cleaned (or .src) beside it; add the articles", summaries[split])
+    pairs = [(split, clusters[split], summaries[split]) for split in ORDER if split in clusters]
+    files = [file for _, *pair in pairs for file in pair]
+    stated = [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in files]
+    inputs = {"clusters": stated, "folder": str(path.resolve())}
+    facts = {"source": "local files", "files": [file.name for file in files]}
+    return Source(inputs, facts, partial(_entries, pairs))
+
+
+def _paragraphs(text: str) -> Paragraphs:
+    """Return the paragraphs of an article, a line each; empty ones are left out."""
+    return tuple(filter(None, map(split_sentences, _LINE_BREAK.split(text))))
+
+
+def _halves(folder: Path, half: str) -> dict[str, Path]:
+    """Return split → file, of the articles ("src") or of the summaries ("tgt")."""
+    found: dict[str, Path] = {}
+    for file in sorted(folder.iterdir()):
+        match = _FILE.fullmatch(file.name)
+        if match is None or match[2] != half or not file.is_file():
+            continue
+        if before := found.get(SPLITS[match[1]]):
+            problem = f"two files for the split '{SPLITS[match[1]]}', {before.name} and {file.name}; remove one"
+            raise DataError(problem, folder)
+        found[SPLITS[match[1]]] = file
+    return found
+
+
+def _entries(pairs: list[tuple[str, Path, Path]], full: set[str]) -> Iterator[Entry]:
+    for split, clusters, summaries in pairs:
+        if split in full:
+            continue
+        _check_lengths(clusters, summaries)
+        for index, lines in enumerate(zip(lines_of(clusters), lines_of(summaries), strict=True)):
+            if split in full:
+                break
+            where = f"line {index + 1} of {summaries.name}"
+            yield Entry(split, partial(_read, f"{split}-{index}", *lines, where), clusters, index + 1)
+
+
+def _check_lengths(clusters: Path, summaries: Path) -> None:
+    """Check before any is read, for one line too few would give every cluster behind it another one's summary."""
+    num_clusters, num_summaries = (sum(1 for _ in lines_of(file)) for file in (clusters, summaries))
+    if num_clusters != num_summaries:
+        counts = f"{num_clusters:,} lines, but {summaries.name} has {num_summaries:,}"
+        raise DataError(f"{counts}: a cluster and its summary stand on the same line; fetch both again", clusters)
+    if not num_clusters:
+        raise DataError("the file is empty", clusters)
+
+
+def _read(identity: str, cluster: bytes, summary: bytes, summary_at: str) -> tuple[Example, ...]:
+    return (example_of(identity, decoded(cluster), decoded(summary), summary_at),)
+
+
+CORPUS = Corpus(
+    name="multi_news",
+    title="Multi-News: news articles on one event → an editor's summary, several documents each (Fabbri et al. 2019)",
+    licence="non-commercial research and education only; the articles: © their publishers",
+    homepage="https://github.com/Alex-Fabbri/Multi-News",
+    version=1,
+    multi_document=True,
+    hub=Hub("Awesome075/multi_news_parquet"),
+    from_hub_row=from_row,
+    from_file_row=from_row,
+    release=release_source,
+)

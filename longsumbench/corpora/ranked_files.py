@@ -1,0 +1,209 @@
+"""WikiSum as Liu and Lapata (2019) released it: torch files of piece ids, the 40 best paragraphs of each article.
+
+Files `WIKI.train.0.pt` and so on (`train`, `valid`, `test`), each a list of articles: `src`, a list of paragraphs, the
+best first by the paper's ranker, each a list of piece ids; `tgt`, the ids of the lead section; and `tgt_str`, the lead
+as text (https://github.com/nlpyang/hiersumm). The ids are those of its SentencePiece model, `dataset.tokenizer=`.
+
+Only numbers, text and lists are taken from a file (`weights_only`), so that none can run a program. There are no titles
+and no pages: neighbours in a ranking were none in a page, so each paragraph is a document. The release's marks (`<S>`,
+`</S>`, `<T>`, `<P>`, `<Q>`, `<PAD>`, `<t>`, `</t>`) are no text; each ends a sentence. Clones are taken out already.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from longsumbench.corpora.corpus import BadRow, plain_document
+from longsumbench.corpora.files import ORDER, SPLITS, is_split_file
+from longsumbench.corpora.source import Entry, Source
+from longsumbench.documents import Example, Sentences
+from longsumbench.errors import DataError, EnvironmentProblem, UsageError
+from longsumbench.sentences import split_sentences
+
+MARKS = ("<S>", "</S>", "<T>", "<P>", "<Q>", "<PAD>", "<t>", "</t>")
+_MARK = re.compile("|".join(MARKS))
+_FILE = re.compile(rf"(?:(?P<set>.+)\.)?(?P<split>{'|'.join(SPLITS)})(?:\.(?P<shard>[0-9]+))?\.pt")
+
+
+@dataclass(frozen=True)
+class RankedFile:
+    """One file of the release.
+
+    Attributes:
+        split: which one it belongs to.
+        shard: its number among the files of the split; -1 without one.
+        name: what the ids of its articles begin with.
+        path: where it is.
+    """
+
+    split: str
+    shard: int
+    name: str
+    path: Path
+
+
+def ranked_source(path: Path, tokenizer: str | None) -> Source | None:
+    """Return the articles of the released files at a path, in the order of the files' numbers.
+
+    Args:
+        path: a folder, or one file, which is then `test`.
+        tokenizer: `dataset.tokenizer`, a file.
+
+    Returns:
+        None where there are no such files.
+
+    Raises:
+        UsageError: `dataset.tokenizer` is missing, or given though nothing needs it.
+        DataError: it cannot be read; or the folder holds JSON lines, too, or files of several sets.
+    """
+    files = _find(path)
+    if not files:
+        if tokenizer is not None and path.exists():
+            raise UsageError(f"dataset.tokenizer is for the ranked files (.pt), and {path} has none: leave it out")
+        return None
+    if tokenizer is None:
+        raise UsageError(
+            f"{files[0].path} holds piece ids: give the SentencePiece model of the release, dataset.tokenizer=FILE"
+        )
+    model = Path(tokenizer).expanduser()
+    pieces = _digest(model)
+    stated = [[file.path.name, file.path.stat().st_size, file.path.stat().st_mtime_ns] for file in files]
+    inputs = {"ranked": stated, "folder": str(path.resolve()), "tokenizer": pieces}
+    facts = {
+        "source": "local files",
+        "files": [file.path.name for file in files],
+        "tokenizer": {"file": model.name, "sha256": pieces},
+    }
+    return Source(inputs, facts, partial(_entries, files, model))
+
+
+class Pieces:
+    """The release's tokenizer: ids → sentences.
+
+    Args:
+        path: its SentencePiece model.
+
+    Raises:
+        EnvironmentProblem: the package sentencepiece is missing.
+        DataError: the file is no SentencePiece model.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            from sentencepiece import SentencePieceProcessor
+        except ImportError as error:
+            problem = f"the ranked files of wikisum need the package sentencepiece ({error})"
+            raise EnvironmentProblem(f"{problem}: pip install 'longsumbench[wikisum]'") from error
+        try:
+            self._model = SentencePieceProcessor(model_file=str(path))
+        except (RuntimeError, OSError) as error:
+            raise DataError("no SentencePiece model; give the release's by dataset.tokenizer=FILE", path) from error
+        self._size = len(self._model)
+        named = {self._model.piece_to_id(mark) for mark in MARKS} - {self._model.unk_id()}
+        self._marks = named | {piece for piece in range(self._size) if self._model.is_control(piece)}
+
+    def sentences(self, ids: Any, field: str) -> Sentences:
+        """Return the sentences that a list of ids spells.
+
+        Raises:
+            BadRow: it is no list of ids, or one is not of this tokenizer.
+        """
+        if not isinstance(ids, Sequence) or not all(type(piece) is int for piece in ids):
+            raise BadRow(f"'{field}' must hold lists of piece ids", "is the file of the release?")
+        if odd := [piece for piece in ids if not 0 <= piece < self._size]:
+            advice = f"{odd[0]}, of {self._size:,}; give the release's own by dataset.tokenizer=FILE"
+            raise BadRow(f"'{field}' has an id that the tokenizer does not know", advice)
+        runs = groupby(ids, key=self._marks.__contains__)
+        texts = (self._model.decode(list(run)) for is_mark, run in runs if not is_mark)
+        return tuple(sentence for text in texts for sentence in split_sentences(text))
+
+
+def example_of(item: Any, identity: str, pieces: Pieces) -> Example:
+    """Turn one article of a file into an Example.
+
+    Raises:
+        BadRow: it has another shape, no paragraph or no summary.
+    """
+    if not isinstance(item, dict) or not isinstance(item.get("src"), Sequence):
+        raise BadRow("an article must be a dictionary with the paragraphs 'src' and the summary 'tgt'")
+    paragraphs = (pieces.sentences(paragraph, "src") for paragraph in item["src"])
+    documents = tuple(plain_document((paragraph,)) for paragraph in paragraphs if paragraph)
+    if not documents:
+        raise BadRow("'src' has no paragraph with text")
+    text = item.get("tgt_str")
+    if isinstance(text, str) and text.strip():
+        summary = tuple(sentence for stretch in _MARK.split(text) for sentence in split_sentences(stretch))
+    else:
+        summary = pieces.sentences(item.get("tgt"), "tgt")
+    if not summary:
+        raise BadRow("the summary is empty", "neither 'tgt_str' nor 'tgt' has words")
+    return Example(identity, None, None, documents, (summary,))
+
+
+def _find(path: Path) -> list[RankedFile]:
+    """Return the released files of a folder, or the one file, in their order."""
+    if path.is_file():
+        return [RankedFile("test", -1, path.stem, path)] if path.suffix == ".pt" else []
+    if not path.is_dir():
+        return []
+    found, sets = [], set()
+    for file in sorted(path.iterdir()):
+        if (match := _FILE.fullmatch(file.name)) and file.is_file():
+            sets.add(match["set"])
+            split, shard = SPLITS[match["split"]], int(match["shard"] or -1)
+            name = split if shard < 0 else f"{split}-{shard}"
+            found.append(RankedFile(split, shard, name, file))
+    if len(sets) > 1:
+        names = " and ".join(sorted(f"{name or 'no name'}" for name in sets))
+        raise DataError(f"ranked files of several sets ({names}); one folder each", path)
+    if found and any(map(is_split_file, path.iterdir())):
+        raise DataError("ranked files (.pt) and JSON lines in one folder; one folder each", path)
+    return sorted(found, key=lambda file: (ORDER.index(file.split), file.shard))
+
+
+def _digest(model: Path) -> str:
+    try:
+        return hashlib.sha256(model.read_bytes()).hexdigest()
+    except OSError as error:
+        problem = f"cannot be read ({error.strerror or error}); correct dataset.tokenizer"
+        raise DataError(problem, model) from error
+
+
+def _entries(files: list[RankedFile], model: Path, full: set[str]) -> Iterator[Entry]:
+    pieces = Pieces(model)
+    for file in files:
+        if file.split in full:
+            continue
+        for index, item in enumerate(_articles(file.path)):
+            if file.split in full:
+                break
+            read = partial(_read, item, f"{file.name}-{index}", pieces)
+            yield Entry(file.split, read, f"{file.path} article {index + 1}")
+
+
+def _read(item: Any, identity: str, pieces: Pieces) -> tuple[Example, ...]:
+    return (example_of(item, identity, pieces),)
+
+
+def _articles(path: Path) -> list[Any]:
+    import torch  # here, so that no other dataset waits for it
+
+    try:
+        articles = torch.load(path, map_location="cpu", weights_only=True)
+    except MemoryError:
+        raise
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror or error})", path) from error
+    except Exception as error:  # unpickling what is no such file can raise anything; each means the same to the user
+        held = "no torch file, a broken one, or one that holds more than lists, numbers and text"
+        raise DataError(f"{held} ({type(error).__name__}); fetch the release's file again", path) from error
+    if not isinstance(articles, list):
+        raise DataError(f"must hold a list of articles, not {type(articles).__name__}; fetch it again", path)
+    if not articles:
+        raise DataError("the file has no article", path)
+    return articles

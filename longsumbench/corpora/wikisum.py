@@ -1,0 +1,113 @@
+"""WikiSum: paragraphs of the web pages behind a Wikipedia article → its lead section (Liu et al. 2018).
+
+Paper: https://openreview.net/forum?id=Hyg0vbWC-; the pages are those that the article cites and a search for its title
+finds, 525 paragraphs an article in the Hierarchical Transformer's version (Liu and Lapata 2019,
+https://aclanthology.org/P19-1500). Two ways to read it, both at `dataset.path=`:
+
+* JSON lines, an article each, of raw texts:
+
+      id, title?, paragraphs [{text, source?} | text], summary (text) | lead [paragraph]
+
+* the files of Liu and Lapata's release, which hold piece ids (`ranked_files.py`).
+
+A document is an unbroken stretch of one page, so that paragraphs which follow each other in a document did so in the
+page: it ends where the source changes, and where a clone is taken out. A paragraph without a source is a document of
+its own, for nothing is known of its neighbours. Clones of the summary (`clones.py`) are left out and counted. The same
+paragraph twice stays twice, as two pages may have it.
+"""
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+from longsumbench.corpora.clones import clones_of
+from longsumbench.corpora.corpus import (
+    BadRow,
+    Corpus,
+    Row,
+    id_in,
+    json_type,
+    list_in,
+    object_in,
+    plain_document,
+    text_in,
+)
+from longsumbench.corpora.ranked_files import ranked_source
+from longsumbench.corpora.source import Thinned
+from longsumbench.documents import Document, Example, Sentences
+from longsumbench.sentences import split_sentences
+
+CLONES = "clone paragraphs"  # what the record calls them
+
+Paragraph = tuple[str | None, Sentences]  # its source, its text
+
+
+def from_row(row: Row) -> Thinned:
+    """Turn one article into an Example without clones of its summary.
+
+    Raises:
+        BadRow: a field is missing or has the wrong type, or there is no summary or no paragraph.
+    """
+    summary = _summary(row)
+    listed = (_paragraph(item) for item in list_in(row.get("paragraphs"), "paragraphs"))
+    paragraphs = [paragraph for paragraph in listed if paragraph[1]]
+    if not paragraphs:
+        raise BadRow("the field 'paragraphs' has no paragraph with text")
+    clones = clones_of(summary, [text for _, text in paragraphs])
+    documents = _documents(paragraphs, clones)
+    if not documents:
+        raise BadRow("all paragraphs are clones of the summary", "each holds more than 80 % of its bigrams")
+    title = text_in(row, "title", required=False) or None
+    return Thinned(Example(id_in(row, "id"), title, None, documents, (summary,)), {CLONES: sum(clones)})
+
+
+def _summary(row: Row) -> Sentences:
+    given = [field for field in ("summary", "lead") if row.get(field) is not None]
+    if len(given) != 1:
+        raise BadRow(f"the fields 'summary' and 'lead' are {'both given' if given else 'missing'}; give one of them")
+    if given == ["summary"]:
+        sentences = split_sentences(text_in(row, "summary") or "")
+    else:
+        sentences = tuple(chain.from_iterable(_text(item, "lead") for item in list_in(row["lead"], "lead")))
+    if not sentences:
+        raise BadRow(f"the field '{given[0]}' is empty")
+    return sentences
+
+
+def _paragraph(item: Any) -> Paragraph:
+    if isinstance(item, str):
+        return None, _text(item, "paragraphs")
+    fields = object_in(item, "paragraphs")
+    text = split_sentences(text_in(fields, "text") or "")
+    return text_in(fields, "source", required=False) or None, text
+
+
+def _text(item: Any, field: str) -> Sentences:
+    if not isinstance(item, str):
+        raise BadRow(f"the field '{field}' must be a list of text, not a list with {json_type(item)} in it")
+    return split_sentences(item)
+
+
+def _documents(paragraphs: Sequence[Paragraph], clones: Sequence[bool]) -> tuple[Document, ...]:
+    """Return the unbroken stretches of each source that are left without the clones."""
+    stretches: list[tuple[str | None, list[Sentences]]] = []
+    before: str | None = None
+    for (source, text), clone in zip(paragraphs, clones, strict=True):
+        if not clone and source is not None and source == before:
+            stretches[-1][1].append(text)
+        elif not clone:
+            stretches.append((source, [text]))
+        before = None if clone else source
+    return tuple(plain_document(tuple(texts), source) for source, texts in stretches)
+
+
+CORPUS = Corpus(
+    name="wikisum",
+    title="WikiSum: web paragraphs → the lead of a Wikipedia article, several documents each (dataset.path=FOLDER)",
+    licence="the leads: CC BY-SA, of Wikipedia; the pages: © their publishers; none stated by the release's authors",
+    homepage="https://github.com/nlpyang/hiersumm",
+    version=1,
+    multi_document=True,
+    from_file_row=from_row,
+    tokenized=ranked_source,
+)

@@ -1,0 +1,188 @@
+"""Multi-News: the rows of the hub's copy, the release's pairs of files, and JSON lines with the hub's fields."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import datasets
+import huggingface_hub
+import pytest
+
+from longsumbench.configuration import DatasetSettings
+from longsumbench.corpora import hub
+from longsumbench.corpora.corpus import BadRow
+from longsumbench.corpora.loading import Texts, load
+from longsumbench.corpora.multi_news import from_row
+from longsumbench.documents import Document, Example, Section
+from longsumbench.errors import DataError, UsageError
+from longsumbench.stages import StageStore
+
+CLUSTER = "It snowed. It froze. NEWLINE_CHAR NEWLINE_CHAR Nobody came. ||||| ||||| Snow fell. |||||"
+SUMMARY = "– It snowed. Nobody came."
+FIRST = Section(None, (("It snowed.", "It froze."), ("Nobody came.",)))
+SECOND = Section(None, (("Snow fell.",),))
+EXAMPLE = Example(
+    "test-0", None, None, (Document(None, (FIRST,)), Document(None, (SECOND,))), (("– It snowed.", "Nobody came."),)
+)
+
+
+def read(path: Path, stages: StageStore, **settings: Any) -> Texts:
+    return load(DatasetSettings(name="multi_news", path=str(path), **settings), stages)
+
+
+def problem(path: Path, stages: StageStore, **settings: Any) -> str:
+    """The one line that reading ends with."""
+    with pytest.raises(DataError) as caught:
+        read(path, stages, **settings)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def write(folder: Path, split: str, clusters: list[str], summaries: list[str], ending: str = "src.cleaned") -> Path:
+    """Write both files of a split."""
+    folder.mkdir(exist_ok=True)
+    (folder / f"{split}.{ending}").write_text("".join(f"{line}\n" for line in clusters))
+    (folder / f"{split}.tgt").write_text("".join(f"{line}\n" for line in summaries))
+    return folder
+
+
+def test_a_cluster() -> None:
+    """Each article is a document and each of its lines a paragraph; empty ones are left out, the dash stays."""
+    assert from_row({"id": "test-0", "document": CLUSTER, "summary": SUMMARY}) == EXAMPLE
+    assert from_row({"id": "test-0", "document": CLUSTER.replace("NEWLINE_CHAR", "\n"), "summary": SUMMARY}) == EXAMPLE
+
+
+@pytest.mark.parametrize("ending", ["src.cleaned", "src"])
+def test_the_release(ending: str, tmp_path: Path, stages: StageStore) -> None:
+    """Its files become splits, with ids by the number of the line; the record names the files."""
+    for split, count in (("train", 3), ("val", 2), ("test", 1)):
+        write(tmp_path, split, [CLUSTER] * count, [SUMMARY] * count, ending)
+    texts = read(tmp_path, stages)
+    assert list(texts.splits) == ["train", "validation", "test"]
+    assert texts.splits["validation"].ids == ["validation-0", "validation-1"]
+    assert list(texts.splits["test"]) == [EXAMPLE]
+    assert texts.multi_document
+    assert texts.facts["files"][:2] == [f"train.{ending}", "train.tgt"]
+    assert read(tmp_path, stages, limit=1).facts["examples"] == {"train": 1, "validation": 1, "test": 1}
+
+
+def test_packed_files_and_line_breaks_of_other_kinds(tmp_path: Path, stages: StageStore) -> None:
+    """Files may be packed; only a line feed ends a line, whatever else stands in a text."""
+    (tmp_path / "test.src.cleaned.gz").write_bytes(gzip.compress("A\u2028b. ||||| C\x0bd.\r\n".encode()))
+    (tmp_path / "test.tgt").write_bytes(b"\xef\xbb\xbfE.")
+    example = read(tmp_path, stages).splits["test"][0]
+    assert list(example.sentences()) == ["A b.", "C d."]
+    assert example.references == (("E.",),)
+
+
+def test_the_hub_and_the_release_are_the_same_texts(
+    tmp_path: Path, stages: StageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of the hub become the examples, ids and fingerprint of the release's lines."""
+    rows = [{"document": f"{CLUSTER}{n}".replace("NEWLINE_CHAR", "\n"), "summary": SUMMARY} for n in range(2)]
+    names = ("train", "validation", "test")
+
+    def load_dataset(repository: str, config: str | None, **settings: Any) -> datasets.DatasetDict:
+        assert repository == "Awesome075/multi_news_parquet"
+        return datasets.DatasetDict({name: datasets.Dataset.from_list(rows) for name in names})
+
+    hub._revision.cache_clear()
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "library"))
+    monkeypatch.setattr(hub, "unreachable", lambda: None)
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    info = type("Info", (), {"sha": "0123abc"})()
+    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", lambda self, repository, **settings: info)
+    fetched = load(DatasetSettings(name="multi_news"), stages)
+    for split in names:
+        write(tmp_path / "release", split, [f"{CLUSTER}{n}" for n in range(2)], [SUMMARY] * 2)
+    assert read(tmp_path / "release", stages).fingerprint == fetched.fingerprint
+
+
+def test_json_lines(tmp_path: Path, stages: StageStore) -> None:
+    """A folder or a file with the hub's fields is read."""
+    row = {"id": "test-0", "document": CLUSTER, "summary": SUMMARY}
+    (tmp_path / "test.jsonl").write_text(json.dumps(row) + "\n")
+    for path in (tmp_path, tmp_path / "test.jsonl"):
+        assert list(read(path, stages).splits["test"]) == [EXAMPLE]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"id": None}, "'id' is missing"),
+        ({"document": None}, "'document' is missing"),
+        ({"document": " ||||| NEWLINE_CHAR |||||"}, "the cluster is empty"),
+        ({"document": ["It"]}, "'document' must be text, not a list"),
+        ({"summary": None}, "'summary' is missing"),
+        ({"summary": " "}, "the summary is empty: the field 'summary'"),
+    ],
+)
+def test_a_bad_row_says_why(changes: dict[str, Any], expected: str) -> None:
+    """A missing field, a value of another kind, or nothing to read or write is named."""
+    with pytest.raises(BadRow, match=expected):
+        from_row({"id": "x", "document": CLUSTER, "summary": SUMMARY, **changes})
+
+
+@pytest.mark.parametrize(
+    ("clusters", "summaries", "expected"),
+    [
+        (["A b.", "|||||"], ["C.", "D."], "test.src.cleaned:2: the cluster is empty"),
+        (["A b.", ""], ["C.", "D."], "test.src.cleaned:2: the cluster is empty"),
+        (["A b.", "C d."], ["C.", ""], "test.src.cleaned:2: the summary is empty: line 2 of test.tgt"),
+    ],
+)
+def test_a_bad_line(
+    clusters: list[str], summaries: list[str], expected: str, tmp_path: Path, stages: StageStore
+) -> None:
+    """It ends the reading with file, line and reason; not strict, it is left out and the others keep their ids."""
+    write(tmp_path, "test", [*clusters, "E f."], [*summaries, "G."])
+    message = problem(tmp_path, stages)
+    assert expected in message
+    assert "dataset.strict=false" in message
+    texts = read(tmp_path, stages, strict=False)
+    assert texts.splits["test"].ids == ["test-0", "test-2"]
+    assert list(texts.facts["skipped"]["test"].values()) == [1]
+
+
+def test_a_line_that_is_no_utf_8(tmp_path: Path, stages: StageStore) -> None:
+    """It is named with the byte."""
+    write(tmp_path, "test", ["A."], ["B."])
+    (tmp_path / "test.src.cleaned").write_bytes(b"A \xff.\n")
+    assert "test.src.cleaned:1: not UTF-8: byte 3 of the line" in problem(tmp_path, stages)
+
+
+@pytest.mark.parametrize("limit", [None, 1])
+def test_files_of_different_length(limit: int | None, tmp_path: Path, stages: StageStore) -> None:
+    """They are refused before any line is used, for all summaries behind a missing one would be another cluster's."""
+    write(tmp_path, "test", ["A.", "B.", "C."], ["A.", "B."])
+    expected = "test.src.cleaned: 3 lines, but test.tgt has 2: a cluster and its summary stand on the same line"
+    assert expected in problem(tmp_path, stages, limit=limit)
+
+
+def test_files_that_are_missing_or_too_many(tmp_path: Path, stages: StageStore) -> None:
+    """A half without the other, two files for one half, an empty pair, or none at all is one line."""
+    assert "no train, val or test .src.cleaned" in problem(tmp_path, stages)
+    assert "no such file or folder" in problem(tmp_path / "nowhere", stages)
+    write(tmp_path, "val", ["A."], ["B."])
+    (tmp_path / "train.src.cleaned").write_text("A.\n")
+    assert "train.src.cleaned: no .tgt beside it" in problem(tmp_path, stages)
+    (tmp_path / "train.src.cleaned").rename(tmp_path / "train.tgt")
+    assert "train.tgt: no .src.cleaned (or .src) beside it" in problem(tmp_path, stages)
+    write(tmp_path, "train", [], [])
+    assert "train.src.cleaned: the file is empty" in problem(tmp_path, stages)
+    write(tmp_path, "train", ["A."], ["B."], "src")
+    assert "two files for the split 'train', train.src and train.src.cleaned" in problem(tmp_path, stages)
+    assert "half of a split: give the folder" in problem(tmp_path / "train.src", stages)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [({"tokenizer": "x"}, "leave out dataset.tokenizer"), ({"split_by_hash": True}, "leave out dataset.split_by_hash")],
+)
+def test_settings_that_do_not_fit(settings: dict[str, Any], expected: str, tmp_path: Path, stages: StageStore) -> None:
+    """A setting that the release has no use for is an error of usage."""
+    write(tmp_path, "test", ["A."], ["B."])
+    with pytest.raises(UsageError, match=expected):
+        read(tmp_path, stages, **settings)

@@ -1,0 +1,212 @@
+"""The released files of WikiSum: torch files of piece ids, which run nothing, decoded by their tokenizer."""
+
+import importlib
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sentencepiece
+import torch
+
+from longsumbench.configuration import DatasetSettings
+from longsumbench.corpora.loading import Texts, load
+from longsumbench.documents import Document, Example, Section
+from longsumbench.errors import DataError, EnvironmentProblem, UsageError
+from longsumbench.stages import StageStore
+
+PARAGRAPHS = ["The sheep eat grass. They sleep.", "A dog barks."]
+LEAD = "Sheep are kept. They sleep."
+MARKS = ["<S>", "</S>", "<PAD>", "<T>", "<P>"]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny SentencePiece model with the release's marks."""
+    path, written = tmp_path_factory.mktemp("model") / "spm.model", io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter([*PARAGRAPHS, LEAD] * 10),
+        model_writer=written,
+        vocab_size=60,
+        hard_vocab_limit=False,
+        control_symbols=MARKS,
+        user_defined_symbols=["<Q>"],
+        minloglevel=2,
+    )
+    path.write_bytes(written.getvalue())
+    return path
+
+
+@pytest.fixture
+def pieces(model: Path) -> sentencepiece.SentencePieceProcessor:
+    """The library's own reading of the model."""
+    return sentencepiece.SentencePieceProcessor(model_file=str(model))
+
+
+@pytest.fixture
+def released(pieces: sentencepiece.SentencePieceProcessor) -> dict[str, Any]:
+    """An article as released: ids, with marks around and within the lead."""
+    first, second = (pieces.encode(sentence) for sentence in ("Sheep are kept.", "They sleep."))
+    begin, between, end = (pieces.piece_to_id(mark) for mark in ("<S>", "<Q>", "</S>"))
+    return {"src": [pieces.encode(text) for text in PARAGRAPHS], "tgt": [begin, *first, between, *second, end]}
+
+
+def read(path: Path, stages: StageStore, model: Path | str | None, **settings: Any) -> Texts:
+    tokenizer = None if model is None else str(model)
+    return load(DatasetSettings(name="wikisum", path=str(path), tokenizer=tokenizer, **settings), stages)
+
+
+def problem(path: Path, stages: StageStore, model: Path | str | None, kind: type[Exception] = DataError) -> str:
+    """The one line that reading ends with."""
+    with pytest.raises(kind) as caught:
+        read(path, stages, model)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert "\x1b" not in message
+    return message
+
+
+def test_an_article(tmp_path: Path, stages: StageStore, model: Path, released: dict[str, Any]) -> None:
+    """Each ranked paragraph is a document of its own, best first; the lead's marks are gone; there is no title."""
+    torch.save([released], tmp_path / "WIKI.test.0.pt")
+    texts = read(tmp_path, stages, model)
+    documents = (
+        Document(None, (Section(None, (("The sheep eat grass.", "They sleep."),)),)),
+        Document(None, (Section(None, (("A dog barks.",),)),)),
+    )
+    expected = Example("test-0-0", None, None, documents, (("Sheep are kept.", "They sleep."),))
+    assert list(texts.splits["test"]) == [expected]
+    assert texts.facts["files"] == ["WIKI.test.0.pt"]
+    assert texts.facts["tokenizer"]["file"] == "spm.model"
+    assert texts.multi_document
+    assert "left_out" not in texts.facts
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_old_and_new_torch_files(
+    zipped: bool, tmp_path: Path, stages: StageStore, model: Path, released: dict[str, Any]
+) -> None:
+    """The format of 2019 and today's are read."""
+    torch.save([released], tmp_path / "test.pt", _use_new_zipfile_serialization=zipped)
+    assert read(tmp_path, stages, model).splits["test"].ids == ["test-0"]
+
+
+def test_the_lead_as_text(tmp_path: Path, stages: StageStore, model: Path, released: dict[str, Any]) -> None:
+    """`tgt_str` is the reference where it has words, its marks ending sentences."""
+    texts = ["<t> sheep are kept </t> <t> they sleep </t>", "sheep are kept <Q> they sleep", " "]
+    torch.save([{**released, "tgt_str": text} for text in texts], tmp_path / "test.pt")
+    references = [example.references[0] for example in read(tmp_path, stages, model).splits["test"]]
+    assert references == [("sheep are kept", "they sleep")] * 2 + [("Sheep are kept.", "They sleep.")]
+
+
+def test_files_in_the_order_of_their_numbers(
+    tmp_path: Path, stages: StageStore, model: Path, released: dict[str, Any]
+) -> None:
+    """Number 10 comes after 2, ids are those of file and place, and every split is found."""
+    for name in ("train.10", "train.2", "valid.0", "test"):
+        torch.save([released] * 2, tmp_path / f"WIKI.{name}.pt")
+    texts = read(tmp_path, stages, model)
+    assert texts.splits["train"].ids == ["train-2-0", "train-2-1", "train-10-0", "train-10-1"]
+    assert list(texts.splits) == ["train", "validation", "test"]
+    assert read(tmp_path, stages, model, limit=1).splits["train"].ids == ["train-2-0"]
+
+
+def test_one_file(tmp_path: Path, stages: StageStore, model: Path, released: dict[str, Any]) -> None:
+    """It is the test split."""
+    torch.save([released], tmp_path / "some.pt")
+    assert read(tmp_path / "some.pt", stages, model).splits["test"].ids == ["some-0"]
+
+
+def test_another_tokenizer_is_another_text(
+    tmp_path: Path, stages: StageStore, model: Path, released: dict[str, Any]
+) -> None:
+    """A model of the same name and other content is not taken for the one that was used before."""
+    torch.save([released], tmp_path / "test.pt")
+    copy = tmp_path / "copy.model"
+    copy.write_bytes(model.read_bytes())
+    assert read(tmp_path, stages, copy).fingerprint == read(tmp_path, stages, model).fingerprint
+    copy.write_bytes(b"other")
+    assert "copy.model: no SentencePiece model" in problem(tmp_path, stages, copy)
+
+
+def test_a_tokenizer_that_cannot_be_used(tmp_path: Path, stages: StageStore, released: dict[str, Any]) -> None:
+    """None given, no such file, a folder, an empty file and text are one line each."""
+    torch.save([released], tmp_path / "test.pt")
+    assert "holds piece ids: give the SentencePiece model" in problem(tmp_path, stages, None, UsageError)
+    assert "cannot be read (No such file or directory); correct dataset.tokenizer" in problem(tmp_path, stages, "none")
+    assert "cannot be read (Is a directory); correct dataset.tokenizer" in problem(tmp_path, stages, tmp_path)
+    for content in (b"", b"text"):
+        (tmp_path / "x.model").write_bytes(content)
+        assert "x.model: no SentencePiece model" in problem(tmp_path, stages, tmp_path / "x.model")
+
+
+def test_without_the_package(
+    tmp_path: Path, stages: StageStore, model: Path, released: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A missing sentencepiece is said with how to install it."""
+    torch.save([released], tmp_path / "test.pt")
+    monkeypatch.setitem(sys.modules, "sentencepiece", None)
+    message = problem(tmp_path, stages, model, EnvironmentProblem)
+    assert "pip install 'longsumbench[wikisum]'" in message
+
+
+class Program:
+    """What a file must never run."""
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        """Import the module named `ran` when unpickled."""
+        return importlib.import_module, ("ran",)
+
+
+def test_a_file_that_would_run_a_program(tmp_path: Path, stages: StageStore, model: Path) -> None:
+    """It is refused, and nothing of it runs."""
+    torch.save([Program()], tmp_path / "test.pt")
+    assert "holds more than lists, numbers and text" in problem(tmp_path, stages, model)
+    assert "ran" not in sys.modules
+
+
+@pytest.mark.parametrize("content", [b"", b"text" * 9, b"\x80\x02garbage", b"PK\x03\x04garbage"])
+def test_no_torch_file(content: bytes, tmp_path: Path, stages: StageStore, model: Path) -> None:
+    """Whatever else stands in it, the file is named."""
+    (tmp_path / "test.pt").write_bytes(content)
+    assert "test.pt: no torch file, a broken one" in problem(tmp_path, stages, model)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ({"src": []}, "test.pt: must hold a list of articles, not dict"),
+        ([], "test.pt: the file has no article"),
+        ([3], "test.pt article 1: an article must be a dictionary"),
+        ([{"tgt": [1]}], "an article must be a dictionary with the paragraphs 'src'"),
+        ([{"src": [3], "tgt": [20]}], "'src' must hold lists of piece ids"),
+        ([{"src": "text", "tgt": [20]}], "'src' must hold lists of piece ids"),
+        ([{"src": [[20, 2.5]], "tgt": [20]}], "'src' must hold lists of piece ids"),
+        ([{"src": [torch.tensor([20])], "tgt": [20]}], "'src' must hold lists of piece ids"),
+        ([{"src": [[20, 32_000]], "tgt": [20]}], "'src' has an id that the tokenizer does not know: 32000, of"),
+        ([{"src": [[20, -1]], "tgt": [20]}], "'src' has an id that the tokenizer does not know: -1, of"),
+        ([{"src": [[]], "tgt": [20]}], "'src' has no paragraph with text"),
+        ([{"src": [[20]]}], "'tgt' must hold lists of piece ids"),
+        ([{"src": [[20]], "tgt": []}], "the summary is empty"),
+    ],
+)
+def test_files_of_another_shape(
+    content: Any, expected: str, tmp_path: Path, stages: StageStore, model: Path, pieces: Any
+) -> None:
+    """A list of dictionaries of lists of ids is wanted; whatever else is named with its place."""
+    assert pieces.decode([20]).strip()  # a piece with text
+    torch.save(content, tmp_path / "test.pt")
+    assert expected in problem(tmp_path, stages, model)
+
+
+def test_folders_that_are_not_clear(tmp_path: Path, stages: StageStore, model: Path, released: dict[str, Any]) -> None:
+    """Two sets of files, or both layouts, in one folder are refused; splits come with the files."""
+    torch.save([released], tmp_path / "WIKI.test.0.pt")
+    with pytest.raises(UsageError, match=r"leave out dataset\.split_by_hash"):
+        read(tmp_path, stages, model, split_by_hash=True)
+    (tmp_path / "train.jsonl").write_text("{}\n")
+    assert "ranked files (.pt) and JSON lines in one folder" in problem(tmp_path, stages, model)
+    torch.save([released], tmp_path / "OTHER.test.0.pt")
+    assert "ranked files of several sets (OTHER and WIKI)" in problem(tmp_path, stages, model)
+    assert "no such file or folder" in problem(tmp_path / "nowhere", stages, model)

@@ -1,0 +1,177 @@
+"""WikiSum as JSON lines: pages stay pages, and clones of the summary are taken out."""
+
+import json
+import random
+import time
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longsumbench.configuration import DatasetSettings
+from longsumbench.corpora.clones import clones_of
+from longsumbench.corpora.corpus import BadRow
+from longsumbench.corpora.loading import Texts, load
+from longsumbench.corpora.wikisum import from_row
+from longsumbench.documents import Document, Example, Section
+from longsumbench.errors import DataError, UsageError
+from longsumbench.stages import StageStore
+
+SUMMARY = "Sheep are kept for wool and they sleep."  # 7 bigrams
+
+
+def paragraph(text: str, source: str | None = "a") -> dict[str, Any]:
+    return {"text": text, "source": source}
+
+
+def article(*paragraphs: Any, **changes: Any) -> dict[str, Any]:
+    """An article of the given paragraphs."""
+    return {"id": "7", "title": "Sheep", "paragraphs": list(paragraphs), "summary": SUMMARY, **changes}
+
+
+def documents(*paragraphs: Any, **changes: Any) -> list[tuple[str | None, list[str]]]:
+    """The documents that an article becomes: the source of each, and its paragraphs."""
+    example = from_row(article(*paragraphs, **changes)).example
+    assert all(len(document.sections) == 1 for document in example.documents)
+    return [
+        (document.source, [" ".join(paragraph) for paragraph in document.sections[0].paragraphs])
+        for document in example.documents
+    ]
+
+
+def read(path: Path, stages: StageStore, rows: list[dict[str, Any]], **settings: Any) -> Texts:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return load(DatasetSettings(name="wikisum", path=str(path), **settings), stages)
+
+
+def test_an_article() -> None:
+    """Title, paragraphs with their sentences, sources and the reference are kept."""
+    sections = (Section(None, (("Wild once.", "Then kept."), ("They eat.",))),)
+    assert from_row(article(paragraph("Wild once. Then kept."), paragraph("They eat."))) == (
+        Example("7", "Sheep", None, (Document("a", sections),), ((SUMMARY,),)),
+        {"clone paragraphs": 0},
+    )
+
+
+def test_the_lead_is_the_summary() -> None:
+    """A lead's paragraphs are one reference, of their sentences."""
+    row = article("x y", summary=None, lead=["Sheep are kept. They eat.", " ", "They sleep."])
+    assert from_row(row).example.references == (("Sheep are kept.", "They eat.", "They sleep."),)
+
+
+def test_a_document_is_a_stretch_of_one_page() -> None:
+    """It ends where the source changes; a page that comes again is another; without a source each stands alone."""
+    given = (paragraph("a1"), paragraph("a2"), paragraph("b1", "b"), paragraph("a3"), paragraph("c1", None), "c2")
+    expected = [("a", ["a1", "a2"]), ("b", ["b1"]), ("a", ["a3"]), (None, ["c1"]), (None, ["c2"])]
+    assert documents(*given) == expected
+
+
+def test_neighbours_were_neighbours_in_the_page() -> None:
+    """Where a clone is taken out of a page, what stood before and behind it are two documents; a blank one is none."""
+    given = (paragraph("a1"), paragraph(SUMMARY), paragraph("a2"), paragraph(" "), paragraph("a3"))
+    assert documents(*given) == [("a", ["a1"]), ("a", ["a2", "a3"])]
+    assert from_row(article(*given)).left_out == {"clone paragraphs": 1}
+
+
+def test_a_paragraph_stays_a_paragraph() -> None:
+    """Blank lines within one do not cut it."""
+    assert documents(paragraph("One.\n\nTwo."), paragraph("Three.")) == [("a", ["One. Two.", "Three."])]
+
+
+def test_duplicates_stay() -> None:
+    """The same paragraph twice is there twice."""
+    assert documents(paragraph("x y"), paragraph("x y"), "x y") == [("a", ["x y", "x y"]), (None, ["x y"])]
+
+
+def test_no_title_and_one_paragraph() -> None:
+    """A title may be missing or empty; one paragraph is enough."""
+    for title in (None, ""):
+        assert from_row(article("x y", title=title)).example.title is None
+    assert documents("x y") == [(None, ["x y"])]
+
+
+def test_clones_by_hand() -> None:
+    """More than 80 % of the summary's bigrams, of 5 here, make a clone; a repeated one counts as often as in both."""
+    summary = ("A b, c.", "D e f.")
+    cases = {"x a-b c d e y": False, "a b c d e f": True, "A B C D. E F": True, "e f a b c d": False, "b a": False}
+    assert clones_of(summary, [(text,) for text in cases]) == list(cases.values())
+    repeated = ("a b a b a b",)  # a b three times, b a twice
+    assert clones_of(repeated, [("a b a",), ("a b a b a",), ("b a b a b a b",)]) == [False, False, True]
+    assert clones_of(("word",), [("word",), ("word word",)]) == [False, False]
+
+
+def test_clones_equal_a_plain_count() -> None:
+    """On random texts the answer is that of ROUGE-2 recall counted word by word."""
+    dice = random.Random(3)
+    for _ in range(200):
+        summary, *paragraphs = (dice.choices("abc", k=dice.randint(1, 9)) for _ in range(6))
+        wanted = Counter(pairwise(summary))
+        recalls = [sum((wanted & Counter(pairwise(words))).values()) * 10 > wanted.total() * 8 for words in paragraphs]
+        assert clones_of((" ".join(summary),), [(" ".join(words),) for words in paragraphs]) == recalls
+
+
+def test_the_record_counts_clones(tmp_path: Path, stages: StageStore) -> None:
+    """They are counted by split, of the examples that are used; the dataset's examples are several documents."""
+    rows = [article("x y", SUMMARY, SUMMARY, id=number) for number in range(3)]
+    texts = read(tmp_path / "test.jsonl", stages, rows, limit=2)
+    assert texts.facts["left_out"] == {"test": {"clone paragraphs": 4}}
+    assert texts.facts["skipped"] == {}
+    assert texts.multi_document
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"id": None}, "'id' is missing"),
+        ({"title": 3}, "'title' must be text, not a number"),
+        ({"paragraphs": None}, "'paragraphs' is missing"),
+        ({"paragraphs": "text"}, "'paragraphs' must be a list, not text"),
+        ({"paragraphs": []}, "'paragraphs' has no paragraph with text"),
+        ({"paragraphs": [" ", {"text": ""}]}, "'paragraphs' has no paragraph with text"),
+        ({"paragraphs": [{"source": "a"}]}, "'text' is missing"),
+        ({"paragraphs": [{"text": "x", "source": 1}]}, "'source' must be text, not a number"),
+        ({"paragraphs": ["x", 3]}, "'paragraphs' must be a list of objects, not a list with a number in it"),
+        ({"paragraphs": [SUMMARY, SUMMARY]}, "all paragraphs are clones of the summary"),
+        ({"summary": None}, "'summary' and 'lead' are missing; give one of them"),
+        ({"lead": ["x"]}, "'summary' and 'lead' are both given; give one of them"),
+        ({"summary": " "}, "'summary' is empty"),
+        ({"summary": ["x"]}, "'summary' must be text, not a list"),
+        ({"summary": None, "lead": [" "]}, "'lead' is empty"),
+        ({"summary": None, "lead": "x"}, "'lead' must be a list, not text"),
+        ({"summary": None, "lead": [1]}, "'lead' must be a list of text, not a list with a number in it"),
+    ],
+)
+def test_a_bad_row_says_why(changes: dict[str, Any], expected: str) -> None:
+    """A missing field, a value of another kind, or nothing to read or write is named."""
+    with pytest.raises(BadRow, match=expected):
+        from_row(article("x y", **changes))
+
+
+def test_a_row_of_clones_ends_the_reading(tmp_path: Path, stages: StageStore) -> None:
+    """It is named with its line; not strict, it is left out and counted with its reason."""
+    rows = [article("x y", id=1), article(SUMMARY, id=2)]
+    with pytest.raises(DataError, match=r"test\.jsonl:2: all paragraphs are clones"):
+        read(tmp_path / "test.jsonl", stages, rows)
+    texts = read(tmp_path / "test.jsonl", stages, rows, strict=False)
+    assert texts.facts["skipped"] == {"test": {"all paragraphs are clones of the summary": 1}}
+    assert texts.facts["left_out"] == {"test": {"clone paragraphs": 0}}  # of the examples that are used
+
+
+def test_large_articles(tmp_path: Path, stages: StageStore) -> None:
+    """2,000 paragraphs of 70 words and one of 50,000 are read within seconds, none lost."""
+    many = [paragraph("The sheep eat. " * 23 + f"{number}", f"{number // 5}") for number in range(2_000)]
+    rows = [article(*many, id=1), article("The sheep eat grass and sleep. " * 8_334, id=2)]
+    started = time.process_time()
+    split = read(tmp_path / "test.jsonl", stages, rows).splits["test"]
+    assert time.process_time() - started < 10
+    assert len(split[0].documents) == 400
+    assert sum(len(document.sections[0].paragraphs) for document in split[0].documents) == 2_000
+    assert split.source_words[1] == 50_004
+
+
+def test_json_lines_take_no_tokenizer(tmp_path: Path, stages: StageStore) -> None:
+    """The setting is refused where there are no ranked files."""
+    with pytest.raises(UsageError, match=r"dataset\.tokenizer is for the ranked files"):
+        read(tmp_path / "test.jsonl", stages, [article("x y")], tokenizer="x.model")
