@@ -1,0 +1,148 @@
+"""Entities of paragraphs, for the discourse graph (Hierarchical Transformer, A.2): spaCy's, or runs of capitals.
+
+spaCy is an extra (`longsumbench[spacy]`), its pipelines are packages or folders of their own, and nothing is downloaded.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from longsumbench.configuration import allowed
+from longsumbench.errors import DataError, EnvironmentProblem, UsageError
+from longsumbench.sentences import split_sentences
+
+FindEntities: TypeAlias = Callable[[Sequence[str]], list[frozenset[str]]]
+
+KINDS = ("spacy", "capitals")
+TYPES = frozenset({"PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "EVENT", "WORK_OF_ART", "LAW"})
+NOT_NEEDED = ("tagger", "parser", "senter", "attribute_ruler", "morphologizer", "lemmatizer")  # to find entities
+ELSE = "or choose model.entities=capitals"
+POSSESSIVES = ("'s", "’s")
+_OPENERS = (  # begin a sentence with a capital, and no name
+    "a an the this that these those all both each some many most no one two such other another in on at by for from of"
+    " to with as into over under about between among through until and but or nor yet so if when while after before"
+    " since because although though during it its he his she her they their we our you your my there here where what"
+    " who why how which is are was were not only also however"
+)
+OPENERS = frozenset(_OPENERS.split())
+
+
+def find_entities(kind: str, spacy_model: str) -> FindEntities:
+    """Return a function from paragraphs to the set of entities of each.
+
+    Args:
+        kind: "spacy": those of the paper's nine types that a spaCy pipeline finds; "capitals": see `capitalised`.
+        spacy_model: the pipeline, an installed package or a folder.
+
+    Raises:
+        UsageError: no such kind, or a pipeline that finds no entities.
+        EnvironmentProblem: spaCy or the pipeline is missing, or cannot be loaded.
+    """
+    allowed("model.entities", kind, KINDS)
+    if kind == "capitals":
+        return lambda paragraphs: [capitalised(text) for text in paragraphs]
+    pipeline = _pipeline(spacy_model)
+    return lambda paragraphs: _recognized(pipeline, paragraphs)
+
+
+def available(spacy_model: str) -> bool:
+    """Tell whether spaCy and the pipeline are installed, without loading either."""
+    return find_spec("spacy") is not None and _is_there(spacy_model)
+
+
+def capitalised(text: str) -> frozenset[str]:
+    """Return the runs of capitalised words of a text, each as it stands there, its words joined by a blank.
+
+    A run ends with its sentence, at any sign but a period or a hyphen, and behind a possessive: "Ann's Paris, Texas"
+    has three. Where a sentence begins, a capital says little. There a word such as "The" or "When" belongs to no run,
+    and a single other word is one only if it also stands with a capital within a sentence of the same text. "I" never
+    does.
+    """
+    runs = [run for sentence in split_sentences(text) for run in _runs(sentence)]
+    within = {word for run in runs for word in (run.words[1:] if run.begins else run.words)}
+    kept = (run.words for run in runs if len(run.words) > 1 or not run.begins or run.words[0] in within)
+    return frozenset(" ".join(words) for words in kept)
+
+
+class _Run(NamedTuple):
+    """Capitalised words that follow one another; `begins` tells whether the first one begins a sentence."""
+
+    words: list[str]
+    begins: bool
+
+
+def _runs(sentence: str) -> Iterator[_Run]:
+    """Yield a sentence's runs."""
+    words: list[str] = []
+    begins = False
+    for number, piece in enumerate(sentence.split()):
+        word, opened, closed = _bare(piece)
+        is_part = word[:1].isupper() and word != "I" and not (number == 0 and _opens(word))
+        if words and (opened or not is_part):
+            yield _Run(words, begins)
+            words = []
+        if is_part:
+            begins = number == 0 if not words else begins
+            words.append(word)
+        if words and closed:
+            yield _Run(words, begins)
+            words = []
+    if words:
+        yield _Run(words, begins)
+
+
+def _bare(piece: str) -> tuple[str, bool, bool]:
+    """Return a word without the signs around it, and whether those before and behind it end a run."""
+    start = next((place for place, sign in enumerate(piece) if sign.isalnum()), len(piece))
+    end = next((place for place in range(len(piece), start, -1) if piece[place - 1].isalnum()), start)
+    word = piece[start:end]
+    possessive = word.endswith(POSSESSIVES)
+    return word[:-2] if possessive else word, start > 0, possessive or piece[end:] not in ("", ".")
+
+
+def _opens(word: str) -> bool:
+    """Tell whether a word begins sentences and no names; US and IT do not."""
+    return word.lower() in OPENERS and word == word.capitalize()
+
+
+def _recognized(pipeline: Any, paragraphs: Sequence[str]) -> list[frozenset[str]]:
+    """Return the entities of the paper's types that spaCy finds."""
+    if (longest := max(map(len, paragraphs), default=0)) > pipeline.max_length:
+        told = f"a paragraph of {longest:,} characters, and spaCy reads {pipeline.max_length:,} at most"
+        raise DataError(f"{told}: split it, {ELSE}")
+    return [
+        frozenset(entity.text for entity in read.ents if entity.label_ in TYPES) for read in pipeline.pipe(paragraphs)
+    ]
+
+
+def _is_there(spacy_model: str) -> bool:
+    """Tell whether a pipeline is an installed package or a folder."""
+    try:
+        distribution(spacy_model)
+    except (PackageNotFoundError, ValueError):  # ValueError: an empty name
+        return (Path(spacy_model) / "config.cfg").is_file()
+    return True
+
+
+@lru_cache(maxsize=1)
+def _pipeline(spacy_model: str) -> Any:
+    """Load a spaCy pipeline, once."""
+    if find_spec("spacy") is None:
+        problem = "model.entities=spacy needs the package spaCy: pip install 'longsumbench[spacy]'"
+        raise EnvironmentProblem(f"{problem} and a pipeline, {ELSE}")
+    if not _is_there(spacy_model):
+        problem = f"model.spacy_model={spacy_model} is neither an installed spaCy pipeline nor a folder with one"
+        raise EnvironmentProblem(f"{problem}: python -m spacy download en_core_web_sm, {ELSE}")
+    try:
+        import spacy
+
+        pipeline = spacy.load(spacy_model, exclude=NOT_NEEDED)
+    except Exception as error:  # a broken installation or folder can raise anything
+        reason = " ".join(str(error).split())
+        raise EnvironmentProblem(f"spaCy cannot load model.spacy_model={spacy_model} ({reason}): {ELSE[3:]}") from error
+    if not any("doc.ents" in pipeline.get_pipe_meta(name).assigns for name in pipeline.pipe_names):
+        raise UsageError(f"the pipeline model.spacy_model={spacy_model} finds no entities: name another, {ELSE}")
+    return pipeline

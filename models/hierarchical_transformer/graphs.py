@@ -1,0 +1,137 @@
+"""Graphs between paragraphs that replace a head of the global layers (Hierarchical Transformer, Eq. 24 and Appendix).
+
+Rows are as the appendix has them; the network divides them by their sums. N paragraphs, the absent ones (empty texts)
+with rows and columns of zeros.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from longsumbench.ranking import similarities
+
+Graph: TypeAlias = NDArray[np.float32]
+Place: TypeAlias = tuple[int, int] | None  # document, and place among that document's paragraphs; None: of no document
+
+LEAST_SIMILARITY = 0.2  # edges below it are removed
+ROUNDING = 1e-12  # by so much less it still is no edge below it
+ENTITY_WEIGHT = 0.2  # of an entity that two paragraphs share; of a marker: 1
+MARKERS = (
+    "again",
+    "also",
+    "another",
+    "comparatively",
+    "furthermore",
+    "at the same time",
+    "however",
+    "immediately",
+    "indeed",
+    "instead",
+    "to be sure",
+    "likewise",
+    "meanwhile",
+    "moreover",
+    "nevertheless",
+    "nonetheless",
+    "notably",
+    "otherwise",
+    "regardless",
+    "similarly",
+    "unlike",
+    "in addition",
+    "even",
+    "in turn",
+    "in exchange",
+    "in this case",
+    "in any event",
+    "finally",
+    "later",
+    "as well",
+    "especially",
+    "as a result",
+    "example",
+    "in fact",
+    "then",
+    "the day before",
+)
+_ANY_MARKER = "|".join(MARKERS).replace(" ", r"\s+")
+_MARKED = re.compile(rf"\W*(?:{_ANY_MARKER})\b", re.IGNORECASE)
+
+
+def similarity_graph(paragraphs: Sequence[str]) -> Graph:
+    """Return the cosines of the paragraphs' tf-idf vectors, those below 0.2 removed (A.1, Eq. 25).
+
+    N_d is the number of paragraphs that are not empty.
+
+    Returns:
+        Shape [N, N], symmetric, 1 on the diagonal of a paragraph that is not empty.
+    """
+    real = _present(paragraphs)
+    similar = similarities([paragraphs[index] for index in real])
+    similar[similar < LEAST_SIMILARITY - ROUNDING] = 0
+    return _spread(similar, real, len(paragraphs))
+
+
+def discourse_graph(
+    paragraphs: Sequence[str], places: Sequence[Place], entities: Callable[[Sequence[str]], Iterable[frozenset[str]]]
+) -> Graph:
+    """Return the simplified Approximate Discourse Graph: 0.2 · entities in common + a marker between (A.2, Eq. 26).
+
+    The marker counts 1, where two paragraphs follow one another in a document and the later one begins with one of
+    `MARKERS`: whole words in any casing, signs before them left out.
+
+    Args:
+        paragraphs: in any order.
+        places: where each stands.
+        entities: from paragraphs to the set of entities of each (`entities.find_entities`).
+
+    Returns:
+        Shape [N, N], symmetric; on the diagonal 0.2 · the paragraph's entities.
+    """
+    real = _present(paragraphs)
+    texts = [paragraphs[index] for index in real]
+    edges = ENTITY_WEIGHT * _in_common(list(entities(texts)))
+    edges += _connected([is_marked(text) for text in texts], [places[index] for index in real])
+    return _spread(edges, real, len(paragraphs))
+
+
+def is_marked(text: str) -> bool:
+    """Tell whether a paragraph begins with a discourse marker."""
+    return _MARKED.match(text) is not None
+
+
+def _in_common(found: Sequence[frozenset[str]]) -> NDArray[np.float64]:
+    """Count the entities that each two paragraphs share."""
+    number = {entity: index for index, entity in enumerate(sorted(frozenset().union(*found)))}
+    indices = [number[entity] for entity in chain.from_iterable(found)]
+    ends = np.cumsum([0, *map(len, found)])
+    having = csr_matrix((np.ones(len(indices)), indices, ends), shape=(len(found), len(number)))
+    shared: NDArray[np.float64] = (having @ having.T).toarray()
+    return shared
+
+
+def _connected(marked: Sequence[bool], places: Sequence[Place]) -> NDArray[np.float64]:
+    """Return 1 for a paragraph that begins with a marker and the one right before it, both ways."""
+    edges = np.zeros((len(places), len(places)))
+    at = {place: index for index, place in enumerate(places)}
+    for index, place in enumerate(places):
+        if marked[index] and place is not None and (before := at.get((place[0], place[1] - 1))) is not None:
+            edges[index, before] = edges[before, index] = 1
+    return edges
+
+
+def _present(paragraphs: Sequence[str]) -> list[int]:
+    """Return the indices of the paragraphs that are not empty."""
+    return [index for index, text in enumerate(paragraphs) if text.strip()]
+
+
+def _spread(edges: NDArray[np.float64], real: Sequence[int], size: int) -> Graph:
+    """Return edges between some paragraphs as edges between all."""
+    whole = np.zeros((size, size), np.float32)
+    whole[np.ix_(real, real)] = edges
+    return whole
