@@ -1,0 +1,278 @@
+"""T-DMCA's two kinds of causal attention, each in two passes: over a source, and over the target behind it.
+
+    local attention       a token attends to the tokens of its block, up to itself
+    compressed attention  a token attends to windows of a few tokens, each of one key and one value
+
+Letters: R rows, B examples, K beams, Q = B·K rows, S source tokens, T target tokens, L tokens, w tokens of a window,
+W windows of the source, n complete windows of the target, H heads, E width of a head, D width.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from transformers import PegasusConfig
+from transformers.models.pegasus.modeling_pegasus import PegasusAttention
+
+from longsumbench.nn.folded_attention import FoldedCache
+from longsumbench.nn.initialization import SelfStarting
+
+
+class Windows(NamedTuple):
+    """What a compressed layer knows of the source: its first token's key and value, then those of the windows.
+
+    Attributes:
+        keys: [B, H, 1 + W, E].
+        values: [B, H, 1 + W, E].
+        mask: [B, 1 + W], True where there is a source token.
+    """
+
+    keys: Tensor
+    values: Tensor
+    mask: Tensor
+
+
+class Kept(NamedTuple):
+    """What a compressed layer keeps of the keys, or the values, of the target so far.
+
+    Attributes:
+        compressed: [Q, 1 + n, D], the first token's, then those of the complete windows.
+        pending: [Q, fewer than w, D], of the tokens of a window that is not complete yet.
+    """
+
+    compressed: Tensor
+    pending: Tensor
+
+
+class TdmcaCache(FoldedCache):
+    """As FoldedCache, except: of a compressed layer it holds windows; the memory's side stays empty.
+
+    Attributes:
+        kept: (layer, "keys" or "values") → what it keeps.
+    """
+
+    def __init__(self, *caches: Any) -> None:
+        super().__init__(*caches)
+        self.kept: dict[tuple[int, str], Kept] = {}
+
+    def reorder_cache(self, beam_idx: Tensor) -> None:
+        """Reorder all that belongs to a beam."""
+        super().reorder_cache(beam_idx)
+        for name, (compressed, pending) in self.kept.items():
+            self.kept[name] = Kept(compressed.index_select(0, beam_idx), pending.index_select(0, beam_idx))
+
+
+@dataclass(frozen=True)
+class Past:
+    """What stands before the target tokens that a pass runs over.
+
+    Attributes:
+        length: how many target tokens.
+        cache: where their keys and values are, and those of this pass go; None: there are none, and none are kept.
+    """
+
+    length: int = 0
+    cache: TdmcaCache | None = None
+
+
+class Compression(nn.Conv1d, SelfStarting):
+    """As Conv1d, except: its stride is its kernel, and it takes [R, L, D] → [R, L // w, D], for L < w nothing.
+
+    Args:
+        width: D.
+        window: w.
+    """
+
+    def __init__(self, width: int, window: int) -> None:
+        super().__init__(width, width, window, stride=window)
+
+    def reset_parameters(self) -> None:
+        """Start as a matrix does."""
+        nn.init.xavier_uniform_(self.weight)
+        nn.init.zeros_(self.bias)  # type: ignore[arg-type]  # it has one
+
+    def forward(self, states: Tensor) -> Tensor:
+        """Make one vector of every complete window, by one matrix product."""
+        rows, length, width = states.shape
+        window = self.kernel_size[0]
+        count = length // window
+        windows = states[:, : count * window].reshape(rows, count, window * width)
+        return F.linear(windows, self.weight.transpose(1, 2).flatten(1), self.bias)
+
+
+class CausalAttention(PegasusAttention):
+    """As PegasusAttention, except: it attends in two passes, over the source and over the target.
+
+    Args:
+        config: names the sizes.
+        index: of its layer, from 0.
+    """
+
+    def __init__(self, config: PegasusConfig, index: int) -> None:
+        sizes = (config.d_model, config.encoder_attention_heads, config.attention_dropout)
+        super().__init__(*sizes, is_decoder=True, config=config, layer_idx=index)
+
+    def by_head(self, states: Tensor) -> Tensor:
+        """Deal out the heads: [R, L, D] → [R, H, L, E]."""
+        return states.view(*states.shape[:-1], self.num_heads, self.head_dim).transpose(1, 2)
+
+    def joined(self, states: Tensor) -> Tensor:
+        """Join the heads and project: [R, H, L, E] → [R, L, D]."""
+        output: Tensor = self.out_proj(states.transpose(1, 2).flatten(2))
+        return output
+
+    def attend(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
+        """Attend by the library's fused attention.
+
+        Args:
+            queries: [R, H, L, E].
+            keys: [R, H, M, E].
+            values: [R, H, M, E].
+            mask: [L, M], True where a key may be attended to; None: the keys are the queries' own, up to each.
+
+        Returns:
+            [R, L, D].
+        """
+        probability = self.dropout if self.training else 0.0
+        return self.joined(F.scaled_dot_product_attention(queries, keys, values, mask, probability, mask is None))
+
+
+class LocalAttention(CausalAttention):
+    """A token attends to the tokens of its block, up to itself.
+
+    Args:
+        config: names the sizes.
+        index: of its layer, from 0.
+        block_length: tokens of a block; the target begins one.
+    """
+
+    def __init__(self, config: PegasusConfig, index: int, block_length: int) -> None:
+        super().__init__(config, index)
+        self.block_length = block_length
+
+    def remember(self, states: Tensor, mask: Tensor) -> None:
+        """Keep nothing: no target token is in a block of the source."""
+
+    def over_source(self, states: Tensor, windows: None) -> Tensor:
+        """Attend block by block, at a cost that grows with the length, not its square: [B, S, D] → [B, S, D]."""
+        rows, length, width = states.shape
+        size = min(length, self.block_length)
+        blocks = F.pad(states, (0, 0, 0, -length % size)).view(-1, size, width)
+        return self.attend(*self.project(blocks), None).view(rows, -1, width)[:, :length]
+
+    def over_target(self, states: Tensor, windows: None, past: Past) -> Tensor:
+        """Attend from target tokens, which follow those in the cache: [Q, T, D] → [Q, T, D]."""
+        queries, keys, values = self.project(states)
+        if past.cache is not None:
+            keys, values = past.cache.self_attention_cache.update(keys, values, self.layer_idx)
+        every = torch.arange(keys.shape[2], device=states.device)
+        now = every[past.length :, None]  # [T, 1]
+        mask = (every <= now) & (every // self.block_length == now // self.block_length)
+        return self.attend(queries, keys, values, mask)
+
+    def project(self, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return queries, keys and values: [R, L, D] → three of [R, H, L, E]."""
+        return self.by_head(self.q_proj(states)), self.by_head(self.k_proj(states)), self.by_head(self.v_proj(states))
+
+
+class CompressedAttention(CausalAttention):
+    """A token attends to complete windows of keys and values, and to the first token.
+
+    Args:
+        config: names the sizes.
+        index: of its layer, from 0.
+        window: w.
+    """
+
+    def __init__(self, config: PegasusConfig, index: int, window: int) -> None:
+        super().__init__(config, index)
+        self.window = window
+        self.key_compression = Compression(config.d_model, window)
+        self.value_compression = Compression(config.d_model, window)
+
+    def remember(self, states: Tensor, mask: Tensor) -> Windows:
+        """Compress the source: [B, S, D], [B, S]; its last window is filled up."""
+        filled = -mask.shape[1] % self.window
+        made = []
+        for project, compress in ((self.k_proj, self.key_compression), (self.v_proj, self.value_compression)):
+            projected = project(states).masked_fill(~mask[..., None], 0.0)
+            compressed = compress(F.pad(projected, (0, 0, 0, filled)))
+            made.append(self.by_head(torch.cat([projected[:, :1], compressed], 1)))
+        return Windows(made[0], made[1], torch.cat([mask[:, :1], mask[:, :: self.window]], 1))
+
+    def over_source(self, states: Tensor, windows: Windows) -> Tensor:
+        """Attend to what was remembered: [B, S, D] → [B, S, D]."""
+        queries = self.by_head(self.q_proj(states))
+        return self.attend(queries, windows.keys, windows.values, self.complete(0, states.shape[1], windows.keys))
+
+    def over_target(self, states: Tensor, windows: Windows, past: Past) -> Tensor:
+        """Attend from target tokens, which follow those in the cache: [Q, T, D] → [Q, T, D].
+
+        The beams of an example share its source's windows; one softmax goes over these and the beam's own.
+        """
+        keys, values = self.keep(states, "keys", past.cache), self.keep(states, "values", past.cache)
+        queries, rows = self.by_head(self.q_proj(states)) * self.scaling, len(windows.keys)
+        of_source = unfolded(folded(queries, rows) @ windows.keys.transpose(-1, -2), len(states))  # [Q, H, T, 1 + W]
+        scores = torch.cat([of_source, queries @ keys.transpose(-1, -2)], -1)
+        there = windows.mask.repeat_interleave(len(states) // rows, 0)[:, None, None].expand(-1, 1, states.shape[1], -1)
+        own = self.complete(past.length, states.shape[1], keys)
+        visible = torch.cat([there, own.expand(len(states), 1, -1, -1)], -1)  # [Q, 1, T, 1 + W + 1 + n]
+        precise = torch.promote_types(scores.dtype, torch.float32)
+        weights = scores.masked_fill(~visible, -torch.inf).softmax(-1, precise).to(values.dtype)
+        weights = F.dropout(weights, self.dropout, self.training)
+        on_source, on_target = torch.split(weights, [there.shape[-1], own.shape[-1]], -1)
+        read = unfolded(folded(on_source, rows) @ windows.values, len(states))
+        return self.joined(read + on_target @ values)
+
+    def keep(self, states: Tensor, side: str, cache: TdmcaCache | None) -> Tensor:
+        """Add target tokens to what is kept of the keys, or of the values: [Q, T, D] → [Q, H, 1 + n, E]."""
+        of_keys = side == "keys"
+        project, compress = (self.k_proj, self.key_compression) if of_keys else (self.v_proj, self.value_compression)
+        projected = project(states)
+        kept = Kept(projected[:, :1], projected[:, :0])
+        if cache is not None:
+            kept = cache.kept.get((self.layer_idx, side), kept)
+        pending = torch.cat([kept.pending, projected], 1)
+        taken = pending.shape[1] // self.window * self.window
+        kept = Kept(torch.cat([kept.compressed, compress(pending)], 1), pending[:, taken:])
+        if cache is not None:
+            cache.kept[self.layer_idx, side] = kept
+        return self.by_head(kept.compressed)
+
+    def complete(self, past: int, length: int, keys: Tensor) -> Tensor:
+        """Tell which keys the tokens of a pass see: the first one, and those of windows that end no later than they.
+
+        Args:
+            past: tokens before these.
+            length: tokens, L.
+            keys: [R, H, 1 + windows, E].
+
+        Returns:
+            [L, 1 + windows].
+        """
+        ends = torch.arange(keys.shape[2], device=keys.device) * self.window - 1
+        return ends <= torch.arange(past, past + length, device=keys.device)[:, None]
+
+
+def folded(states: Tensor, rows: int) -> Tensor:
+    """Bring the beams of an example together: [Q, H, T, E] → [B, H, K·T, E].
+
+    Args:
+        states: of every beam.
+        rows: B.
+    """
+    _, heads, length, width = states.shape
+    return states.view(rows, -1, heads, length, width).transpose(1, 2).reshape(rows, heads, -1, width)
+
+
+def unfolded(states: Tensor, queries: int) -> Tensor:
+    """Undo `folded`: [B, H, K·T, E] → [Q, H, T, E].
+
+    Args:
+        states: of every example.
+        queries: Q.
+    """
+    rows, heads, _, width = states.shape
+    return states.view(rows, heads, queries // rows, -1, width).transpose(1, 2).reshape(queries, heads, -1, width)
