@@ -143,8 +143,8 @@ class TdmcaStack(nn.Module):
     def forward(self, input_ids: Tensor, unit_mask: Tensor, **kwargs: Any) -> Prefix:
         """Run over the source.
 
-        Layers behind the last compressed one, whose states no target token sees, run in training alone, where the
-        source's next tokens are predicted.
+        From the last compressed layer on, whose windows are the last that a target token sees, layers run only in
+        training with `source_loss`, where the source's next tokens are predicted.
 
         Args:
             input_ids: [B, 1, S].
