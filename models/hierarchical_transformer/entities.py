@@ -1,8 +1,9 @@
 """Entities of paragraphs, for the discourse graph (Hierarchical Transformer, A.2): spaCy's, or runs of capitals.
 
-spaCy is an extra (`longsumbench[spacy]`), its pipelines are packages or folders of their own, and nothing is downloaded.
+spaCy is an extra (`longsumbench[spacy]`); its pipelines are packages or folders of their own. Nothing is downloaded.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, distribution
@@ -19,8 +20,10 @@ FindEntities: TypeAlias = Callable[[Sequence[str]], list[frozenset[str]]]
 KINDS = ("spacy", "capitals")
 TYPES = frozenset({"PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "EVENT", "WORK_OF_ART", "LAW"})
 NOT_NEEDED = ("tagger", "parser", "senter", "attribute_ruler", "morphologizer", "lemmatizer")  # to find entities
+DOWNLOAD = "python -m spacy download en_core_web_sm"
 ELSE = "or choose model.entities=capitals"
 POSSESSIVES = ("'s", "’s")
+_FIRST_PERSON = re.compile(r"I(?:['’]|$)")
 _OPENERS = (  # begin a sentence with a capital, and no name
     "a an the this that these those all both each some many most no one two such other another in on at by for from of"
     " to with as into over under about between among through until and but or nor yet so if when while after before"
@@ -80,7 +83,7 @@ def _runs(sentence: str) -> Iterator[_Run]:
     begins = False
     for number, piece in enumerate(sentence.split()):
         word, opened, closed = _bare(piece)
-        is_part = word[:1].isupper() and word != "I" and not (number == 0 and _opens(word))
+        is_part = word[:1].isupper() and not _FIRST_PERSON.match(word) and not (number == 0 and _opens(word))
         if words and (opened or not is_part):
             yield _Run(words, begins)
             words = []
@@ -132,10 +135,10 @@ def _pipeline(spacy_model: str) -> Any:
     """Load a spaCy pipeline, once."""
     if find_spec("spacy") is None:
         problem = "model.entities=spacy needs the package spaCy: pip install 'longsumbench[spacy]'"
-        raise EnvironmentProblem(f"{problem} and a pipeline, {ELSE}")
+        raise EnvironmentProblem(f"{problem} and a pipeline ({DOWNLOAD}), {ELSE}")
     if not _is_there(spacy_model):
         problem = f"model.spacy_model={spacy_model} is neither an installed spaCy pipeline nor a folder with one"
-        raise EnvironmentProblem(f"{problem}: python -m spacy download en_core_web_sm, {ELSE}")
+        raise EnvironmentProblem(f"{problem}: {DOWNLOAD}, {ELSE}")
     try:
         import spacy
 

@@ -1,0 +1,183 @@
+"""The graphs between paragraphs."""
+
+import re
+from collections.abc import Sequence
+from itertools import combinations
+from math import log, sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longsumbench.models.hierarchical_transformer.entities import find_entities
+from longsumbench.models.hierarchical_transformer.graphs import (
+    MARKERS,
+    Graph,
+    Place,
+    discourse_graph,
+    is_marked,
+    similarity_graph,
+)
+
+PAPER = Path(__file__).resolve().parents[4] / "shared" / "papers" / "hierarchical_transformer.txt"
+CAPITALS = find_entities("capitals", "")
+WORDS = ("red", "fox", "den", "a", "hen", "However,", "then", "Ann Lee", "Bob Ray.")
+TEXT = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join)
+PARAGRAPHS = st.lists(TEXT, max_size=7)
+
+
+def similarity_by_hand(texts: Sequence[str]) -> Graph:
+    """A.1 pair by pair, with dictionaries."""
+    bags = [re.findall(r"\w+", text.lower()) for text in texts]
+    real = [number for number, text in enumerate(texts) if text.strip()]
+    vectors = [
+        {word: bag.count(word) * log(len(real) / sum(word in other for other in bags)) for word in bag} for bag in bags
+    ]
+    norms = [sqrt(sum(weight**2 for weight in vector.values())) for vector in vectors]
+    graph = np.zeros((len(texts), len(texts)), np.float32)
+    for i in real:
+        for j in real:
+            product = sum(weight * vectors[j].get(word, 0) for word, weight in vectors[i].items())
+            cosine = product / (norms[i] * norms[j]) if product else 0.0
+            graph[i, j] = 1 if i == j else cosine if cosine > 0.2 - 1e-9 else 0
+    return graph
+
+
+def discourse_by_hand(texts: Sequence[str], places: Sequence[Place]) -> Graph:
+    """A.2 pair by pair."""
+    graph = np.zeros((len(texts), len(texts)), np.float32)
+    found = CAPITALS(texts)
+    for i, (one, at) in enumerate(zip(texts, places, strict=True)):
+        for j, (other, there) in enumerate(zip(texts, places, strict=True)):
+            if not one.strip() or not other.strip():
+                continue
+            graph[i, j] = 0.2 * len(found[i] & found[j])
+            if at is None or there is None or at[0] != there[0] or abs(at[1] - there[1]) != 1:
+                continue
+            later = other if there[1] > at[1] else one
+            graph[i, j] += later.lower().startswith(("however", "then"))
+    return graph
+
+
+@given(PARAGRAPHS)
+def test_similarity_is_the_appendix_pair_by_pair(texts: list[str]) -> None:
+    """The graph equals A.1 written down for each pair; it is symmetric and 1 on the diagonal of what is there."""
+    graph = similarity_graph(texts)
+    np.testing.assert_allclose(graph, similarity_by_hand(texts), rtol=0, atol=1e-6)
+    assert np.array_equal(graph, graph.T)
+    assert np.diag(graph).tolist() == [float(bool(text.strip())) for text in texts]
+
+
+@given(st.data(), PARAGRAPHS)
+def test_discourse_is_the_appendix_pair_by_pair(data: st.DataObject, texts: list[str]) -> None:
+    """The graph equals A.2 written down for each pair, in any order of paragraphs from several documents."""
+    every: list[Place] = [(document, place) for document in range(2) for place in range(5)]
+    places = [None, *data.draw(st.permutations(every))][: len(texts)]
+    graph = discourse_graph(texts, places, CAPITALS)
+    np.testing.assert_allclose(graph, discourse_by_hand(texts, places), rtol=0, atol=1e-6)
+    assert np.array_equal(graph, graph.T)
+
+
+@given(st.data(), PARAGRAPHS)
+def test_graphs_follow_their_paragraphs(data: st.DataObject, texts: list[str]) -> None:
+    """In another order the paragraphs have the same edges."""
+    order = data.draw(st.permutations(range(len(texts))))
+    places: list[Place] = [(0, number) for number in range(len(texts))]
+    mixed, moved = [texts[index] for index in order], [places[index] for index in order]
+    swap = np.ix_(order, order)
+    assert np.array_equal(similarity_graph(mixed), similarity_graph(texts)[swap])
+    assert np.array_equal(discourse_graph(mixed, moved, CAPITALS), discourse_graph(texts, places, CAPITALS)[swap])
+
+
+@given(PARAGRAPHS)
+def test_absent_paragraphs_change_nothing(texts: list[str]) -> None:
+    """Empty paragraphs have rows and columns of zeros; the others' edges are as without them."""
+    places: list[Place] = [(0, number) for number in range(len(texts))]
+    more: list[Place] = [*places, (0, len(texts)), None]
+    for whole, part in (
+        (similarity_graph([*texts, "", " "]), similarity_graph(texts)),
+        (discourse_graph([*texts, "", " "], more, CAPITALS), discourse_graph(texts, places, CAPITALS)),
+    ):
+        assert np.array_equal(whole[: len(texts), : len(texts)], part)
+        assert not whole[len(texts) :].any()
+        assert not whole[:, len(texts) :].any()
+
+
+def test_worked_similarity() -> None:
+    """Of "red fox", "red fox den", "hen" the words red and fox weigh ln 1.5, den ln 3.
+
+    So the first two are 2 ln² 1.5 / √(2 ln² 1.5 (2 ln² 1.5 + ln² 3)) = 0.46 alike. With "red hen" for "hen", and so red
+    weighing nothing, "fox" is what the first two share: 0.35.
+    """
+    shared, own = log(3 / 2) ** 2, log(3) ** 2
+    cosine = 2 * shared / sqrt(2 * shared * (2 * shared + own))
+    expected = [[1, cosine, 0], [cosine, 1, 0], [0, 0, 1]]
+    assert similarity_graph(["Red fox.", "red fox den", "hen"]) == pytest.approx(np.array(expected))
+    cosine = sqrt(shared / (shared + own))
+    expected = [[1, cosine, 0], [cosine, 1, 0], [0, 0, 1]]
+    assert similarity_graph(["Red fox.", "red fox den", "red hen"]) == pytest.approx(np.array(expected))
+
+
+def test_an_edge_of_exactly_the_least_similarity_stays() -> None:
+    """Of six paragraphs each two share one word of five: 0.2, which stays; with a sixth word each: below, removed."""
+    pairs = list(combinations(range(6), 2))
+    texts = [" ".join(f"w{pair[0]}{pair[1]}" for pair in pairs if own in pair) for own in range(6)]
+    assert similarity_graph(texts) == pytest.approx(np.full((6, 6), 0.2) + 0.8 * np.eye(6))
+    assert np.array_equal(similarity_graph([f"{text} x{own}" for own, text in enumerate(texts)]), np.eye(6))
+
+
+def test_copies_and_a_lone_paragraph() -> None:
+    """Copies among others are 1 alike; of copies alone no word weighs, and each is like itself only."""
+    assert np.array_equal(similarity_graph(["red", "fox", "red"]), [[1, 0, 1], [0, 1, 0], [1, 0, 1]])
+    assert np.array_equal(similarity_graph(["red", "red"]), np.eye(2))
+    assert np.array_equal(similarity_graph(["red"]), [[1]])
+    assert similarity_graph([]).shape == discourse_graph([], [], CAPITALS).shape == (0, 0)
+
+
+def test_worked_discourse() -> None:
+    """A title, the second and first paragraph of one document, another's first: entities count 0.2, the marker 1.
+
+    The title and the second share Ann; the second and the first share Bob and begin and end the marker's edge; the
+    last begins with a marker, but nothing stands before it.
+    """
+    texts = ["Ann", "However, Ann met Bob.", "Bob, Cid and Dan.", "Then nobody."]
+    found = [{"Ann"}, {"Ann", "Bob"}, {"Bob", "Cid", "Dan"}, set()]
+    entities = dict(zip(texts, map(frozenset, found), strict=True))
+    graph = discourse_graph(texts, [None, (0, 1), (0, 0), (1, 0)], lambda given: [entities[text] for text in given])
+    expected = [[0.2, 0.2, 0, 0], [0.2, 0.4, 1.2, 0], [0, 1.2, 0.6, 0], [0, 0, 0, 0]]
+    assert graph == pytest.approx(np.array(expected))
+
+
+def test_only_the_next_paragraph_of_the_same_document_is_connected() -> None:
+    """A marker makes an edge to the paragraph right before, not to one further off, of another document, or absent."""
+    none = lambda given: [frozenset[str]()] * len(given)  # noqa: E731 - finds nothing
+    texts = ["One.", "Again two.", "Three."]
+    for places in ([(0, 0), (0, 2), (0, 3)], [(1, 0), (0, 1), (0, 2)], [None, (0, 0), (0, 1)]):
+        assert not discourse_graph(texts, places, none).any()
+    assert not discourse_graph(["", "Again two."], [(0, 0), (0, 1)], none).any()
+    assert discourse_graph(texts, [(0, 0), (0, 1), (0, 2)], none).sum() == 2
+
+
+@pytest.mark.parametrize("marker", MARKERS)
+def test_a_marker_counts_at_the_beginning(marker: str) -> None:
+    """Each of the 36 counts in any casing, across a line break and behind a quotation mark, as whole words only."""
+    for text in (f"{marker} we", f"{marker.upper()}, we", f" “{marker.capitalize()}: we", marker.replace(" ", "\n")):
+        assert is_marked(text)
+    for text in (f"{marker}s we", f"We {marker} we", marker[:-1], f"un{marker} we", ""):
+        assert not is_marked(text)
+
+
+def test_the_markers_are_the_papers() -> None:
+    """There are 36, each once."""
+    assert len(MARKERS) == len(set(MARKERS)) == 36
+
+
+@pytest.mark.skipif(not PAPER.is_file(), reason="the paper's text is not there")
+def test_the_markers_are_in_the_papers_order() -> None:
+    """The list is the appendix's, word for word."""
+    text = PAPER.read_text(encoding="utf-8")
+    listed = text[text.index("again, also, another") : text.index("the day before") + len("the day before")]
+    joined = " ".join(listed.replace("-\n", "").split())
+    assert tuple(re.split(r", ?", joined)) == MARKERS
