@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, TypeAlias
 
 import datasets
-import transformers
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
@@ -38,10 +37,6 @@ Rows: TypeAlias = datasets.Dataset
 
 UNITS_VERSION = 2  # rises when rows of units change
 FIT_VERSION = 2  # rises when training changes its outcome
-
-
-transformers.utils.logging.set_verbosity_error()  # its advice is for people who call it themselves
-transformers.utils.logging.disable_progress_bar()
 
 
 class NeuralSystem(System):

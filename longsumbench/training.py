@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 from torch import Tensor
 from torch.optim import Adagrad, Adam, Optimizer
 from torch.optim.lr_scheduler import LambdaLR
@@ -31,6 +32,9 @@ from longsumbench.nn.device import choose_device
 from longsumbench.progress import Progress
 from longsumbench.system import FitReport
 from longsumbench.training_batches import whole_budget
+
+transformers.utils.logging.set_verbosity_error()  # its advice is for people who call it themselves
+transformers.utils.logging.disable_progress_bar()
 
 LOGGED_PARTS = 50  # stretches of a training whose mean loss is kept
 ADAGRAD_START = 0.1  # of its sum of squares, as with those who brought in the rate of 0.15 (See et al. 2017, §6)
