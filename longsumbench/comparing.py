@@ -195,6 +195,8 @@ class Comparison:
             lines = [f"{split} split, the {count} examples that all runs scored, of: {scored}."]
         if oracles := [run.label for run in self.runs if run.record.oracle]:
             lines.append(f"Oracles, which saw the references or their lengths: {', '.join(oracles)}.")
+        if means := [run.label for run in self.runs if run.record.checkpoints]:
+            lines.append(f"Scores are means of several checkpoints, summaries the best one's: {', '.join(means)}.")
         return lines
 
     def method(self) -> list[str]:

@@ -27,6 +27,8 @@ LATER = {
     "length_norm": "power",
     "coverage": "none",
     "coverage_penalty": 5.0,
+    "keep_best": 1,
+    "average_weights": 1,
 }
 
 
@@ -74,6 +76,8 @@ class Recipe:
     eval_steps: int = 1_000  # optimizer steps between validations (and checkpoints)
     eval_examples: int | None = 1_000  # the most validation examples looked at; None: all
     patience: int | None = None  # validations without a better one before training ends; None: never
+    keep_best: int = 1  # checkpoints, of the lowest validation losses, that all summarize: their scores are averaged
+    average_weights: int = 1  # checkpoints, of the lowest validation losses, whose weights are averaged: one model
     bf16: bool | None = None  # None: on GPUs that have it; the CPU computes in float32 unless asked
     gradient_checkpointing: bool = False  # computes activations twice to save memory
     workers: int = 0  # processes that collate batches beside training
@@ -85,7 +89,7 @@ class Recipe:
         allowed("train.schedule", self.schedule, ("sqrt_decay", "noam", "pagesum", "linear", "constant", "hold"))
         for name in ("batch_size", "batch_words", "batch_tokens", "accumulation", "eval_steps"):
             at_least(f"train.{name}", getattr(self, name), 1)
-        for name in ("eval_examples", "patience"):
+        for name in ("eval_examples", "patience", "keep_best", "average_weights"):
             at_least(f"train.{name}", getattr(self, name), 1)
         for name in ("max_steps", "warmup_steps", "workers", "max_tokens", "max_minutes"):
             at_least(f"train.{name}", getattr(self, name), 0)
@@ -101,6 +105,9 @@ class Recipe:
                 f"train.batch_tokens={self.batch_tokens} goes by what is read, train.batch_words and train.unlock"
                 f" by the texts' words: choose train.batch_tokens=null or train.{other}"
             )
+        if self.keep_best > 1 and self.average_weights > 1:
+            both = f"train.keep_best={self.keep_best} and train.average_weights={self.average_weights}"
+            raise UsageError(f"{both}: one averages scores, the other weights; set one of them to 1")
 
 
 @dataclass

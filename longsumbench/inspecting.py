@@ -14,7 +14,7 @@ from longsumbench.errors import DataError, UsageError, did_you_mean
 from longsumbench.evidence import kept, read_evidence, wanted
 from longsumbench.metrics.metric import PERCENT, read_scores
 from longsumbench.predictions import read_summaries
-from longsumbench.records import Results, RunRecord, check_written
+from longsumbench.records import Results, RunRecord, check_written, output_files
 from longsumbench.standings import TYPES, label
 from longsumbench.system import Evidence, Summary
 
@@ -66,7 +66,9 @@ def inspect(run: str, example: str, results: Results) -> Inspection:
     evidence = evidence_of(folder, number, summary.id, record)
     split = split_read_by(folder, record)
     texts = None if split is None else split[number]
-    return Inspection(record, number, summary, evidence, scores_of(folder, summary.id), texts)
+    _, of_summaries = output_files(len(record.checkpoints))[0]
+    scores = scores_of(folder / of_summaries, summary.id)
+    return Inspection(record, number, summary, evidence, scores, texts)
 
 
 def place_of(named: str, ids: Sequence[str], record: RunRecord) -> int:
@@ -126,13 +128,16 @@ def _why_none(number: int, found: set[int], record: RunRecord) -> str:
     return f"{label(record)} has no evidence of any example: {record.model}, at least with these settings, keeps none"
 
 
-def scores_of(folder: Path, name: str) -> dict[str, float]:
+def scores_of(path: Path, name: str) -> dict[str, float]:
     """Return the ROUGE of an example of a run; nothing where it was not scored.
 
+    Args:
+        path: the table of the scores of the summaries that are looked at.
+        name: the example's id.
+
     Raises:
-        DataError: the run's table of scores is damaged.
+        DataError: the table is damaged.
     """
-    path = folder / "scores.csv"
     scores = read_scores(path) if path.is_file() else None
     if scores is None or name not in scores.index:
         return {}

@@ -85,6 +85,7 @@ class Table:
         measured = dict.fromkeys(name for record in records for name in record.measures)
         columns = [*COLUMNS, *(f"{name}{bound}" for name in measured for bound in ("", "_lo", "_hi"))]
         columns += ["measured_by"] if any(record.measured_by for record in records) else []
+        columns += ["checkpoints"] if any(record.checkpoints for record in records) else []
         rows = [row(record) for record in records]
         return pd.DataFrame(rows, columns=columns, dtype=object).to_csv(index=False, lineterminator="\n")
 
@@ -230,6 +231,7 @@ def row(record: RunRecord) -> dict[str, Any]:
     for name, measure in record.measures.items():
         values |= {name: measure["mean"], f"{name}_lo": measure["lo"], f"{name}_hi": measure["hi"]}
     values["measured_by"] = "; ".join(record.measured_by.values())
+    values["checkpoints"] = len(record.checkpoints) or 1
     return {name: round(value, DECIMALS) if isinstance(value, float) else value for name, value in values.items()}
 
 

@@ -30,7 +30,7 @@ from longsumbench.records import write_atomically
 from longsumbench.segmentation import EncodedSentence, Units
 from longsumbench.stages import StageStore
 from longsumbench.system import Evidence, FitReport, Split, Summary, System, read_checkpoint
-from longsumbench.training import parameters, train
+from longsumbench.training import parameters, train, weights_folder
 
 Encode = Callable[[Sequence[str]], list[EncodedSentence]]
 Rows: TypeAlias = datasets.Dataset
@@ -50,6 +50,7 @@ class NeuralSystem(System):
             differ in them alone are trained once.
         adopts: the library's model types whose checkpoints, too, it can start from (`adopt`).
         tokenizer, model: set by `fit` and `load`.
+        checkpoint: the folder they were read from; set by `fit`.
         state["multi_document"]: whether the texts it was fitted on are several documents each; set by `fit`.
     """
 
@@ -61,6 +62,7 @@ class NeuralSystem(System):
     adopts: ClassVar[tuple[str, ...]] = ()
     tokenizer: PreTrainedTokenizerBase
     model: PreTrainedModel
+    checkpoint: Path
 
     @abstractmethod
     def units(self, example: Example, encode: Encode) -> Units:
@@ -81,11 +83,13 @@ class NeuralSystem(System):
         """Train on the training split, or find the finished checkpoint of the same training.
 
         Raises:
-            DataError: there is no training split, or it is empty.
+            DataError: there is no training split, or it is empty; the recipe asks for the best checkpoints, and there
+                is no validation split by which to tell.
         """
         if train is None or not len(train):
             problem = f"model={self.config.name} learns from a training split, and the dataset has none"
             raise DataError(f"{problem}; add one, or choose model=oracle, or model=lead model.length=<words>")
+        check_best(recipe, validation)
         self.state["multi_document"] = train.multi_document
         self.tokenizer = self._find_tokenizer(train, stages)
         self.prepare(train, validation, recipe, stages)
@@ -105,9 +109,13 @@ class NeuralSystem(System):
             "version": [FIT_VERSION, UNITS_VERSION, self.version],
         }
         build = partial(self._train, rows=rows, validation=validation_rows, recipe=recipe)
-        folder = stages.get("checkpoint", inputs, build)
-        self.tokenizer, self.model = self._open(folder)
-        return read_report(folder)
+        self.checkpoint = stages.get("checkpoint", inputs, build)
+        self.tokenizer, self.model = self._open(self.checkpoint)
+        return read_report(self.checkpoint)
+
+    def use_kept(self, number: int) -> None:
+        """Read the weights of one of the checkpoints that were kept."""
+        self.model = self._open(kept_folder(self.checkpoint, number))[1]
 
     def prepare(self, train: Split, validation: Split | None, recipe: Recipe, stages: StageStore) -> None:
         """Learn what units are made with, when the tokenizer is there; here nothing."""
@@ -122,11 +130,19 @@ class NeuralSystem(System):
             report = FitReport(parameters=parameters(self.model), ended_by="max_steps")
             if recipe.max_steps > 0:
                 report = train(self.model, rows, validation, self.collator(), recipe, trainer_folder)
-            self.model.config.use_cache = True  # the Trainer switches it off
-            self.save(folder)
+            self._save_ready(folder)
+            for number, (step, _) in enumerate(report.kept[1:], start=2):
+                self.model = self.Model.from_pretrained(weights_folder(trainer_folder, step))
+                self._save_ready(kept_folder(folder, number))
             content = {**asdict(report), **target_ledger(rows, len(self.target([])))}
             write_atomically(folder / "fit.json", json.dumps(content))
         shutil.rmtree(trainer_folder, ignore_errors=True)
+
+    def _save_ready(self, folder: Path) -> None:
+        """Save the model as it is used from now on."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.model.config.use_cache = True  # the Trainer switches it off
+        self.save(folder)
 
     def _initial_model(self) -> PreTrainedModel:
         if self.adopts and (folder := self.start()):
@@ -379,6 +395,24 @@ class NeuralSystem(System):
         return tokenization.load_tokenizer(folder), model
 
 
+def kept_folder(checkpoint: Path, number: int) -> Path:
+    """Return where a checkpoint stage has its n-th best weights: the best are its own."""
+    return checkpoint if number == 1 else checkpoint / "kept" / str(number)
+
+
+def check_best(recipe: Recipe, validation: Split | None) -> None:
+    """Check that the best checkpoints can be told where they are asked for.
+
+    Raises:
+        DataError: there is no validation split.
+    """
+    asked = [name for name in ("keep_best", "average_weights") if getattr(recipe, name) > 1 and recipe.max_steps]
+    if asked and not (validation is not None and len(validation)):
+        name = f"train.{asked[0]}"
+        problem = "chooses checkpoints by their validation loss, and the dataset has no validation split"
+        raise DataError(f"{name}={getattr(recipe, asked[0])} {problem}; add one, or choose {name}=1")
+
+
 def special_ids(tokenizer: PreTrainedTokenizerBase) -> tuple[int, int | None, int]:
     """Return the ids that pad, start and end; None: the tokenizer has none that starts."""
     return tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id
@@ -441,5 +475,6 @@ def read_report(folder: Path) -> FitReport:
     content = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
     ledger = content.pop("targets")
     cuts = tuple(Cut(**cut) for cut in ledger.pop("cuts"))
-    losses = tuple((step, loss) for step, loss in content.pop("validation_losses", ()))  # not in earlier ones
-    return FitReport(**content, targets=Truncation(**ledger, cuts=cuts), validation_losses=losses)
+    for name in ("validation_losses", "kept", "averaged"):  # not in earlier ones
+        content[name] = tuple((step, loss) for step, loss in content.get(name, ()))
+    return FitReport(**content, targets=Truncation(**ledger, cuts=cuts))

@@ -5,7 +5,7 @@ Every step leaves its result on disk before the next begins, and finds it there 
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -27,6 +27,8 @@ from longsumbench.metrics.metric import (
     Scored,
     aggregate,
     aggregate_measures,
+    column_means,
+    mean_scores,
     read_scores,
     score_all,
     write_scores,
@@ -39,7 +41,7 @@ from longsumbench.predictions import (
     summarize_split,
 )
 from longsumbench.progress import track
-from longsumbench.records import Results, RunRecord, RunSpec, writable, write_atomically
+from longsumbench.records import Results, RunRecord, RunSpec, output_files, writable, write_atomically
 from longsumbench.rouge.signature import SCORING_VERSION
 from longsumbench.stages import CACHE_VARIABLE, MissingStage, StageStore, cache_folder, digest, locked
 from longsumbench.standings import RANKED_BY, ranked_by
@@ -129,31 +131,72 @@ def carry_out(point: Point, system: System, spec: RunSpec, texts: Texts, stages:
         report = system.fit(texts.splits.get("train"), texts.splits.get("validation"), config.train, workdir, stages)
     link_stages(workdir, stages)
     keep_predictions_of(report, folder)
-    predictions, log = folder / "predictions.jsonl", workdir / "decoding.jsonl"
     with point.timed("summarize"):
-        summaries = summarize_split(system, split, config.decode, predictions, log, folder / "evidence")
+        written = summarize_each(system, split, config.decode, folder, len(report.kept))
     rouge: Metric = registry.metrics.load("rouge")(config.score)
     its_own: list[Metric] = [registry.metrics.load(name)(config.score) for name in texts.metrics]
     asked = asked_metrics(config, texts)
     with point.timed("score"):
-        scored = score_all([rouge, *its_own, *asked], scorable(split, summaries))
-        write_scores(folder / "scores.csv", scored.per_example)
+        scored = [score_all([rouge, *its_own, *asked], scorable(split, summaries)) for summaries in written]
+        each = [one.per_example for one in scored]
+        per_example = write_each(folder, each)
         scores = aggregate(
-            scored.per_example[list(rouge.columns)],
+            per_example[list(rouge.columns)],
             config.score.resamples,
             perl_resampling=config.score.resampling == "perl",
         )
-        measures = measured(its_own, scored.per_example, config)
+        measures = measured(its_own, per_example, config)
         first = next(iter(measures), RANKED_BY)
-        measures |= measured(asked, scored.per_example, config)
-    seconds = seconds_of_decoding(log)
-    facts |= {"fit": asdict(report), **measure(point, summaries, scored, seconds)}
+        measures |= measured(asked, per_example, config)
+    seconds = seconds_of_decoding(workdir / "decoding.jsonl")
+    facts |= {"fit": asdict(report), **measure(point, written[0], scored[0], seconds)}
     facts |= {"scores": scores, "measures": measures, "units": units([*its_own, *asked]), "ranked_by": first}
     facts |= {"signature": "|".join(metric.signature(facts["n"]) for metric in (rouge, *its_own))}
     facts |= {"measured_by": {metric.name: metric.signature(facts["n"]) for metric in asked}}
+    facts |= {"checkpoints": told_of_each(report, each, units([*its_own, *asked]))}
     record = RunRecord(**facts, repeatable=report.ended_by != "max_minutes")
     record.write(folder)
     return record
+
+
+def summarize_each(
+    system: System, split: Split, decoding: Decoding, folder: Path, checkpoints: int
+) -> list[list[Summary]]:
+    """Summarize a split by each checkpoint of a fitted system that was kept, the best first.
+
+    Evidence, and the seconds it took, are kept of the best alone.
+    """
+    log, evidence = folder / "work" / "decoding.jsonl", folder / "evidence"
+    (best, _), *others = output_files(checkpoints)
+    name = f"summarizing, checkpoint {{}} of {checkpoints}" if others else "summarizing"
+    written = [summarize_split(system, split, decoding, folder / best, log, evidence, name.format(1))]
+    for number, (predictions, _) in enumerate(others, start=2):
+        system.use_kept(number)
+        written.append(summarize_split(system, split, decoding, folder / predictions, shown_as=name.format(number)))
+    return written
+
+
+def write_each(folder: Path, each: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Write the scores of each checkpoint and, of several, their means; return what the run is judged by."""
+    for (_, name), table in zip(output_files(len(each)), each, strict=True):
+        write_scores(folder / name, table)
+    if len(each) == 1:
+        return each[0]
+    write_scores(folder / "scores.csv", means := mean_scores(each))
+    return means
+
+
+def told_of_each(
+    report: FitReport, each: Sequence[pd.DataFrame], in_units: Collection[str]
+) -> tuple[dict[str, Any], ...]:
+    """Return what a record holds of each checkpoint, where there are several."""
+    if len(each) == 1:
+        return ()
+    every = zip(report.kept, each, strict=True)
+    return tuple(
+        {"step": step, "validation_loss": loss, "means": column_means(scores, in_units)}
+        for (step, loss), scores in every
+    )
 
 
 def add_evidence(point: Point, system: System, texts: Texts, stages: StageStore, folder: Path) -> None:
@@ -208,14 +251,23 @@ def add_measures(point: Point, metrics: Sequence[Metric], split: Split, folder: 
     config, record = point.config, RunRecord.read(folder)
     names = ", ".join(metric.name for metric in metrics)
     point.say(f"already finished, but for {names}: {config.model.name} on {config.dataset.name}, {folder}")
-    table = read_scores(folder / "scores.csv")
-    pairs = scorable(split, read_summaries(folder / "predictions.jsonl"))
-    added = score_all(metrics, (pair for pair in pairs if pair[1].id in table.index)).per_example
-    write_scores(folder / "scores.csv", table.drop(columns=added.columns, errors="ignore").join(added))
+    tables, each = [], []
+    for predictions, scores in output_files(len(record.checkpoints)):
+        table, pairs = read_scores(folder / scores), scorable(split, read_summaries(folder / predictions))
+        added = score_all(metrics, (pair for pair in pairs if pair[1].id in table.index)).per_example
+        tables.append(table.drop(columns=added.columns, errors="ignore").join(added))
+        each.append(added)
+    write_each(folder, tables)
+    added = mean_scores(each)
     measures = {name: found for name, found in record.measures.items() if name not in added.columns}
+    checkpoints = [
+        {**one, "means": {**one["means"], **column_means(scores, units(metrics))}}
+        for one, scores in zip(record.checkpoints, each, strict=False)  # a record of one checkpoint holds none
+    ]
     replace(
         record,
         measures={**measures, **measured(metrics, added, config)},
+        checkpoints=tuple(checkpoints),
         units={**record.units, **units(metrics)},
         ranked_by=ranked_by(record),
         measured_by={**record.measured_by, **{metric.name: metric.signature(record.n) for metric in metrics}},
@@ -365,7 +417,10 @@ def scorable(split: Split, summaries: Sequence[Summary]) -> Iterator[tuple[str, 
 
 def is_finished(folder: Path) -> bool:
     """Tell whether a run has all its files; a record that came with a checkout lacks the predictions, and is redone."""
-    return all((folder / name).is_file() for name in ("record.json", "predictions.jsonl", "scores.csv"))
+    if not all((folder / name).is_file() for name in ("record.json", "predictions.jsonl", "scores.csv")):
+        return False
+    every = output_files(len(RunRecord.read(folder).checkpoints))
+    return all((folder / name).is_file() for files in every for name in files)
 
 
 def empty(folder: Path) -> None:
@@ -384,16 +439,22 @@ def keep_predictions_of(report: FitReport, folder: Path) -> None:
     A training is told by its report: its seconds and losses are never the same twice.
     """
     if not is_fitted_by(report, folder):
-        for path in (folder / "predictions.jsonl", folder / "work" / "decoding.jsonl"):
+        for path in (*folder.glob("predictions*.jsonl"), folder / "work" / "decoding.jsonl"):
             path.unlink(missing_ok=True)
         shutil.rmtree(folder / "evidence", ignore_errors=True)
-        write_atomically(folder / "work" / "fitted.json", digest(asdict(report)))
+        write_atomically(folder / "work" / "fitted.json", mark(report))
 
 
 def is_fitted_by(report: FitReport, folder: Path) -> bool:
     """Tell whether what a run's folder holds was written with the weights of this training."""
     marker = folder / "work" / "fitted.json"
-    return marker.is_file() and marker.read_text(encoding="utf-8") == digest(asdict(report))
+    return marker.is_file() and marker.read_text(encoding="utf-8") == mark(report)
+
+
+def mark(report: FitReport) -> str:
+    """Return what tells a training; where one checkpoint is used, as it was before there could be several."""
+    told = {key: value for key, value in asdict(report).items() if value or key not in ("kept", "averaged")}
+    return digest(told)
 
 
 def link_stages(workdir: Path, stages: StageStore) -> None:

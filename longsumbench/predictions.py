@@ -23,6 +23,7 @@ def summarize_split(
     path: Path,
     log: Path | None = None,
     evidence: Path | None = None,
+    shown_as: str = "summarizing",
 ) -> list[Summary]:
     """Summarize the first `decoding.limit` examples of a split, in batches of similar length.
 
@@ -38,6 +39,7 @@ def summarize_split(
         path: JSON lines; appended to as summaries come, in the data's order at the end.
         log: JSON lines; the seconds of each batch of new summaries, appended when given.
         evidence: a folder for that of the first examples, as many as `decoding.evidence` says; None: none is kept.
+        shown_as: what its progress is called.
 
     Returns:
         The summaries in the data's order, without their evidence.
@@ -47,7 +49,7 @@ def summarize_split(
     lacking = asked_for - kept(evidence, decoding.reference_evidence) if evidence is not None else set()
     done = {summary.id: summary for summary in read_summaries(path)}
     write_summaries(path, done.values())
-    with Progress("summarizing", examples) as progress, path.open("a", encoding="utf-8") as file:
+    with Progress(shown_as, examples) as progress, path.open("a", encoding="utf-8") as file:
         for bucket in length_buckets(split.source_words[:examples], decoding.batch_size):
             unwritten = any(ids[index] not in done for index in bucket)
             if unwritten or lacking.intersection(bucket):

@@ -1,6 +1,7 @@
 """What a run was: RunSpec → run id; RunRecord; atomic JSON; the layout of a results folder.
 
     results/runs/<dataset>/<model>/<run id>/   config.yaml  record.json  predictions.jsonl  scores.csv  work/
+                                               of several checkpoints: predictions-<n>.jsonl  scores-<n>.csv
     results/leaderboard/<dataset>.{csv,md,tex}  <dataset>-recall.png
 
 `record.json` is written last, in one rename: a run folder that has one is finished.
@@ -82,6 +83,9 @@ class RunRecord:
         ranked_by: what decides the rank: a type of ROUGE, or a measure; None in records of before it was noted.
         measured_by: metric → signature, of the metrics that were asked for, in this run or for it later; those of the
             others stand in `signature`.
+        checkpoints: of a run that averages the scores of several (`train.keep_best`), each one's "step",
+            "validation_loss" and "means" (column of its scores → 0–100 or its own unit), the best first; scores and
+            measures are the averages, all else that was written and read is of the best. Empty otherwise.
     """
 
     run_id: str
@@ -115,6 +119,7 @@ class RunRecord:
     units: Mapping[str, str] = field(default_factory=dict)
     ranked_by: str | None = None
     measured_by: Mapping[str, str] = field(default_factory=dict)
+    checkpoints: tuple[Mapping[str, Any], ...] = ()
     format: int = field(default=FORMAT)
 
     def write(self, folder: Path) -> None:
@@ -133,11 +138,11 @@ class RunRecord:
             content = json.loads(path.read_text(encoding="utf-8"))
             if content["format"] > FORMAT:
                 raise DataError(f"written by a later version (format {content['format']}); update longsumbench", path)
-            content = {"measures": {}, "units": {}, "ranked_by": None, "measured_by": {}, **content}
+            content = {"measures": {}, "units": {}, "ranked_by": None, "measured_by": {}, "checkpoints": (), **content}
             values = {item.name: content[item.name] for item in fields(cls)}
         except (ValueError, KeyError, TypeError) as error:
             raise DataError(f"not a run's record ({error!r}); remove it and run again", path) from error
-        for name in ("empty_references", "command"):
+        for name in ("empty_references", "command", "checkpoints"):
             values[name] = tuple(values[name])
         return cls(**values)
 
@@ -177,6 +182,18 @@ class Results:
             many = f"{len(found)} runs begin with '{run}'" if found else f"no run is called '{run}'"
             raise UsageError(f"{many} under {self.root}; see {self.root / 'leaderboard'} for the ids")
         return found[0]
+
+
+def output_files(checkpoints: int) -> list[tuple[str, str]]:
+    """Return the names of the files with the summaries and with the scores of each checkpoint of a run, the best first.
+
+    The means of several checkpoints' scores are in `scores.csv`.
+
+    Args:
+        checkpoints: how many summarized; of a run that does not average any, 0 or 1.
+    """
+    others = [(f"predictions-{number}.jsonl", f"scores-{number}.csv") for number in range(2, checkpoints + 1)]
+    return [("predictions.jsonl", "scores-1.csv" if others else "scores.csv"), *others]
 
 
 def check_written(folder: Path, record: RunRecord, names: Iterable[str]) -> None:

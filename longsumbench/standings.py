@@ -10,6 +10,7 @@ from operator import itemgetter
 from pathlib import PurePath
 from typing import Any
 
+from longsumbench.configuration import LATER
 from longsumbench.records import RunRecord
 from longsumbench.tables import Block, Stressed, Tied
 
@@ -258,7 +259,7 @@ def training_differences(members: Sequence[RunRecord]) -> str:
     for key in dict.fromkeys(key for recipe, _ in recipes for key in recipe if key not in TOLD_ELSEWHERE):
         runs: dict[str, list[str]] = {}
         for recipe, run in recipes:
-            runs.setdefault(_plain(recipe.get(key)), []).append(run)
+            runs.setdefault(_plain(recipe.get(key, LATER.get(key))), []).append(run)
         if len(runs) > 1:
             told.append(f"{key} " + ", ".join(f"{value} ({', '.join(sorted(runs[value]))})" for value in sorted(runs)))
     return f"Rows differ in training: {'; '.join(told)}." if told else ""
@@ -289,11 +290,11 @@ def _row(
     record: RunRecord, shown: Iterable[str], best: Mapping[str, float], tied: Set[tuple[str, str]], part: str
 ) -> list[str]:
     oracle = record.oracle and record.model != "oracle"
-    variant = ", ".join(parts_of(record.variant))
+    told = (", ".join(parts_of(record.variant)), *remarks(record))
     seen, seconds = source_seen(record), record.fit["seconds"]
     return [
         f"{record.model} (oracle)" if oracle else record.model,
-        variant if record.repeatable else f"{variant}{'; ' if variant else ''}not repeatable",
+        "; ".join(part for part in told if part),
         "" if record.seed is None else str(record.seed),
         *(_cell(record, name, best, tied, part) for name in shown),
         "" if seen is None else f"{seen:.0f} %",
@@ -301,6 +302,17 @@ def _row(
         duration(seconds) if record.fit["steps"] else "",
         record.run_id[:SHORT_ID],
     ]
+
+
+def remarks(record: RunRecord) -> list[str]:
+    """Say of a run what no setting of its variant says."""
+    averaged = len(record.fit.get("averaged", ()))
+    told = {
+        "not repeatable": not record.repeatable,
+        f"mean of {len(record.checkpoints)} checkpoints": record.checkpoints,
+        f"weights of {averaged} checkpoints averaged": averaged,
+    }
+    return [remark for remark, holds in told.items() if holds]
 
 
 def _cell(record: RunRecord, name: str, best: Mapping[str, float], tied: Set[tuple[str, str]], part: str) -> str:

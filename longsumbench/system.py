@@ -99,13 +99,16 @@ class FitReport:
         examples, source_tokens, target_tokens: what the model was trained on, repetitions counted.
         seconds: training and validation, over all resumed pieces.
         ended_by: the budget or rule that ended training.
-        best_step: the step whose weights are used.
+        best_step: the step whose weights are used; of weights that are averaged, that of the best.
         validation_loss: theirs, in nats per target token; None without a validation split.
         validation_losses: (step, loss) of every validation, in nats per target token.
         first_loss, last_loss: mean training loss of the first and last logged stretch, in nats per target token.
         targets: the ledger of the training targets.
         targets_cut: how many of them were cut.
         precision: "float32" or "bfloat16" (autocast).
+        kept: (step, validation loss) of the checkpoints that were kept to average their scores (`train.keep_best`), the
+            best first; empty unless that was asked for.
+        averaged: likewise of those whose weights were averaged (`train.average_weights`).
     """
 
     parameters: int = 0
@@ -123,6 +126,8 @@ class FitReport:
     targets: Truncation | None = None
     targets_cut: int = 0
     precision: str = "float32"
+    kept: tuple[tuple[int, float], ...] = ()
+    averaged: tuple[tuple[int, float], ...] = ()
 
 
 class System(ABC):
@@ -171,6 +176,13 @@ class System(ABC):
             DataError: the system needs a split that is missing.
         """
         return FitReport()
+
+    def use_kept(self, number: int) -> None:
+        """Go on, when fitted, with one of the checkpoints of `FitReport.kept`; number 1, the best, is used after `fit`.
+
+        Only of systems whose report says that several were kept.
+        """
+        raise NotImplementedError(f"{type(self).__name__} keeps one checkpoint")
 
     @abstractmethod
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:

@@ -1,10 +1,11 @@
-"""A recipe → transformers' Trainer: the papers' schedules, budgets, the best checkpoint, exact resume."""
+"""A recipe → transformers' Trainer: the papers' schedules, budgets, the best checkpoints, exact resume."""
 
 import json
 import math
 import os
+import shutil
 import time
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Callable, Iterator, Sequence, Sized
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +169,34 @@ class Shown(TrainerCallback):
         self.progress.advance(1, note=self._loss)
 
 
+class KeepBest(TrainerCallback):
+    """Keeps the weights of the validations with the lowest losses, each in a folder as `save_pretrained` writes it.
+
+    Which they are is read from the Trainer's own log of losses, so that a resumed training ends with the same ones.
+    What has been surpassed is deleted after the next checkpoint only: until then, a kill brings it back.
+
+    Args:
+        folder: of the training.
+        most: how many are kept.
+    """
+
+    def __init__(self, folder: Path, most: int) -> None:
+        self.folder, self.most = folder, most
+
+    def on_evaluate(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, model: Any = None, **_: Any
+    ) -> None:
+        """Write the weights, if they are among the best so far."""
+        if state.global_step in dict(lowest(validations(state), self.most)):
+            model.save_pretrained(weights_folder(self.folder, state.global_step))
+
+    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        """Delete the weights that are no longer among the best."""
+        best = {weights_folder(self.folder, step) for step, _ in lowest(validations(state), self.most)}
+        for surpassed in set(self.folder.glob("weights-*")) - best:
+            shutil.rmtree(surpassed)
+
+
 class EpochSampler(LengthGroupedSampler):
     """As LengthGroupedSampler, except: an epoch's order depends on seed and epoch alone, so a resume repeats it."""
 
@@ -276,7 +305,9 @@ def train(
     folder: Path,
     shown_as: str = "training",
 ) -> FitReport:
-    """Train a model; on return it holds the best weights.
+    """Train a model; on return it holds the best weights, or the mean of the best (`recipe.average_weights`).
+
+    The weights of each checkpoint that the report names as kept are in its `weights_folder`.
 
     Args:
         model: returns `loss` in nats per target token and divides it by `num_items_in_batch` when that is given.
@@ -291,6 +322,8 @@ def train(
     arguments = training_arguments(recipe, folder, validates=validation is not None)
     with Progress(shown_as, recipe.max_steps, unit="steps") as progress:
         callbacks: list[TrainerCallback] = [Shown(progress)]
+        if (most := max(recipe.keep_best, recipe.average_weights)) > 1:
+            callbacks.append(KeepBest(folder, most))
         if recipe.patience is not None and validation is not None:
             callbacks.append(EarlyStoppingCallback(early_stopping_patience=recipe.patience))
         callbacks.append(Budget(recipe.max_steps, recipe.max_tokens, recipe.max_minutes))  # sees what patience decided
@@ -306,7 +339,10 @@ def train(
         )
         trainer.remove_callback(PrinterCallback)
         trainer.train(resume_from_checkpoint=newest_checkpoint(folder))
-    return report(trainer, arguments)
+    done = report(trainer, arguments)
+    if done.averaged:
+        model.load_state_dict(mean_weights([weights_folder(folder, step) for step, _ in done.averaged], type(model)))
+    return done
 
 
 def training_arguments(recipe: Recipe, folder: Path, validates: bool) -> TrainingArguments:
@@ -365,9 +401,34 @@ def newest_checkpoint(folder: Path) -> str | None:
     return None
 
 
+def weights_folder(folder: Path, step: int) -> Path:
+    """Return where a training keeps the weights of a step that is among the best."""
+    return folder / f"weights-{step}"
+
+
+def validations(state: TrainerState) -> tuple[tuple[int, float], ...]:
+    """Return (step, loss) of every validation so far."""
+    return tuple((one["step"], one["eval_loss"]) for one in state.log_history if "eval_loss" in one)
+
+
+def lowest(losses: Sequence[tuple[int, float]], most: int) -> tuple[tuple[int, float], ...]:
+    """Return the (step, loss) of the lowest losses, the best first; of equal ones the earlier, NaN last."""
+    return tuple(sorted(losses, key=lambda one: (math.inf if math.isnan(one[1]) else one[1], one[0]))[:most])
+
+
+def mean_weights(folders: Sequence[Path], model_class: type[PreTrainedModel]) -> dict[str, Tensor]:
+    """Return the mean of the weights in some folders, summed in double precision; of whole numbers, the first ones."""
+    first = model_class.from_pretrained(folders[0]).state_dict()
+    sums = {name: weight.double() for name, weight in first.items() if weight.is_floating_point()}
+    for folder in folders[1:]:  # one at a time: they are large
+        weights = model_class.from_pretrained(folder).state_dict()
+        sums = {name: total + weights[name] for name, total in sums.items()}
+    return {**first, **{name: (total / len(folders)).to(first[name].dtype) for name, total in sums.items()}}
+
+
 def report(trainer: BudgetTrainer, arguments: TrainingArguments) -> FitReport:
     """Return what training was."""
-    state, budget = trainer.state, trainer.budget
+    state, budget, recipe = trainer.state, trainer.budget, trainer.recipe
     losses = [entry["loss"] for entry in state.log_history if "loss" in entry]
     return FitReport(
         parameters=parameters(trainer.model),
@@ -379,10 +440,12 @@ def report(trainer: BudgetTrainer, arguments: TrainingArguments) -> FitReport:
         ended_by=budget.ended_by,
         best_step=state.best_global_step or state.global_step,
         validation_loss=state.best_metric,
-        validation_losses=tuple((one["step"], one["eval_loss"]) for one in state.log_history if "eval_loss" in one),
+        validation_losses=validations(state),
         first_loss=losses[0] if losses else None,
         last_loss=losses[-1] if losses else None,
         precision="bfloat16" if arguments.bf16 else "float32",
+        kept=lowest(validations(state), recipe.keep_best) if recipe.keep_best > 1 else (),
+        averaged=lowest(validations(state), recipe.average_weights) if recipe.average_weights > 1 else (),
     )
 
 

@@ -14,7 +14,7 @@ from toys import TINY, write_jsonl
 
 KILLS = 5
 MEASURED = ("train_seconds", "tokens_per_second", "peak_memory_gb")  # columns that no two runs share
-SWEEP = ["model=lead,random,trunc", "model.input_length=24,48", "seed=1,2"]
+SWEEP = ["model=lead,random,trunc", "train.keep_best=1,3", "seed=1,2"]
 
 
 class Sweep:
@@ -49,7 +49,7 @@ class Sweep:
     def traces(self) -> int:
         """Count the files and the predictions it has written so far: both grow while it works."""
         walked = (entry for root in (self.results, self.cache) for entry in os.walk(root))  # bears that folders vanish
-        lines = (path.read_bytes().count(b"\n") for path in self.results.glob("runs/*/*/*/predictions.jsonl"))
+        lines = (path.read_bytes().count(b"\n") for path in self.results.glob("runs/*/*/*/predictions*.jsonl"))
         return sum(len(folders) + len(files) for _, folders, files in walked) + sum(lines)
 
     def table(self) -> list[dict[str, str]]:
@@ -58,8 +58,9 @@ class Sweep:
             return [{key: cell for key, cell in row.items() if key not in MEASURED} for row in csv.DictReader(file)]
 
     def predictions(self) -> dict[str, bytes]:
-        """Return run → its predictions."""
-        return {path.parent.name: path.read_bytes() for path in self.results.rglob("predictions.jsonl")}
+        """Return run and file → predictions, those of all checkpoints that summarize."""
+        found = self.results.rglob("predictions*.jsonl")
+        return {f"{path.parent.name}/{path.name}": path.read_bytes() for path in found}
 
 
 def left_over(sweep: Sweep) -> list[Path]:

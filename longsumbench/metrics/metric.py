@@ -116,6 +116,25 @@ def score_all(metrics: Sequence[Metric], items: Iterable[tuple[str, Example]]) -
     return Scored(table.reindex(columns=columns), tuple(unusable), empty)
 
 
+def mean_scores(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return the mean of the scores that several predictions of the same examples got, example by example.
+
+    What applies to some of an example's predictions only has the mean over these.
+    """
+    return tables[0] if len(tables) == 1 else pd.concat(tables).groupby(level=0, sort=False).mean()
+
+
+def column_means(per_example: pd.DataFrame, in_units: Collection[str] = ()) -> dict[str, float]:
+    """Return column → its mean over the examples to which it applies, 0–100 or in its unit; not of one without any.
+
+    Args:
+        per_example: columns of `Scored`; the order of its rows does not matter.
+        in_units: the columns that are no shares.
+    """
+    means = per_example.sort_index().mean().dropna()
+    return {str(name): float(mean if name in in_units else PERCENT * mean) for name, mean in means.items()}
+
+
 def aggregate(
     per_example: pd.DataFrame, resamples: int = 1_000, seed: int = BOOTSTRAP_SEED, perl_resampling: bool = False
 ) -> dict[str, dict[str, float]]:
