@@ -70,6 +70,9 @@ systems = Registry(
             "seal": "longsumbench.models.seal.system:Seal",
             "pagesum": "longsumbench.models.pagesum.system:PageSum",
             "etads": "longsumbench.models.etads.system:Etads",
+            "hierarchical_transformer": "longsumbench.models.hierarchical_transformer.system:HierarchicalTransformer",
+            "flat_transformer": "longsumbench.models.hierarchical_transformer.system:FlatTransformer",
+            "tdmca": "longsumbench.models.hierarchical_transformer.system:Tdmca",
         }
     ),
 )
@@ -121,6 +124,7 @@ rankers = Registry(
             "tfidf": "longsumbench.ranking:tfidf_with_title",
             "title": "longsumbench.ranking:title_similarity",
             "lexrank": "longsumbench.ranking:centrality",
+            "lstm": "longsumbench.models.hierarchical_transformer.ranker:LstmRanker",
         }
     ),
 )

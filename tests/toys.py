@@ -87,6 +87,14 @@ TINY_FOR_ALL = {
     "page_size": 16,
     "num_pages": 3,
     "max_pages": 3,
+    "num_paragraphs": 3,
+    "paragraph_length": 16,
+    "global_layers": 1,
+    "num_layers": 3,
+    "block_length": 8,
+    "ranker_dimension": 8,
+    "ranker_steps": 4,
+    "ranker_batch_size": 4,
 }
 
 

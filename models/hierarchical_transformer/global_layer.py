@@ -171,7 +171,8 @@ class ParagraphAttention(nn.Module):
         Scores are divided by √E, as attention's are; Eq. 20 prints none.
         """
         scores = queries @ keys.transpose(-1, -2) * queries.shape[-1] ** -0.5
-        return scores.float().masked_fill(~real[:, None, None], float("-inf")).softmax(-1)
+        weights: Tensor = scores.float().masked_fill(~real[:, None, None], float("-inf")).softmax(-1)
+        return weights
 
 
 def spread_out(heads: Tensor, real: Tensor) -> Tensor:

@@ -1,0 +1,425 @@
+"""The LSTM paragraph ranker (Hierarchical Transformer §3.1): how much of the summary does a paragraph say?
+
+Letters: B rows, U units (the title, then paragraphs), L unit tokens, P real paragraphs of the batch, p texts of similar
+length, l tokens of the longest of them, D width.
+
+Deviation: a text without a title, of which the paper has none, has a vector of zeros in the title's place.
+Choice, of what the paper leaves open: word embeddings are shared by title and paragraphs, as wide as the LSTMs, and
+start as N(0, 1); the features of Eq. 4 are as wide as well; the linear layers have biases.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import datasets
+import numpy as np
+import torch
+from huggingface_hub.errors import StrictDataclassError
+from safetensors import SafetensorError
+from torch import Tensor, nn
+from torch.nn import functional as F
+from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, set_seed
+from transformers.utils import ModelOutput
+
+from longsumbench import tokenization
+from longsumbench.batching import IGNORED, UnitCollator, stored_rows
+from longsumbench.configuration import Recipe
+from longsumbench.documents import Example
+from longsumbench.errors import DataError
+from longsumbench.learned_ranking import LearnedRanker, RankerSettings, texts_to_rank
+from longsumbench.nn.device import choose_device
+from longsumbench.nn.initialization import xavier
+from longsumbench.pretrained import model_digest
+from longsumbench.progress import track
+from longsumbench.ranking import Scores
+from longsumbench.rouge.all_pairs import numbered, rouge_n
+from longsumbench.rouge.scorer import RougeScorer
+from longsumbench.stages import StageStore
+from longsumbench.system import Split
+from longsumbench.tokenization import load_tokenizer, trained_tokenizer
+from longsumbench.training import train as train_network
+
+TEXT_LENGTH = 500  # tokens that are read of a title or paragraph; its label is the whole paragraph's
+ROW_LENGTH = 2_000  # tokens of paragraphs in a training row, more only where a single paragraph has more
+TOKENS_AT_ONCE = 16_384  # of paragraphs, padding counted, when they are scored
+VALIDATION_EXAMPLES = 500  # the most by which the best weights are chosen
+VALIDATIONS = 10  # of a training
+ROWS_VERSION = 1  # rises when training rows change
+FITTED = "fit.json"  # written last; a stage that has it is trained
+
+
+class LstmRankerConfig(PreTrainedConfig):
+    """The network's sizes.
+
+    Args:
+        vocab_size: entries of the tokenizer.
+        d_model: width of embeddings, LSTMs and features.
+        dropout: probability, before both linear layers (Hierarchical Transformer §4).
+    """
+
+    model_type = "lstm_ranker"
+
+    vocab_size: int = 32_000
+    d_model: int = 256
+    dropout: float = 0.2
+
+
+@dataclass
+class RankerOutput(ModelOutput):
+    """What the network says.
+
+    Attributes:
+        loss: binary cross-entropy in nats per paragraph, when labels are given.
+        logits: [B, U], Eq. 6 before its sigmoid; −∞ for the title and for absent paragraphs.
+    """
+
+    loss: Tensor | None = None
+    logits: Tensor | None = None
+
+
+class LstmRankerModel(PreTrainedModel):
+    """Two LSTMs, the pooled title joined to every state of a paragraph (Hierarchical Transformer, Eqs. 1–6).
+
+    A paragraph's score depends on its title and itself alone; absent ones are never computed.
+    """
+
+    config_class = LstmRankerConfig
+    base_model_prefix = "ranker"
+    main_input_name = "input_ids"
+
+    def __init__(self, config: LstmRankerConfig) -> None:
+        super().__init__(config)
+        width = config.d_model
+        self.embeddings = nn.Embedding(config.vocab_size, width)
+        self.title_lstm = nn.LSTM(width, width, batch_first=True)
+        self.paragraph_lstm = nn.LSTM(width, width, batch_first=True)
+        self.features = nn.Linear(2 * width, width)  # W1
+        self.score = nn.Linear(width, 1)  # W2
+        self.dropout = nn.Dropout(config.dropout)
+        self.post_init()
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        unit_mask: Tensor,
+        labels: Tensor | None = None,
+        num_items_in_batch: Tensor | int | None = None,
+        **_: Any,
+    ) -> RankerOutput:
+        """Score every paragraph.
+
+        Args:
+            input_ids: [B, U, L]; unit 0 is the title.
+            unit_mask: [B, U, L], True where a token is real; a title without any is absent, and so is a paragraph.
+            labels: [B, U], 0–1; -100 for the title and for absent paragraphs.
+            num_items_in_batch: what the sum of the losses is divided by; None: the paragraphs with labels.
+            **_: what the trainer hands over beside.
+        """
+        lengths = unit_mask.sum(-1)  # [B, U]
+        real = lengths > 0
+        real[:, 0] = False
+        logits = torch.full(real.shape, -torch.inf, device=input_ids.device)
+        if real.any():
+            titles = self._titles(input_ids[:, 0], lengths[:, 0])  # [B, D]
+            logits[real] = self._scores(input_ids[real], lengths[real], titles[real.nonzero()[:, 0]])
+        loss = None
+        if labels is not None:
+            chosen = labels.ne(IGNORED) & real
+            sums = F.binary_cross_entropy_with_logits(logits[chosen], labels[chosen], reduction="sum")
+            loss = sums / (chosen.sum().clamp(min=1) if num_items_in_batch is None else num_items_in_batch)
+        return RankerOutput(loss=loss, logits=logits)
+
+    def _titles(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        """Read and pool titles (Eqs. 1, 3): [B, L] → [B, D]; zeros where there is none."""
+        pooled = torch.zeros(len(ids), self.config.d_model, device=ids.device)
+        for group, mask in alike(lengths):
+            states, _ = self.title_lstm(self.embeddings(ids[group, : mask.shape[1]]))
+            pooled[group] = largest(states, mask)
+        return pooled
+
+    def _scores(self, ids: Tensor, lengths: Tensor, titles: Tensor) -> Tensor:
+        """Read and score paragraphs (Eqs. 2, 4–6): [P, L], with the title of each, [P, D] → [P]."""
+        pooled = titles.new_zeros(len(ids), self.config.d_model)
+        for group, mask in alike(lengths):
+            states, _ = self.paragraph_lstm(self.embeddings(ids[group, : mask.shape[1]]))  # [p, l, D]
+            joined = torch.cat([states, titles[group, None].expand_as(states)], -1)  # [p, l, 2D]
+            pooled[group] = largest(torch.tanh(self.features(self.dropout(joined))), mask)
+        scores: Tensor = self.score(self.dropout(pooled))[:, 0]
+        return scores
+
+
+def alike(lengths: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield groups of texts of which none is longer than twice another, so that little padding is computed.
+
+    A single packed sequence would have none, but on a CPU a training step through it took twenty times as long.
+
+    Args:
+        lengths: [P], in tokens; a text without any is in no group.
+
+    Yields:
+        The indices of p texts; [p, l], True where a token of theirs is real.
+    """
+    groups: dict[int, list[int]] = {}
+    for index, length in enumerate(lengths.tolist()):
+        if length:
+            groups.setdefault((length - 1).bit_length(), []).append(index)
+    for group in groups.values():
+        chosen = torch.tensor(group, device=lengths.device)
+        of_group = lengths[chosen, None]
+        yield chosen, torch.arange(int(of_group.max()), device=lengths.device) < of_group
+
+
+def largest(states: Tensor, mask: Tensor) -> Tensor:
+    """Pool the states of each text by their maximum over its real tokens: [p, l, D] → [p, D]."""
+    return states.masked_fill(~mask[..., None], -torch.inf).amax(1)
+
+
+@dataclass(frozen=True)
+class ParagraphCollator(UnitCollator):
+    """As UnitCollator, except: labels are a number a unit, [B, U], -100 for the title and absent paragraphs."""
+
+    def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
+        """Collate a batch."""
+        batch = super().__call__([{"units": item["units"], "unit_documents": (), "labels": ()} for item in rows])
+        del batch["unit_documents"]
+        labels = torch.full(batch["unit_mask"].shape[:2], float(IGNORED))
+        for of_row, item in zip(labels, rows, strict=True):
+            of_row[1 : len(item["labels"]) + 1] = torch.as_tensor(item["labels"])
+        return {**batch, "labels": labels}
+
+
+class Labeller:
+    """Labels paragraphs by their ROUGE-2 recall against a reference, over stems (Hierarchical Transformer §4)."""
+
+    def __init__(self) -> None:
+        self._scorer = RougeScorer()
+
+    def __call__(self, paragraphs: Sequence[str], reference: Sequence[str]) -> list[float]:
+        """Return a label a paragraph, 0–1.
+
+        Args:
+            paragraphs: texts.
+            reference: its sentences, scored as one text.
+        """
+        words = [self._scorer.words(text) for text in paragraphs]
+        texts, gold = numbered(words, [self._scorer.words(" ".join(reference))])
+        labels: list[float] = rouge_n(texts, gold, 2)["recall"][0].tolist()
+        return labels
+
+
+class LstmRanker(LearnedRanker):
+    """Two LSTMs that learn the ROUGE-2 recall of paragraphs, given the title (Hierarchical Transformer, Eqs. 1–6)."""
+
+    version: ClassVar[int] = 1
+
+    def __init__(self, model: LstmRankerModel, tokenizer: PreTrainedTokenizerBase, identity: str = "") -> None:
+        self.model, self.tokenizer = model.eval(), tokenizer
+        self._identity = identity
+
+    @property
+    def identity(self) -> str:
+        """What its files hold, in hexadecimal digits."""
+        return self._identity
+
+    @classmethod
+    def fitted(
+        cls, train: Split | None, validation: Split | None, settings: RankerSettings, stages: StageStore
+    ) -> Self:
+        """Return it trained on a training split: the finished stage "ranker", or a new one.
+
+        Args:
+            train: its paragraphs and first references; evenly, as many of its examples as the steps can see.
+            validation: at most `VALIDATION_EXAMPLES` of it choose the best weights; None: the last are taken.
+            settings: how it learns.
+            stages: finished pieces of work; a training that was killed continues.
+
+        Raises:
+            DataError: there is no training split, or no paragraph in it.
+        """
+        if train is None or not len(train):
+            problem = "the ranker 'lstm' learns from a training split, and the dataset has none"
+            raise DataError(f"{problem}; add one, or choose another ranker (longsumbench list rankers), or none")
+        tokenizer = trained_tokenizer(train, settings.vocabulary_size, stages)
+        splits = [chosen_rows(train, settings.steps * settings.batch_size)]
+        if validation is not None and len(validation):
+            splits.append(chosen_rows(validation, VALIDATION_EXAMPLES))
+        inputs = {
+            "ranker": "lstm",
+            "settings": {name: value for name, value in asdict(settings).items() if name != "device"},
+            "texts": [[split.fingerprint, len(chosen)] for split, chosen in splits],
+            "tokenizer": tokenization.identity(tokenizer),
+            "version": [cls.version, ROWS_VERSION],
+        }
+        build = partial(cls._train, tokenizer=tokenizer, splits=splits, settings=settings, stages=stages)
+        ranker = cls.load(stages.get("ranker", inputs, build))
+        ranker.device = settings.device
+        return ranker
+
+    @classmethod
+    def _train(
+        cls,
+        folder: Path,
+        tokenizer: PreTrainedTokenizerBase,
+        splits: Sequence[tuple[Split, range]],
+        settings: RankerSettings,
+        stages: StageStore,
+    ) -> None:
+        """Build the stage; a killed training continues from its newest whole checkpoint."""
+        trainer_folder = folder / "trainer"
+        if not (folder / FITTED).is_file():
+            rows = [training_rows(split, chosen, tokenizer, settings.unit, stages) for split, chosen in splits]
+            if not len(rows[0]):
+                raise DataError("the ranker 'lstm' finds no paragraph in the training split: choose another ranker")
+            set_seed(settings.seed)
+            model = LstmRankerModel(LstmRankerConfig(vocab_size=len(tokenizer), d_model=settings.dimension))
+            xavier(model, width=1)  # of embeddings: N(0, 1)
+            validation = rows[1] if rows[1:] and len(rows[1]) else None
+            collator = ParagraphCollator(tokenizer.pad_token_id)
+            report = train_network(
+                model, rows[0], validation, collator, recipe(settings), trainer_folder, "training the ranker"
+            )
+            cls(model, tokenizer).save(folder)
+            (folder / FITTED).write_text(json.dumps(asdict(report)), encoding="utf-8")
+        shutil.rmtree(trainer_folder, ignore_errors=True)
+
+    @torch.inference_mode()
+    def __call__(self, title: str | None, paragraphs: Sequence[str]) -> Scores:
+        """Score paragraphs; equal ones score the same, one without words 0.
+
+        Returns:
+            [paragraphs], 0–1.
+        """
+        self.model.to(choose_device(self.device))
+        first, *read = token_ids(self.tokenizer, [title or "", *paragraphs])
+        scores: dict[tuple[int, ...], float] = {(): 0.0}
+        for batch in similar_lengths(read):
+            values = self._scores(first, batch)
+            scores |= dict(zip(batch, values, strict=True))
+        return np.array([scores[ids] for ids in read], np.float64)
+
+    def _scores(self, title: Sequence[int], paragraphs: Sequence[Sequence[int]]) -> list[float]:
+        batch = ParagraphCollator(self.tokenizer.pad_token_id)([{"units": [title, *paragraphs], "labels": ()}])
+        moved = {name: batch[name].to(self.model.device) for name in ("input_ids", "unit_mask")}
+        scores: list[float] = self.model(**moved).logits[0, 1:].double().sigmoid().tolist()
+        return scores
+
+    def save(self, folder: Path) -> None:
+        """Write model and tokenizer as `save_pretrained` does."""
+        self.model.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Rebuild what `save` wrote.
+
+        Raises:
+            DataError: a file is damaged or missing, or the folder holds something else.
+        """
+        options = {"output_loading_info": True, "use_safetensors": True, "ignore_mismatched_sizes": True}
+        try:
+            model, loaded = LstmRankerModel.from_pretrained(folder, **options)
+        except (SafetensorError, StrictDataclassError, OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno:
+                raise  # the machine's problem; transformers' own have no number
+            raise DataError(f"no whole ranker is here ({str(error).splitlines()[0]})", folder) from error
+        if loaded["missing_keys"] or loaded["unexpected_keys"] or loaded["mismatched_keys"]:
+            raise DataError("the weights are not those of an LSTM ranker", folder)
+        return cls(model, load_tokenizer(folder), model_digest(folder))
+
+
+def recipe(settings: RankerSettings) -> Recipe:
+    """Return how it is trained: Adagrad with a constant rate of 0.15 (Hierarchical Transformer §4), in float32."""
+    return Recipe(
+        optimizer="adagrad",
+        learning_rate=0.15,
+        schedule="constant",
+        warmup_steps=0,
+        batch_size=settings.batch_size,
+        accumulation=1,
+        max_steps=settings.steps,
+        eval_steps=max(1, settings.steps // VALIDATIONS),
+        bf16=False,
+        seed=settings.seed,
+        device=settings.device,
+    )
+
+
+def chosen_rows(split: Split, most: int) -> tuple[Split, range]:
+    """Return a split with the indices of at most so many of its examples, spread evenly."""
+    step = -(-len(split) // most)
+    return split, range(0, len(split), step)
+
+
+def training_rows(
+    split: Split, chosen: range, tokenizer: PreTrainedTokenizerBase, unit: str, stages: StageStore
+) -> datasets.Dataset:
+    """Return the training rows of some of a split's examples, made once.
+
+    Args:
+        split: has references; examples without one are left out.
+        chosen: indices of its examples.
+        tokenizer: makes their tokens.
+        unit: what of them is scored: see `texts_to_rank`.
+        stages: finished pieces of work.
+    """
+    label = Labeller()
+    shown = track(chosen, f"reading {split.name} paragraphs for the ranker", len(chosen))
+    made = (row for index in shown for row in rows_of(split[index], tokenizer, unit, label))
+    inputs = {
+        "split": split.fingerprint,
+        "chosen": [chosen.step, len(chosen)],
+        "tokenizer": tokenization.identity(tokenizer),
+        "unit": unit,
+        "lengths": [TEXT_LENGTH, ROW_LENGTH],
+        "version": ROWS_VERSION,
+    }
+    ids = datasets.List(datasets.List(datasets.Value("int32")))
+    labels = datasets.List(datasets.Value("float32"))
+    features = datasets.Features({"units": ids, "labels": labels, "length": datasets.Value("int32")})
+    return stored_rows("ranker-rows", inputs, features, made, stages)
+
+
+def rows_of(
+    example: Example, tokenizer: PreTrainedTokenizerBase, unit: str, label: Labeller
+) -> Iterator[dict[str, Any]]:
+    """Yield an example as training rows: each its title and as many of its paragraphs as `ROW_LENGTH` holds."""
+    paragraphs = texts_to_rank(example, unit)
+    if not example.references or not paragraphs:
+        return
+    labels = label(paragraphs, example.references[0])
+    title, *read = token_ids(tokenizer, [example.title or "", *paragraphs])
+    kept: list[tuple[tuple[int, ...], float]] = []
+    for ids, value in zip(read, labels, strict=True):
+        if kept and sum(len(other) for other, _ in kept) + len(ids) > ROW_LENGTH:
+            yield _row(title, kept)
+            kept = []
+        kept.append((ids, value))
+    yield _row(title, kept)
+
+
+def _row(title: Sequence[int], kept: Sequence[tuple[Sequence[int], float]]) -> dict[str, Any]:
+    units = [title, *(ids for ids, _ in kept)]
+    return {"units": units, "labels": [value for _, value in kept], "length": sum(map(len, units))}
+
+
+def token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[tuple[int, ...]]:
+    """Return the first `TEXT_LENGTH` tokens of each text, none of a blank one."""
+    encoded = tokenizer.backend_tokenizer.encode_batch_fast([text.strip() for text in texts], add_special_tokens=False)
+    return [tuple(one.ids[:TEXT_LENGTH]) for one in encoded]
+
+
+def similar_lengths(texts: Sequence[tuple[int, ...]]) -> Iterator[list[tuple[int, ...]]]:
+    """Yield batches of the distinct texts, by length, none above `TOKENS_AT_ONCE`; their order here changes nothing."""
+    batch: list[tuple[int, ...]] = []
+    for ids in sorted({ids for ids in texts if ids}, key=lambda ids: (len(ids), ids)):
+        if batch and (len(batch) + 1) * len(ids) > TOKENS_AT_ONCE:
+            yield batch
+            batch = []
+        batch.append(ids)
+    if batch:
+        yield batch

@@ -1,0 +1,336 @@
+"""The Hierarchical Transformer, the Flat Transformer and T-DMCA as systems: what they read, networks, evidence."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import datasets
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from longsumbench.batching import UnitCollator
+from longsumbench.configuration import Recipe
+from longsumbench.documents import Example
+from longsumbench.learned_ranking import RANKED, RankedUnits, RankerSettings
+from longsumbench.models.hierarchical_transformer.config import (
+    FlatTransformerConfig,
+    HierarchicalTransformerConfig,
+    RankedConfig,
+    TdmcaConfig,
+    TransformerConfig,
+)
+from longsumbench.models.hierarchical_transformer.entities import find_entities
+from longsumbench.models.hierarchical_transformer.global_layer import ParagraphAttention
+from longsumbench.models.hierarchical_transformer.graphs import discourse_graph, similarity_graph
+from longsumbench.models.hierarchical_transformer.model import (
+    HierarchicalTransformerForConditionalGeneration,
+    HierarchicalTransformerModelConfig,
+)
+from longsumbench.models.hierarchical_transformer.paragraphs import (
+    Limits,
+    Paragraph,
+    best,
+    joined,
+    paragraphs_of,
+)
+from longsumbench.models.hierarchical_transformer.tdmca import (
+    SourceCountingCollator,
+    TdmcaForConditionalGeneration,
+    TdmcaModelConfig,
+)
+from longsumbench.neural import Encode, NeuralSystem, network_sizes, special_ids
+from longsumbench.nn.folded_attention import watched
+from longsumbench.nn.initialization import xavier
+from longsumbench.nn.recording import recorded
+from longsumbench.segmentation import EncodedSentence, Units, join
+from longsumbench.system import ATTENDED_AXIS, Evidence
+from longsumbench.tokenization import token_texts
+
+MOST_TOKENS = 2**31  # of a joined text: it is cut before it is joined
+DECIDE_UNITS: tuple[str, ...] = (
+    "rank",
+    "ranker_dimension",
+    "ranker_steps",
+    "ranker_batch_size",
+    "unit",
+    "paragraph_length",
+    "input_length",
+)
+
+
+class BestParagraphs(RankedUnits, NeuralSystem):
+    """What the three share: paragraphs, the best first, cut to another length in training than in writing."""
+
+    units_decided_by = DECIDE_UNITS
+    reading_settings = frozenset({"test_input_length"})
+    config: RankedConfig
+
+    def ranker_settings(self, recipe: Recipe) -> RankerSettings:
+        """Return how a learned ranker is made."""
+        config = self.config
+        unit = config.unit if config.unit in RANKED else RANKED[0]
+        return replace(
+            super().ranker_settings(recipe),
+            dimension=config.ranker_dimension,
+            steps=config.ranker_steps,
+            batch_size=config.ranker_batch_size,
+            unit=unit,
+        )
+
+    def training_units(self, example: Example, encode: Encode) -> Units:
+        """Return the units of an example that is learned from."""
+        return self.read(example, encode, self.limits(training=True))
+
+    def units(self, example: Example, encode: Encode) -> Units:
+        """Return the units of an example that is summarized."""
+        return self.read(example, encode, self.limits(training=False))
+
+    def limits(self, training: bool) -> Limits:
+        """Return how much is read."""
+        config = self.config
+        length = config.input_length if training else config.test_input_length or config.input_length
+        return Limits(None, config.paragraph_length, length)
+
+    def read(self, example: Example, encode: Encode, limits: Limits) -> Units:
+        """Return the title and the best paragraphs as one unit, cut at the length."""
+        units = join(self.marked(self.best(example, encode, limits)[0]), MOST_TOKENS)
+        return units if any(units.ids) else replace(units, ids=(), documents=(), words=())
+
+    def marked(self, units: Units) -> Units:
+        """Return the units with what tells them apart when they are joined; here nothing."""
+        return units
+
+    def best(self, example: Example, encode: Encode, limits: Limits) -> tuple[Units, list[Paragraph]]:
+        """Return the title and the best paragraphs as units, and those paragraphs' places and texts."""
+        paragraphs, encoded = self.paragraphs(example, encode)
+        title = encode([example.title])[0] if example.title else None
+        order = self.order(example, [paragraph.text for paragraph in paragraphs])
+        ranked = [paragraphs[index] for index in order]
+        documents = [paragraph.place[0] for paragraph in ranked]
+        units = best(title, [encoded[index] for index in order], documents, limits)
+        return units, ranked[: len(units.ids) - 1]
+
+    def paragraphs(self, example: Example, encode: Encode) -> tuple[list[Paragraph], list[EncodedSentence]]:
+        """Return what is ranked, and its tokens."""
+        unit, snippet_length = self.config.unit, self.config.paragraph_length
+        found = paragraphs_of(example, "sentence" if unit == "snippet" else unit)
+        sentences = encode([sentence for paragraph in found for sentence in paragraph.sentences])
+        encoded, start = [], 0
+        for paragraph in found:
+            encoded.append(joined(sentences[start : start + len(paragraph.sentences)]))
+            start += len(paragraph.sentences)
+        return packed(found, encoded, snippet_length) if unit == "snippet" else (found, encoded)
+
+
+def packed(
+    sentences: Sequence[Paragraph], encoded: Sequence[EncodedSentence], length: int
+) -> tuple[list[Paragraph], list[EncodedSentence]]:
+    """Pack consecutive sentences of a document into snippets of at most so many tokens, longer sentences alone."""
+    groups: list[list[int]] = []
+    tokens = 0
+    for index, (sentence, one) in enumerate(zip(sentences, encoded, strict=True)):
+        goes_on = bool(groups) and sentences[groups[-1][0]].place[0] == sentence.place[0]
+        if not goes_on or tokens + len(one.ids) > length:
+            groups.append([])
+            tokens = 0
+        groups[-1].append(index)
+        tokens += len(one.ids)
+    texts = [tuple(text for index in group for text in sentences[index].sentences) for group in groups]
+    places = [sentences[group[0]].place[0] for group in groups]
+    numbered = [(document, places[:number].count(document)) for number, document in enumerate(places)]
+    return (
+        [Paragraph(place, text) for place, text in zip(numbered, texts, strict=True)],
+        [joined([encoded[index] for index in group]) for group in groups],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class GraphUnits(Units):
+    """As Units, plus a graph between them.
+
+    Attributes:
+        graph: [units, units], weights of the edges.
+    """
+
+    graph: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class GraphCollator(UnitCollator):
+    """As UnitCollator, plus `unit_graph` [B, U, U], 0 where a unit is absent."""
+
+    def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
+        """Collate a batch."""
+        batch = super().__call__(rows)
+        size = batch["input_ids"].shape[1]
+        batch["unit_graph"] = torch.zeros(len(rows), size, size)
+        for whole, item in zip(batch["unit_graph"], rows, strict=True):
+            edges = torch.as_tensor(item["unit_graph"], dtype=torch.float32)
+            whole[: len(edges), : len(edges)] = edges
+        return batch
+
+
+class TransformerSystem(BestParagraphs):
+    """What the hierarchical and the flat encoder-decoder share: their network."""
+
+    Model = HierarchicalTransformerForConditionalGeneration
+    gives_attention = True
+    config: TransformerConfig
+
+    def build_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
+        """Build the network; its weights start as Xavier's uniform does, as the release's."""
+        config, start = self.config, tokenizer.bos_token_id
+        model = self.Model(
+            HierarchicalTransformerModelConfig(
+                **network_sizes(config.dimension, config.dropout, len(tokenizer), special_ids(tokenizer)),
+                decoder_start_token_id=tokenizer.pad_token_id if start is None else start,
+                activation_function="relu",
+                official=config.fidelity == "official",
+                **self.own_dimensions(),
+            )
+        )
+        xavier(model, config.d_model)
+        return model
+
+    def own_dimensions(self) -> dict[str, Any]:
+        """Return what the network's configuration has beside what both have; here what makes it flat."""
+        return {"global_layers": 0, "paragraph_positions": False}
+
+
+class HierarchicalTransformer(TransformerSystem):
+    """The best paragraphs, each read alone, then related by global layers; all their tokens are decoded from."""
+
+    Config = HierarchicalTransformerConfig
+    units_decided_by = (*DECIDE_UNITS, "num_paragraphs", "graph", "entities", "spacy_model")
+    reading_settings = frozenset({"test_input_length", "test_num_paragraphs"})
+    keeps_evidence = True
+    config: HierarchicalTransformerConfig
+
+    def limits(self, training: bool) -> Limits:
+        """Return how much is read."""
+        config, limits = self.config, super().limits(training)
+        number = config.num_paragraphs if training else config.test_num_paragraphs or config.num_paragraphs
+        return replace(limits, num_paragraphs=number)
+
+    def read(self, example: Example, encode: Encode, limits: Limits) -> Units:
+        """Return the title and the best paragraphs, a unit each; with their graph, if there is one."""
+        units, paragraphs = self.best(example, encode, limits)
+        if self.config.graph == "none":
+            return units
+        texts, places = [one.text for one in paragraphs], [one.place for one in paragraphs]
+        graph = self.graph([example.title or "", *texts], [None, *places])
+        return GraphUnits(units.ids, units.documents, units.words, units.truncation, graph)
+
+    def graph(self, texts: Sequence[str], places: Sequence[tuple[int, int] | None]) -> NDArray[np.float32]:
+        """Return the graph between some paragraphs (Hierarchical Transformer, Appendix)."""
+        if self.config.graph == "similarity":
+            return similarity_graph(texts)
+        return discourse_graph(texts, places, find_entities(self.config.entities, self.config.spacy_model))
+
+    def features(self) -> datasets.Features:
+        """Return the columns of a training row."""
+        if self.config.graph == "none":
+            return super().features()
+        rows = datasets.List(datasets.List(datasets.Value("float32")))
+        return datasets.Features({**super().features(), "unit_graph": rows})
+
+    def values(self, units: Units, labels: Sequence[int] = ()) -> dict[str, Any]:
+        """Return the plain values from which a batch is collated."""
+        values = super().values(units, labels)
+        return {**values, "unit_graph": units.graph.tolist()} if isinstance(units, GraphUnits) else values
+
+    def collator(self) -> UnitCollator:
+        """Return what makes batches of rows."""
+        return super().collator() if self.config.graph == "none" else GraphCollator(self.tokenizer.pad_token_id)
+
+    def own_dimensions(self) -> dict[str, Any]:
+        """Return what the network's configuration has beside what both have."""
+        config = self.config
+        return {
+            "global_layers": config.global_layers,
+            "pooling_heads": config.pooling_heads,
+            "paragraph_positions": config.paragraph_positions,
+        }
+
+    def evidence(
+        self,
+        read: Sequence[Units],
+        outputs: Sequence[Sequence[int]],
+        complete: Sequence[bool],
+        references: Sequence[Sequence[int] | None],
+    ) -> list[Evidence]:
+        """Return how the paragraphs were related, and which of them each token of the output was taken from."""
+        return list(map(self._evidence_of, read, outputs))
+
+    @torch.inference_mode()
+    def _evidence_of(self, units: Units, output: Sequence[int]) -> Evidence:
+        """Read the paragraphs and the output once more: searching with beams leaves no trace of its own."""
+        model = self.model.eval()
+        batch = {name: value.to(model.device) for name, value in self.collator()([self.values(units)]).items()}
+        written = torch.tensor([[model.config.decoder_start_token_id, *output[:-1]]], device=model.device)
+        last = model.model.decoder.layers[-1].encoder_attn
+        with recorded(model, ParagraphAttention) as related, watched(last) as weights:
+            model(**batch, decoder_input_ids=written)
+        per_token = weights[-1][0].float().mean(0)[: len(output)]  # [T, S]
+        sizes = [len(ids) for ids in units.ids]
+        of_units = torch.split(per_token[:, : sum(sizes)], sizes, 1)
+        arrays: dict[str, Any] = {"attention": torch.stack([one.sum(-1) for one in of_units])}  # [P, T]
+        axes: dict[str, tuple[str, ...]] = {"attention": ("unit", "step")}
+        texts = {
+            "unit": tuple(text.strip() for text in self.tokenizer.batch_decode(units.ids)),
+            "step": tuple(token_texts(self.tokenizer, output)),
+        }
+        if related:
+            arrays["relation"] = torch.stack([layer[0] for _, layer in related]).float()  # [layers, H, P, P]
+            axes["relation"] = ("layer", "head", "unit", ATTENDED_AXIS)
+            texts[ATTENDED_AXIS] = texts["unit"]
+            texts["layer"] = tuple(f"global layer {number}" for number, _ in enumerate(related, start=1))
+        return Evidence({name: array.cpu().numpy() for name, array in arrays.items()}, axes, texts)
+
+
+class FlatTransformer(TransformerSystem):
+    """The title and the best paragraphs, joined, cut, and read as one text."""
+
+    Config = FlatTransformerConfig
+
+    def marked(self, units: Units) -> Units:
+        """Return the units, in the release's way each with the end token behind it, beside what `input_length` counts.
+
+        Choice: its mark between paragraphs and its end are two tokens; vocabularies here have the one.
+        """
+        if self.config.fidelity != "official":
+            return units
+        end = self.tokenizer.eos_token_id
+        return replace(units, ids=tuple([*ids, end] if ids else [] for ids in units.ids))
+
+
+class Tdmca(BestParagraphs):
+    """T-DMCA: a decoder alone, over the best paragraphs and the summary, with memory-compressed attention."""
+
+    Config = TdmcaConfig
+    Model = TdmcaForConditionalGeneration
+    free_settings = frozenset({"source_loss"})
+    config: TdmcaConfig
+
+    def build_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
+        """Build the network."""
+        config = self.config
+        model = self.Model(
+            TdmcaModelConfig(
+                **network_sizes(config.dimension, config.dropout, len(tokenizer), special_ids(tokenizer)),
+                decoder_start_token_id=tokenizer.eos_token_id,
+                activation_function="relu",
+                block_length=config.block_length,
+                compression=config.compression,
+                source_loss=config.source_loss,
+            )
+        )
+        xavier(model, config.d_model)
+        return model
+
+    def collator(self) -> UnitCollator:
+        """Return what makes batches of rows, the source's tokens counted."""
+        return SourceCountingCollator(self.tokenizer.pad_token_id)
