@@ -131,6 +131,27 @@ def find_ranker(
     return ranker
 
 
+def order_by(ranker: Ranker, example: Example, texts: Sequence[str], setting: str) -> list[int]:
+    """Return the indices of an example's texts from the best to the worst.
+
+    Args:
+        ranker: scores them.
+        example: whose they are.
+        texts: as many as are ranked.
+        setting: that chose the ranker ("model.rank=tfidf").
+
+    Raises:
+        UsageError: the ranker goes by the title, and the example has none.
+    """
+    try:
+        return rank(ranker(example.title, texts))
+    except UsageError as problem:
+        if example.title is not None:
+            raise
+        told = f"example '{example.id}' has no title, by which {setting} goes"
+        raise UsageError(f"{told}: choose {setting.partition('=')[0]}=none, lexrank or lstm") from problem
+
+
 class RankedUnits(System):
     """For systems with `config.rank`, "none" or a registered ranker; stands before their `NeuralSystem` class.
 
@@ -156,14 +177,7 @@ class RankedUnits(System):
         """
         if self.config.rank == UNRANKED:
             return list(range(len(paragraphs)))
-        ranker = self._loaded_ranker()
-        if isinstance(ranker, LearnedRanker) or example.title is not None:
-            return rank(ranker(example.title, paragraphs))
-        try:
-            return rank(ranker(None, paragraphs))
-        except UsageError as problem:
-            told = f"example '{example.id}' has no title, by which model.rank={self.config.rank} goes"
-            raise UsageError(f"{told}: choose model.rank=none or lstm") from problem
+        return order_by(self._loaded_ranker(), example, paragraphs, f"model.rank={self.config.rank}")
 
     def _loaded_ranker(self) -> Ranker:
         if self.ranker is None:

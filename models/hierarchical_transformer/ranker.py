@@ -8,6 +8,7 @@ Choice, of what the paper leaves open: word embeddings are shared by title and p
 start as N(0, 1); the features of Eq. 4 are as wide as well; the linear layers have biases.
 """
 
+import hashlib
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +35,6 @@ from longsumbench.errors import DataError
 from longsumbench.learned_ranking import LearnedRanker, RankerSettings, texts_to_rank
 from longsumbench.nn.device import choose_device
 from longsumbench.nn.initialization import xavier
-from longsumbench.pretrained import model_digest
 from longsumbench.progress import track
 from longsumbench.ranking import Scores
 from longsumbench.rouge.all_pairs import numbered, rouge_n
@@ -217,14 +217,16 @@ class LstmRanker(LearnedRanker):
 
     version: ClassVar[int] = 1
 
-    def __init__(self, model: LstmRankerModel, tokenizer: PreTrainedTokenizerBase, identity: str = "") -> None:
+    def __init__(self, model: LstmRankerModel, tokenizer: PreTrainedTokenizerBase) -> None:
         self.model, self.tokenizer = model.eval(), tokenizer
-        self._identity = identity
 
     @property
     def identity(self) -> str:
-        """What its files hold, in hexadecimal digits."""
-        return self._identity
+        """Its name, version, and a hash of its weights and of its tokenizer."""
+        whole = hashlib.sha256(tokenization.identity(self.tokenizer).encode())
+        for name, weights in sorted(self.model.state_dict().items()):
+            whole.update(name.encode() + weights.cpu().numpy().tobytes())
+        return f"lstm {self.version} {whole.hexdigest()[:16]}"
 
     @classmethod
     def fitted(
@@ -329,7 +331,7 @@ class LstmRanker(LearnedRanker):
             raise DataError(f"no whole ranker is here ({str(error).splitlines()[0]})", folder) from error
         if loaded["missing_keys"] or loaded["unexpected_keys"] or loaded["mismatched_keys"]:
             raise DataError("the weights are not those of an LSTM ranker", folder)
-        return cls(model, load_tokenizer(folder), model_digest(folder))
+        return cls(model, load_tokenizer(folder))
 
 
 def recipe(settings: RankerSettings) -> Recipe:
