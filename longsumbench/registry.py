@@ -125,7 +125,6 @@ rankers = Registry(
             "title": "longsumbench.ranking:title_similarity",
             "lexrank": "longsumbench.ranking:centrality",
             "lstm": "longsumbench.models.hierarchical_transformer.ranker:LstmRanker",
-            "lstm": "longsumbench.models.hierarchical_transformer.ranker:LstmRanker",
         }
     ),
 )
