@@ -1,0 +1,73 @@
+"""The settings of the Hierarchical Transformer, the Flat Transformer and T-DMCA: what they mean, what is refused."""
+
+from typing import Any
+
+import pytest
+
+from longsumbench.configuration import settle
+from longsumbench.errors import UsageError
+from longsumbench.models.hierarchical_transformer import config as module
+from longsumbench.models.hierarchical_transformer.config import (
+    FlatTransformerConfig,
+    HierarchicalTransformerConfig,
+    TdmcaConfig,
+)
+
+
+def test_the_defaults_are_the_papers() -> None:
+    """5 + 2 layers of width 256 and 1,024, 8 heads, 24 paragraphs, 1,600 tokens, 32,000 pieces, ranked by the LSTM."""
+    config = HierarchicalTransformerConfig()
+    assert (config.d_model, config.d_ff, config.num_heads, config.pooling_heads) == (256, 1024, 8, 8)
+    assert (config.encoder_layers, config.global_layers, config.decoder_layers) == (5, 2, 6)
+    assert (config.num_paragraphs, config.input_length, config.vocabulary_size) == (24, 1600, 32_000)
+    assert (config.rank, config.dropout, config.fidelity) == ("lstm", 0.1, "paper")
+
+
+def test_the_flat_one_and_tdmca_have_their_own() -> None:
+    """6 flat layers over 800 tokens; T-DMCA: 5 layers of width 512 and 2,048 over 3,000."""
+    flat, tdmca = FlatTransformerConfig(), TdmcaConfig()
+    assert (flat.encoder_layers, flat.input_length) == (6, 800)
+    assert (tdmca.num_layers, tdmca.d_model, tdmca.d_ff, tdmca.input_length) == (5, 512, 2048, 3000)
+    assert tdmca.dimension("encoder_layers") == tdmca.dimension("decoder_layers") == 5
+
+
+def test_the_release_has_one_decoder_layer() -> None:
+    """With fidelity=official the decoder is as shallow as the release's default, unless a depth is given."""
+    assert HierarchicalTransformerConfig(fidelity="official").decoder_layers == 1
+    assert HierarchicalTransformerConfig(fidelity="official", decoder_layers=4).decoder_layers == 4
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_the_configuration_says_how_entities_are_found(there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The discourse graph takes spaCy where it is installed, else capitals, unless one of them is asked for."""
+    monkeypatch.setattr(module, "available", lambda name: there)
+    assert HierarchicalTransformerConfig(graph="discourse").entities == ("spacy" if there else "capitals")
+    assert HierarchicalTransformerConfig(graph="discourse", entities="spacy").entities == "spacy"
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "a ranker that nobody knows": ({"rank": "lstn"}, "model.rank=lstn.*lstm"),
+    "a graph that nobody knows": ({"graph": "similar"}, "model.graph=similar.*similarity"),
+    "a unit that nobody knows": ({"unit": "page"}, "model.unit=page.*paragraph"),
+    "a fidelity that nobody knows": ({"fidelity": "released"}, "model.fidelity=released.*official"),
+    "nothing to read": ({"input_length": 0}, "model.input_length=0 is below 1"),
+    "no paragraphs": ({"num_paragraphs": 0}, "model.num_paragraphs=0 is below 1"),
+    "a graph without global layers": ({"graph": "similarity", "global_layers": 0}, "there are none"),
+    "pooling heads that do not fit": ({"pooling_heads": 7}, "cannot be shared equally by model.pooling_heads=7"),
+    "no halves of even width": ({"d_model": 250, "num_heads": 5, "pooling_heads": 5}, "is not a multiple of 4"),
+    "all is dropped": ({"dropout": 1.0}, "model.dropout=1.0 must be at least 0 and below 1"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_meant_is_refused(case: str) -> None:
+    """One line names the setting, what is wrong, and what there is."""
+    values, told = REFUSED[case]
+    with pytest.raises(UsageError, match=told):
+        settle(HierarchicalTransformerConfig, values, "model.")
+
+
+def test_a_single_layer_of_tdmca_is_refused() -> None:
+    """Its first layer sees the summary alone."""
+    with pytest.raises(UsageError, match=r"model\.num_layers=1 is below 2"):
+        settle(TdmcaConfig, {"num_layers": 1}, "model.")

@@ -1,0 +1,228 @@
+"""The Hierarchical Transformer, the Flat Transformer and T-DMCA as systems: what they read, learn, and show."""
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from toys import TINY_FOR_ALL, ToySplit, tiny_recipe
+
+from longsumbench import registry
+from longsumbench.configuration import Decoding
+from longsumbench.documents import Document, Example, Section
+from longsumbench.errors import EnvironmentProblem, UsageError
+from longsumbench.models.hierarchical_transformer import entities
+from longsumbench.models.hierarchical_transformer.system import BestParagraphs, GraphUnits
+from longsumbench.segmentation import EncodedSentence
+from longsumbench.stages import StageStore
+from longsumbench.system import ATTENDED_AXIS
+
+NAMES = ("hierarchical_transformer", "flat_transformer", "tdmca")
+GREEDY = Decoding(max_length=8, device="cpu")
+
+
+def built(name: str, **settings: Any) -> BestParagraphs:
+    """Return a small system, not fitted, that takes paragraphs as they come."""
+    system_class = registry.systems.load(name)
+    known = {item.name for item in fields(system_class.Config)}
+    values = {**TINY_FOR_ALL, "dropout": 0.0, "rank": "none", **settings}
+    system: BestParagraphs = system_class(
+        system_class.Config(**{key: value for key, value in values.items() if key in known})
+    )
+    return system
+
+
+def fitted(name: str, folder: Path, steps: int = 3, **settings: Any) -> BestParagraphs:
+    """Return a small system, trained for a few steps."""
+    system = built(name, **settings)
+    system.fit(ToySplit.of("train", 24), None, tiny_recipe(max_steps=steps), folder, StageStore(folder))
+    return system
+
+
+def words(sentences: list[str]) -> list[EncodedSentence]:
+    """Tokenize by words: the id is the word's length."""
+    return [EncodedSentence([len(word) for word in text.split()], len(text.split())) for text in sentences]
+
+
+def cluster(*documents: tuple[str, ...], title: str | None = "t") -> Example:
+    """Return an example of documents of paragraphs of one sentence each."""
+    made = tuple(Document(None, (Section(None, tuple((text,) for text in document)),)) for document in documents)
+    return Example("x", title, None, made, (("a",),))
+
+
+CLUSTER = cluster(("aa bbb cccc", "dd"), ("eeeee f gg",))
+
+
+def test_paragraphs_are_units_and_the_title_is_the_first() -> None:
+    """Unit 0 is the title, then the paragraphs of all documents; each remembers its document."""
+    units = built("hierarchical_transformer").units(CLUSTER, words)
+    assert units.ids == ([1], [2, 3, 4], [2], [5, 1, 2])
+    assert units.documents == (0, 0, 0, 1)
+
+
+@pytest.mark.parametrize("name", ["flat_transformer", "tdmca"])
+def test_the_others_read_them_as_one_text(name: str) -> None:
+    """Title and paragraphs are joined, and cut at the input's length, which the ledger says."""
+    units = built(name, input_length=6).units(CLUSTER, words)
+    assert units.ids == ([1, 2, 3, 4, 2, 5],)
+    assert [(cut.cause, cut.tokens) for cut in units.truncation.cuts] == [("input_length", 2)]
+    assert units.truncation.tokens == 8
+    assert built(name).units(cluster((), title=None), words).ids == ()
+
+
+def test_the_release_ends_what_it_joins(tmp_path: Path) -> None:
+    """With fidelity=official an end token stands behind the title and each paragraph that is there."""
+    system = fitted("flat_transformer", tmp_path, fidelity="official", decoder_layers=1)
+    end = system.tokenizer.eos_token_id
+    assert system.units(CLUSTER, words).ids == ([1, end, 2, 3, 4, end, 2, end, 5, 1, 2, end],)
+
+
+@pytest.mark.parametrize("rank", ["tfidf", "lexrank"])
+def test_the_best_come_first(rank: str) -> None:
+    """Ranked, paragraphs come best first, and what they have in common is kept beside them."""
+    texts = ("a stray line", "the owl sees the night", "the owl sees a night", "one night the owl sees")
+    units = built("hierarchical_transformer", rank=rank, num_paragraphs=2).units(
+        cluster(texts, title="owl night"), words
+    )
+    assert len(units.ids) == 3
+    assert [1, 5, 4] not in units.ids
+    assert units.truncation.cuts[0].cause == "num_paragraphs"
+
+
+def test_sections_and_snippets_as_paragraphs() -> None:
+    """A section is one unit; sentences packed to a length are; a longer sentence is a snippet alone, and cut."""
+    document = Document(None, (Section("s", (("aa b.", "cc d."), ("eee f g.",))), Section(None, (("h i",),))))
+    example = replace(CLUSTER, documents=(document, document), title=None)
+    sections = built("hierarchical_transformer", unit="section", num_paragraphs=9).units(example, words)
+    assert [len(ids) for ids in sections.ids] == [0, 7, 2, 7, 2]
+    snippets = built("hierarchical_transformer", unit="snippet", paragraph_length=4, num_paragraphs=9)
+    assert [len(ids) for ids in snippets.units(example, words).ids] == [0, 4, 3, 2, 4, 3, 2]
+    cut = replace(snippets.config, paragraph_length=2)
+    snippets.config = cut
+    assert [len(ids) for ids in snippets.units(example, words).ids] == [0, 2, 2, 2, 2, 2, 2, 2, 2]
+
+
+def test_more_can_be_read_when_it_is_summarized() -> None:
+    """Training reads its own number of paragraphs and tokens, writing another."""
+    system = built(
+        "hierarchical_transformer", num_paragraphs=1, test_num_paragraphs=3, input_length=3, test_input_length=7
+    )
+    assert system.training_units(CLUSTER, words).ids == ([1], [2, 3])
+    assert system.units(CLUSTER, words).ids == ([1], [2, 3, 4], [2], [5, 1])
+
+
+def test_reading_more_is_not_trained_again(tmp_path: Path) -> None:
+    """Points that differ in what is read of tested examples alone have one checkpoint, and each its own setting."""
+    stages = StageStore(tmp_path)
+    train, recipe, reports = ToySplit.of("train", 24), tiny_recipe(max_steps=3), []
+    for number in (None, 3):
+        system = built("hierarchical_transformer", test_num_paragraphs=number)
+        reports.append(system.fit(train, None, recipe, tmp_path, stages))
+        assert system.limits(training=False).num_paragraphs == (number or system.config.num_paragraphs)
+    assert reports[0] == reports[1]
+    assert len(list((tmp_path / "checkpoint").glob("*/fit.json"))) == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_learns(name: str, tmp_path: Path) -> None:
+    """In forty steps the loss falls by more than a third."""
+    system = built(name, source_loss=False)
+    recipe = tiny_recipe(max_steps=40, learning_rate=0.005)
+    report = system.fit(ToySplit.of("train", 24), None, recipe, tmp_path, StageStore(tmp_path))
+    assert report.first_loss is not None
+    assert report.last_loss is not None
+    assert report.last_loss < 0.67 * report.first_loss
+
+
+@pytest.mark.parametrize("graph", ["similarity", "discourse"])
+def test_a_graph_reaches_training_and_writing(graph: str, tmp_path: Path) -> None:
+    """Rows and batches hold the graph between title and paragraphs; the system trains, writes, and reopens with it."""
+    system = fitted("hierarchical_transformer", tmp_path, graph=graph, entities="capitals")
+    example = cluster(("the Owl Hall stands", "However the Owl Hall fell"), ("a stray line",), title="Owl Hall")
+    units = system.units(example, system.encode)
+    assert isinstance(units, GraphUnits)
+    assert units.graph.shape == (4, 4)
+    if graph == "discourse":
+        assert units.graph[1, 2] == pytest.approx(1.2)  # one entity in common, and a marker
+        assert units.graph[1, 3] == 0
+    batch = system.collator()([system.values(units), system.values(system.units(CLUSTER, system.encode))])
+    assert batch["unit_graph"].shape == (2, 4, 4)
+    assert system.row(example)["unit_graph"] == units.graph.tolist()
+    texts = [one.text for one in system.summarize([example, CLUSTER], GREEDY)]
+    folder = tmp_path / "saved"
+    folder.mkdir()
+    system.save(folder)
+    assert [one.text for one in type(system).load(folder).summarize([example, CLUSTER], GREEDY)] == texts
+
+
+def test_a_graph_changes_what_is_written(tmp_path: Path) -> None:
+    """The same weights give other states with a graph in the place of a head."""
+    system = fitted("hierarchical_transformer", tmp_path, graph="similarity")
+    batch = system.collator()([system.values(system.units(CLUSTER, system.encode))])
+    encoder = system.model.eval().model.encoder
+    with_graph = encoder(**batch).last_hidden_state
+    without = encoder(batch["input_ids"], batch["unit_mask"]).last_hidden_state
+    assert not torch.allclose(with_graph, without, atol=1e-4)
+
+
+def test_spacy_asked_for_and_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line says what to install, or to choose."""
+    monkeypatch.setattr(entities, "find_spec", lambda name: None)
+    system = built("hierarchical_transformer", graph="discourse", entities="spacy", spacy_model="no_such_pipeline")
+    with pytest.raises(EnvironmentProblem, match=r"needs the package spaCy.*model\.entities=capitals"):
+        system.units(CLUSTER, words)
+
+
+@pytest.mark.parametrize("rank", ["tfidf", "title"])
+def test_a_title_that_is_missing(rank: str) -> None:
+    """A ranker that goes by the title refuses an example without one, in one line that names it."""
+    with pytest.raises(UsageError, match=f"example 'x' has no title, by which model.rank={rank} goes: choose .*lstm"):
+        built("flat_transformer", rank=rank).units(cluster(("a b",), title=None), words)
+
+
+ODD = {
+    "one paragraph": cluster(("a b c",)),
+    "fifty thousand words": cluster((" ".join(["word"] * 50_000),)),
+    "duplicates": cluster(("a b c", "a b c"), ("a b c",)),
+    "two thousand paragraphs": cluster(
+        *[tuple(f"line {number} of {page}" for number in range(50)) for page in range(40)]
+    ),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("name", NAMES)
+def test_odd_clusters(name: str, odd: str, tmp_path: Path) -> None:
+    """Few, many, long or equal paragraphs are ranked, read up to the limits, and summarized; the ledger balances."""
+    system = fitted(name, tmp_path, rank="tfidf", graph="similarity")
+    summary = next(iter(system.summarize([ODD[odd]], GREEDY)))
+    assert summary.truncation is not None
+    assert 0 < summary.truncation.tokens_seen <= system.config.input_length
+    assert (
+        summary.truncation.tokens_seen + sum(cut.tokens for cut in summary.truncation.cuts) == summary.truncation.tokens
+    )
+
+
+def test_evidence_says_where_from(tmp_path: Path) -> None:
+    """The decoder's attention is shared out over the paragraphs; each paragraph's over all that are there."""
+    system = fitted("hierarchical_transformer", tmp_path)
+    evidence = next(iter(system.summarize([replace(CLUSTER, title=None)], GREEDY))).evidence
+    assert evidence is not None
+    attention, relation = evidence.arrays["attention"], evidence.arrays["relation"]
+    assert evidence.axes == {"attention": ("unit", "step"), "relation": ("layer", "head", "unit", ATTENDED_AXIS)}
+    assert evidence.texts["unit"][0] == ""
+    np.testing.assert_allclose(attention.sum(0), 1, atol=1e-5)
+    np.testing.assert_allclose(attention[0], 0, atol=1e-6)
+    np.testing.assert_allclose(relation[:, :, 1:].sum(-1), 1, atol=1e-5)
+    assert relation.shape == (1, 2, 4, 4)
+    np.testing.assert_allclose(relation[..., 0], 0, atol=1e-6)
+
+
+def test_tdmca_counts_its_source(tmp_path: Path) -> None:
+    """A batch to learn from says how many source tokens there are, so that accumulation weighs each the same."""
+    system = fitted("tdmca", tmp_path)
+    rows = [system.row(example) for example in ToySplit.of("test", 3, start=40)]
+    batch = system.collator()(rows)
+    assert int(batch["num_source_tokens"]) == sum(len(ids) for one in rows for ids in one["units"])
