@@ -27,6 +27,7 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
   longsumbench score out.jsonl test.jsonl       the ROUGE of any system's outputs
   longsumbench compare RUN RUN                  whether two runs differ, and on which examples
   longsumbench inspect RUN 0                    what a system looked at while it wrote a summary
+  longsumbench stats dataset=pydoc rank=tfidf   how much of the summaries the best paragraphs say
   longsumbench list models                      what can be named
 """
 
@@ -123,6 +124,25 @@ A run keeps evidence of its first 20 examples; the same `run` command with decod
 What the views mean: docs/inspect.md.
 """
 
+STATS = """\
+Print what a dataset is like: how much of its references the best paragraphs say, ranked one way or another.
+
+  longsumbench stats rank=tfidf                                   on the built-in text
+  longsumbench stats dataset=wiki_sections dataset.path=FOLDER rank=tfidf,lexrank,lstm
+  longsumbench stats dataset=multi_news dataset.split=validation rank=lstm ranker.steps=2000 --csv recall.csv
+  longsumbench stats dataset=probe unit=section rank=lexrank      sections instead of paragraphs
+
+The best 5, 10, 20 and 40 paragraphs of every example are joined in the ranker's order and scored against its first
+reference by ROUGE-L recall (0-100); "in order" are the first ones of the text (Hierarchical Transformer, Table 1).
+A ranker that learns (lstm) is trained on the training split, once for the same texts and settings; what is finished is
+kept in the cache, and a training that was broken off continues.
+
+settings:  dataset=NAME  dataset.*  rank=NAME[,NAME...]  unit=paragraph|section  seed=1  device=auto|cpu|cuda
+           ranker.{dimension,steps,batch_size,vocabulary_size}       (longsumbench list rankers|datasets; docs/stats.md)
+
+Nothing is written but with --csv.
+"""
+
 LIST = """\
 Print what can be named on the command line, with a line about each.
 
@@ -156,6 +176,7 @@ FLAGS = (
     "--all-pairs",
     "--examples",
     "--output",
+    "--csv",
     "--help",
     "--version",
 )
@@ -247,6 +268,10 @@ def parser() -> argparse.ArgumentParser:
     inspection.add_argument(
         "--results-dir", default="results", metavar="FOLDER", help="where the runs are (default: results)"
     )
+
+    stats = add("stats", "print what a dataset is like", STATS, stats_command)
+    stats.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="the dataset, and what is asked of it")
+    stats.add_argument("--csv", metavar="FILE", help="also write the table, a row a ranker and number of paragraphs")
 
     known = add("list", "list what can be named", LIST, list_command)
     kinds = ("models", "datasets", "scales", "experiments", "metrics", "rankers", "settings")
@@ -442,6 +467,24 @@ def inspect_command(options: argparse.Namespace, words: Sequence[str]) -> None:
         print(*write(inspection, writable(folder, "--output")), sep="\n")
     except KeyboardInterrupt:
         raise KeyboardInterrupt("the run is as it was; the same command shows the example anew") from None
+
+
+def stats_command(options: argparse.Namespace, words: Sequence[str]) -> None:
+    """`longsumbench stats`."""
+    from longsumbench.analysis.rank_recall import rank_recall
+    from longsumbench.launch import plan_stats
+    from longsumbench.records import writable
+
+    asked = plan_stats(options.overrides)
+    table = Path(options.csv).expanduser() if options.csv else None
+    if table is not None:
+        if table.is_dir():
+            raise UsageError(f"--csv {table} is a folder: name a file")
+        writable(table.parent, "--csv")
+    found = rank_recall(*asked)
+    if table is not None:
+        found.write_csv(table)
+    print(found.render())
 
 
 def list_command(options: argparse.Namespace, words: Sequence[str]) -> None:

@@ -24,9 +24,11 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from longsumbench import registry
-from longsumbench.configuration import SECTIONS, Decoding, RunConfig, check_lengths, resolve
+from longsumbench.analysis.rank_recall import RankRecallSettings
+from longsumbench.configuration import SECTIONS, DatasetSettings, Decoding, RunConfig, check_lengths, resolve, settle
 from longsumbench.corpora.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, SuiteError, UnknownName, UsageError, as_suite_error, did_you_mean
+from longsumbench.learned_ranking import RankerSettings
 from longsumbench.pipeline import BASELINES, Point, baseline, identity, run
 from longsumbench.records import RunRecord
 from longsumbench.stages import StageStore, cache_folder, digest
@@ -182,6 +184,39 @@ def plan(
             return points
     except (HydraException, OmegaConfBaseException) as error:
         raise translate(error) from error
+
+
+def plan_stats(words: Sequence[str]) -> tuple[DatasetSettings, RankRecallSettings, RankerSettings]:
+    """Compose and check what the words of `longsumbench stats` mean; do no work.
+
+    Args:
+        words: the overrides as typed: `dataset=NAME`, `dataset.*`, `rank`, `unit`, `seed`, `device`, `ranker.*`.
+
+    Raises:
+        UsageError: the words cannot be meant.
+    """
+    of_dataset = [word for word in words if word.partition("=")[0].partition(".")[0] == "dataset"]
+    others = [word for word in words if word not in of_dataset]
+    for word in others:
+        if "=" not in word:
+            raise UsageError(f"'{word}' is no setting: write key=value (see longsumbench stats --help)")
+    offer_plugins(None)
+    try:
+        with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
+            ((_, chosen),) = expand([as_hydra(word) for word in of_dataset], sweep=False)
+            section = OmegaConf.to_container(compose(chosen, None).dataset, resolve=True)
+        own = OmegaConf.to_container(OmegaConf.from_dotlist(others))
+    except (HydraException, OmegaConfBaseException) as error:
+        raise translate(error) from error
+    assert isinstance(section, dict)
+    assert isinstance(own, dict)
+    of_ranker = own.pop("ranker", {})
+    if not isinstance(of_ranker, dict):
+        raise UsageError(f"ranker={of_ranker} is not a group of settings; set ranker.<setting>=<value>, or rank=<name>")
+    texts: DatasetSettings = settle(DatasetSettings, {str(key): value for key, value in section.items()}, "dataset.")
+    asked: RankRecallSettings = settle(RankRecallSettings, {str(key): value for key, value in own.items()}, "")
+    inherited = {"unit": asked.unit, "seed": asked.seed, "device": asked.device}
+    return texts, asked, settle(RankerSettings, {**inherited, **of_ranker}, "ranker.")
 
 
 def as_hydra(word: str) -> str:

@@ -66,6 +66,23 @@ def read_published(names: Collection[str], part: str = "f") -> list[Published]:
     )
 
 
+def read_rank_recalls(dataset: str) -> list[tuple[str, dict[int, str]]]:
+    """Return what is published on how much of the reference the best paragraphs say (ROUGE-L recall, 0–100).
+
+    Args:
+        dataset: its name in `published.csv`.
+
+    Returns:
+        For each ranker of each source its name, and the number of paragraphs → recall, as printed.
+    """
+    table = _table()
+    found: dict[str, dict[int, str]] = {}
+    for row in table[(table["dataset"] == dataset) & (table["metric"] == "rougeL_recall")].itertuples():
+        name = f"{row.system} ({row.source_key} {row.source_table})"
+        found.setdefault(name, {})[int(str(row.variant).partition("=")[2].split()[0])] = str(row.value)
+    return list(found.items())
+
+
 class _Row(NamedTuple):
     """The columns of `published.csv` that numbers of one row of a table share."""
 

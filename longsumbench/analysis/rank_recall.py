@@ -1,0 +1,254 @@
+"""How much of the reference a ranker's best paragraphs say (Hierarchical Transformer, Table 1).
+
+The best L' paragraphs are joined in the ranker's order and read as one text, the whole reference as another; the share
+of the reference's words in their longest common subsequence is the ROUGE-L recall.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from longsumbench.configuration import DatasetSettings, allowed
+from longsumbench.corpora.loading import Texts, load
+from longsumbench.documents import Example
+from longsumbench.errors import DataError, UsageError
+from longsumbench.learned_ranking import (
+    RANKED,
+    UNRANKED,
+    RankerSettings,
+    find_ranker,
+    learned,
+    order_by,
+    texts_to_rank,
+)
+from longsumbench.progress import track
+from longsumbench.published import read_rank_recalls
+from longsumbench.records import writable
+from longsumbench.rouge.lcs import match_bits, sequence_length
+from longsumbench.rouge.scorer import RougeScorer
+from longsumbench.rouge.signature import IMPLEMENTATION
+from longsumbench.stages import CACHE_VARIABLE, StageStore, cache_folder
+from longsumbench.statistics import bootstrap_intervals
+from longsumbench.system import Split
+from longsumbench.tables import Block, terminal
+
+KEPT = (5, 10, 20, 40)  # L': how many of the best paragraphs are read
+RESAMPLES = 1_000  # of the bootstrap behind the 95 % intervals
+PUBLISHED_ON = {"wikisum": "WikiSum"}  # dataset → its name in published.csv
+
+Orders = Sequence[Sequence[int]]
+
+
+@dataclass
+class RankRecallSettings:
+    """What `longsumbench stats` is asked."""
+
+    rank: str = ""  # rankers whose best paragraphs are scored, with commas between: longsumbench list rankers
+    unit: str = "paragraph"  # paragraph | section: what is ranked
+    seed: int = 1  # of what a ranker learns
+    device: str = "auto"  # auto | cpu | cuda: where it does
+
+    def __post_init__(self) -> None:
+        if not self.rankers:
+            raise UsageError("nothing is asked for: name rankers, as in rank=tfidf,lstm (longsumbench list rankers)")
+        allowed("unit", self.unit, RANKED)
+        allowed("device", self.device, ("auto", "cpu", "cuda"))
+
+    @property
+    def rankers(self) -> list[str]:
+        """Their names, each once; texts as they come, "none", are scored in any case."""
+        names = dict.fromkeys(name.strip() for name in self.rank.split(","))
+        return [name for name in names if name]
+
+
+@dataclass(frozen=True)
+class RankRecall:
+    """What came out.
+
+    Attributes:
+        dataset, split: of the texts.
+        unit: what was ranked.
+        recalls: ranker → [examples, len(KEPT)], 0–1; "none" is the order of the text.
+        texts_of_each: [examples], how many there were to rank.
+        words_of_each: their mean length in words.
+        without: examples left out because they have no reference.
+    """
+
+    dataset: str
+    split: str
+    unit: str
+    recalls: Mapping[str, NDArray[np.float64]]
+    texts_of_each: NDArray[np.int64]
+    words_of_each: float
+    without: int = 0
+
+    @property
+    def signature(self) -> str:
+        """How the recalls were computed."""
+        scorer = RougeScorer()
+        parts = {
+            "rouge": IMPLEMENTATION,
+            "mode": scorer.mode,
+            "stemmer": scorer.stemmer,
+            "tokenizer": scorer.tokenizer,
+            "L": "sentence",
+            "part": "recall",
+            "references": "first",
+            "n": str(len(self.texts_of_each)),
+        }
+        return "|".join(f"{name}:{value}" for name, value in parts.items())
+
+    def table(self) -> pd.DataFrame:
+        """Return a row for each ranker and L': the mean recall and its 95 % interval, 0–100."""
+        rows = []
+        for name, recalls in self.recalls.items():
+            intervals = bootstrap_intervals(100 * recalls, RESAMPLES, seed=1)
+            for kept, mean, (low, high) in zip(KEPT, 100 * recalls.mean(axis=0), intervals, strict=True):
+                rows.append((name, kept, float(mean), float(low), float(high)))
+        return pd.DataFrame(rows, columns=["ranker", "best", "recall", "low", "high"])
+
+    def render(self) -> str:
+        """Draw the table, with what is published beside it, and the signature."""
+        columns = ("ranker", *(f"best {kept}" for kept in KEPT))
+        cells = self.table().assign(cell=lambda one: [_cell(*row) for row in one[["recall", "low", "high"]].to_numpy()])
+        rows = [
+            [f"in order (rank={name})" if name == UNRANKED else name, *of_ranker["cell"]]
+            for name, of_ranker in ((str(name), rows) for name, rows in cells.groupby("ranker", sort=False))
+        ]
+        align = "l" + "r" * len(KEPT)
+        blocks = [Block("", tuple(self._notes()), columns, align, rows)]
+        if name := PUBLISHED_ON.get(self.dataset):
+            printed = [[row, *(scores[kept] for kept in KEPT)] for row, scores in read_rank_recalls(name)]
+            blocks.append(Block(f"published on {name}; which split is not said", (), columns, align, printed))
+        title = f"ROUGE-L recall (0–100) of the best {self.unit}s against the reference: {self.dataset}, {self.split}"
+        return f"{terminal(title, blocks)}\n\n{self.signature}"
+
+    def _notes(self) -> list[str]:
+        """Say what was ranked, and what the numbers are."""
+        least, middle, most = (int(value) for value in np.quantile(self.texts_of_each, [0, 0.5, 1], method="lower"))
+        counts = f"{len(self.texts_of_each):,} examples of {least} to {most} {self.unit}s (median {middle}),"
+        notes = [f"{counts} {self.words_of_each:.0f} words each; means ± half the 95 % interval"]
+        if self.without:
+            notes.append(f"{self.without:,} examples left out, which have no reference")
+        return notes
+
+    def write_csv(self, path: Path) -> None:
+        """Write a row for each ranker and L'."""
+        table = self.table().assign(dataset=self.dataset, split=self.split, unit=self.unit)
+        table = table.assign(n=len(self.texts_of_each), signature=self.signature)
+        columns = ["dataset", "split", "unit", "ranker", "best", "recall", "low", "high", "n", "signature"]
+        table[columns].to_csv(path, index=False)
+
+
+def _cell(mean: float, low: float, high: float) -> str:
+    return f"{mean:.2f} ±{(high - low) / 2:.2f}"
+
+
+def rank_recall(dataset: DatasetSettings, settings: RankRecallSettings, ranker: RankerSettings) -> RankRecall:
+    """Rank the paragraphs of a dataset's examples, and score the best of them.
+
+    Args:
+        dataset: which texts; those of `dataset.split` are scored, learned rankers are fitted to the training split.
+        settings: which rankers, and what they rank.
+        ranker: how those learn that do.
+
+    Raises:
+        UnknownName: nobody registered a ranker.
+        UsageError: a ranker goes by the title, and an example has none.
+        DataError: a ranker learns and there is no training split, or nothing can be scored.
+    """
+    for name in settings.rankers:
+        learned(name)  # so that an unknown one is told before the texts are read
+    stages = StageStore(writable(cache_folder(), f"the environment variable {CACHE_VARIABLE}"), say=_say)
+    texts = load(dataset, stages)
+    if dataset.split not in texts.splits:
+        found = ", ".join(texts.splits)
+        raise DataError(f"dataset '{texts.name}' has no split '{dataset.split}'; dataset.split can be: {found}")
+    split = texts.splits[dataset.split]
+    orders = {name: _orders(name, texts, split, settings.unit, ranker, stages) for name in _cheap_first(settings)}
+    rows = {name: orders[name] for name in [UNRANKED, *settings.rankers]}
+    return score_orders(texts.name, split, rows, settings.unit)
+
+
+def _cheap_first(settings: RankRecallSettings) -> list[str]:
+    """Return the rankers, those that learn last: what is wrong with the texts is then told before the training."""
+    return sorted(dict.fromkeys([UNRANKED, *settings.rankers]), key=lambda name: learned(name) is not None)
+
+
+def _orders(
+    name: str, texts: Texts, split: Split, unit: str, settings: RankerSettings, stages: StageStore
+) -> list[list[int]]:
+    """Return, for every example, the best `KEPT` of its texts, the best first."""
+    if name == UNRANKED:
+        return [list(range(max(KEPT)))] * len(split)
+    ranker = find_ranker(name, texts.splits.get("train"), texts.splits.get("validation"), settings, stages)
+    shown = track(split, f"ranking by {name}", len(split))
+    return [order_by(ranker, one, texts_to_rank(one, unit), f"rank={name}")[: max(KEPT)] for one in shown]
+
+
+def score_orders(dataset: str, split: Split, orders: Mapping[str, Orders], unit: str) -> RankRecall:
+    """Score the leading texts of each order.
+
+    Args:
+        dataset: its name.
+        split: the examples.
+        orders: ranker → the indices of each example's texts, the best first; those that are not there are passed over.
+        unit: what the texts are.
+
+    Raises:
+        DataError: no example has a reference and a text.
+    """
+    scorer = RougeScorer()
+    rows, counts, words, without = [], [], 0, 0
+    for index, example in enumerate(track(split, "scoring", len(split))):
+        texts = texts_to_rank(example, unit)
+        if not example.references or not texts:
+            without += 1
+            continue
+        rows.append(_recalls(example, texts, [of_ranker[index] for of_ranker in orders.values()], scorer))
+        counts.append(len(texts))
+        words += sum(len(text.split()) for text in texts)
+    if not rows:
+        raise DataError(f"no example of split '{split.name}' has a reference: there is nothing to score against")
+    recalls = np.array(rows)  # [examples, rankers, len(KEPT)]
+    of_each = {name: recalls[:, place] for place, name in enumerate(orders)}
+    num_texts = np.array(counts, np.int64)
+    return RankRecall(dataset, split.name, unit, of_each, num_texts, words / int(num_texts.sum()), without)
+
+
+def _recalls(example: Example, texts: Sequence[str], orders: Orders, scorer: RougeScorer) -> list[list[float]]:
+    """Return the recalls of each order of an example's texts: [orders][len(KEPT)]."""
+    numbers: dict[str, int] = {}
+
+    def numbered(text: str) -> list[int]:
+        return [numbers.setdefault(word, len(numbers) + 1) for word in scorer.words(text)]
+
+    reference = numbered(" ".join(example.references[0]))
+    read = {index: numbered(texts[index]) for index in {*chain.from_iterable(orders)} if index < len(texts)}
+    return [best_recalls([read[index] for index in order if index in read], reference) for order in orders]
+
+
+def best_recalls(ranked: Sequence[Sequence[int]], reference: Sequence[int]) -> list[float]:
+    """Return the ROUGE-L recall of the first 5, 10, 20 and 40 texts, joined, 0–1.
+
+    Args:
+        ranked: the texts' words as numbers from 1, the best text first.
+        reference: its words likewise; one without words is recalled by nothing.
+    """
+    wanted, found = Counter(reference), []
+    for kept in KEPT:
+        joined = list(chain.from_iterable(ranked[:kept]))
+        bits, _ = match_bits(joined, wanted)
+        found.append(sequence_length(reference, bits, len(joined)) / max(1, len(reference)))
+    return found
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
