@@ -2,19 +2,20 @@
 
     Weights    --weights-->    a row a unit, a column a step; below, the tokens in the colours of their strongest units
     Selections --selections--> a row a segment beside its text, a column a unit
+    Relations  --relations-->  a map a layer: a row a unit, a column a unit that it attends to; of all heads, or of one
 
 A unit's number is a link to `#unit-<number>`, where its text stands. Without the script everything can be read, the
 values as tooltips; with it they are told at once, also to the keyboard, and a token and its column are found together.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longsumbench.report.recall import COLOURS
-from longsumbench.report.views import Run, Scale, Selections, Weights, scale_of
+from longsumbench.report.views import Relations, Run, Scale, Selections, Weights, scale_of, scale_of_weights
 
 FILL = COLOURS[:-1]  # without the black, for which the page has the colour of its letters
 NUM_COLOURS = len(FILL) + 1  # then they come again; numbers tell apart what has the same one
@@ -23,6 +24,9 @@ NARROWEST, WIDEST = 5, 22  # pixels wide
 ROOMY = 10  # pixels from which lines between the cells help
 TICK = 34  # pixels between the numbers of steps, at least
 UNIT_WIDTH = 13  # pixels of a column that is a unit
+SQUARE, SMALLEST, LARGEST = 500, 13, 24  # pixels of a map of units by units, and of a cell of it
+MOST_CELLS = 100_000  # of single heads that a page holds
+BEGINNING = 200  # characters of a unit that are told at its number
 HINT = "Point at a cell or a token, or step through the map with the arrow keys."
 READOUT = '<p class="readout soft"></p>'
 STYLE = (
@@ -56,6 +60,17 @@ STYLE = (
 .segments td { border-bottom: .4rem solid var(--page);
   background: linear-gradient(var(--c, transparent), var(--c, transparent)) center / 7px calc(100% - 6px) no-repeat,
   color-mix(in srgb, var(--soft) calc(var(--v, 0) * 70%), var(--card)); }
+.layers { display: flex; flex-wrap: wrap; gap: 0 2.5rem; }
+.layer { max-width: 100%; } .layer h3 { margin: 1.2rem 0 .4rem; }
+.heads { display: flex; flex-wrap: wrap; gap: .1rem .9rem; }
+.one { display: contents; } .one label { cursor: pointer; font-size: .85rem; } .one input { margin: 0 .3rem 0 0; }
+.one > div { order: 1; flex: 0 0 100%; min-width: 0; } .one:has(input:not(:checked)) > div { display: none; }
+.one .soft { margin: .4rem 0 0; }
+.map.related col.name { width: 4.8rem; }
+.related :is(.unit, .name) { line-height: 1; font-size: min(.75rem, calc(var(--cell) * .85)); }
+.related .unit { writing-mode: vertical-rl; height: 2rem; padding: .25rem 0; text-align: right; }
+.related thead .name { vertical-align: bottom; padding-bottom: .25rem; }
+.related td { height: var(--cell); }
 .scale { white-space: nowrap; }
 .scale i { display: inline-block; width: 7rem; height: .7rem; margin: 0 .4rem; border: 1px solid var(--line);
   background: linear-gradient(to right, var(--card), var(--shade)); }
@@ -75,7 +90,7 @@ const show = (cell, step) => {
   view.querySelectorAll(".on").forEach(one => one.classList.remove("on"));
   [cell, column, view.querySelector(`.t[data-i="${step}"]`)].forEach(one => one?.classList.add("on"));
   view.querySelector(".readout").textContent = cell.title;
-  view.querySelector(".heat").current = cell.matches("td") ? cell : column;
+  (cell.closest(".heat") ?? view.querySelector(".heat")).current = cell.matches("td") ? cell : column;
   return column;
 };
 const point = event => {
@@ -122,6 +137,11 @@ def number(value: float) -> str:
     return f"{value:.3g}".replace("-", "−")
 
 
+def percent(value: float) -> str:
+    """Write a share."""
+    return f"{100 * value:.2f} %" if np.isfinite(value) else "no number"
+
+
 def weights(view: Weights) -> str:
     """Return the map of weights, and below it the tokens."""
     scale = view.scale
@@ -139,15 +159,15 @@ def weights(view: Weights) -> str:
     )
 
 
-def section(heading: str, *parts: str, attributes: str = "") -> str:
+def section(heading: str, *parts: str, kind: str = "view") -> str:
     """Return a view under its heading, which is text; the other arguments are HTML."""
     body = "\n".join(part for part in parts if part)
-    return f'<section class="view"{attributes}>\n<h2>{escape(heading)}</h2>\n{body}\n</section>'
+    return f'<section class="{kind}">\n<h2>{escape(heading)}</h2>\n{body}\n</section>'
 
 
-def legend(scale: Scale, kind: str = "scale") -> str:
+def legend(scale: Scale, kind: str = "scale", write: Callable[[float], str] = number) -> str:
     """Return the colours from the lowest to the highest value, between the two."""
-    return f'<span class="{kind}">{number(scale.low)}<i></i>{number(scale.high)}</span>'
+    return f'<span class="{kind}">{write(scale.low)}<i></i>{write(scale.high)}</span>'
 
 
 def _map_of_weights(view: Weights, shades: NDArray[np.float64]) -> str:
@@ -258,3 +278,90 @@ def _selection_cell(view: Selections, segment: int, unit: int, shade: float) -> 
         told += f", {view.scores_name} {number(view.scores[segment, unit])}"
     kind = f' class="{colour(segment)}"' if taken else ""
     return f'<td{kind}{_shade(shade)} title="{escape(told)}"></td>'
+
+
+def relations(view: Relations) -> str:
+    """Return a map for each layer, of the mean over its heads and, to be chosen, of each head."""
+    told = [
+        f"A row is a unit of the source, a column a unit that it attends to; the stronger the colour, the greater the "
+        f"{view.name}."
+    ]
+    if len(view.heads) > 1:
+        told.append(
+            "The mean over the heads has the same colours in all layers; a head, to be chosen, has its own."
+            if _can_choose_heads(view)
+            else f"There are too many values ({view.values.size:,}) to show single heads here."
+        )
+    if absent := view.left_out:
+        names = ", ".join(f"{unit + 1}" for unit in absent)
+        left_out = "has no text and is" if len(absent) == 1 else "have no text and are"
+        told.append(f"Unit{'s' if len(absent) > 1 else ''} {names} {left_out} left out.")
+    layers = "\n".join(_layer(view, layer) for layer in range(len(view.layers)))
+    return section(
+        f"{view.name}: how much each unit attends to each",
+        f"<p>{escape(' '.join(told))}</p>",
+        f'<div class="layers">\n{layers}\n</div>',
+        kind="relations",
+    )
+
+
+def _can_choose_heads(view: Relations) -> bool:
+    return len(view.heads) > 1 and view.values.size <= MOST_CELLS
+
+
+def _layer(view: Relations, layer: int) -> str:
+    """Return the maps of a layer, of which one is shown."""
+    cell = max(SMALLEST, min(LARGEST, SQUARE // len(view.units)))
+    maps = list(_maps_of_relations(view, layer, cell))
+    if len(maps) == 1:
+        shown = f'<p class="soft">{escape(maps[0][0])}</p>{maps[0][1]}'
+    else:
+        group = escape(f"{layer} {view.name}")
+        choices = "\n".join(
+            f'<div class="one"><label><input type="radio" name="{group}"{"" if place else " checked"}>{escape(name)}'
+            f"</label><div>{drawn}</div></div>"
+            for place, (name, drawn) in enumerate(maps)
+        )
+        about = escape(f"heads of {view.layers[layer]}")
+        shown = f'<div class="heads" role="radiogroup" aria-label="{about}">\n{choices}\n</div>'
+    width = f"--cell:{cell}px;width:max(24rem, calc(4.8rem + {len(view.units) * cell}px))"
+    return f'<div class="view layer" style="{width}"><h3>{escape(view.layers[layer])}</h3>\n{shown}\n{READOUT}</div>'
+
+
+def _maps_of_relations(view: Relations, layer: int, cell: int) -> Iterator[tuple[str, str]]:
+    """Yield the names of a layer's maps, and what they say and show: of the mean over the heads, then of each."""
+    if len(view.heads) > 1:
+        means = view.means
+        name = f"mean of {len(view.heads)} heads"
+        yield name, _map_of_relation(view, name, means[layer], scale_of_weights(means), cell)
+    for head, name in enumerate(view.heads):
+        if len(view.heads) == 1 or _can_choose_heads(view):
+            values = view.values[layer, head]
+            yield name, _map_of_relation(view, name, values, scale_of_weights(values), cell)
+
+
+def _map_of_relation(view: Relations, name: str, values: NDArray[np.float64], scale: Scale, cell: int) -> str:
+    """Return a map of units by units, with what its colours mean above it."""
+    write, shades = percent if view.shares else number, scale.shades(values)
+    numbers = [_unit(view, unit) for unit in view.units]
+    rows = []
+    for row, unit in enumerate(view.units):
+        cells = [
+            f'<td{_shade(shades[row, column])} title="'
+            + escape(f"{name}, unit {unit + 1} to unit {other + 1}: {write(values[row, column])}")
+            + '"></td>'
+            for column, other in enumerate(view.units)
+        ]
+        rows.append(f'<tr><th class="name" scope="row"{numbers[row]}</th>{"".join(cells)}</tr>')
+    units = "".join(f'<th class="unit" scope="col"{told}</th>' for told in numbers)
+    head = f'<tr><th class="name">from ↓ to →</th>{units}</tr>'
+    width = f"calc(4.8rem + {len(view.units) * cell}px)"
+    drawn = _map("roomy related", width, len(view.units), head, rows, escape(f"units by units, {name}"))
+    return f'<p class="soft">{escape(view.name)} {legend(scale, write=write)}</p>\n{drawn}'
+
+
+def _unit(view: Relations, unit: int) -> str:
+    """Return the end of a heading's tag and its content: a unit's number, which tells how the unit begins."""
+    text = " ".join(view.texts[unit].split())
+    told = text if len(text) <= BEGINNING else f"{text[: BEGINNING - 1]}…"
+    return f' title="{escape(told)}">{_link(unit)}'

@@ -15,14 +15,14 @@ from pathlib import Path
 from longsumbench.documents import what_was_read
 from longsumbench.inspecting import Inspection
 from longsumbench.records import write_atomically
-from longsumbench.report.heat_map import SCRIPT, colour, selections, weights
+from longsumbench.report.heat_map import SCRIPT, colour, relations, selections, weights
 from longsumbench.report.heat_map import STYLE as HEAT_MAP_STYLE
 from longsumbench.report.page import frame
 from longsumbench.report.source_text import SCRIPT as SOURCE_TEXT_SCRIPT
 from longsumbench.report.source_text import STYLE as SOURCE_TEXT_STYLE
 from longsumbench.report.source_text import source_text
 from longsumbench.report.still import about_plane, draw, draw_plane
-from longsumbench.report.views import Plane, Selections, SourceText, View, Weights, views
+from longsumbench.report.views import Plane, Relations, Selections, SourceText, View, Weights, views
 from longsumbench.standings import parts_of
 
 FIRST_WORDS = 70  # characters of a unit that are read before it is opened
@@ -37,7 +37,8 @@ dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
 a { color: inherit; text-underline-offset: .15em; text-decoration-color: var(--soft); }
 :focus-visible { outline: 2px solid var(--cursor); outline-offset: 1px; }
 h1 { overflow-wrap: anywhere; }
-.columns h2 { margin-top: 2rem; } .columns :is(.view, .units):first-child h2, .units h2 { margin-top: .5rem; }
+.columns h2 { margin-top: 2rem; }
+.columns :is(.view, .relations, .units):first-child h2, .units h2 { margin-top: .5rem; }
 .texts { border: 1px solid var(--line); border-radius: .5rem; }
 figure.plane img { max-width: 100%; height: auto; display: block; border-radius: .3rem; }
 .chip { display: inline-block; min-width: 1.5em; padding: 0 .25em; margin-right: .15em; border-radius: .3em;
@@ -124,6 +125,8 @@ def _view(view: View) -> str:
             return weights(view)
         case Selections():
             return selections(view)
+        case Relations():
+            return relations(view)
         case SourceText():
             return source_text(view)
         case Plane():

@@ -18,6 +18,7 @@ from longsumbench.report.recall import COLOURS
 from longsumbench.report.views import (
     Marks,
     Plane,
+    Relations,
     Scale,
     Selections,
     SourceText,
@@ -55,6 +56,7 @@ CELL = 0.8  # inches of a head's windows
 LOOK = COLOURS[2]  # of windows
 MOST_BARS = 150  # of a head
 FEWEST_HEADS = 4  # that there is room for
+MOST_BESIDE = 3  # maps of layers
 NAME_LENGTH = 24  # characters
 HEADING: dict[str, Any] = {"loc": "left", "fontsize": 10, "parse_math": False}  # of a view
 
@@ -116,6 +118,9 @@ def _height(view: View) -> float:
             return 0.9 + names + min(6.0, max(0.9, 0.22 * len(view.values)))
         case Selections():
             return 0.9 + min(14.0, max(0.7, (0.32 if view.texts else 0.2) * len(view.taken)))
+        case Relations():
+            rows, columns = _grid(len(view.layers))
+            return 0.6 + rows * (0.7 + min(10.2 / columns, 5.0, max(1.5, 0.25 * len(view.units))))
         case SourceText():
             marks = _height_of_marks(view) if view.marks else 0.0
             return marks + (0.9 + CELL * min(16, len(view.windows.layers)) if view.windows else 0.0)
@@ -129,6 +134,8 @@ def _draw_view(panel: "SubFigure", view: View) -> None:
             _draw_weights(panel, view)
         case Selections():
             _draw_selections(panel, view)
+        case Relations():
+            _draw_relations(panel, view)
         case SourceText():
             _draw_source(panel, view)
         case Plane():
@@ -207,6 +214,40 @@ def _draw_selections(panel: "SubFigure", view: Selections) -> None:
         plot.set_yticks(range(num_segments), names, fontsize=7.5)
         for written in plot.get_yticklabels():
             written.set_parse_math(False)
+
+
+def _grid(count: int) -> tuple[int, int]:
+    """Return in how many rows and columns the maps of layers stand."""
+    rows = -(-count // MOST_BESIDE)
+    return rows, -(-count // rows)
+
+
+def _draw_relations(panel: "SubFigure", view: Relations) -> None:
+    """Draw a map a layer, the mean over the heads: a row a unit, a column a unit that it attends to."""
+    heads = f"the mean over {len(view.heads)} heads" if len(view.heads) > 1 else view.heads[0]
+    heading = f"{view.name}: how much each unit attends to each, {heads}"
+    panel.suptitle(heading, **{"x": 0.008, "ha": "left", "fontsize": 10, "parse_math": False})
+    plots = panel.subplots(*_grid(len(view.layers)), squeeze=False).flat
+    means = view.means
+    scale = scale_of_weights(means)
+    for plot, layer, values in zip(plots, view.layers, means, strict=False):
+        image = _shade(plot, values, scale)
+        plot.set_aspect("equal")
+        plot.set_title(_short(layer), **{**HEADING, "fontsize": 9})
+        plot.set(xlabel="attended unit", ylabel="unit")
+        for axis in (plot.xaxis, plot.yaxis):
+            _number_some(axis, view.units)
+    for plot in plots[len(view.layers) :]:
+        plot.set_axis_off()
+    _say_shades(panel, image, view.name, list(plots))
+
+
+def _number_some(axis: "Axis", units: Sequence[int]) -> None:
+    """Number units of which some are left out, from 0."""
+    numbers = {number - 1 for number in numbered(units[-1] + 1, MOST_COLUMNS)}
+    places = [place for place, unit in enumerate(units) if unit in numbers]
+    axis.set_ticks(places, [f"{units[place] + 1}" for place in places])
+    axis.set_tick_params(labelsize=8, length=2)
 
 
 def _beginning(text: str) -> str:
@@ -383,10 +424,16 @@ def _heat(
     shades: "Colormap | str" = SHADES,
 ) -> None:
     """Draw values as shades, darker for higher ones, and beside them what the shades mean."""
+    _say_shades(panel, _shade(plot, values, scale, shades), name, beside)
+
+
+def _shade(
+    plot: "Axes", values: "NDArray[np.float64]", scale: Scale, shades: "Colormap | str" = SHADES
+) -> "ScalarMappable":
+    """Draw values as shades."""
     finite = np.ma.masked_invalid(values)
-    image = plot.imshow(finite, aspect="auto", cmap=shades, vmin=scale.low, vmax=scale.high, interpolation="nearest")
-    _say_shades(panel, image, name, beside)
     plot.set_facecolor("white")  # of what is no number
+    return plot.imshow(finite, aspect="auto", cmap=shades, vmin=scale.low, vmax=scale.high, interpolation="nearest")
 
 
 def _say_shades(

@@ -2,6 +2,7 @@
 
     Evidence --views--> Weights      ("unit", "step")       how much each unit weighed at each step
                         Selections   ("segment", "unit")    which units were selected for each segment, and the scores
+                        Relations    ("layer", "head", "unit", "attended_unit")    how much each unit attends to each
                         SourceText   ("step", "source_token")    how much each source token weighed at each step
                                      ("source_token",)           how much it weighed at all
                                      ("layer", "head", "source_token", "window")    the stretch each one looks at
@@ -18,11 +19,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.system import REFERENCE_AXIS, WINDOW_AXIS, Evidence
+from longsumbench.system import ATTENDED_AXIS, REFERENCE_AXIS, WINDOW_AXIS, Evidence
 
 STEPS = {"step": "summary", REFERENCE_AXIS: "reference"}  # axis → the text whose tokens are its steps
 MARKS = (*((axis, "source_token") for axis in STEPS), ("source_token",))
 WINDOWS = ("layer", "head", "source_token", WINDOW_AXIS)
+ROUNDING = 1e-3  # of a sum of shares that were kept in half precision
+RELATIONS = ("layer", "head", "unit", ATTENDED_AXIS)
 
 
 class Scale(NamedTuple):
@@ -138,6 +141,43 @@ class Selections:
         """Return the segments for which a unit was selected, both from 0."""
         segments: list[int] = np.flatnonzero(self.taken[:, unit]).tolist()
         return segments
+
+
+@dataclass(frozen=True)
+class Relations:
+    """How much each unit attends to each, in each head of each layer.
+
+    Attributes:
+        name: of the array.
+        values: [layer, head, unit, attended unit], of those units that are drawn.
+        units: which ones these are, from 0: those with a text, and whichever these attend to; all, if none has a text.
+        texts: of all units.
+        layers: a name for each.
+        heads: likewise.
+    """
+
+    name: str
+    values: NDArray[np.float64]
+    units: tuple[int, ...]
+    texts: tuple[str, ...]
+    layers: tuple[str, ...]
+    heads: tuple[str, ...]
+
+    @property
+    def left_out(self) -> list[int]:
+        """The units that are not drawn, from 0."""
+        return [unit for unit in range(len(self.texts)) if unit not in self.units]
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """[layer, unit, attended unit], over the heads."""
+        return mean_of(self.values, axis=1)
+
+    @property
+    def shares(self) -> bool:
+        """Whether all values can be told as percentages: none is below 0 or, but for rounding, above 1."""
+        scale = scale_of(self.values)
+        return scale.low >= 0 and scale.high <= 1 + ROUNDING
 
 
 @dataclass(frozen=True)
@@ -269,21 +309,24 @@ class Plane:
         return self.axes[:-2]
 
 
-View = Weights | Selections | SourceText | Plane
+View = Weights | Selections | Relations | SourceText | Plane
 
 
 def views(evidence: Evidence) -> list[View]:
-    """Return what is to be drawn of evidence: weights, selections, the source, then the rest, each by their names."""
+    """Return what is to be drawn of evidence: weights, selections, relations, the source, then the rest, by names."""
     arrays = {name: np.asarray(array) for name, array in sorted(evidence.arrays.items())}
     axes = {name: evidence.axes[name] for name, array in arrays.items() if array.size}
     weights = [name for name in axes if axes[name] in {("unit", axis) for axis in STEPS}]
     by_segment = [name for name in axes if axes[name] == ("segment", "unit")]
     selection = _selection({name: arrays[name] for name in by_segment}, evidence.texts.get("segment"))
+    relations = [name for name in axes if axes[name] == RELATIONS and len(set(arrays[name].shape[2:])) == 1]
     source_texts = _source_texts({name: arrays[name] for name in axes}, evidence)
-    seen = {*weights, *(by_segment if selection else ()), *(name for text in source_texts for name in text.names)}
+    seen = {*weights, *(by_segment if selection else ()), *relations}
+    seen |= {name for text in source_texts for name in text.names}
     return [
         *(_weights(name, arrays[name], evidence) for name in weights),
         *([selection] if selection else []),
+        *(_relations(name, arrays[name], evidence) for name in relations),
         *source_texts,
         *(_plane(name, arrays[name], evidence.axes[name]) for name in arrays if name not in seen),
     ]
@@ -304,6 +347,25 @@ def _selection(arrays: Mapping[str, NDArray[Any]], texts: tuple[str, ...] | None
     if not scores:
         return Selections(counts[0], taken, None, None, texts)
     return Selections(counts[0], taken, scores[0], arrays[scores[0]].astype(np.float64), texts)
+
+
+def _relations(name: str, array: NDArray[Any], evidence: Evidence) -> Relations:
+    """Return the view of a square array, without the units that are not there."""
+    texts, values = evidence.texts["unit"], array.astype(np.float64)
+    told = np.array([bool(text.strip()) for text in texts])
+    there = told | (np.nan_to_num(values[:, :, told]) != 0).any(axis=(0, 1, 2))
+    units = np.flatnonzero(there if told.any() else ~told)
+    layers, heads = _layers_and_heads(array, evidence)
+    return Relations(name, values[:, :, units][..., units], tuple(units.tolist()), texts, layers, heads)
+
+
+def _layers_and_heads(array: NDArray[Any], evidence: Evidence) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return names of an array's layers and of its heads: their texts or, where these are not known, their numbers."""
+    layers, heads = (
+        evidence.texts.get(axis) or tuple(f"{axis} {number + 1}" for number in range(size))
+        for axis, size in zip(("layer", "head"), array.shape[:2], strict=True)
+    )
+    return layers, heads
 
 
 def _source_texts(arrays: Mapping[str, NDArray[Any]], evidence: Evidence) -> list[SourceText]:
@@ -327,11 +389,7 @@ def _marks(name: str, array: NDArray[Any], evidence: Evidence) -> Marks:
 
 def _windows(name: str, array: NDArray[Any], evidence: Evidence) -> Windows:
     middles, widths = np.moveaxis(array.astype(np.float64), 3, 0)
-    layers, heads = (
-        evidence.texts.get(axis) or tuple(f"{axis} {number + 1}" for number in range(size))
-        for axis, size in zip(("layer", "head"), array.shape[:2], strict=True)
-    )
-    return Windows(name, middles, widths, layers, heads)
+    return Windows(name, middles, widths, *_layers_and_heads(array, evidence))
 
 
 def _plane(name: str, array: NDArray[Any], axes: tuple[str, ...]) -> Plane:

@@ -17,7 +17,7 @@ from longsumbench.report.comparison import draw, page, verdict, write
 from longsumbench.rouge.scorer import TYPES
 
 HOSTILE = "<script>alert('x')</script> & \"quoted\" | a `tick`\n<img src=x onerror=y> </mark></details>\u2028end"
-WITHOUT_END = {"meta", "img", "col"}  # of the elements that pages use
+WITHOUT_END = {"meta", "img", "col", "input"}  # of the elements that pages use
 
 
 class Reading(HTMLParser):

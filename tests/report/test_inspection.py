@@ -23,12 +23,23 @@ from test_leaderboard import record
 
 from longsumbench.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.inspecting import Inspection
-from longsumbench.report.heat_map import HINT, NUM_COLOURS, SCRIPT, colour, selections, weights
+from longsumbench.report.heat_map import HINT, NUM_COLOURS, SCRIPT, colour, relations, selections, weights
 from longsumbench.report.inspection import page, write
 from longsumbench.report.source_text import source_text
 from longsumbench.report.still import draw, draw_plane, numbered
-from longsumbench.report.views import MARKS, WINDOWS, Plane, Selections, SourceText, Weights, scale_of, views
-from longsumbench.system import AXES, REFERENCE_AXIS, WINDOW_AXIS, Evidence, Summary
+from longsumbench.report.views import (
+    MARKS,
+    RELATIONS,
+    WINDOWS,
+    Plane,
+    Relations,
+    Selections,
+    SourceText,
+    Weights,
+    scale_of,
+    views,
+)
+from longsumbench.system import ATTENDED_AXIS, AXES, REFERENCE_AXIS, WINDOW_AXIS, Evidence, Summary
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 BREAKOUT = "</script><script>document.title='ran'</script>\" onmouseover=\"document.title='ran'\" <!-- '"
@@ -37,6 +48,7 @@ SIZES = {
     REFERENCE_AXIS: 4,
     "segment": 3,
     "unit": 2,
+    ATTENDED_AXIS: 2,
     "source_token": 6,
     "layer": 2,
     "head": 3,
@@ -93,7 +105,7 @@ def any_evidence(draw: st.DrawFn) -> Evidence:
     kinds = ("float32", "float16", "int32", "bool", "uint8")
     arrays, axes = {}, {}
     for name in draw(st.lists(st.sampled_from("abcdef"), unique=True, max_size=5)):
-        known = [("unit", "step"), ("segment", "unit"), ("unit", REFERENCE_AXIS), *MARKS, WINDOWS]
+        known = [("unit", "step"), ("segment", "unit"), ("unit", REFERENCE_AXIS), *MARKS, WINDOWS, RELATIONS]
         found = draw(st.sampled_from([*known, None]))
         axes[name] = found or tuple(draw(st.lists(st.sampled_from(AXES), max_size=4)))
         shape = [SIZES[axis] for axis in axes[name]]
@@ -117,6 +129,8 @@ def test_every_array_is_drawn_once(looked_at: Evidence) -> None:
                 names, text = [view.name], weights(view)
             case Selections():
                 names, text = [view.name, view.scores_name], selections(view)
+            case Relations():
+                names, text = [view.name], relations(view)
             case SourceText():
                 names, text = list(view.names), source_text(view)
             case Plane():
@@ -144,6 +158,9 @@ def test_every_array_is_drawn_once(looked_at: Evidence) -> None:
         (WINDOWS, np.zeros((2, 2, 3, 2)), SourceText),
         (WINDOWS, np.zeros((2, 2, 3, 1)), Plane),
         (("layer", "head", "source_token"), np.zeros((2, 2, 3)), Plane),
+        (RELATIONS, np.zeros((2, 2, 3, 3)), Relations),
+        (RELATIONS, np.zeros((2, 2, 3, 4)), Plane),
+        (("head", "unit", ATTENDED_AXIS), np.zeros((2, 3, 3)), Plane),
         ((), np.array(0.5), Plane),
     ],
 )
