@@ -14,7 +14,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from longsumbench.batching import UnitCollator
 from longsumbench.configuration import Recipe
 from longsumbench.documents import Example
-from longsumbench.learned_ranking import RANKED, RankedUnits, RankerSettings
+from longsumbench.learned_ranking import RANKED, LearnedRanker, RankedUnits, RankerSettings
 from longsumbench.models.hierarchical_transformer.config import (
     FlatTransformerConfig,
     HierarchicalTransformerConfig,
@@ -29,6 +29,7 @@ from longsumbench.models.hierarchical_transformer.model import (
     HierarchicalTransformerForConditionalGeneration,
     HierarchicalTransformerModelConfig,
 )
+from longsumbench.models.hierarchical_transformer.orders import Orders
 from longsumbench.models.hierarchical_transformer.paragraphs import (
     Limits,
     Paragraph,
@@ -41,12 +42,13 @@ from longsumbench.models.hierarchical_transformer.tdmca import (
     TdmcaForConditionalGeneration,
     TdmcaModelConfig,
 )
-from longsumbench.neural import Encode, NeuralSystem, network_sizes, special_ids
+from longsumbench.neural import Encode, NeuralSystem, Rows, network_sizes, special_ids
 from longsumbench.nn.folded_attention import watched
 from longsumbench.nn.initialization import xavier
 from longsumbench.nn.recording import recorded
 from longsumbench.segmentation import EncodedSentence, Units, join
-from longsumbench.system import ATTENDED_AXIS, Evidence
+from longsumbench.stages import StageStore
+from longsumbench.system import ATTENDED_AXIS, Evidence, Split
 from longsumbench.tokenization import token_texts
 
 MOST_TOKENS = 2**31  # of a joined text: it is cut before it is joined
@@ -67,6 +69,20 @@ class BestParagraphs(RankedUnits, NeuralSystem):
     units_decided_by = DECIDE_UNITS
     reading_settings = frozenset({"test_input_length"})
     config: RankedConfig
+    _orders: Orders | None = None  # while rows of a split are made
+
+    def _rows(self, split: Split, examples: int, stages: StageStore) -> Rows:
+        """Return a split as rows; points that rank the same paragraphs by the same learned ranker rank them once."""
+        if isinstance(self.ranker, LearnedRanker) and self.config.unit in RANKED:
+            decided_by = {"ranker": self.ranker.identity, "unit": self.config.unit}
+            self._orders = Orders(split, examples, self._ranked, decided_by, stages)
+        try:
+            return super()._rows(split, examples, stages)
+        finally:
+            self._orders = None
+
+    def _ranked(self, example: Example) -> list[int]:
+        return self.order(example, [paragraph.text for paragraph in paragraphs_of(example, self.config.unit)])
 
     def ranker_settings(self, recipe: Recipe) -> RankerSettings:
         """Return how a learned ranker is made."""
@@ -107,7 +123,10 @@ class BestParagraphs(RankedUnits, NeuralSystem):
         """Return the title and the best paragraphs as units, and those paragraphs' places and texts."""
         paragraphs, encoded = self.paragraphs(example, encode)
         title = encode([example.title])[0] if example.title else None
-        order = self.order(example, [paragraph.text for paragraph in paragraphs])
+        if self._orders is None:
+            order = self.order(example, [paragraph.text for paragraph in paragraphs])
+        else:
+            order = self._orders(example.id)
         ranked = [paragraphs[index] for index in order]
         documents = [paragraph.place[0] for paragraph in ranked]
         units = best(title, [encoded[index] for index in order], documents, limits)

@@ -125,6 +125,27 @@ def test_reading_more_is_not_trained_again(tmp_path: Path) -> None:
     assert len(list((tmp_path / "checkpoint").glob("*/fit.json"))) == 1
 
 
+def test_paragraphs_are_ranked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Points that differ in what is done with the ranked paragraphs share their orders."""
+    train, stages, recipe = ToySplit.of("train", 12), StageStore(tmp_path), tiny_recipe(max_steps=1)
+    systems = [built(name, rank="lstm", input_length=length) for name, length in zip(NAMES, (12, 20, 30), strict=True)]
+    asked: list[str] = []
+    for system in systems:
+        order = system.order
+
+        def counted(example: Example, texts: Any, order: Any = order) -> list[int]:
+            asked.append(example.id)
+            found: list[int] = order(example, texts)
+            return found
+
+        monkeypatch.setattr(system, "order", counted)
+        system.fit(train, None, recipe, tmp_path, stages)
+    assert asked == train.ids
+    for system in systems:  # what was kept is what each would find by itself
+        assert list(system._rows(train, len(train), stages)["units"]) == [system.row(one)["units"] for one in train]
+    assert asked == train.ids * 4
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_it_learns(name: str, tmp_path: Path) -> None:
     """In forty steps the loss falls by more than a third."""

@@ -1,0 +1,53 @@
+"""Orders of a split's paragraphs by a learned ranker: made once, for all points that rank the same texts."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import datasets
+
+from longsumbench.batching import stored_rows
+from longsumbench.documents import Example
+from longsumbench.progress import track
+from longsumbench.stages import StageStore
+from longsumbench.system import Split
+
+VERSION = 1  # rises when the same scores would make another order
+FEATURES = datasets.Features({"id": datasets.Value("string"), "order": datasets.List(datasets.Value("int32"))})
+
+
+class Orders:
+    """The orders of a split's first examples: the finished stage "orders", found or built when the first is asked for.
+
+    Args:
+        split: the texts.
+        examples: how many of them.
+        rank: an example → its order, the best first.
+        decided_by: what tells the ranker and the texts that it ranks from others: JSON values.
+        stages: finished pieces of work.
+    """
+
+    def __init__(
+        self,
+        split: Split,
+        examples: int,
+        rank: Callable[[Example], Sequence[int]],
+        decided_by: Mapping[str, Any],
+        stages: StageStore,
+    ) -> None:
+        self._split, self._examples, self._rank, self._stages = split, examples, rank, stages
+        self._inputs = {**decided_by, "split": split.fingerprint, "examples": examples, "version": VERSION}
+        self._rows: datasets.Dataset | None = None
+        self._places: dict[str, int] = {}
+
+    def __call__(self, identity: str) -> list[int]:
+        """Return the order of an example, by its id."""
+        if self._rows is None:
+            self._rows = stored_rows("orders", self._inputs, FEATURES, self._made(), self._stages)
+            self._places = {name: place for place, name in enumerate(self._rows["id"])}
+        order: list[int] = self._rows[self._places[identity]]["order"]
+        return order
+
+    def _made(self) -> Iterator[dict[str, Any]]:
+        for index in track(range(self._examples), f"ranking {self._split.name}", self._examples):
+            example = self._split[index]
+            yield {"id": example.id, "order": self._rank(example)}
