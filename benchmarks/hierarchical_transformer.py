@@ -156,7 +156,7 @@ def show_growth(options: argparse.Namespace) -> None:
 
         return read
 
-    names = ("hierarchical, 5 + 2", "without global layers", "flat, 7 layers")
+    names = ("hierarchical, 5 + 2", "without global layers")
     works = {f"{name}, {size}": reading(name, size) for name in names for size in GROWTH}
     turns = in_turns(works, options.repeats, options.device)
     rows = []

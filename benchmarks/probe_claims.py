@@ -4,13 +4,16 @@
     longsumbench run -m dataset=probe model=pagesum model.decoding=page,global train.max_steps=6000 seed=1,2,3
     longsumbench run -m dataset=probe dataset.document_length=256 model=etads 'model.focus_layers=null,[]'
         'model.saliency_layers=null,[]' train.max_steps=6000 train.eval_steps=500 seed=1,2,3
+    longsumbench run -m dataset=probe model=hierarchical_transformer,flat_transformer train.max_steps=6000 seed=1,2,3
+    longsumbench run -m dataset=probe model=hierarchical_transformer model.global_layers=0 train.max_steps=6000
+        seed=1,2,3
     python benchmarks/probe_claims.py [--results-dir results]
 
-Recall of single facts, and for PageSum and ETADS of others, too, in percent: the mean over examples and seeds, with a
-95 % interval for which both examples and seeds are drawn again (percentile bootstrap; three seeds allow no more than a
-rough one), and the seeds' own range. For ETADS also how many steps each run took until its loss on the validation
-reports, looked at every 500 steps, was LEARNED at most: what knows the single facts and guesses the others is about
-there.
+Recall of single facts, and for PageSum, ETADS and the Hierarchical Transformer of others, too, in percent: the mean
+over examples and seeds, with a 95 % interval for which both examples and seeds are drawn again (percentile bootstrap;
+three seeds allow no more than a rough one), and the seeds' own range. For ETADS also how many steps each run took until
+its loss on the validation reports, looked at every 500 steps, was LEARNED at most: what knows the single facts and
+guesses the others is about there.
 """
 
 import argparse
@@ -27,14 +30,24 @@ from longsumbench.records import Results, RunRecord
 SINGLE, DECILE = "fact_recall_single", "fact_recall_single_position_{}"
 WINDOW, LENGTH, RESAMPLES = 256, 1_024, 10_000
 RECIPE = {"batch_words": 2_048, "unlock": 0.6}  # of scale=probe
-STEPS = {"pagesum": 6_000, "etads": 6_000}  # of the others: 3,000
-TOLD_OF_PAGESUM = (SINGLE, "fact_recall_silent_same", "fact_recall_silent_other")
-TOLD_OF_ETADS = (SINGLE, "fact_recall_relayed", "fact_recall_silent")
+LONGER = ("pagesum", "etads", "hierarchical_transformer", "flat_transformer")  # trained, of the others:
+STEPS, STEPS_OF_OTHERS = 6_000, 3_000
+PLACES = (SINGLE, "fact_recall_silent_same", "fact_recall_silent_other")
+KINDS = (SINGLE, "fact_recall_relayed", "fact_recall_silent")
+DISTANCES = (*KINDS, *(f"fact_recall_{kind}_distance_{far}" for kind in ("relayed", "silent") for far in (0, 1, 4, 7)))
 ETADS = {
     "focus_layers=[],saliency_layers=[]": "basic model",
     "saliency_layers=[]": "with focus",
     "focus_layers=[]": "with saliency",
     "": "both",
+}
+TOLD = {  # model, variant → its name, and of what recall is told
+    ("pagesum", ""): ("pagesum, page-wise decoding", PLACES),
+    ("pagesum", "decoding=global"): ("pagesum, global decoding", PLACES),
+    **{("etads", variant): (f"etads, {name}", KINDS) for variant, name in ETADS.items()},
+    ("hierarchical_transformer", ""): ("hierarchical transformer", DISTANCES),
+    ("hierarchical_transformer", "global_layers=0"): ("hierarchical transformer, without global layers", DISTANCES),
+    ("flat_transformer", ""): ("flat transformer", DISTANCES),
 }
 LEARNED = 0.12  # nats per target token
 
@@ -48,7 +61,7 @@ def main() -> None:
     runs: dict[str, list[RunRecord]] = {}
     for record in results.records("probe"):
         path = results.root / "runs" / record.dataset / record.model / record.run_id / "scores.csv"
-        wanted = {**RECIPE, "max_steps": STEPS.get(record.model, 3_000)}
+        wanted = {**RECIPE, "max_steps": STEPS if record.model in LONGER else STEPS_OF_OTHERS}
         recipe = record.config["train"]
         if record.scale == "probe" and recipe == {**recipe, **wanted} and path.is_file():
             points.setdefault((record.model, record.variant), []).append(read_scores(path))
@@ -57,17 +70,13 @@ def main() -> None:
         sys.exit("no sweep's scores are here: run one first")
     if ("trunc", "") in points:
         tell_windows(points)
-    for decoding, variant in (("page-wise", ""), ("global", "decoding=global")):
-        for measure in TOLD_OF_PAGESUM if ("pagesum", variant) in points else ():
-            values = [one[measure] for one in points["pagesum", variant]]
-            print(f"pagesum, {decoding} decoding, {measure.removeprefix('fact_recall_')}: {told(values)}")
-    for variant, name in ETADS.items():
-        for measure in TOLD_OF_ETADS if ("etads", variant) in points else ():
-            values = [one[measure] for one in points["etads", variant]]
-            print(f"etads, {name}, {measure.removeprefix('fact_recall_')}: {told(values)}")
-        if ("etads", variant) in points:
+    for (model, variant), (name, measures) in TOLD.items():
+        for measure in measures if (model, variant) in points else ():
+            values = [one[measure] for one in points[model, variant]]
+            print(f"{name}, {measure.removeprefix('fact_recall_')}: {told(values)}")
+        if model == "etads" and (model, variant) in points:
             in_order = sorted(runs[variant], key=lambda record: record.seed or 0)
-            print(f"etads, {name}, steps to {LEARNED} nats: {', '.join(map(steps_needed, in_order))}")
+            print(f"{name}, steps to {LEARNED} nats: {', '.join(map(steps_needed, in_order))}")
 
 
 def steps_needed(record: RunRecord) -> str:
