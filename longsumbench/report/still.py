@@ -56,7 +56,7 @@ CELL = 0.8  # inches of a head's windows
 LOOK = COLOURS[2]  # of windows
 MOST_BARS = 150  # of a head
 FEWEST_HEADS = 4  # that there is room for
-MOST_BESIDE = 3  # maps of layers
+HEADS_BESIDE = 4  # maps in a row, if there are at most 8
 NAME_LENGTH = 24  # characters
 HEADING: dict[str, Any] = {"loc": "left", "fontsize": 10, "parse_math": False}  # of a view
 
@@ -119,8 +119,7 @@ def _height(view: View) -> float:
         case Selections():
             return 0.9 + min(14.0, max(0.7, (0.32 if view.texts else 0.2) * len(view.taken)))
         case Relations():
-            rows, columns = _grid(len(view.layers))
-            return 0.6 + rows * (0.7 + min(10.2 / columns, 5.0, max(1.5, 0.25 * len(view.units))))
+            return 0.35 + _height_of_layer(view) * len(view.layers)
         case SourceText():
             marks = _height_of_marks(view) if view.marks else 0.0
             return marks + (0.9 + CELL * min(16, len(view.windows.layers)) if view.windows else 0.0)
@@ -216,30 +215,55 @@ def _draw_selections(panel: "SubFigure", view: Selections) -> None:
             written.set_parse_math(False)
 
 
-def _grid(count: int) -> tuple[int, int]:
-    """Return in how many rows and columns the maps of layers stand."""
-    rows = -(-count // MOST_BESIDE)
-    return rows, -(-count // rows)
+def _height_of_layer(view: Relations) -> float:
+    rows, _ = _grid(len(view.heads))
+    return 0.7 + max(1.95 * rows, min(3.4, max(1.9, 0.25 * len(view.units))))
+
+
+def _grid(num_heads: int) -> tuple[int, int]:
+    """Return in how many rows and columns the maps of heads stand; none for the only one."""
+    columns = max(HEADS_BESIDE, -(-num_heads // 2))
+    return (-(-num_heads // columns), columns) if num_heads > 1 else (0, columns)
 
 
 def _draw_relations(panel: "SubFigure", view: Relations) -> None:
-    """Draw a map a layer, the mean over the heads: a row a unit, a column a unit that it attends to."""
-    heads = f"the mean over {len(view.heads)} heads" if len(view.heads) > 1 else view.heads[0]
-    heading = f"{view.name}: how much each unit attends to each, {heads}"
+    """Draw a row a layer: the mean over its heads, and its heads. A map has a row a unit, a column an attended unit."""
+    heads = (
+        f": the mean over {len(view.heads)} heads, and each head in colours of its own, from – to"
+        if view.heads[1:]
+        else ""
+    )
+    heading = f"{view.name} of units to units{heads}"
     panel.suptitle(heading, **{"x": 0.008, "ha": "left", "fontsize": 10, "parse_math": False})
-    plots = panel.subplots(*_grid(len(view.layers)), squeeze=False).flat
-    means = view.means
-    scale = scale_of_weights(means)
-    for plot, layer, values in zip(plots, view.layers, means, strict=False):
-        image = _shade(plot, values, scale)
-        plot.set_aspect("equal")
-        plot.set_title(_short(layer), **{**HEADING, "fontsize": 9})
+    scale = scale_of_weights(view.means)
+    layers = panel.subfigures(len(view.layers), 1, squeeze=False)[:, 0]
+    for layer, (beside, name) in enumerate(zip(layers, view.layers, strict=True)):
+        left, right = beside.subfigures(1, 2, width_ratios=(1, 1.8))
+        plot = left.subplots()
+        image = _draw_square(plot, view.means[layer], scale, _short(name))
         plot.set(xlabel="attended unit", ylabel="unit")
         for axis in (plot.xaxis, plot.yaxis):
             _number_some(axis, view.units)
-    for plot in plots[len(view.layers) :]:
+        _say_shades(left, image, view.name, [plot], plot.inset_axes((1.04, 0, 0.05, 1)))
+        if view.heads[1:]:
+            _draw_heads(right, view, layer)
+
+
+def _draw_heads(panel: "SubFigure", view: Relations, layer: int) -> None:
+    plots = panel.subplots(*_grid(len(view.heads)), squeeze=False).flat
+    for plot, name, values in zip(plots, view.heads, view.values[layer], strict=False):
+        scale = scale_of_weights(values)
+        _draw_square(plot, values, scale, f"{_short(name)}: {scale.low:.2g} – {scale.high:.2g}")
+        plot.set(xticks=[], yticks=[])
+    for plot in plots[len(view.heads) :]:
         plot.set_axis_off()
-    _say_shades(panel, image, view.name, list(plots))
+
+
+def _draw_square(plot: "Axes", values: "NDArray[np.float64]", scale: Scale, name: str) -> "ScalarMappable":
+    image = _shade(plot, values, scale)
+    plot.set_aspect("equal", anchor="NW")
+    plot.set_title(name, **{**HEADING, "fontsize": 9})
+    return image
 
 
 def _number_some(axis: "Axis", units: Sequence[int]) -> None:

@@ -173,8 +173,8 @@ def dark(picture: bytes) -> int:
     return int(((pixels[..., 2] > 0.35) & (pixels[..., 0] < 0.1)).sum())
 
 
-def test_the_picture_has_the_means() -> None:
-    """Attention to oneself is as many dark squares as there are units; even attention none; the bytes stay the same."""
+def test_the_picture_follows_the_values() -> None:
+    """Units that attend to themselves alone are dark squares, even attention is none; the bytes stay the same."""
     sharp = np.broadcast_to(np.eye(4), (2, 3, 4, 4))
     texts = tuple("abcd")
     drawn = draw("A title", views(related(sharp, unit=texts)))
