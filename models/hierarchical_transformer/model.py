@@ -25,6 +25,7 @@ from longsumbench.nn.positions import SinusoidalPositions
 from longsumbench.nn.unit_encoder import Memory, UnitEncoder, gather, spread
 
 OFFICIAL_EPSILON = 1e-6  # of the release's norms
+PADDING = 0.15  # share of a piece that may be padding, about: paragraphs differ in length more than snippets do
 
 
 @strict
@@ -42,6 +43,8 @@ class HierarchicalTransformerModelConfig(PegasusConfig):
 
 class HierarchicalEncoder(StartsParts, UnitEncoder):
     """As UnitEncoder, except: global layers follow, and positions tell a paragraph's rank, too (Eqs. 7–10)."""
+
+    padding = PADDING
 
     def __init__(self, config: HierarchicalTransformerModelConfig) -> None:
         super().__init__(config, norm_first=config.official)
