@@ -48,7 +48,7 @@ class Units:
     """What a system reads of one example, and what it does not.
 
     Attributes:
-        ids: a list of token ids per unit, none empty.
+        ids: a list of token ids per unit; an empty one keeps the place of a unit that is not there.
         documents: unit → index of the document it comes from (its first token's, for a unit that joins several).
         words: unit → words that are whole in it.
         truncation: the example's ledger: everything given, and what no unit holds.

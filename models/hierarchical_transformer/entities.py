@@ -56,6 +56,16 @@ def available(spacy_model: str) -> bool:
     return find_spec("spacy") is not None and _is_there(spacy_model)
 
 
+def pipeline_identity(spacy_model: str) -> str:
+    """Return a pipeline's language, name and version: another one at the same place may find other entities.
+
+    Raises:
+        UsageError, EnvironmentProblem: as `find_entities`.
+    """
+    meta = _pipeline(spacy_model).meta
+    return f"{meta['lang']}_{meta['name']} {meta['version']}"
+
+
 def capitalised(text: str) -> frozenset[str]:
     """Return the runs of capitalised words of a text, each as it stands there, its words joined by a blank.
 

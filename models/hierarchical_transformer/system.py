@@ -22,7 +22,7 @@ from longsumbench.models.hierarchical_transformer.config import (
     TdmcaConfig,
     TransformerConfig,
 )
-from longsumbench.models.hierarchical_transformer.entities import find_entities
+from longsumbench.models.hierarchical_transformer.entities import find_entities, pipeline_identity
 from longsumbench.models.hierarchical_transformer.global_layer import ParagraphAttention
 from longsumbench.models.hierarchical_transformer.graphs import discourse_graph, similarity_graph
 from longsumbench.models.hierarchical_transformer.model import (
@@ -234,6 +234,19 @@ class HierarchicalTransformer(TransformerSystem):
         number = config.num_paragraphs if training else config.test_num_paragraphs or config.num_paragraphs
         return replace(limits, num_paragraphs=number)
 
+    def prepare(self, train: Split, validation: Split | None, recipe: Recipe, stages: StageStore) -> None:
+        """Fit the ranker, or find it; a spaCy that is missing is told before."""
+        if self.config.graph == "discourse":
+            find_entities(self.config.entities, self.config.spacy_model)
+        super().prepare(train, validation, recipe, stages)
+
+    def units_also_decided_by(self) -> dict[str, Any]:
+        """Return the learned ranker, and which spaCy finds the entities of a discourse graph."""
+        decided = super().units_also_decided_by()
+        if self.config.graph == "discourse" and self.config.entities == "spacy":
+            decided["spacy"] = pipeline_identity(self.config.spacy_model)
+        return decided
+
     def read(self, example: Example, encode: Encode, limits: Limits) -> Units:
         """Return the title and the best paragraphs, a unit each; with their graph, if there is one."""
         units, paragraphs = self.best(example, encode, limits)
@@ -314,6 +327,7 @@ class FlatTransformer(TransformerSystem):
     """The title and the best paragraphs, joined, cut, and read as one text."""
 
     Config = FlatTransformerConfig
+    units_decided_by = (*DECIDE_UNITS, "fidelity")
 
     def marked(self, units: Units) -> Units:
         """Return the units, in the release's way each with the end token behind it, beside what `input_length` counts.

@@ -57,7 +57,7 @@ class TruncConfig(FamilyConfig):
 
     name: str = "trunc"
     input_length: int = 1024  # tokens the encoder reads (SEAL, Table 4: L_ext of the others)
-    rank: str = "none"  # none | tfidf | title | lstm: snippets ranked, by similarity with the title or as learned
+    rank: str = "none"  # none | tfidf | title | lexrank | lstm: by what snippets are ranked (longsumbench list rankers)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,12 @@ from hypothesis import strategies as st
 
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.models.hierarchical_transformer import entities
-from longsumbench.models.hierarchical_transformer.entities import available, capitalised, find_entities
+from longsumbench.models.hierarchical_transformer.entities import (
+    available,
+    capitalised,
+    find_entities,
+    pipeline_identity,
+)
 
 NAMED = {"Acme Corp": "ORG", "Paris": "GPE", "Monday": "DATE"}  # what the pipelines of the tests know
 
@@ -57,6 +62,7 @@ class StandIn:
 
     max_length = 1_000
     pipe_names = ("entity_ruler",)
+    meta: ClassVar = {"lang": "en", "name": "stand_in", "version": "1.2.0", "license": ""}
 
     def __init__(self, assigns: Sequence[str] = ("doc.ents", "token.ent_type")) -> None:
         self.assigns = assigns
@@ -113,6 +119,7 @@ def test_spacys_entities_of_the_papers_types(spacy: Any, folder: str) -> None:
     assert find_entities("spacy", folder)(texts) == expected
     assert find_entities("spacy", folder)(texts) == expected
     assert spacy.loaded == [folder]
+    assert pipeline_identity(folder) == "en_stand_in 1.2.0"
 
 
 def test_real_spacy(tmp_path: Path) -> None:
@@ -126,6 +133,7 @@ def test_real_spacy(tmp_path: Path) -> None:
     assert available(str(tmp_path / "rules"))
     found = find_entities("spacy", str(tmp_path / "rules"))(["Acme Corp on Monday", "", "Paris, Acme Corp"])
     assert found == [{"Acme Corp"}, set(), {"Acme Corp", "Paris"}]
+    assert pipeline_identity(str(tmp_path / "rules")) == "en_pipeline 0.0.0"
     with pytest.raises(UsageError, match="finds no entities"):
         find_entities("spacy", str(tmp_path / "blank"))
 

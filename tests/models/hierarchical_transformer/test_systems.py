@@ -1,6 +1,6 @@
 """The Hierarchical Transformer, the Flat Transformer and T-DMCA as systems: what they read, learn, and show."""
 
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from longsumbench.configuration import Decoding
 from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.models.hierarchical_transformer import entities
+from longsumbench.models.hierarchical_transformer import system as module
 from longsumbench.models.hierarchical_transformer.system import BestParagraphs, GraphUnits
 from longsumbench.segmentation import EncodedSentence
 from longsumbench.stages import StageStore
@@ -125,9 +126,29 @@ def test_reading_more_is_not_trained_again(tmp_path: Path) -> None:
     assert len(list((tmp_path / "checkpoint").glob("*/fit.json"))) == 1
 
 
+@dataclass
+class Clusters(ToySplit):
+    """As ToySplit, except: each sentence of an example is a paragraph of its own."""
+
+    @classmethod
+    def of(cls, name: str, size: int, start: int = 0) -> "Clusters":
+        """Return `size` made-up examples of two to six paragraphs."""
+        toys = ToySplit.of(name, size, start)
+        apart = [
+            replace(cluster(tuple(one.sentences()), title=one.title), id=one.id, references=one.references)
+            for one in toys
+        ]
+        return cls(name, apart)
+
+    @property
+    def fingerprint(self) -> str:
+        """Another than that of the same sentences in one paragraph."""
+        return f"clusters-{super().fingerprint}"
+
+
 def test_paragraphs_are_ranked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Points that differ in what is done with the ranked paragraphs share their orders."""
-    train, stages, recipe = ToySplit.of("train", 12), StageStore(tmp_path), tiny_recipe(max_steps=1)
+    train, stages, recipe = Clusters.of("train", 12), StageStore(tmp_path), tiny_recipe(max_steps=1)
     systems = [built(name, rank="lstm", input_length=length) for name, length in zip(NAMES, (12, 20, 30), strict=True)]
     asked: list[str] = []
     for system in systems:
@@ -144,6 +165,33 @@ def test_paragraphs_are_ranked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for system in systems:  # what was kept is what each would find by itself
         assert list(system._rows(train, len(train), stages)["units"]) == [system.row(one)["units"] for one in train]
     assert asked == train.ids * 4
+    orders = [systems[0]._ranked(one) for one in train]
+    assert any(order != sorted(order) for order in orders)  # not merely as they come
+
+
+CHANGES: dict[str, Any] = {
+    "rank": "tfidf",
+    "unit": "section",
+    "paragraph_length": 2,
+    "input_length": 5,
+    "num_paragraphs": 1,
+    "graph": "similarity",
+    "fidelity": "official",
+}
+
+
+@pytest.mark.parametrize("setting", CHANGES)
+@pytest.mark.parametrize("name", NAMES)
+def test_what_changes_units_decides_their_stage(name: str, setting: str, tmp_path: Path) -> None:
+    """A setting that changes what is read of an example that is learned from is part of the key of the rows."""
+    system = fitted(name, tmp_path, steps=0, decoder_layers=1)
+    if not hasattr(system.config, setting):
+        return
+    example = cluster(("aa bbb cccc", "dd"), ("eeeee f gg", "owl dd"), title="owl dd")
+    before = system.values(system.training_units(example, system.encode))
+    system.config = replace(system.config, **{setting: CHANGES[setting]})
+    after = system.values(system.training_units(example, system.encode))
+    assert (before == after) or setting in system.units_decided_by
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -186,6 +234,24 @@ def test_a_graph_changes_what_is_written(tmp_path: Path) -> None:
     with_graph = encoder(**batch).last_hidden_state
     without = encoder(batch["input_ids"], batch["unit_mask"]).last_hidden_state
     assert not torch.allclose(with_graph, without, atol=1e-4)
+
+
+def test_a_missing_spacy_is_told_before_a_ranker_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for a ranker that cannot be used then."""
+    monkeypatch.setattr(entities, "find_spec", lambda name: None)
+    discourse = {"graph": "discourse", "entities": "spacy", "spacy_model": "no_such_pipeline"}
+    with pytest.raises(EnvironmentProblem, match="needs the package spaCy"):
+        fitted("hierarchical_transformer", tmp_path, rank="lstm", **discourse)
+    assert not list(tmp_path.glob("ranker*"))
+
+
+def test_another_pipeline_makes_other_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which spaCy pipeline finds entities is part of the keys; of graphs without spaCy, nothing is."""
+    monkeypatch.setattr(module, "pipeline_identity", lambda name: f"{name} 1.0")
+    discourse = built("hierarchical_transformer", graph="discourse", entities="spacy", spacy_model="some")
+    assert discourse.units_also_decided_by() == {"spacy": "some 1.0"}
+    for settings in ({"graph": "discourse", "entities": "capitals"}, {"graph": "similarity"}, {"entities": "spacy"}):
+        assert built("hierarchical_transformer", **settings).units_also_decided_by() == {}
 
 
 def test_spacy_asked_for_and_missing(monkeypatch: pytest.MonkeyPatch) -> None:
