@@ -10,6 +10,7 @@ from torch import Tensor
 from hierarchical_transformer.networks import PAD, VARIANTS, batch, labels, network
 from longsumbench.models.hierarchical_transformer.model import (
     HierarchicalTransformerForConditionalGeneration,
+    HierarchicalTransformerModelConfig,
     smoothed_as_released,
 )
 from longsumbench.nn.losses import token_cross_entropy
@@ -187,3 +188,15 @@ def test_smoothing_is_the_suites_but_for_the_release() -> None:
     output = model(**given, labels=target)
     close(output.loss, token_cross_entropy(output.logits, target, smoothing=0.1))
     close(model.eval()(**given, labels=target).loss, token_cross_entropy(output.logits, target))
+
+
+def test_the_count_of_weights() -> None:
+    """As released, 6 + 2 encoder layers and 1 decoder layer have 15,343,952 weights at 32,000 pieces."""
+    sizes: dict[str, Any] = {"vocab_size": 32_000, "d_model": 256, "encoder_layers": 6, "decoder_layers": 1}
+    sizes |= {f"{stack}_ffn_dim": 1024 for stack in ("encoder", "decoder")}
+    sizes |= {f"{stack}_attention_heads": 8 for stack in ("encoder", "decoder")}
+    with torch.device("meta"):
+        model: Any = HierarchicalTransformerForConditionalGeneration(
+            HierarchicalTransformerModelConfig(**sizes, official=True)
+        )
+    assert sum(weight.numel() for weight in model.parameters()) == 15_343_952
