@@ -11,7 +11,7 @@ from longsumbench.progress import track
 from longsumbench.stages import StageStore
 from longsumbench.system import Split
 
-VERSION = 1  # rises when the same scores would make another order
+VERSION = 1  # rises, with the version of every ranker that learns, when the same scores would make another order
 FEATURES = datasets.Features({"id": datasets.Value("string"), "order": datasets.List(datasets.Value("int32"))})
 
 

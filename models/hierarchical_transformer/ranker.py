@@ -49,7 +49,7 @@ ROW_LENGTH = 2_000  # tokens of paragraphs in a training row, more only where a 
 TOKENS_AT_ONCE = 16_384  # of paragraphs, padding counted, when they are scored
 VALIDATION_EXAMPLES = 500  # the most by which the best weights are chosen
 VALIDATIONS = 10  # of a training
-ROWS_VERSION = 1  # rises when training rows change
+ROWS_VERSION = 1  # rises, with LstmRanker.version, when training rows change
 FITTED = "fit.json"  # written last; a stage that has it is trained
 
 

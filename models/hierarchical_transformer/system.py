@@ -240,12 +240,17 @@ class HierarchicalTransformer(TransformerSystem):
             find_entities(self.config.entities, self.config.spacy_model)
         super().prepare(train, validation, recipe, stages)
 
+    def identity(self) -> dict[str, Any]:
+        """Return the settings, and which spaCy finds the entities of a discourse graph."""
+        return {**super().identity(), **self._spacy()}
+
     def units_also_decided_by(self) -> dict[str, Any]:
         """Return the learned ranker, and which spaCy finds the entities of a discourse graph."""
-        decided = super().units_also_decided_by()
-        if self.config.graph == "discourse" and self.config.entities == "spacy":
-            decided["spacy"] = pipeline_identity(self.config.spacy_model)
-        return decided
+        return {**super().units_also_decided_by(), **self._spacy()}
+
+    def _spacy(self) -> dict[str, str]:
+        asked = self.config.graph == "discourse" and self.config.entities == "spacy"
+        return {"spacy": pipeline_identity(self.config.spacy_model)} if asked else {}
 
     def read(self, example: Example, encode: Encode, limits: Limits) -> Units:
         """Return the title and the best paragraphs, a unit each; with their graph, if there is one."""

@@ -250,6 +250,7 @@ def test_another_pipeline_makes_other_units(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(module, "pipeline_identity", lambda name: f"{name} 1.0")
     discourse = built("hierarchical_transformer", graph="discourse", entities="spacy", spacy_model="some")
     assert discourse.units_also_decided_by() == {"spacy": "some 1.0"}
+    assert discourse.identity()["spacy"] == "some 1.0"
     for settings in ({"graph": "discourse", "entities": "capitals"}, {"graph": "similarity"}, {"entities": "spacy"}):
         assert built("hierarchical_transformer", **settings).units_also_decided_by() == {}
 
