@@ -354,12 +354,15 @@ class Tdmca(BestParagraphs):
     config: TdmcaConfig
 
     def build_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
-        """Build the network."""
-        config = self.config
+        """Build the network; what separates source and summary is the token that starts.
+
+        It is not the one that ends, which an output tied to the embeddings would give at once until it has learned.
+        """
+        config, start = self.config, tokenizer.bos_token_id
         model = self.Model(
             TdmcaModelConfig(
                 **network_sizes(config.dimension, config.dropout, len(tokenizer), special_ids(tokenizer)),
-                decoder_start_token_id=tokenizer.eos_token_id,
+                decoder_start_token_id=tokenizer.pad_token_id if start is None else start,
                 activation_function="relu",
                 block_length=config.block_length,
                 compression=config.compression,

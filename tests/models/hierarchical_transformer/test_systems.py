@@ -314,3 +314,10 @@ def test_tdmca_counts_its_source(tmp_path: Path) -> None:
     rows = [system.row(example) for example in ToySplit.of("test", 3, start=40)]
     batch = system.collator()(rows)
     assert int(batch["num_source_tokens"]) == sum(len(ids) for one in rows for ids in one["units"])
+
+
+def test_what_starts_a_summary_does_not_end_it(tmp_path: Path) -> None:
+    """T-DMCA's separator is the token that starts, so that an untrained one does not write nothing."""
+    system = fitted("tdmca", tmp_path)
+    assert system.model.config.decoder_start_token_id == system.tokenizer.bos_token_id
+    assert system.model.config.decoder_start_token_id != system.tokenizer.eos_token_id
