@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CHANCE = "fact_recall_chance"
-MOST_LINES = 10  # the best ones are drawn
+MOST_LINES = 14  # the best ones are drawn
 # of train and decode: runs that differ in them are pooled
 NOT_THE_SYSTEM = ("seed", "device", "workers", "evidence", "reference_evidence")
 
