@@ -197,6 +197,8 @@ class Comparison:
             lines.append(f"Oracles, which saw the references or their lengths: {', '.join(oracles)}.")
         if means := [run.label for run in self.runs if run.record.checkpoints]:
             lines.append(f"Scores are means of several checkpoints, summaries the best one's: {', '.join(means)}.")
+        if averaged := [run.label for run in self.runs if run.record.fit.get("averaged")]:
+            lines.append(f"One model, whose weights are the mean of several checkpoints': {', '.join(averaged)}.")
         return lines
 
     def method(self) -> list[str]:

@@ -213,9 +213,13 @@ def plan_stats(words: Sequence[str]) -> tuple[DatasetSettings, RankRecallSetting
     of_ranker = own.pop("ranker", {})
     if not isinstance(of_ranker, dict):
         raise UsageError(f"ranker={of_ranker} is not a group of settings; set ranker.<setting>=<value>, or rank=<name>")
+    if own.get("rank") is None:  # "rank=": nothing is asked for
+        own.pop("rank", None)
     texts: DatasetSettings = settle(DatasetSettings, {str(key): value for key, value in section.items()}, "dataset.")
     asked: RankRecallSettings = settle(RankRecallSettings, {str(key): value for key, value in own.items()}, "")
     inherited = {"unit": asked.unit, "seed": asked.seed, "device": asked.device}
+    for key in inherited.keys() & of_ranker.keys():
+        raise UsageError(f"ranker.{key} follows {key}: set {key}={of_ranker[key]}")
     return texts, asked, settle(RankerSettings, {**inherited, **of_ranker}, "ranker.")
 
 

@@ -5,7 +5,7 @@ as the stage "ranker", and is a function then. `longsumbench.registry.rankers` k
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -149,7 +149,8 @@ def order_by(ranker: Ranker, example: Example, texts: Sequence[str], setting: st
         if example.title is not None:
             raise
         told = f"example '{example.id}' has no title, by which {setting} goes"
-        raise UsageError(f"{told}: choose {setting.partition('=')[0]}=none, lexrank or lstm") from problem
+        choices = f"choose {setting.partition('=')[0]}=none, lexrank or lstm, or give it a title"
+        raise UsageError(f"{told}: {choices}") from problem
 
 
 class RankedUnits(System):
@@ -168,6 +169,18 @@ class RankedUnits(System):
         """Return how a learned ranker is made: as usual, with as many entries as the system's own trained tokenizer."""
         own = {"vocabulary_size": self.config.vocabulary_size} if self.config.tokenizer == "trained" else {}
         return RankerSettings(seed=recipe.seed, device=recipe.device, **own)
+
+    def check_examples(self, examples: Iterable[Example]) -> None:
+        """Refuse an example without a title under a ranker that goes by titles; one that learns does without.
+
+        Raises:
+            UsageError: there is one.
+        """
+        super().check_examples(examples)
+        if self.config.rank != UNRANKED and not learned(self.config.rank):
+            for example in examples:
+                if example.title is None:
+                    self.order(example, ["any text"])
 
     def order(self, example: Example, paragraphs: Sequence[str]) -> list[int]:
         """Return the indices of an example's paragraphs from the best to the worst; unranked, as they come.

@@ -125,6 +125,7 @@ def carry_out(point: Point, system: System, spec: RunSpec, texts: Texts, stages:
     reset_peak_memory()
     facts = describe(point, system, spec, texts)
     split = texts.splits[config.dataset.split]
+    system.check_examples(split[index] for index in range(num_summarized(split, config.decode)))
     write_atomically(folder / "config.yaml", OmegaConf.to_yaml(OmegaConf.create(asdict(config))))
     write_atomically(workdir / "patch.diff", patch())
     with point.timed("fit"):

@@ -40,7 +40,7 @@ TOLD_ELSEWHERE = ("seed", "device", "workers", "max_steps", "batch_size", "batch
 WHO, COST = ("model", "variant", "seed"), ("source\nseen", "steps", "train\ntime", "run")
 VIEW = (*WHO, *TYPES.values(), *COST)
 VIEW_WIDTHS = (("model", 20), ("variant", 30))
-VIEW_WIDTHS_BESIDE_MEASURES = (("model", 10), ("variant", 18))
+VIEW_WIDTHS_BESIDE_MEASURES = (("model", 13), ("variant", 15))
 
 
 def condition(record: RunRecord) -> tuple[str, str, str, str]:

@@ -191,6 +191,7 @@ def summarize_inputs(system: System, inputs: Sequence[Input], decoding: Decoding
     check_lengths(system.config, decoding)
     check_search(system, decoding)
     examples = [one.example for one in inputs]
+    system.check_examples(examples)
     shown = wanted(decoding.evidence, len(examples) if system.keeps_evidence else 0)
     for start in range(0, len(examples), decoding.batch_size):
         asked = decoding if start in shown else replace(decoding, evidence="none")

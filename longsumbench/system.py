@@ -2,7 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
@@ -159,6 +159,13 @@ class System(ABC):
     def __init__(self, config: Any) -> None:
         self.config = config
         self.state: dict[str, Any] = {}
+
+    def check_examples(self, examples: Iterable[Example]) -> None:  # noqa: B027 - most can summarize anything
+        """Look, before hours of training, whether these can be summarized. They can, unless a system says otherwise.
+
+        Raises:
+            UsageError: one of them cannot, with these settings.
+        """
 
     def fit(
         self, train: Split | None, validation: Split | None, recipe: Recipe, workdir: Path, stages: StageStore

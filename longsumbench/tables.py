@@ -13,6 +13,7 @@ TIED = "≈"  # behind a cell that is not distinguishable from the best of its c
 ROWS_ON_A_PAGE = 40  # longer LaTeX tables may break across pages
 LATEX_SIGNS = {"±": r"\pm", "×": r"\times", "≥": r"\ge", TIED: r"\approx"}
 _MARKDOWN = re.compile(r"[\\|<`*_\[~]|&(?=#?\w+;)")  # what Markdown would read as its own
+_BEHIND_UNDERSCORES = re.compile(r"(?<=_)")
 _STRESS, _END, _TIE = "\x02", "\x03", "\x04"  # around and behind marked cells while tabulate escapes LaTeX
 
 
@@ -69,9 +70,25 @@ def terminal(title: str, blocks: Sequence[Block]) -> str:
         widths = dict(block.widths)
         wraps = [widths.get(column) for column in block.columns]
         told = [textwrap.fill(line, TERMINAL_WIDTH, break_on_hyphens=False) for line in (block.heading, *block.notes)]
-        drawn = _draw(block, "simple", Marks("*", "", TIED), maxcolwidths=wraps) if block.rows else ""
+        rows = [
+            [type(cell)(_broken(cell, width)) for cell, width in zip(row, wraps, strict=True)] for row in block.rows
+        ]
+        shown = replace(block, rows=rows)
+        drawn = _draw(shown, "simple", Marks("*", "", TIED), maxcolwidths=wraps) if rows else ""
         parts.append("\n".join(part for part in (*told, drawn) if part))
     return "\n\n".join(parts)
+
+
+def _broken(cell: str, width: int | None) -> str:
+    """Break a name that is wider than its column behind underscores; what has blanks is wrapped there."""
+    if width is None or len(cell) <= width or " " in cell:
+        return cell
+    lines = [""]
+    for part in _BEHIND_UNDERSCORES.split(cell):
+        if lines[-1] and len(lines[-1]) + len(part) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 def markdown(title: str, blocks: Sequence[Block]) -> str:

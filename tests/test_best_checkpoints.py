@@ -403,3 +403,17 @@ def test_a_mean_is_compared_with_one_checkpoint(runs: Runs, capsys: pytest.Captu
     first, second = sorted(path.name for path in (runs.results / "runs").glob("*/*/*"))
     assert main(["compare", first, second, "--results-dir", str(runs.results)]) == 0
     assert "Scores are means of several checkpoints, summaries the best one's: seal" in capsys.readouterr().out
+
+
+def test_what_is_of_averaged_weights_is_said(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    """A comparison names the run whose one model has the mean of several checkpoints' weights."""
+    for words in (["train.keep_best=1"], ["train.keep_best=1", "train.average_weights=2"]):
+        assert main([*runs.words, *words]) == 0
+    each = (RunRecord.read(path) for path in (runs.results / "runs").glob("*/*/*"))
+    first, second = sorted(each, key=lambda one: bool(one.fit.get("averaged")))
+    capsys.readouterr()
+    assert main(["compare", first.run_id, second.run_id, "--results-dir", str(runs.results)]) == 0
+    _, _, told = " ".join(capsys.readouterr().out.split()).partition(
+        "One model, whose weights are the mean of several "
+    )
+    assert told.partition(").")[0].endswith(f"({second.run_id[:8]}")

@@ -421,6 +421,14 @@ def test_contradictions_in_print() -> None:
     assert any(note.startswith("†") for note in block.notes)
 
 
+def test_a_long_name_is_broken_behind_an_underscore(update: Callable[..., Table]) -> None:
+    """On the terminal a system's name that is wider than its column stands on two lines; in Markdown on one."""
+    table = update(record("hierarchical_transformer", 30))
+    shown = [line.split()[0] for line in table.render().splitlines() if line.startswith(("hierarchical", "transf"))]
+    assert shown == ["hierarchical_", "transformer"]
+    assert "| hierarchical\\_transformer |" in table.markdown()
+
+
 def test_published_on_the_terminal(update: Callable[..., Table]) -> None:
     """The terminal shows what the suite's own papers report of themselves, and counts the rest."""
     table = update(record("lead", 30))

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -81,6 +82,15 @@ def test_a_missing_title_names_the_example() -> None:
     with pytest.raises(UsageError, match=r"'toy-3' has no title, by which model\.rank=tfidf goes: choose model\.rank="):
         system.order(untitled, ["a", "b"])
     assert Trunc(TruncConfig(**TINY)).order(untitled, ["a", "b"]) == [0, 1]
+
+
+@pytest.mark.parametrize(("rank", "refused"), [("none", 0), ("lexrank", 0), ("lstm", 0), ("tfidf", 1), ("title", 1)])
+def test_missing_titles_are_found_before_any_work(rank: str, refused: int) -> None:
+    """Rankers that go by titles refuse the example that has none, in one line; nothing else looks at examples."""
+    system = Trunc(TruncConfig(**{**TINY, "rank": rank}))
+    system.check_examples([example(1), example(2)])
+    with pytest.raises(UsageError, match=r"'toy-3' has no title.*or give it a title$") if refused else nullcontext():
+        system.check_examples(iter([example(1), replace(example(3), title=None), example(4)]))
 
 
 def test_a_failure_for_another_reason_is_told_as_it_is() -> None:

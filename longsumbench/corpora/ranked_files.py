@@ -11,6 +11,7 @@ and no pages: neighbours in a ranking were none in a page, so each paragraph is 
 
 import hashlib
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -194,7 +195,9 @@ def _articles(path: Path) -> list[Any]:
     import torch  # here, so that no other dataset waits for it
 
     try:
-        articles = torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch's, of pickle protocols: the file is read, or refused in one line
+            articles = torch.load(path, map_location="cpu", weights_only=True)
     except MemoryError:
         raise
     except OSError as error:

@@ -118,6 +118,8 @@ def test_published_numbers_stand_beside_wikisum() -> None:
     ("words", "code", "told"),
     [
         ("", 2, "name rankers, as in rank=tfidf,lstm"),
+        ("rank=", 2, "name rankers, as in rank=tfidf,lstm"),
+        ("rank=lstm ranker.unit=section", 2, "ranker.unit follows unit: set unit=section"),
         ("rank=tfdif", 2, "unknown ranker 'tfdif' (did you mean 'tfidf'?)"),
         ("rank=tfidf ranker.step=5", 2, "unknown setting 'ranker.step' (did you mean 'steps'?)"),
         ("rank=tfidf ranker.steps=many", 2, "ranker.steps='many' is not of type int"),

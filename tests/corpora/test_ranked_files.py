@@ -2,7 +2,9 @@
 
 import importlib
 import io
+import pickle
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -160,9 +162,13 @@ class Program:
 
 
 def test_a_file_that_would_run_a_program(tmp_path: Path, stages: StageStore, model: Path) -> None:
-    """It is refused, and nothing of it runs."""
+    """It is refused, and nothing of it runs; also as a pickle of another protocol, and then without torch's warning."""
     torch.save([Program()], tmp_path / "test.pt")
     assert "holds more than lists, numbers and text" in problem(tmp_path, stages, model)
+    (tmp_path / "test.pt").write_bytes(pickle.dumps([Program()], protocol=4))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "holds more than lists, numbers and text" in problem(tmp_path, stages, model)
     assert "ran" not in sys.modules
 
 
