@@ -231,7 +231,7 @@ class NeuralSystem(System):
         """Return the first examples of a split as rows of units on disk, made once."""
         inputs = self._units_inputs(split, examples)
         made = (self.row(split[index]) for index in track(range(examples), f"tokenizing {split.name}", examples))
-        return self.stored("units", inputs, self.features(), made, stages)
+        return stored_rows("units", inputs, self.features(), made, stages)
 
     def _units_inputs(self, split: Split, examples: int) -> dict[str, Any]:
         """Return what decides the rows of the first examples of a split."""
@@ -259,17 +259,6 @@ class NeuralSystem(System):
             stages: finished pieces of work.
         """
         return rows
-
-    def stored(
-        self,
-        stage: str,
-        inputs: dict[str, Any],
-        features: datasets.Features,
-        rows: Iterator[dict[str, Any]],
-        stages: StageStore,
-    ) -> Rows:
-        """Return rows from a stage on disk, which is made from the iterator where there is none."""
-        return stored_rows(stage, inputs, features, rows, stages)
 
     def features(self) -> datasets.Features:
         """Return the columns of a training row; a system that adds one overrides this and `row`."""

@@ -46,12 +46,11 @@ from longsumbench.neural import Encode, NeuralSystem, Rows, network_sizes, speci
 from longsumbench.nn.folded_attention import watched
 from longsumbench.nn.initialization import xavier
 from longsumbench.nn.recording import recorded
-from longsumbench.segmentation import EncodedSentence, Units, join
+from longsumbench.segmentation import EncodedSentence, Units, group
 from longsumbench.stages import StageStore
 from longsumbench.system import ATTENDED_AXIS, Evidence, Split
 from longsumbench.tokenization import token_texts
 
-MOST_TOKENS = 2**31  # of a joined text: it is cut before it is joined
 DECIDE_UNITS: tuple[str, ...] = (
     "rank",
     "ranker_dimension",
@@ -112,7 +111,8 @@ class BestParagraphs(RankedUnits, NeuralSystem):
 
     def read(self, example: Example, encode: Encode, limits: Limits) -> Units:
         """Return the title and the best paragraphs as one unit, cut at the length."""
-        units = join(self.marked(self.best(example, encode, limits)[0]), MOST_TOKENS)
+        apart = self.marked(self.best(example, encode, limits)[0])
+        units = group(apart, [0] * len(apart.ids))
         return units if any(units.ids) else replace(units, ids=(), documents=(), words=())
 
     def marked(self, units: Units) -> Units:

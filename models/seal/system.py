@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from longsumbench.batching import UnitCollator, row
+from longsumbench.batching import UnitCollator, row, stored_rows
 from longsumbench.documents import Example
 from longsumbench.learned_ranking import RankedUnits
 from longsumbench.models.seal.config import CAConfig, EAConfig, FamilyConfig, SealConfig, TruncConfig
@@ -159,7 +159,7 @@ class EA(SealFamily):
         settings = {name: getattr(self.config, name) for name in self.labels_decided_by}
         kept = rows.select_columns(["units", "labels"])
         values = datasets.List(datasets.List(datasets.Value("float32")))
-        labels = self.stored(
+        labels = stored_rows(
             "labels",
             {"units": inputs, "labels": settings, "version": LABELS_VERSION},
             datasets.Features({"proxy_labels": values}),
