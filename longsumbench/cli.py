@@ -10,150 +10,23 @@ from typing import TYPE_CHECKING, NoReturn
 
 from longsumbench import __version__
 from longsumbench.errors import INTERRUPTED, PointsFailed, UsageError, as_suite_error, did_you_mean
+from longsumbench.help_texts import (
+    COMPARE,
+    DESCRIPTION,
+    EXIT_CODES,
+    INSPECT,
+    LEADERBOARD,
+    LIST,
+    RUN,
+    SCORE,
+    STATS,
+    SUMMARIZE,
+)
 
 if TYPE_CHECKING:
     from longsumbench.launch import Launch
 
 Command = Callable[[argparse.Namespace, Sequence[str]], None]
-
-DESCRIPTION = """\
-Compare long-input summarizers on the same documents, with the same ROUGE, under the same budget.
-
-  longsumbench run                              train a tiny system on built-in text, print the table (minutes)
-  longsumbench run model=lead dataset=pubmed dataset.path=FOLDER
-  longsumbench run -m model=lead,random,oracle,trunc model.input_length=64,256 seed=1,2
-  longsumbench leaderboard pydoc                print a table again
-  longsumbench summarize RUN paper.md           summarize a file of your own
-  longsumbench score out.jsonl test.jsonl       the ROUGE of any system's outputs
-  longsumbench compare RUN RUN                  whether two runs differ, and on which examples
-  longsumbench inspect RUN 0                    what a system looked at while it wrote a summary
-  longsumbench stats dataset=pydoc rank=tfidf   how much of the summaries the best paragraphs say
-  longsumbench list models                      what can be named
-"""
-
-RUN = """\
-Run one point, or with -m every combination of the comma-separated values.
-
-groups:    model=NAME  dataset=NAME  scale={scales}       (longsumbench list models|datasets|scales)
-           experiment=NAME, settings that go together                                    (longsumbench list experiments)
-settings:  model.*  dataset.*  train.*  decode.*  score.*                         (longsumbench list settings [MODEL])
-top level: seed=1  device=auto|cpu|cuda  results_dir=results  overwrite=false  baselines=true
-
-  longsumbench run model=trunc model.input_length=512 train.max_minutes=8
-  longsumbench run dataset=jsonl dataset.path=my_texts scale=tiny
-  longsumbench run -m seed=1,2,3 --show         what would be run, without running it
-  longsumbench run -m experiment=etads-table5 dataset=cnn_dailymail      points that an experiment names itself
-
-Running the same command again continues it: what is finished is skipped, what was broken off is resumed.
-In a sweep, all points are checked before the first one runs; one that fails later leaves the others untouched,
-and points that differ in nothing their system depends on are done once. An experiment may name a sweep of its own
-(`sweep:` in its file), which is combined with the values typed.
-Lead, Random and Oracle are scored beside the first run on a dataset (baselines=false: not).
-A value with a comma, a bracket or a blank in it is quoted twice: "dataset.path='my texts'". Lists are typed as they
-are: "model.focus_layers=[1,2]", and to sweep over "model.focus_layers=[],[1,2]".
-"""
-
-LEADERBOARD = """\
-Rebuild the tables of finished runs, and print them.
-
-  longsumbench leaderboard                      every dataset with results
-  longsumbench leaderboard pydoc --latex        one of them, for a paper
-  longsumbench leaderboard pydoc --measure recall          by ROUGE's recall, or precision, instead of F1
-
-results/leaderboard/ holds each table as .csv (all columns), .md and .tex, by F1 whatever is printed, and where planted
-facts were looked for, a picture of what the systems found.
-"""
-
-SUMMARIZE = """\
-Summarize files of your own with a system that was fitted before.
-
-  longsumbench summarize 85f3139c paper.md                   by a run's id, or its beginning
-  longsumbench summarize my_checkpoint one.txt two.txt       by a checkpoint's folder, or a run's
-  longsumbench summarize 85f3139c a.txt b.txt --together     one summary of several documents
-  longsumbench summarize 85f3139c texts.jsonl --json decode.num_beams=4 device=cpu > summaries.jsonl
-  pdftotext paper.pdf - | longsumbench summarize 85f3139c -
-
-files:     .txt or no ending (blank lines separate paragraphs), .md (headings name sections), .jsonl[.gz] (see
-           docs/jsonl.md; summaries are not needed), - for text from standard input
-settings:  decode.*  device=auto|cpu|cuda  seed=1                                 (longsumbench list settings)
-
-A run's own decode settings are used, where it is named by run. What was not read is told on stderr.
---json prints an object a line: id, summary, complete, tokens, truncation, evidence (what the system looked at:
-arrays with the names of their axes, and the texts of its units; null for a system that keeps none).
-"""
-
-SCORE = """\
-Compute the ROUGE of any system's outputs.
-
-  longsumbench score out.jsonl test.jsonl       {"id", "prediction"} and {"id", "references": [...]}, matched by id
-  longsumbench score both.jsonl                 prediction and references in the same row
-  longsumbench score out.txt references.txt     one a line: line n of one belongs to line n of the other
-  longsumbench score decoded gold               folders: NAME.dec and NAME.ref (or NAME.A.ref, …), a sentence a line
-  longsumbench score out.jsonl test.jsonl --mode perl --no-stem --per-example scores.csv
-
-A text is running text or a list of sentences. Lists are scored as they are; running text is split at its line breaks
-and by the suite's splitter, on both sides alike; the signature says which. All formats, and what the warnings mean:
-docs/score.md. Files may be packed (.gz).
-"""
-
-COMPARE = """\
-Compare finished runs, example by example; the first one is the baseline.
-
-  longsumbench compare 85f3139c 36e2dc94                  runs by their ids, or the beginnings of these
-  longsumbench compare 85f3139c 36e2 c6f0 --all-pairs     each with each, corrected together
-  longsumbench compare 85f3139c results/runs/pydoc/lead/c6f0ec26c16b --output lead_or_not --examples 30
-
-Of every measure: both means, their difference with its 95 % interval, p by approximate randomization, p corrected for
-the whole table (Holm), and the smallest difference that could have been seen. Runs must have been scored in the same
-way on the same texts; where they have different examples, --intersect compares those in common.
-The table is printed, and written as .csv, .md and .html; the two latter show the examples that moved most, with both
-outputs. The page needs nothing beside itself.
-"""
-
-INSPECT = """\
-Show what a system looked at while it wrote one summary of a finished run.
-
-  longsumbench inspect 85f3139c 0                         the first example of the run's split
-  longsumbench inspect 85f3139c journal.pone.0163477      an example by its id
-  longsumbench inspect results/runs/pydoc/seal/9ebc3b974286 3 --output figures
-
-Written are <place>.html, a page that needs nothing beside itself, and <place>.png, the same for a paper. What they show
-follows from the evidence that the run has kept: how much each unit of the source weighed at each step of the summary,
-which units were selected for each of its segments, and any other array as a heat map; the units' texts stand beside.
-A run keeps evidence of its first 20 examples; the same `run` command with decode.evidence=all adds that of the others.
-What the views mean: docs/inspect.md.
-"""
-
-STATS = """\
-Print what a dataset is like: how much of its references the best paragraphs say, ranked one way or another.
-
-  longsumbench stats rank=tfidf                                   on the built-in text
-  longsumbench stats dataset=wiki_sections dataset.path=FOLDER rank=tfidf,lexrank,lstm
-  longsumbench stats dataset=multi_news dataset.split=validation rank=lstm ranker.steps=2000 --csv recall.csv
-  longsumbench stats dataset=probe unit=section rank=lexrank      sections instead of paragraphs
-
-The best 5, 10, 20 and 40 paragraphs of every example are joined in the ranker's order and scored against its first
-reference by ROUGE-L recall (0-100); "in order" are the first ones of the text (Hierarchical Transformer, Table 1).
-A ranker that learns (lstm) is trained on the training split, once for the same texts and settings; what is finished is
-kept in the cache, and a training that was broken off continues.
-
-settings:  dataset=NAME  dataset.*  rank=NAME[,NAME...]  unit=paragraph|section  seed=1  device=auto|cpu|cuda
-           ranker.{dimension,steps,batch_size,vocabulary_size}       (longsumbench list rankers|datasets; docs/stats.md)
-
-Nothing is written but with --csv.
-"""
-
-LIST = """\
-Print what can be named on the command line, with a line about each.
-
-  longsumbench list models                      also those that other installed packages add
-  longsumbench list settings trunc              every setting, its default and what it means
-"""
-
-EXIT_CODES = """\
-exit codes: 0 done, 1 some points failed, 2 wrong usage or configuration, 3 bad data,
-4 environment (network, disk, memory), 130 interrupted
-"""
 
 FLAGS = (
     "--multirun",

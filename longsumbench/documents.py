@@ -30,6 +30,20 @@ class Document:
     source: str | None
     sections: tuple[Section, ...]
 
+    def texts(self, unit: str) -> Iterator[Sentences]:
+        """Yield the paragraphs, the sections without their names, or the sentences, in reading order; none is empty.
+
+        Args:
+            unit: "paragraph", "section" or "sentence".
+        """
+        if unit == "section":
+            every: Iterator[Sentences] = (tuple(section.sentences()) for section in self.sections)
+        elif unit == "sentence":
+            every = ((sentence,) for sentence in self.sentences())
+        else:
+            every = (paragraph for section in self.sections for paragraph in section.paragraphs)
+        return (sentences for sentences in every if any(map(str.strip, sentences)))
+
     def sentences(self) -> Iterator[str]:
         """Yield the sentences in reading order."""
         for section in self.sections:
@@ -76,6 +90,11 @@ class Example:
     documents: tuple[Document, ...]
     references: tuple[Sentences, ...]
     facts: tuple[Fact, ...] = ()
+
+    def texts(self, unit: str) -> Iterator[Sentences]:
+        """Yield every paragraph, section or sentence in reading order, across documents; none is empty."""
+        for document in self.documents:
+            yield from document.texts(unit)
 
     def sentences(self) -> Iterator[str]:
         """Yield every source sentence in reading order, across sections and documents."""

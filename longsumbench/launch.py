@@ -195,11 +195,34 @@ def plan_stats(words: Sequence[str]) -> tuple[DatasetSettings, RankRecallSetting
     Raises:
         UsageError: the words cannot be meant.
     """
+    texts, own = dataset_and_own(words, "stats")
+    of_ranker = own.pop("ranker", {})
+    if not isinstance(of_ranker, dict):
+        raise UsageError(f"ranker={of_ranker} is not a group of settings; set ranker.<setting>=<value>, or rank=<name>")
+    if own.get("rank") is None:  # "rank=": nothing is asked for
+        own.pop("rank", None)
+    asked: RankRecallSettings = settle(RankRecallSettings, {str(key): value for key, value in own.items()}, "")
+    inherited = {"unit": asked.unit, "seed": asked.seed, "device": asked.device}
+    for key in inherited.keys() & of_ranker.keys():
+        raise UsageError(f"ranker.{key} follows {key}: set {key}={of_ranker[key]}")
+    return texts, asked, settle(RankerSettings, {**inherited, **of_ranker}, "ranker.")
+
+
+def dataset_and_own(words: Sequence[str], command: str) -> tuple[DatasetSettings, dict[str, Any]]:
+    """Read the words of a command that looks at one dataset: its settings, and the command's own as nested values.
+
+    Args:
+        words: the overrides as typed: `dataset=NAME`, `dataset.*`, and the command's own keys.
+        command: its name, for messages.
+
+    Raises:
+        UsageError: the words cannot be meant.
+    """
     of_dataset = [word for word in words if word.partition("=")[0].partition(".")[0] == "dataset"]
     others = [word for word in words if word not in of_dataset]
     for word in others:
         if "=" not in word:
-            raise UsageError(f"'{word}' is no setting: write key=value (see longsumbench stats --help)")
+            raise UsageError(f"'{word}' is no setting: write key=value (see longsumbench {command} --help)")
     offer_plugins(None)
     try:
         with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
@@ -210,17 +233,8 @@ def plan_stats(words: Sequence[str]) -> tuple[DatasetSettings, RankRecallSetting
         raise translate(error) from error
     assert isinstance(section, dict)
     assert isinstance(own, dict)
-    of_ranker = own.pop("ranker", {})
-    if not isinstance(of_ranker, dict):
-        raise UsageError(f"ranker={of_ranker} is not a group of settings; set ranker.<setting>=<value>, or rank=<name>")
-    if own.get("rank") is None:  # "rank=": nothing is asked for
-        own.pop("rank", None)
     texts: DatasetSettings = settle(DatasetSettings, {str(key): value for key, value in section.items()}, "dataset.")
-    asked: RankRecallSettings = settle(RankRecallSettings, {str(key): value for key, value in own.items()}, "")
-    inherited = {"unit": asked.unit, "seed": asked.seed, "device": asked.device}
-    for key in inherited.keys() & of_ranker.keys():
-        raise UsageError(f"ranker.{key} follows {key}: set {key}={of_ranker[key]}")
-    return texts, asked, settle(RankerSettings, {**inherited, **of_ranker}, "ranker.")
+    return texts, {str(key): value for key, value in own.items()}
 
 
 def as_hydra(word: str) -> str:

@@ -44,12 +44,7 @@ class RankerSettings:
 
 def texts_to_rank(example: Example, unit: str = "paragraph") -> list[str]:
     """Return an example's paragraphs, or its sections without their names, in reading order; none is empty."""
-    sections = (section for document in example.documents for section in document.sections)
-    if unit == "section":
-        texts = (" ".join(section.sentences()) for section in sections)
-    else:
-        texts = (" ".join(paragraph) for section in sections for paragraph in section.paragraphs)
-    return [text for text in texts if text.strip()]
+    return [" ".join(sentences) for sentences in example.texts(unit)]
 
 
 class LearnedRanker(ABC):

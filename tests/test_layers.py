@@ -52,6 +52,7 @@ FLOORS = {
     "analysis": 5,
     "report": 5,
     "catalogue": 5,
+    "help_texts": 5,
     "launch": 6,
     "cli": 6,
     "__main__": 6,

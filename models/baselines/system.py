@@ -7,7 +7,7 @@ from random import Random as Dice
 from statistics import fmean
 
 from longsumbench.configuration import Decoding, Recipe
-from longsumbench.documents import Cut, Example, Sentences, Truncation, count_words
+from longsumbench.documents import Cut, Example, Truncation, count_words
 from longsumbench.errors import DataError, UsageError
 from longsumbench.models.baselines.config import LeadConfig, LexRankConfig, OracleConfig, RandomConfig
 from longsumbench.ranking import lexrank, rank
@@ -76,7 +76,7 @@ class LexRank(FixedLength):
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Yield every example's best paragraphs, one sentence a line; the ledger counts in words, as Lead's."""
         for example in examples:
-            paragraphs = _paragraphs(example)
+            paragraphs = list(example.texts("paragraph"))
             order = rank(lexrank([" ".join(paragraph) for paragraph in paragraphs], self.config.damping))
             ranked = chain.from_iterable(paragraphs[index] for index in order)
             yield _beginning(example, list(ranked), self.length(example))
@@ -117,13 +117,6 @@ class Oracle(System):
             references = [words("\n".join(reference)) for reference in example.references]
             selected = greedy_selection([words(sentence) for sentence in sentences], references)
             yield Summary(example.id, "\n".join(sentences[index] for index in selected))
-
-
-def _paragraphs(example: Example) -> list[Sentences]:
-    """Return the paragraphs of all documents that have a word, in reading order."""
-    sections = chain.from_iterable(document.sections for document in example.documents)
-    every = chain.from_iterable(section.paragraphs for section in sections)
-    return [paragraph for paragraph in every if count_words(paragraph)]
 
 
 def _beginning(example: Example, sentences: Sequence[str], length: int) -> Summary:

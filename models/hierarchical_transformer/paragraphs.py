@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from longsumbench.documents import Cut, Document, Example, Sentences, Truncation
+from longsumbench.documents import Cut, Example, Sentences, Truncation
 from longsumbench.segmentation import EncodedSentence, Units, tokens_and_words
 
 Place = tuple[int, int]  # of a paragraph: its document, and its number in it
@@ -41,18 +41,8 @@ def paragraphs_of(example: Example, unit: str) -> list[Paragraph]:
     return [
         Paragraph((index, number), sentences)
         for index, document in enumerate(example.documents)
-        for number, sentences in enumerate(_texts(document, unit))
+        for number, sentences in enumerate(document.texts(unit))
     ]
-
-
-def _texts(document: Document, unit: str) -> list[Sentences]:
-    if unit == "section":
-        texts = [tuple(section.sentences()) for section in document.sections]
-    elif unit == "sentence":
-        texts = [(sentence,) for sentence in document.sentences()]
-    else:
-        texts = [paragraph for section in document.sections for paragraph in section.paragraphs]
-    return [sentences for sentences in texts if any(sentence.strip() for sentence in sentences)]
 
 
 def joined(sentences: Sequence[EncodedSentence]) -> EncodedSentence:
