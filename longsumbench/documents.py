@@ -91,6 +91,11 @@ class Example:
     references: tuple[Sentences, ...]
     facts: tuple[Fact, ...] = ()
 
+    @property
+    def topic(self) -> str | None:
+        """What the summary shall be about, as far as that is said: the title, the query, or both."""
+        return " ".join(filter(None, (self.title, self.query))) or None
+
     def texts(self, unit: str) -> Iterator[Sentences]:
         """Yield every paragraph, section or sentence in reading order, across documents; none is empty."""
         for document in self.documents:

@@ -31,6 +31,10 @@ class Split(Protocol):
         """Whether the dataset's examples are several documents: a property of all its splits together."""
 
     @property
+    def queried(self) -> bool:
+        """Whether any of the dataset's examples comes with a query, likewise."""
+
+    @property
     def ids(self) -> Sequence[str]:
         """Of all examples."""
 

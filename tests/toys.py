@@ -26,6 +26,7 @@ class ToySplit:
     name: str
     examples: list[Example]
     multi_document: bool = False
+    queried: bool = False
 
     @classmethod
     def of(cls, name: str, size: int, start: int = 0) -> "ToySplit":

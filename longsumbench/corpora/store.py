@@ -37,6 +37,7 @@ class SplitWriter:
         self._hash = hashlib.sha256()
         self._ids: set[str] = set()
         self.multi_document = False
+        self.queried = False
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -66,6 +67,7 @@ class SplitWriter:
             raise BadRow("half a character (a lone surrogate) in the text", f"example '{example.id!r}'") from None
         self._ids.add(example.id)
         self.multi_document |= len(example.documents) > 1
+        self.queried |= bool(example.query)
         for column, value in zip(self._columns, (example.id, source_words, reference_words, text), strict=True):
             column.append(value)
         self._characters += len(text)
@@ -94,17 +96,21 @@ class ReadSplit:
         path: the Arrow file that `SplitWriter` wrote.
         fingerprint: of its examples.
         multi_document: whether the dataset's examples are several documents.
+        queried: whether any example of the dataset comes with a query.
 
     Attributes:
         source_words: of every example.
         reference_words: of every example's first reference; 0 for an empty one.
     """
 
-    def __init__(self, name: str, path: Path, fingerprint: str, multi_document: bool = False) -> None:
+    def __init__(
+        self, name: str, path: Path, fingerprint: str, multi_document: bool = False, queried: bool = False
+    ) -> None:
         self.name = name
         self.path = path
         self.fingerprint = fingerprint
         self.multi_document = multi_document
+        self.queried = queried
         self._opened: Any = None
         self.source_words: Sequence[int] = self._numbers("source_words")
         self.reference_words: Sequence[int] = self._numbers("reference_words")
