@@ -30,6 +30,7 @@ LATER = {
     "keep_best": 1,
     "average_weights": 1,
 }
+GENERATED = ("document_length", "train_length")  # of dataset: those that only generated datasets know
 
 
 @dataclass
@@ -44,11 +45,13 @@ class DatasetSettings:
     strict: bool = True  # False: examples that cannot be used are left out and counted, instead of ending the run
     split_by_hash: bool = False  # jsonl of one file: deal it into train, validation and test (80/10/10) by id
     document_length: int | None = None  # tokens of a tested document, of generated datasets; None: as they say
+    train_length: int | None = None  # tokens of a training or validation document; None: as long as what is tested
 
     def __post_init__(self) -> None:
         allowed("dataset.split", self.split, ("train", "validation", "test"))
         at_least("dataset.limit", self.limit, 1)
         at_least("dataset.document_length", self.document_length, 32)
+        at_least("dataset.train_length", self.train_length, 32)
 
 
 @dataclass

@@ -56,12 +56,12 @@ class BuiltIn:
     Attributes:
         generate: yields (split name, example).
         decided_by: JSON values that decide what is generated (versions); stage key and record hold them.
-        sized: whether `dataset.document_length` decides how long its documents are.
+        settings: which of `configuration.GENERATED` it goes by ("document_length"); the others are refused.
     """
 
     generate: Callable[[DatasetSettings], Iterator[tuple[str, Example]]]
     decided_by: Callable[[DatasetSettings], dict[str, Any]]
-    sized: bool = False
+    settings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench import registry, sentences
-from longsumbench.configuration import DatasetSettings
+from longsumbench.configuration import GENERATED, DatasetSettings
 from longsumbench.corpora.corpus import BadRow, Corpus
 from longsumbench.corpora.files import files_source
 from longsumbench.corpora.hub import hub_source
@@ -76,8 +76,9 @@ def load(settings: DatasetSettings, stages: StageStore) -> Texts:
 
 
 def _source(corpus: Corpus, settings: DatasetSettings, stages: StageStore) -> Source:
-    if settings.document_length is not None and not (corpus.built_in and corpus.built_in.sized):
-        raise UsageError(f"dataset '{corpus.name}' is not made to length: leave out dataset.document_length")
+    for name in GENERATED:
+        if getattr(settings, name) is not None and not (corpus.built_in and name in corpus.built_in.settings):
+            raise UsageError(f"dataset '{corpus.name}' is not generated to order: leave out dataset.{name}")
     if settings.tokenizer is not None and corpus.tokenized is None:
         raise UsageError(f"dataset '{corpus.name}' holds text, and no tokenizer reads it: leave out dataset.tokenizer")
     if settings.path is not None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from longsumbench.configuration import DatasetSettings
+from longsumbench.configuration import GENERATED, DatasetSettings
 from longsumbench.corpora.corpus import BuiltIn, Corpus
 from longsumbench.corpora.council import (
     ALIKE,
@@ -256,20 +256,23 @@ def _positions(facts: Sequence[Sequence[Sentences]], text: Iterator[str]) -> lis
     return [min(starts[statement[0]] for statement in statements) / before for statements in facts]
 
 
-def lengths_of(document_length: int) -> dict[str, tuple[int, ...]]:
-    """Return split → the lengths of its reports: what is trained on grows from notes to what is tested on.
+def lengths_of(document_length: int | None = None, train_length: int | None = None) -> dict[str, tuple[int, ...]]:
+    """Return split → the lengths of its reports: what is trained on grows from notes to whole reports.
 
     Args:
-        document_length: tokens.
+        document_length: tokens of a tested report; None: 1,024.
+        train_length: tokens of a validation report, and of the longest that are trained on; None: as tested ones.
     """
-    doubled = (64 * 2**power for power in range(document_length.bit_length()))
-    shorter = (length for length in (40, *doubled) if length < document_length)
-    return {"train": (*shorter, document_length), "validation": (document_length,), "test": (document_length,)}
+    tested = document_length or DOCUMENT_LENGTH
+    longest = train_length or tested
+    doubled = (64 * 2**power for power in range(longest.bit_length()))
+    shorter = (length for length in (40, *doubled) if length < longest)
+    return {"train": (*shorter, longest), "validation": (longest,), "test": (tested,)}
 
 
 def generate(settings: DatasetSettings) -> Iterator[tuple[str, Example]]:
     """Yield (split, report); no more of a split than the settings ask for."""
-    for split, lengths in lengths_of(settings.document_length or DOCUMENT_LENGTH).items():
+    for split, lengths in lengths_of(settings.document_length, settings.train_length).items():
         number, seed = SPLITS[split]
         for example in reports(lengths, seed, min(number, settings.limit or number)):
             yield split, example
@@ -277,7 +280,7 @@ def generate(settings: DatasetSettings) -> Iterator[tuple[str, Example]]:
 
 def decided_by(settings: DatasetSettings) -> dict[str, Any]:
     """Return what decides the texts: the generator's version, and of each split the number, seed and lengths."""
-    lengths = lengths_of(settings.document_length or DOCUMENT_LENGTH)
+    lengths = lengths_of(settings.document_length, settings.train_length)
     splits = {
         split: {"reports": number, "seed": seed, "lengths": list(lengths[split])}
         for split, (number, seed) in SPLITS.items()
@@ -291,6 +294,6 @@ CORPUS = Corpus(
     licence="that of the suite (Apache-2.0)",
     homepage="docs/probe.md",
     version=VERSION,
-    built_in=BuiltIn(generate, decided_by, sized=True),
+    built_in=BuiltIn(generate, decided_by, settings=GENERATED),
     metrics=("fact_recall",),
 )

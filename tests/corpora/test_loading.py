@@ -222,6 +222,7 @@ def test_bad_gzip(content: bytes, tmp_path: Path, stages: StageStore) -> None:
         ({"name": "jsonl", "path": ".", "split_by_hash": True}, "one file"),
         ({"name": "jsonl", "path": ".", "document_length": 64}, "leave out dataset.document_length"),
         ({"name": "pydoc", "document_length": 64}, "leave out dataset.document_length"),
+        ({"name": "pydoc", "train_length": 64}, "leave out dataset.train_length"),
         ({"name": "probe", "path": "x"}, "leave out dataset.path"),
     ],
 )

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -29,6 +30,11 @@ PAGE = Path(__file__).parents[2] / "docs" / "probe.md"
 Found = dict[str, tuple[str, str | None]]  # site → firm, and rank if it was decided by rank
 TYPE_NAMES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "rougeLsum": "ROUGE-Lsum"}
 LADDER = (40, 64, 128, 256, 512, 1024)
+USUAL_SPLITS = {  # sha256 of the splits of dataset=probe
+    "train": "e7695ee69cbfcb36208cc4daf4ee650b355a37d73ea6483356fe2d9cb6535255",
+    "validation": "5557b9f27a4ec62ac68a59cbccb81a228b9fe4ae6adda7c285fb564442f03f68",
+    "test": "550e566ac6e63abbb38a4a8cee63545d40db961bee14b60ec0d1fb2fe9b1aadb",
+}
 GENERATED = {
     "usual": Controls(),
     "many silent facts": Controls(kinds=("silent", "relayed") * 6),
@@ -336,6 +342,37 @@ def test_the_ladder() -> None:
     assert lengths_of(65)["train"] == (40, 64, 65)
     assert lengths_of(64)["train"] == (40, 64)
     assert lengths_of(32)["train"] == (32,)
+
+
+def test_trained_short_and_tested_long(stages: StageStore) -> None:
+    """`train_length` leaves training and validation what they are for tests of that length, byte for byte."""
+    assert lengths_of(65536, 1024) == {"train": LADDER, "validation": (1024,), "test": (65536,)}
+    assert lengths_of(None, 64) == {"train": (40, 64), "validation": (64,), "test": (1024,)}
+    usual = load(DatasetSettings(name="probe", limit=6), stages)
+    longer = load(DatasetSettings(name="probe", limit=6, document_length=2048, train_length=1024), stages)
+    for split in ("train", "validation"):
+        assert longer.splits[split].fingerprint == usual.splits[split].fingerprint
+    assert list(longer.splits["test"]) == list(reports([2048], 3, 6))
+    same = load(DatasetSettings(name="probe", limit=6, document_length=1024, train_length=1024), stages)
+    assert same.fingerprint == usual.fingerprint != longer.fingerprint
+
+
+def test_the_texts_stay_what_they_were() -> None:
+    """The usual splits are byte for byte those of the first version, which the stored fingerprints are of."""
+    hashes = {split: hashlib.sha256() for split in USUAL_SPLITS}
+    for split, example in probe.generate(DatasetSettings(name="probe")):
+        hashes[split].update(json.dumps(example.to_dict(), sort_keys=True).encode() + b"\n")
+    assert {split: found.hexdigest() for split, found in hashes.items()} == USUAL_SPLITS
+
+
+def test_a_million_tokens() -> None:
+    """Time grows as the length does: a report of a million tokens takes a second or so, and lists each fact."""
+    started = time.perf_counter()
+    example = report(2**20, 3, 0)
+    assert time.perf_counter() - started < 20
+    assert length_of(example.sentences()) == pytest.approx(2**20, abs=20)
+    assert len(example.documents[0].sections) == 8
+    assert len(example.facts) == 6
 
 
 def test_the_dataset_through_the_loader(stages: StageStore) -> None:
