@@ -188,6 +188,31 @@ class System(ABC):
         """
         return FitReport()
 
+    def ready_to_read(  # noqa: B027 - most read any text as it is
+        self, train: Split | None, validation: Split | None, recipe: Recipe, stages: StageStore
+    ) -> None:
+        """Learn what decides how texts are read (a tokenizer, a ranker), without training; `fit` begins with it.
+
+        Then `source_ledger` and `reference_ledger` can be asked. Nothing to do unless a system says otherwise.
+
+        Args:
+            train: None when the dataset has no such split.
+            validation: likewise.
+            recipe: as of `fit`.
+            stages: likewise.
+
+        Raises:
+            DataError: the system needs a split that is missing.
+        """
+
+    def source_ledger(self, example: Example) -> Truncation | None:
+        """Return what `summarize` would leave out of an example; None: of a system that reads all, or does not say."""
+        return None
+
+    def reference_ledger(self, example: Example) -> Truncation | None:
+        """Return what training would cut from an example's first reference; None: of a system that cuts nothing."""
+        return None
+
     def use_kept(self, number: int) -> None:
         """Go on, when fitted, with one of the checkpoints of `FitReport.kept`; number 1, the best, is used after `fit`.
 

@@ -32,11 +32,24 @@ class FixedLength(System):
         Raises:
             DataError: there is no training split to learn it from.
         """
+        self.ready_to_read(train, validation, recipe, stages)
+        return FitReport()
+
+    def ready_to_read(self, train: Split | None, validation: Split | None, recipe: Recipe, stages: StageStore) -> None:
+        """Learn the length, as `fit` does.
+
+        Raises:
+            DataError: there is no training split to learn it from.
+        """
         if self.config.length == "train":
             if train is None or len(train) == 0:
                 raise DataError("model.length=train needs a train split: choose model.length=<words> or =reference")
             self.state["length"] = max(1, round(fmean(train.reference_words)))
-        return FitReport()
+
+    def source_ledger(self, example: Example) -> Truncation | None:
+        """Return the ledger of the example's summary, which costs next to nothing."""
+        (summary,) = self.summarize([example], Decoding())
+        return summary.truncation
 
     def length(self, example: Example) -> int:
         """Return how many words an example's summary has.
