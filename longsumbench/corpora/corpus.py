@@ -16,6 +16,8 @@ Row = Mapping[str, Any]
 FromRow = Callable[[Row], Read]
 Paragraphs = tuple[Sentences, ...]
 
+LEAVE_OUT = "dataset.strict=false leaves such out and counts them"  # behind what is wrong with a row
+
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 
 
@@ -115,6 +117,16 @@ def text_in(row: Row, field: str, required: bool = True) -> str | None:
     if not isinstance(value, str):
         raise BadRow(f"the field '{field}' must be text, not {json_type(value)}")
     return value
+
+
+def said_in(row: Row, field: str) -> str | None:
+    """Return a field that may say something, as it is given; None where it is missing or blank.
+
+    Raises:
+        BadRow: it is not text.
+    """
+    text = text_in(row, field, required=False)
+    return text if text and text.strip() else None
 
 
 def id_in(row: Row, field: str) -> str:
