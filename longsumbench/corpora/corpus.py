@@ -1,7 +1,7 @@
 """What a dataset says of itself, and how its rows are checked while they become Examples."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.source import Read, Source
 from longsumbench.documents import Document, Example, Section, Sentences
 from longsumbench.errors import DataError
-from longsumbench.sentences import split_sentences
+from longsumbench.sentences import split_sentences, split_summary
 
 Row = Mapping[str, Any]
 FromRow = Callable[[Row], Read]
@@ -119,6 +119,18 @@ def text_in(row: Row, field: str, required: bool = True) -> str | None:
     return value
 
 
+def words_in(row: Row, field: str) -> str:
+    """Return a field that holds text with words in it, without the white space around it.
+
+    Raises:
+        BadRow: it is missing, empty, or not text.
+    """
+    text = (text_in(row, field) or "").strip()
+    if not text:
+        raise BadRow(f"the field '{field}' is empty")
+    return text
+
+
 def said_in(row: Row, field: str) -> str | None:
     """Return a field that may say something, as it is given; None where it is missing or blank.
 
@@ -138,10 +150,7 @@ def id_in(row: Row, field: str) -> str:
     value = row.get(field)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    text = (text_in(row, field) or "").strip()
-    if not text:
-        raise BadRow(f"the field '{field}' is empty")
-    return text
+    return words_in(row, field)
 
 
 def sentences_in(value: Any, field: str) -> Sentences:
@@ -162,6 +171,23 @@ def paragraphs_in(text: str) -> Paragraphs:
     """Return the paragraphs of running text, which blank lines separate; empty ones are left out."""
     split = (split_sentences(paragraph) for paragraph in _BLANK_LINES.split(text))
     return tuple(paragraph for paragraph in split if paragraph)
+
+
+def references_in(texts: Iterable[str]) -> tuple[Sentences, ...]:
+    """Return the references that have words; line breaks end sentences. Where none has, there is one empty one."""
+    return tuple(filter(None, map(split_summary, texts))) or ((),)
+
+
+def texts_in(row: Row, field: str) -> list[str]:
+    """Return a field that holds a list of text.
+
+    Raises:
+        BadRow: it is missing or something else.
+    """
+    texts = list_in(row.get(field), field)
+    if odd := [text for text in texts if not isinstance(text, str)]:
+        raise BadRow(f"the field '{field}' must be a list of text, not a list with {json_type(odd[0])} in it")
+    return texts
 
 
 def list_in(value: Any, field: str) -> list[Any]:
@@ -199,6 +225,7 @@ def json_type(value: Any) -> str:
         return "an object"
     if isinstance(value, (list, tuple)):
         odd = [item for item in value if not isinstance(item, str)]
-        return f"a list with {json_type(odd[0])} in it" if odd else "a list"
+        inside = "a list" if odd and isinstance(odd[0], (list, tuple)) else json_type(odd[0]) if odd else ""
+        return f"a list with {inside} in it" if odd else "a list"
     names = {bool: "true/false", int: "a number", float: "a number", str: "text", type(None): "null"}
     return names.get(type(value), type(value).__name__)

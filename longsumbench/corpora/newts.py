@@ -10,7 +10,7 @@ query is the topic's words, one of the paper's prompts; `phrases` and `sentences
 few stories were given to two or three writers and stand there as often, each time with the one writer's summary.
 """
 
-from longsumbench.corpora.corpus import BadRow, Corpus, Row, id_in, paragraphs_in, plain_document, text_in
+from longsumbench.corpora.corpus import Corpus, Row, id_in, paragraphs_in, plain_document, words_in
 from longsumbench.documents import Example
 from longsumbench.sentences import split_summary
 
@@ -22,25 +22,18 @@ def from_row(row: Row) -> tuple[Example, ...]:
         BadRow: a field is missing, empty or has the wrong type.
     """
     assignment, story = id_in(row, "AssignmentId"), id_in(row, "docId")
-    documents = (plain_document(paragraphs_in(_text(row, "article")), story),)
+    documents = (plain_document(paragraphs_in(words_in(row, "article")), story),)
     topics = id_in(row, "tid1"), id_in(row, "tid2")
     return tuple(
         Example(
             f"{assignment}-{topic}",
             None,
-            _text(row, f"words{number}").rstrip(" ,"),
+            words_in(row, f"words{number}").rstrip(" ,"),
             documents,
-            (split_summary(_text(row, f"summary{number}")),),
+            (split_summary(words_in(row, f"summary{number}")),),
         )
         for number, topic in enumerate(topics, start=1)
     )
-
-
-def _text(row: Row, field: str) -> str:
-    text = (text_in(row, field) or "").strip()
-    if not text:
-        raise BadRow(f"the field '{field}' is empty")
-    return text
 
 
 CORPUS = Corpus(

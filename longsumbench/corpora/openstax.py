@@ -1,0 +1,86 @@
+"""OpenStax: chapters of textbooks → the summaries of their modules, several documents each.
+
+JSON lines at `dataset.path=`, a chapter each; other fields are not read:
+
+    id, chapter, modules [{module_id, title, paragraphs [text], summary [paragraph]}]
+
+Every module of a chapter is a document, whose source is the module's title; a paragraph that begins with "# " is a
+heading, and names the section below it. A heading right above another one has no text of its own: it is left out and
+counted. The reference is the summaries of all modules, one behind the other. `openstax_modules` reads the same files
+module by module.
+"""
+
+from itertools import chain
+
+from longsumbench.corpora.corpus import BadRow, Corpus, Row, id_in, list_in, object_in, texts_in, words_in
+from longsumbench.corpora.source import Thinned
+from longsumbench.documents import Document, Example, Section, Sentences
+from longsumbench.sentences import split_sentences
+
+HEADING = "# "
+BARE = "headings without text"  # what the record calls them
+
+
+def from_row(row: Row) -> Thinned:
+    """Turn one chapter into an Example.
+
+    Raises:
+        BadRow: a field is missing or has the wrong type, or no module has text.
+    """
+    modules = modules_in(row)
+    read = [document_of(module, words_in(module, "title")) for module in modules]
+    documents = tuple(document for document, _ in read if document.sections)
+    if not documents:
+        raise BadRow("the field 'modules' has no module with text")
+    reference = tuple(chain.from_iterable(map(summary_of, modules)))
+    example = Example(id_in(row, "id"), words_in(row, "chapter"), None, documents, (reference,))
+    return Thinned(example, {BARE: sum(bare for _, bare in read)})
+
+
+def modules_in(row: Row) -> list[Row]:
+    """Return the modules of a chapter.
+
+    Raises:
+        BadRow: they are missing, or one of them is no object.
+    """
+    return [object_in(item, "modules") for item in list_in(row.get("modules"), "modules")]
+
+
+def document_of(module: Row, source: str) -> tuple[Document, int]:
+    """Return a module as a document, and how many of its headings have no text.
+
+    Args:
+        module: as the file holds it.
+        source: what the document says of where it comes from.
+
+    Raises:
+        BadRow: its paragraphs are missing, or no text.
+    """
+    headed: list[tuple[str | None, list[Sentences]]] = [(None, [])]
+    for text in texts_in(module, "paragraphs"):
+        if text.startswith(HEADING):
+            headed.append((" ".join(text.removeprefix(HEADING).split()) or None, []))
+        elif sentences := split_sentences(text):
+            headed[-1][1].append(sentences)
+    sections = tuple(Section(name, tuple(paragraphs)) for name, paragraphs in headed if paragraphs)
+    return Document(source, sections), sum(not paragraphs for _, paragraphs in headed[1:])
+
+
+def summary_of(module: Row) -> Sentences:
+    """Return a module's summary, the sentences of all its paragraphs.
+
+    Raises:
+        BadRow: it is missing, or no text.
+    """
+    return tuple(chain.from_iterable(map(split_sentences, texts_in(module, "summary"))))
+
+
+CORPUS = Corpus(
+    name="openstax",
+    title="OpenStax textbooks: chapters → the summaries of their modules, several documents each (dataset.path=FOLDER)",
+    licence="CC BY-NC-SA 4.0, or CC BY 4.0, as each row states",
+    homepage="https://openstax.org",
+    version=1,
+    multi_document=True,
+    from_file_row=from_row,
+)

@@ -1,0 +1,40 @@
+"""OpenStax, module by module: one document with headings → its summary. The files are those of `openstax`.
+
+A row, which is a chapter, becomes an example a module, so that dealing by a hash keeps a chapter together. A module's
+id is the chapter's and its own, for books share module ids. A dataset of its own: its texts and its summaries are a
+fifth as long, so no table is to set the two side by side.
+"""
+
+from longsumbench.corpora.corpus import BadRow, Corpus, Row, id_in, words_in
+from longsumbench.corpora.openstax import BARE, document_of, modules_in, summary_of
+from longsumbench.corpora.source import Thinned
+from longsumbench.documents import Example
+
+
+def from_row(row: Row) -> tuple[Thinned, ...]:
+    """Turn one chapter into Examples, one a module.
+
+    Raises:
+        BadRow: a field is missing or has the wrong type, or there is no module.
+    """
+    modules = modules_in(row)
+    if not modules:
+        raise BadRow("the field 'modules' is empty")
+    chapter, name = id_in(row, "id"), words_in(row, "chapter")
+    return tuple(_example(chapter, name, module) for module in modules)
+
+
+def _example(chapter: str, name: str, module: Row) -> Thinned:
+    document, bare = document_of(module, name)
+    identity, title = f"{chapter}/{id_in(module, 'module_id')}", words_in(module, "title")
+    return Thinned(Example(identity, title, None, (document,), (summary_of(module),)), {BARE: bare})
+
+
+CORPUS = Corpus(
+    name="openstax_modules",
+    title="OpenStax textbooks: modules → their summaries, with section names (dataset.path=FOLDER)",
+    licence="CC BY-NC-SA 4.0, or CC BY 4.0, as each row states",
+    homepage="https://openstax.org",
+    version=1,
+    from_file_row=from_row,
+)

@@ -1,0 +1,49 @@
+"""Opinosis: sentences of many users' reviews on one topic → four or five people's summaries (Ganesan et al. 2010).
+
+Paper: https://aclanthology.org/C10-1039. JSON lines at `dataset.path=`, a topic each:
+
+    topic, sentences [sentence], summaries [text]
+
+Nothing is known of which review a sentence comes from, nor in what order they stood: they are one document, in which
+each is a paragraph of its own, in the order of the file and as given. The topic, with blanks for its underscores, is
+the title ("battery-life amazon kindle"). Line breaks end the sentences of a summary. A few topics hold the same summary
+twice, and two hold all of theirs twice: references stay as released. There is a test split only.
+"""
+
+from longsumbench.corpora.corpus import (
+    BadRow,
+    Corpus,
+    Row,
+    id_in,
+    list_in,
+    plain_document,
+    references_in,
+    sentences_in,
+    texts_in,
+)
+from longsumbench.documents import Example
+
+
+def from_row(row: Row) -> Example:
+    """Turn one topic into an Example; its id is the topic as given.
+
+    Raises:
+        BadRow: a field is missing or has the wrong type, or no sentence has words.
+    """
+    topic = id_in(row, "topic")
+    sentences = sentences_in(list_in(row.get("sentences"), "sentences"), "sentences")
+    if not sentences:
+        raise BadRow("the field 'sentences' has no sentence with words")
+    document = plain_document(tuple((sentence,) for sentence in sentences))
+    title = " ".join(topic.replace("_", " ").split())
+    return Example(topic, title or None, None, (document,), references_in(texts_in(row, "summaries")))
+
+
+CORPUS = Corpus(
+    name="opinosis",
+    title="Opinosis: review sentences on a topic → a summary, several references each (dataset.path=FOLDER)",
+    licence="Apache-2.0; the reviews: © Tripadvisor, Edmunds and Amazon, and their users",
+    homepage="https://github.com/kavgan/opinosis-summarization",
+    version=1,
+    from_file_row=from_row,
+)

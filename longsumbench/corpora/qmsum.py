@@ -1,0 +1,167 @@
+"""QMSum: meetings, and questions about them that people answered (Zhong et al. 2021).
+
+Paper: https://aclanthology.org/2021.naacl-main.472. A question is an example: 1,810 about 232 meetings. Two ways to
+read it, both at `dataset.path=`:
+
+* JSON lines, a meeting each, with the release's fields and its name:
+
+      meeting_id, topic_list [{topic, relevant_text_span}], general_query_list [{query, answer}],
+      specific_query_list [{query, answer}], meeting_transcripts [{speaker, content}]
+
+* the release's own folder (`data/ALL`, or one of its domains): `train`, `val` and `test`, with a file a meeting, whose
+  name is the meeting's.
+
+A meeting is a document, and every turn a paragraph, which begins with its speaker ("Grad C: Right."). Its sections are
+the topics that the annotators set apart: unbroken stretches of turns on one of them, and nameless ones between. Every
+turn is in one section: where the spans of two topics overlap, in that of the one which begins later. Where in the
+meeting an answer is to be found (relevant_text_span of a question) is not read: it would tell a system what to look at.
+
+The transcripts' marks for what is no speech ({vocalsound}, {disfmarker} …) are taken out and counted, once for every
+example of the meeting; so are turns that held nothing else. Everything else stays as it is, and answers wholly so.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from longsumbench.corpora.corpus import (
+    BadRow,
+    Corpus,
+    Row,
+    id_in,
+    list_in,
+    object_in,
+    text_in,
+    words_in,
+)
+from longsumbench.corpora.files import ORDER, SPLITS, row_in
+from longsumbench.corpora.source import Entry, Source, Thinned
+from longsumbench.documents import Document, Example, Section, Sentences
+from longsumbench.errors import DataError
+from longsumbench.sentences import split_sentences
+
+MARKS = "marks of sounds and breaks"  # what the record calls them …
+SILENT = "turns without words"  # … and these
+_MARK = re.compile(r"\{\s*(?:vocalsound|nonvocalsound|disfmarker|pause|gap|comment)\s*\}")
+_PLACE = re.compile(r"[0-9]{1,9}")
+
+
+def from_row(row: Row) -> tuple[Thinned, ...]:
+    """Turn one meeting into Examples, one a question; their ids are the meeting's, the question's kind and its place.
+
+    Raises:
+        BadRow: a field is missing or has the wrong type, or there is no question.
+    """
+    meeting = id_in(row, "meeting_id")
+    document, left_out = _meeting(row, meeting)
+    examples = [
+        Example(f"{meeting}-{kind}-{place}", None, words_in(item, "query"), (document,), (_answer(item),))
+        for kind in ("general", "specific")
+        for place, item in enumerate(_objects(row, f"{kind}_query_list"))
+    ]
+    if not examples:
+        raise BadRow("the meeting has no question", f"'{meeting}'")
+    return tuple(Thinned(example, left_out) for example in examples)
+
+
+def release_source(path: Path) -> Source | None:
+    """Return the meetings of the release's folders, a file each, in the order of their names.
+
+    Returns:
+        None for a path without such folders.
+
+    Raises:
+        DataError: two folders are one split's.
+    """
+    files: dict[str, list[Path]] = {}
+    for folder in sorted(path.iterdir()) if path.is_dir() else ():
+        meetings = sorted(folder.glob("*.json")) if folder.name in SPLITS else []
+        if meetings and files.setdefault(SPLITS[folder.name], meetings) is not meetings:
+            raise DataError(f"two folders for the split '{SPLITS[folder.name]}', one is {folder.name}; remove it", path)
+    if not files:
+        return None
+    named = [(split, file) for split in ORDER for file in files.get(split, ())]
+    stated = [[split, file.name, (stat := file.stat()).st_size, stat.st_mtime_ns] for split, file in named]
+    facts = {"source": "local files", "files": [f"{file.parent.name}/{file.name}" for _, file in named]}
+    return Source({"meetings": stated, "folder": str(path.resolve())}, facts, partial(_entries, named))
+
+
+def _entries(named: list[tuple[str, Path]], full: set[str]) -> Iterator[Entry]:
+    for split, file in named:
+        if split not in full:
+            yield Entry(split, partial(_read, file), file)
+
+
+def _read(file: Path) -> tuple[Thinned, ...]:
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror or error})", file) from error
+    return from_row({**row_in(content.removeprefix(b"\xef\xbb\xbf")), "meeting_id": file.stem})
+
+
+def _objects(row: Row, field: str) -> list[Row]:
+    return [object_in(item, field) for item in list_in(row.get(field), field)]
+
+
+def _answer(item: Row) -> Sentences:
+    return split_sentences(text_in(item, "answer") or "")
+
+
+def _meeting(row: Row, meeting: str) -> tuple[Document, Mapping[str, int]]:
+    """Return the transcript, and what was left out of it."""
+    turns, marks = [], 0
+    for item in _objects(row, "meeting_transcripts"):
+        words, found = _MARK.subn(" ", text_in(item, "content") or "")
+        turns.append(_turn((text_in(item, "speaker") or "").strip(), words))
+        marks += found
+    sections = []
+    for name, stretch in groupby(zip(_topics(row, len(turns)), turns, strict=True), key=lambda pair: pair[0]):
+        if paragraphs := tuple(turn for _, turn in stretch if turn):
+            sections.append(Section(name, paragraphs))
+    return Document(meeting, tuple(sections)), {MARKS: marks, SILENT: sum(not turn for turn in turns)}
+
+
+def _turn(speaker: str, words: str) -> Sentences:
+    """Return the sentences of a turn, the first of them with its speaker."""
+    sentences = split_sentences(words)
+    return (f"{speaker}: {sentences[0]}", *sentences[1:]) if sentences and speaker else sentences
+
+
+def _topics(row: Row, num_turns: int) -> list[str | None]:
+    """Return the topic of every turn: of those whose span holds it, the one that begins last."""
+    spans: list[tuple[int, int, str | None]] = []
+    for item in _objects(row, "topic_list") if row.get("topic_list") is not None else ():
+        name = " ".join((text_in(item, "topic") or "").split()) or None
+        for span in list_in(item.get("relevant_text_span"), "relevant_text_span"):
+            spans.append((*_span(span, num_turns), name))
+    topics: list[str | None] = [None] * num_turns
+    for first, last, name in sorted(spans, key=lambda span: span[0]):
+        topics[first : last + 1] = [name] * (last + 1 - first)
+    return topics
+
+
+def _span(span: Any, num_turns: int) -> tuple[int, int]:
+    """Return the first and the last turn of a span, which the release writes as text."""
+    places = [_PLACE.fullmatch(str(place)) for place in span] if isinstance(span, list) else []
+    if len(places) != 2 or None in places:
+        raise BadRow("a span of a topic must be two numbers of turns", f"not {json.dumps(span)[:60]}")
+    first, last = (int(str(place)) for place in span)
+    if not first <= last < num_turns:
+        raise BadRow("a span of a topic is not in the meeting", f"{first} to {last}, of {num_turns} turns")
+    return first, last
+
+
+CORPUS = Corpus(
+    name="qmsum",
+    title="QMSum: meetings and a question → its answer, with topics as sections (dataset.path=FOLDER)",
+    licence="MIT; the meetings of AMI and ICSI: CC BY 4.0",
+    homepage="https://github.com/Yale-LILY/QMSum",
+    version=1,
+    from_file_row=from_row,
+    release=release_source,
+)

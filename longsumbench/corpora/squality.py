@@ -1,0 +1,61 @@
+"""SQuALITY: long stories, and questions about them that four people answered each (Wang et al. 2022).
+
+Paper: https://aclanthology.org/2022.emnlp-main.75. JSON lines at `dataset.path=` (`data/v1-3/txt` of the release), a
+story each, of which these fields are read:
+
+    metadata {passage_id}, document, questions [{question_text, question_number, responses [{response_text}]}]
+
+A question is an example, and every response a reference, in the order of the file: systems that learn are trained on
+the first. The first question asks for the plot of the whole story. The story is one document, whose paragraphs blank
+lines set apart; what Project Gutenberg wrote above it ("Produced by …") stays.
+"""
+
+from longsumbench.corpora.corpus import (
+    BadRow,
+    Corpus,
+    Row,
+    id_in,
+    json_type,
+    list_in,
+    object_in,
+    paragraphs_in,
+    plain_document,
+    references_in,
+    text_in,
+    words_in,
+)
+from longsumbench.documents import Document, Example
+
+
+def from_row(row: Row) -> tuple[Example, ...]:
+    """Turn one story into Examples, one a question; their ids are the story's and the question's number.
+
+    Raises:
+        BadRow: a field is missing or has the wrong type, or there is no question.
+    """
+    metadata = row.get("metadata")
+    if not isinstance(metadata, dict):
+        raise BadRow(f"the field 'metadata' must be an object, not {json_type(metadata)}")
+    story = id_in(metadata, "passage_id")
+    document = plain_document(paragraphs_in(words_in(row, "document")), story)
+    questions = [object_in(item, "questions") for item in list_in(row.get("questions"), "questions")]
+    if not questions:
+        raise BadRow("the story has no question", f"'{story}'")
+    return tuple(_example(story, document, question) for question in questions)
+
+
+def _example(story: str, document: Document, question: Row) -> Example:
+    responses = [object_in(item, "responses") for item in list_in(question.get("responses"), "responses")]
+    references = references_in(text_in(item, "response_text") or "" for item in responses)
+    identity = f"{story}-{id_in(question, 'question_number')}"
+    return Example(identity, None, words_in(question, "question_text"), (document,), references)
+
+
+CORPUS = Corpus(
+    name="squality",
+    title="SQuALITY: stories and a question → its answer, four references each (dataset.path=FOLDER)",
+    licence="CC BY 4.0; the stories: Project Gutenberg",
+    homepage="https://github.com/nyu-mll/SQuALITY",
+    version=1,
+    from_file_row=from_row,
+)

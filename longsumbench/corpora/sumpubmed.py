@@ -1,0 +1,19 @@
+"""SumPubMed: BioMed Central articles and their abstracts (Gupta et al. 2021), in the layout of the PubMed release.
+
+Paper: https://aclanthology.org/2021.acl-srw.30. Read at `dataset.path=`; the shorter abstracts beyond that layout are
+not read. Lower-cased, with <dig> for numbers and <cit> for citations, and no more than three sections (background,
+results, conclusions), the last of which says much of what the abstract says. A dataset of its own, so that no table
+sets its numbers beside those published for PubMed.
+"""
+
+from longsumbench.corpora.corpus import Corpus
+from longsumbench.corpora.release import from_release_row
+
+CORPUS = Corpus(
+    name="sumpubmed",
+    title="SumPubMed articles → abstracts, with section names (Gupta et al. 2021; dataset.path=FOLDER)",
+    licence="MIT, non-commercial academic purposes; the articles: CC BY",
+    homepage="https://github.com/vgupta123/sumpubmed",
+    version=1,
+    from_file_row=from_release_row,
+)
