@@ -24,10 +24,11 @@ _STRETCHES = re.compile(
     r"|\n[^\S\n]*(?=(?:[-*+•‣·–—]|\(?[0-9]{1,3}[.)]|\(?[a-z]\))\s)"  # a list item on the next line
 )
 _ENDS = re.compile(
-    r"(?<![.!?…])([.!?…।॥؟۔]++)"  # the mark, group 1; without it the end is a CJK one, which needs no space
+    r"[.!?…।॥؟۔。！？｡]"  # it stands alone and first, for then the library looks for it ten times as fast
+    r"(?:(?<=[.!?…।॥؟۔])(?<![.!?…].)([.!?…।॥؟۔]*+)"  # the mark's rest, group 1; None: a CJK end, which needs no space
     r"(?:\[[0-9, –-]{1,20}\])*+"  # citations set behind the mark
     rf"([{_CLOSERS}]*+(?: (?:''|[’”»)\]}}])(?![^ {_CLOSERS}]))*+) (?=\S)"  # what the sentence opened, group 2
-    rf"|[。！？｡]++[」』”’）{_CLOSERS}]*+ ?(?=[^\s，、；：])"
+    rf"|(?<=[。！？｡])[。！？｡]*+[」』”’）{_CLOSERS}]*+ ?(?=[^\s，、；：]))"
 )
 _NEXT_WORD = re.compile(rf"[{re.escape(_OPENERS)}]*+([^\s.,;:!?)\]}}>'’]*)")
 _INNER_PERIODS = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")  # U.S, Ph.D, i.v
@@ -63,6 +64,7 @@ _BEGINNINGS = _words(
 )
 # … and what begins hardly anything but a sentence, even in lower case.
 _STRONG_BEGINNINGS = _words("the this these we it however moreover furthermore thus therefore he she they our although")
+_ENDS_OF_ABBREVIATIONS = frozenset(word[-4:] for word in _BOUND | _COUNTED | _DOUBTFUL)
 
 
 def split_sentences(text: str) -> tuple[str, ...]:
@@ -79,13 +81,18 @@ def split_sentences(text: str) -> tuple[str, ...]:
     """
     sentences: list[str] = []
     for stretch in _STRETCHES.split(text) if "\n" in text else (text,):
-        _split_stretch(" ".join(stretch.split()), sentences)
+        _split_stretch(stretch if _has_single_spaces(stretch) else " ".join(stretch.split()), sentences)
     return tuple(sentences)
 
 
 def split_summary(text: str) -> tuple[str, ...]:
     """Split a summary: its line breaks end sentences, as whoever wrote one a line meant; within a line as above."""
     return tuple(sentence for line in text.splitlines() for sentence in split_sentences(line))
+
+
+def _has_single_spaces(text: str) -> bool:
+    """Tell quickly of most texts whose only white space is a space between words that it is; of no other one."""
+    return text.isprintable() and "  " not in text and text[:1] != " " != text[-1:]
 
 
 def _split_stretch(text: str, sentences: list[str]) -> None:
@@ -103,15 +110,25 @@ def _ends_sentence(text: str, start: int, end: re.Match[str]) -> bool:
     """Tell whether the sentence that began at `start` is over at this end mark."""
     if text[end.end()] in ",;:)]}%.!?…":
         return False
+    mark_end = end.end(1)
+    one_period = mark_end == end.start() + 1 and text[mark_end - 1] == "."
+    if one_period and text[end.end()].isupper() and _follows_plain_word(text, start, end.start()):
+        return True
     upcoming = _NEXT_WORD.match(text, end.end())
     assert upcoming is not None  # it can match nothing
     word = upcoming[1]
     lower = word[:1].islower() and word.islower() and word.isalpha()  # mRNA and p53 can begin any sentence
     if lower and not _began_in_lower_case(text, start):
         return False
-    if end[1] != ".":
-        return not lower or (end[1][-1] in "!?" and not end[2])
+    if not one_period:
+        return not lower or (text[mark_end - 1] in "!?" and not end[2])
     return _period_ends_sentence(text, start, end.start(), word)
+
+
+def _follows_plain_word(text: str, start: int, period: int) -> bool:
+    """Tell of most periods behind a word that is no abbreviation that they are; of no other one."""
+    tail = text[period - 4 : period] if period - 4 >= start else ""
+    return tail.isalpha() and tail.lower() not in _ENDS_OF_ABBREVIATIONS
 
 
 def _period_ends_sentence(text: str, start: int, period: int, upcoming: str) -> bool:
