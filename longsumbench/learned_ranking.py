@@ -136,14 +136,14 @@ def order_by(ranker: Ranker, example: Example, texts: Sequence[str], setting: st
         setting: that chose the ranker ("model.rank=tfidf").
 
     Raises:
-        UsageError: the ranker goes by the title, and the example has none.
+        UsageError: the ranker goes by title and query, and the example has neither.
     """
     try:
-        return rank(ranker(example.title, texts))
+        return rank(ranker(example.topic, texts))
     except UsageError as problem:
-        if example.title is not None:
+        if example.topic is not None:
             raise
-        told = f"example '{example.id}' has no title, by which {setting} goes"
+        told = f"example '{example.id}' has no title and no query, by which {setting} goes"
         choices = f"choose {setting.partition('=')[0]}=none, lexrank or lstm, or give it a title"
         raise UsageError(f"{told}: {choices}") from problem
 
@@ -166,7 +166,7 @@ class RankedUnits(System):
         return RankerSettings(seed=recipe.seed, device=recipe.device, **own)
 
     def check_examples(self, examples: Iterable[Example]) -> None:
-        """Refuse an example without a title under a ranker that goes by titles; one that learns does without.
+        """Refuse an example without title and query under a ranker that goes by them; one that learns does without.
 
         Raises:
             UsageError: there is one.
@@ -174,14 +174,14 @@ class RankedUnits(System):
         super().check_examples(examples)
         if self.config.rank != UNRANKED and not learned(self.config.rank):
             for example in examples:
-                if example.title is None:
+                if example.topic is None:
                     self.order(example, ["any text"])
 
     def order(self, example: Example, paragraphs: Sequence[str]) -> list[int]:
         """Return the indices of an example's paragraphs from the best to the worst; unranked, as they come.
 
         Raises:
-            UsageError: the ranker compares with the title, and the example has none.
+            UsageError: the ranker compares with title and query, and the example has neither.
         """
         if self.config.rank == UNRANKED:
             return list(range(len(paragraphs)))

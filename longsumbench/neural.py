@@ -27,7 +27,7 @@ from longsumbench.nn.device import choose_device
 from longsumbench.pretrained import model_digest, model_folder, reading
 from longsumbench.progress import track
 from longsumbench.records import write_atomically
-from longsumbench.segmentation import EncodedSentence, Units
+from longsumbench.segmentation import QUERIES_VERSION, EncodedSentence, Query, Units
 from longsumbench.stages import StageStore
 from longsumbench.system import Evidence, FitReport, Split, Summary, System, read_checkpoint
 from longsumbench.training import parameters, train, weights_folder
@@ -52,6 +52,7 @@ class NeuralSystem(System):
         tokenizer, model: set by `fit` and `load`.
         checkpoint: the folder they were read from; set by `fit`.
         state["multi_document"]: whether the texts it was fitted on are several documents each; set by `fit`.
+        state["queried"]: whether they came with queries; set by `fit` where they did.
     """
 
     decided_by = frozenset({"seed", "train", "decode"})
@@ -66,7 +67,7 @@ class NeuralSystem(System):
 
     @abstractmethod
     def units(self, example: Example, encode: Encode) -> Units:
-        """Cut an example into units.
+        """Cut an example into units, each with the example's `query` before its text.
 
         Args:
             example: the text.
@@ -86,13 +87,9 @@ class NeuralSystem(System):
             DataError: there is no training split, or it is empty; the recipe asks for the best checkpoints, and there
                 is no validation split by which to tell.
         """
-        if train is None or not len(train):
-            problem = f"model={self.config.name} learns from a training split, and the dataset has none"
-            raise DataError(f"{problem}; add one, or choose model=oracle, or model=lead model.length=<words>")
         check_best(recipe, validation)
-        self.state["multi_document"] = train.multi_document
-        self.tokenizer = self._find_tokenizer(train, stages)
-        self.prepare(train, validation, recipe, stages)
+        self.ready_to_read(train, validation, recipe, stages)
+        assert train is not None
         rows = self._rows(train, len(train), stages)
         rows = self.add_columns(rows, self._units_inputs(train, len(train)), stages)
         watched = min(len(validation), recipe.eval_examples or len(validation)) if validation is not None else 0
@@ -105,6 +102,7 @@ class NeuralSystem(System):
             "validation": [validation.fingerprint, watched] if validation is not None else None,
             "tokenizer": tokenization.identity(self.tokenizer),
             **({"multi_document": True} if self.multi_document else {}),
+            **self._queried(),
             **self.units_also_decided_by(),
             "version": [FIT_VERSION, UNITS_VERSION, self.version],
         }
@@ -112,6 +110,33 @@ class NeuralSystem(System):
         self.checkpoint = stages.get("checkpoint", inputs, build)
         self.tokenizer, self.model = self._open(self.checkpoint)
         return read_report(self.checkpoint)
+
+    def ready_to_read(self, train: Split | None, validation: Split | None, recipe: Recipe, stages: StageStore) -> None:
+        """Make the tokenizer, or find it, and what else units are made with.
+
+        Raises:
+            DataError: there is no training split, or it is empty.
+        """
+        if train is None or not len(train):
+            problem = f"model={self.config.name} learns from a training split, and the dataset has none"
+            raise DataError(f"{problem}; add one, or choose model=oracle, or model=lead model.length=<words>")
+        self.state["multi_document"] = train.multi_document
+        if train.queried:
+            self.state["queried"] = QUERIES_VERSION
+        self.tokenizer = self._find_tokenizer(train, stages)
+        self.prepare(train, validation, recipe, stages)
+
+    def source_ledger(self, example: Example) -> Truncation:
+        """Return what the units of an example leave out."""
+        return self.units(example, self.encode).truncation
+
+    def reference_ledger(self, example: Example) -> Truncation:
+        """Return what of an example's first reference is beyond the longest target."""
+        whole = self.encode([" ".join(example.references[0])])[0]
+        kept = self.target_head(whole)
+        tokens, words = len(whole.ids) - len(kept.ids), whole.words - kept.words
+        cuts = (Cut("decode_length", tokens, words),) if tokens else ()
+        return Truncation(len(whole.ids), whole.words, cuts)
 
     def use_kept(self, number: int) -> None:
         """Read the weights of one of the checkpoints that were kept."""
@@ -243,8 +268,24 @@ class NeuralSystem(System):
             "examples": examples,
             "multi_document": self.multi_document,
             "version": [UNITS_VERSION, self.version],
+            **self._queried(),
             **self.units_also_decided_by(),
         }
+
+    def query(self, example: Example, encode: Encode, unit_length: int) -> Query:
+        """Return what is put before every unit of an example; nothing where nothing is asked.
+
+        Choice, of what the papers leave open: the query is the first sentence of every unit, and takes of its room.
+
+        Args:
+            example: its query.
+            encode: tokenizes sentences.
+            unit_length: the most tokens of a unit.
+        """
+        return Query.within(encode([example.query])[0], unit_length) if example.query else Query()
+
+    def _queried(self) -> dict[str, int]:
+        return {"queried": self.state["queried"]} if "queried" in self.state else {}
 
     def units_also_decided_by(self) -> dict[str, Any]:
         """Return what else decides `units`, beside settings, tokenizer and texts: JSON values; here nothing."""
@@ -264,7 +305,7 @@ class NeuralSystem(System):
         """Return the columns of a training row; a system that adds one overrides this and `row`."""
         ids = datasets.List(datasets.Value("int32"))
         names = ("length", "source_words", "target_tokens", "target_words", "target_words_cut")
-        counts = dict.fromkeys(names, datasets.Value("int32"))
+        counts = dict.fromkeys((*names, *self._queried_columns()), datasets.Value("int32"))
         return datasets.Features({"units": datasets.List(ids), "unit_documents": ids, "labels": ids, **counts})
 
     def row(self, example: Example) -> dict[str, Any]:
@@ -277,7 +318,12 @@ class NeuralSystem(System):
             "target_words": whole.words,
             "target_words_cut": whole.words - kept.words,
         }
-        return {**self.values(self.training_units(example, self.encode), self.target(kept.ids)), **counts}
+        units = self.training_units(example, self.encode)
+        counts |= dict.fromkeys(self._queried_columns(), units.query_length)
+        return {**self.values(units, self.target(kept.ids)), **counts}
+
+    def _queried_columns(self) -> tuple[str, ...]:
+        return ("query_length",) if "queried" in self.state else ()
 
     def values(self, units: Units, labels: Sequence[int] = ()) -> dict[str, Any]:
         """Return the plain values from which a batch is collated; a system whose collator takes more overrides this."""

@@ -28,6 +28,7 @@ from longsumbench.metrics.metric import (
     aggregate,
     aggregate_measures,
     column_means,
+    columns_in,
     mean_scores,
     read_scores,
     score_all,
@@ -43,6 +44,7 @@ from longsumbench.predictions import (
 from longsumbench.progress import track
 from longsumbench.records import Results, RunRecord, RunSpec, output_files, writable, write_atomically
 from longsumbench.rouge.signature import SCORING_VERSION
+from longsumbench.segmentation import QUERIES_VERSION
 from longsumbench.stages import CACHE_VARIABLE, MissingStage, StageStore, cache_folder, digest, locked
 from longsumbench.standings import RANKED_BY, ranked_by
 from longsumbench.system import FitReport, Split, Summary, System
@@ -289,7 +291,7 @@ def asked_metrics(config: RunConfig, texts: Texts) -> list[Metric]:
 
 def measured(metrics: Sequence[Metric], per_example: pd.DataFrame, config: RunConfig) -> dict[str, dict[str, float]]:
     """Return what a record holds of some metrics' columns."""
-    columns = [column for metric in metrics for column in metric.columns]
+    columns = columns_in(metrics, per_example)
     return aggregate_measures(per_example[columns], config.score.resamples, in_units=units(metrics))
 
 
@@ -361,6 +363,8 @@ def specify(config: RunConfig, system: System, texts: Texts) -> RunSpec:
         has = ", ".join(texts.splits)
         raise DataError(f"{config.dataset.name} has no {config.dataset.split} split; choose dataset.split={has}")
     beside = {f"metric {name}": registry.metrics.load(name).version for name in texts.metrics}
+    if "train" in system.decided_by and any(split.queried for split in texts.splits.values()):
+        beside["queries"] = QUERIES_VERSION
     settings, versions = outcome_settings(config, system), {**VERSIONS, **system.versions(), **beside}
     return RunSpec(config.model.name, config.dataset.name, settings, texts.fingerprint, versions)
 

@@ -5,12 +5,14 @@ lengths are in the tokens given, so special tokens are the caller's to add and t
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, islice
 from operator import itemgetter
 
 from longsumbench.configuration import at_least
 from longsumbench.documents import Cut, Truncation
+
+QUERIES_VERSION = 1  # rises when units with queries change
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +54,35 @@ class Units:
         documents: unit → index of the document it comes from (its first token's, for a unit that joins several).
         words: unit → words that are whole in it.
         truncation: the example's ledger: everything given, and what no unit holds.
+        query_length: the tokens of the query that every unit with text begins with; they are no text of its own.
     """
 
     ids: tuple[list[int], ...]
     documents: tuple[int, ...]
     words: tuple[int, ...]
     truncation: Truncation
+    query_length: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question that is put before every unit of an example.
+
+    Attributes:
+        whole: what was asked.
+        kept: what of it is put there; at most half of a unit's length, so that the text has the other half.
+    """
+
+    whole: EncodedSentence = field(default_factory=lambda: EncodedSentence((), 0))
+    kept: EncodedSentence = field(default_factory=lambda: EncodedSentence((), 0))
+
+    @classmethod
+    def within(cls, whole: EncodedSentence, unit_length: int) -> "Query":
+        """Return a query as it is put before units of at most so many tokens, itself included."""
+        return cls(whole, whole.head(unit_length // 2))
+
+    def __len__(self) -> int:
+        return len(self.kept.ids)
 
 
 def snippets(encoded: Sequence[Sequence[EncodedSentence]], snippet_length: int, num_snippets: int) -> Units:
@@ -147,6 +172,21 @@ def group(units: Units, keys: Sequence[int]) -> Units:
     documents = tuple(units.documents[run[0]] for run in members)
     words = tuple(sum(units.words[index] for index in run) for run in members)
     return Units(ids, documents, words, units.truncation)
+
+
+def ask(units: Units, query: Query) -> Units:
+    """Put a query before the text of every unit that has any.
+
+    The ledger counts it once, as text; what of it is not put there is cut for the cause "query".
+    """
+    if not query.whole.ids:
+        return units
+    ids = tuple([*query.kept.ids, *unit] if unit else unit for unit in units.ids)
+    ledger, left_out = units.truncation, len(query.whole.ids) - len(query)
+    cut = (Cut("query", left_out, query.whole.words - query.kept.words),) if left_out else ()
+    whole = (ledger.tokens + len(query.whole.ids), ledger.words + query.whole.words)
+    truncation = Truncation(*whole, (*ledger.cuts, *cut), ledger.documents_merged)
+    return replace(units, ids=ids, truncation=truncation, query_length=len(query))
 
 
 def share_last(units: Units, max_documents: int) -> Units:

@@ -19,7 +19,7 @@ from longsumbench.neural import Encode, NeuralSystem, network_sizes, special_ids
 from longsumbench.nn.device import choose_device
 from longsumbench.nn.initialization import sinusoidal, xavier
 from longsumbench.nn.recording import recorded
-from longsumbench.segmentation import Units, join, snippets
+from longsumbench.segmentation import Units, ask, join, snippets
 from longsumbench.stages import StageStore
 from longsumbench.system import WINDOW_AXIS, Evidence, FitReport, Split
 from longsumbench.tokenization import token_texts
@@ -54,13 +54,15 @@ class Etads(NeuralSystem):
         return super().fit(train, validation, recipe, workdir, stages)
 
     def units(self, example: Example, encode: Encode) -> Units:
-        """Return one unit: the title, where there is one, and the text, cut at `input_length`."""
+        """Return one unit: the query and the title, where there are any, and the text, cut at `input_length`."""
         sentences = [list(document.sentences()) for document in example.documents]
         if example.title and sentences:
             sentences[0].insert(0, example.title)
         encoded = [encode(of_document) for of_document in sentences]
         longest = max((sum(len(sentence.ids) for sentence in document) for document in encoded), default=0)
-        return join(snippets(encoded, max(1, longest), max(1, len(encoded))), self.config.input_length)
+        units = snippets(encoded, max(1, longest), max(1, len(encoded)))
+        query = self.query(example, encode, self.config.input_length)
+        return ask(join(units, self.config.input_length - len(query)), query)
 
     def build_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
         """Build the network; its positions are sinusoids to begin with (ETADS §3.1)."""

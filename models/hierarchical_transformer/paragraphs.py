@@ -58,11 +58,13 @@ class Limits:
         num_paragraphs: of the best ones; None: as many as fit.
         paragraph_length: tokens of each at most.
         input_length: tokens of all, the title included.
+        taken: tokens of `input_length` that are taken by something else before each paragraph that is read.
     """
 
     num_paragraphs: int | None
     paragraph_length: int
     input_length: int
+    taken: int = 0
 
 
 def best(
@@ -84,8 +86,8 @@ def best(
     heads = [first, *(one.head(limits.paragraph_length) for one in chosen)]
     fitting, room = [], limits.input_length
     for one in heads:
-        fitting.append(one.head(room))
-        room -= len(fitting[-1].ids)
+        fitting.append(one.head(max(0, room - limits.taken)))
+        room -= len(fitting[-1].ids) + limits.taken * bool(fitting[-1].ids)
     while len(fitting) > 1 and not fitting[-1].ids:
         fitting.pop()
     stages = [[first, *ranked], [first, *chosen], heads, fitting]

@@ -39,6 +39,7 @@ from longsumbench.progress import track
 from longsumbench.ranking import Scores
 from longsumbench.rouge.all_pairs import numbered, rouge_n
 from longsumbench.rouge.scorer import RougeScorer
+from longsumbench.segmentation import QUERIES_VERSION
 from longsumbench.stages import StageStore
 from longsumbench.system import Split
 from longsumbench.tokenization import load_tokenizer, trained_tokenizer
@@ -256,6 +257,7 @@ class LstmRanker(LearnedRanker):
             "texts": [[split.fingerprint, len(chosen)] for split, chosen in splits],
             "tokenizer": tokenization.identity(tokenizer),
             "version": [cls.version, ROWS_VERSION],
+            **({"queried": QUERIES_VERSION} if train.queried else {}),
         }
         build = partial(cls._train, tokenizer=tokenizer, splits=splits, settings=settings, stages=stages)
         ranker = cls.load(stages.get("ranker", inputs, build))
@@ -379,6 +381,7 @@ def training_rows(
         "unit": unit,
         "lengths": [TEXT_LENGTH, ROW_LENGTH],
         "version": ROWS_VERSION,
+        **({"queried": QUERIES_VERSION} if split.queried else {}),
     }
     ids = datasets.List(datasets.List(datasets.Value("int32")))
     labels = datasets.List(datasets.Value("float32"))
@@ -389,12 +392,12 @@ def training_rows(
 def rows_of(
     example: Example, tokenizer: PreTrainedTokenizerBase, unit: str, label: Labeller
 ) -> Iterator[dict[str, Any]]:
-    """Yield an example as training rows: each its title and as many of its paragraphs as `ROW_LENGTH` holds."""
+    """Yield an example as training rows: each its title and query, and as many paragraphs as `ROW_LENGTH` holds."""
     paragraphs = texts_to_rank(example, unit)
     if not example.references or not paragraphs:
         return
     labels = label(paragraphs, example.references[0])
-    title, *read = token_ids(tokenizer, [example.title or "", *paragraphs])
+    title, *read = token_ids(tokenizer, [example.topic or "", *paragraphs])
     kept: list[tuple[tuple[int, ...], float]] = []
     for ids, value in zip(read, labels, strict=True):
         if kept and sum(len(other) for other, _ in kept) + len(ids) > ROW_LENGTH:

@@ -1,7 +1,7 @@
 """The Hierarchical Transformer, the Flat Transformer and T-DMCA as systems: what they read, networks, evidence."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import datasets
@@ -46,7 +46,7 @@ from longsumbench.neural import Encode, NeuralSystem, Rows, network_sizes, speci
 from longsumbench.nn.folded_attention import watched
 from longsumbench.nn.initialization import xavier
 from longsumbench.nn.recording import recorded
-from longsumbench.segmentation import EncodedSentence, Units, group
+from longsumbench.segmentation import EncodedSentence, Units, ask, group
 from longsumbench.stages import StageStore
 from longsumbench.system import ATTENDED_AXIS, Evidence, Split
 from longsumbench.tokenization import token_texts
@@ -110,9 +110,11 @@ class BestParagraphs(RankedUnits, NeuralSystem):
         return Limits(None, config.paragraph_length, length)
 
     def read(self, example: Example, encode: Encode, limits: Limits) -> Units:
-        """Return the title and the best paragraphs as one unit, cut at the length."""
+        """Return the query, the title and the best paragraphs as one unit, cut at the length."""
+        query = self.query(example, encode, limits.input_length)
+        limits = replace(limits, input_length=limits.input_length - len(query))
         apart = self.marked(self.best(example, encode, limits)[0])
-        units = group(apart, [0] * len(apart.ids))
+        units = ask(group(apart, [0] * len(apart.ids)), query)
         return units if any(units.ids) else replace(units, ids=(), documents=(), words=())
 
     def marked(self, units: Units) -> Units:
@@ -174,7 +176,7 @@ class GraphUnits(Units):
         graph: [units, units], weights of the edges.
     """
 
-    graph: NDArray[np.float32]
+    graph: NDArray[np.float32] = field(kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -253,13 +255,16 @@ class HierarchicalTransformer(TransformerSystem):
         return {"spacy": pipeline_identity(self.config.spacy_model)} if asked else {}
 
     def read(self, example: Example, encode: Encode, limits: Limits) -> Units:
-        """Return the title and the best paragraphs, a unit each; with their graph, if there is one."""
-        units, paragraphs = self.best(example, encode, limits)
+        """Return the title and the best paragraphs, a unit each, the query before them; and their graph, if any."""
+        query = self.query(example, encode, limits.paragraph_length)
+        length, taken = limits.paragraph_length - len(query), len(query)
+        units, paragraphs = self.best(example, encode, replace(limits, paragraph_length=length, taken=taken))
+        units = ask(units, query)
         if self.config.graph == "none":
             return units
         texts, places = [one.text for one in paragraphs], [one.place for one in paragraphs]
         graph = self.graph([example.title or "", *texts], [None, *places])
-        return GraphUnits(units.ids, units.documents, units.words, units.truncation, graph)
+        return GraphUnits(units.ids, units.documents, units.words, units.truncation, units.query_length, graph=graph)
 
     def graph(self, texts: Sequence[str], places: Sequence[tuple[int, int] | None]) -> NDArray[np.float32]:
         """Return the graph between some paragraphs (Hierarchical Transformer, Appendix)."""

@@ -102,7 +102,9 @@ def document_pages(encoded: Sequence[Sequence[EncodedSentence]], max_pages: int,
     return discourse_pages([((), document) for document in encoded], range(len(encoded)), max_pages, page_size)
 
 
-def token_pages(encoded: Sequence[Sequence[EncodedSentence]], page_size: int, max_input_tokens: int) -> Units:
+def token_pages(
+    encoded: Sequence[Sequence[EncodedSentence]], page_size: int, max_input_tokens: int, taken: int = 0
+) -> Units:
     """Fill pages with consecutive tokens, without regard to sentences and documents (PageSum, §5.5, Table 6).
 
     There are at most max(1, ⌊max_input_tokens / page_size⌋) pages, each with room for `page_size` − 2 tokens of text.
@@ -113,13 +115,14 @@ def token_pages(encoded: Sequence[Sequence[EncodedSentence]], page_size: int, ma
         encoded: the sentences of each document.
         page_size: tokens of a page, its two special ones counted.
         max_input_tokens: the most tokens of all pages together, their special ones counted.
+        taken: tokens of every page that something else takes.
 
     Raises:
         UsageError: a page has no room for text, or the limit is below 1.
     """
-    at_least("page_size", page_size, SPECIAL_TOKENS + 1)
+    at_least("page_size", page_size, SPECIAL_TOKENS + taken + 1)
     at_least("max_input_tokens", max_input_tokens, 1)
-    room = page_size - SPECIAL_TOKENS
+    room = page_size - SPECIAL_TOKENS - taken
     filled = islice(_fill(_with_document(encoded), room), max(1, max_input_tokens // page_size))
     return _cut(list(map(_page, filled)), chain.from_iterable(encoded), room, "max_input_tokens")
 

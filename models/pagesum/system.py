@@ -20,9 +20,9 @@ from longsumbench.models.pagesum.pages import discourse_pages, document_pages, s
 from longsumbench.neural import Encode, NeuralSystem, network_sizes, special_ids
 from longsumbench.nn.initialization import sinusoidal, xavier
 from longsumbench.pretrained import SAFELY
-from longsumbench.segmentation import EncodedSentence, Units
+from longsumbench.segmentation import EncodedSentence, Units, ask
 from longsumbench.stages import StageStore
-from longsumbench.system import REFERENCE_AXIS, Evidence, FitReport, Split
+from longsumbench.system import REFERENCE_AXIS, Evidence, Split
 from longsumbench.tokenization import token_texts
 
 LOOKED_AT = 1_000  # training examples among which sections are looked for
@@ -51,10 +51,8 @@ class PageSum(NeuralSystem):
         self.keeps_evidence = config.decoding == "page"
         self.gives_attention = config.decoding == "global"
 
-    def fit(
-        self, train: Split | None, validation: Split | None, recipe: Recipe, workdir: Path, stages: StageStore
-    ) -> FitReport:
-        """Train, if the texts have the pages that the locality asks for.
+    def ready_to_read(self, train: Split | None, validation: Split | None, recipe: Recipe, stages: StageStore) -> None:
+        """Make the tokenizer, or find it, if the texts have the pages that the locality asks for.
 
         Raises:
             UsageError: they have no sections, or a single document each.
@@ -65,7 +63,7 @@ class PageSum(NeuralSystem):
             raise UsageError("model.locality=document, but the texts are a single document each: choose spatial")
         if train is not None and locality == "discourse" and not has_sections(train):
             raise UsageError("model.locality=discourse, but the texts have no sections: choose spatial")
-        return super().fit(train, validation, recipe, workdir, stages)
+        super().ready_to_read(train, validation, recipe, stages)
 
     def _find_tokenizer(self, train: Split, stages: StageStore) -> PreTrainedTokenizerBase:
         tokenizer = super()._find_tokenizer(train, stages)
@@ -103,8 +101,12 @@ class PageSum(NeuralSystem):
         )
 
     def pages(self, example: Example, encode: Encode) -> Units:
-        """Return the pages' text (PageSum §3)."""
-        config = self.config
+        """Return the pages' text (PageSum §3), before each the query, where there is one."""
+        query = self.query(example, encode, self.config.text_length)
+        return ask(self._text_of_pages(example, encode, len(query)), query)
+
+    def _text_of_pages(self, example: Example, encode: Encode, taken: int) -> Units:
+        config, text_length = self.config, self.config.text_length - taken
         if config.locality == "discourse":
             sections = [
                 (index, encode([section.name or "", *section.sentences()]))
@@ -112,15 +114,15 @@ class PageSum(NeuralSystem):
                 for section in document.sections
             ]
             named = [(encoded[:1], encoded[1:]) for _, encoded in sections]
-            return discourse_pages(named, [index for index, _ in sections], config.max_pages, config.text_length)
+            return discourse_pages(named, [index for index, _ in sections], config.max_pages, text_length)
         encoded = [encode(list(document.sentences())) for document in example.documents]
         if config.locality == "document":
-            return document_pages(encoded, config.max_pages, config.text_length)
+            return document_pages(encoded, config.max_pages, text_length)
         assert config.page_size is not None
         if config.split == "tokens":
             assert config.max_input_tokens is not None
-            return token_pages(encoded, config.page_size, config.max_input_tokens)
-        return spatial_pages(encoded, config.most_pages, config.text_length, config.fidelity == "official")
+            return token_pages(encoded, config.page_size, config.max_input_tokens, taken)
+        return spatial_pages(encoded, config.most_pages, text_length, config.fidelity == "official")
 
     def target(self, ids: Sequence[int]) -> list[int]:
         """Return a target: the default learns to predict `<s> … </s>`, as writing does, the release `… </s>`."""

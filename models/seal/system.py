@@ -27,7 +27,7 @@ from longsumbench.models.seal.proxy_labels import proxy_labels, target_segments
 from longsumbench.neural import Encode, NeuralSystem, Rows, network_sizes, special_ids
 from longsumbench.nn.initialization import xavier
 from longsumbench.progress import track
-from longsumbench.segmentation import Units, group, join, reorder, share_last, snippets
+from longsumbench.segmentation import Units, ask, group, join, reorder, share_last, snippets
 from longsumbench.stages import StageStore
 from longsumbench.system import Evidence
 
@@ -42,10 +42,10 @@ class SealFamily(NeuralSystem):
     free_settings = frozenset({"max_position_embeddings", "extractive_length", "segment_length"})
     gives_attention = True
 
-    def snippets(self, example: Example, encode: Encode) -> Units:
-        """Pack whole sentences into snippets (SEAL §3.1)."""
+    def snippets(self, example: Example, encode: Encode, taken: int = 0) -> Units:
+        """Pack whole sentences into snippets (SEAL §3.1); so many tokens of each are taken by something else."""
         encoded = [encode(list(document.sentences())) for document in example.documents]
-        return snippets(encoded, self.config.snippet_length, self.config.num_snippets)
+        return snippets(encoded, self.config.snippet_length - taken, self.config.num_snippets)
 
     def build_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
         """Build the network; Choice: the paper does not say how its weights start."""
@@ -89,7 +89,8 @@ class Trunc(RankedUnits, SealFamily):
         units = self.snippets(example, encode)
         if self.config.rank != "none":
             units = reorder(units, self.order(example, self.tokenizer.batch_decode(units.ids)))
-        return join(units, self.config.input_length)
+        query = self.query(example, encode, self.config.input_length)
+        return ask(join(units, self.config.input_length - len(query)), query)
 
 
 class CA(SealFamily):
@@ -102,12 +103,17 @@ class CA(SealFamily):
     config: CAConfig
 
     def units(self, example: Example, encode: Encode) -> Units:
-        """Return the groups: consecutive snippets of a single document, or all snippets of each of several."""
+        """Return the groups: consecutive snippets of a single document, or all snippets of each of several.
+
+        Choice: a group, which has no length of its own to be kept to, has the query beside its snippets.
+        """
         units = self.snippets(example, encode)
         if self.multi_document:
             units = share_last(units, self.config.max_documents)
-            return group(units, units.documents)
-        return group(units, [index // self.config.group_size for index in range(len(units.ids))])
+            keys: Sequence[int] = units.documents
+        else:
+            keys = [index // self.config.group_size for index in range(len(units.ids))]
+        return ask(group(units, keys), self.query(example, encode, self.config.snippet_length))
 
     def own_dimensions(self) -> dict[str, int]:
         """Return how many vectors are kept of a group."""
@@ -145,8 +151,9 @@ class EA(SealFamily):
 
     def units(self, example: Example, encode: Encode) -> Units:
         """Return the snippets."""
-        units = self.snippets(example, encode)
-        return share_last(units, self.config.max_documents) if self.multi_document else units
+        query = self.query(example, encode, self.config.snippet_length)
+        units = self.snippets(example, encode, taken=len(query))
+        return ask(share_last(units, self.config.max_documents) if self.multi_document else units, query)
 
     def own_dimensions(self) -> dict[str, int]:
         """Return the gate's limit, the scorer's depth and its document embeddings."""
@@ -157,7 +164,7 @@ class EA(SealFamily):
     def add_columns(self, rows: Rows, inputs: dict[str, Any], stages: StageStore) -> Rows:
         """Add the proxy labels, made once for the same units and settings."""
         settings = {name: getattr(self.config, name) for name in self.labels_decided_by}
-        kept = rows.select_columns(["units", "labels"])
+        kept = rows.select_columns([name for name in ("units", "labels", "query_length") if name in rows.column_names])
         values = datasets.List(datasets.List(datasets.Value("float32")))
         labels = stored_rows(
             "labels",
@@ -169,13 +176,14 @@ class EA(SealFamily):
         return datasets.concatenate_datasets([rows, labels], axis=1)
 
     def labels_of(self, item: Mapping[str, Any]) -> list[list[float]]:
-        """Return the proxy labels of a training row: [m][U]."""
+        """Return the proxy labels of a training row: [m][U]; the query before a snippet is not part of it."""
         config = self.config
         segments = target_segments(
             item["labels"], self.segment_length(len(item["labels"])), self.tokenizer.eos_token_id
         )
         ngram, measure, sequential = config.proxy_ngram, config.proxy_measure, config.proxy_sequential
-        labels: list[list[float]] = proxy_labels(item["units"], segments, ngram, measure, sequential).tolist()
+        texts = [unit[item.get("query_length", 0) :] for unit in item["units"]]
+        labels: list[list[float]] = proxy_labels(texts, segments, ngram, measure, sequential).tolist()
         return labels
 
     def segment_length(self, target_length: int) -> int:
