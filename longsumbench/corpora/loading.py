@@ -28,7 +28,7 @@ from longsumbench.progress import track
 from longsumbench.records import RunRecord
 from longsumbench.stages import StageStore, clear, digest
 
-VERSION = 1  # of the normal form on disk
+VERSION = 2  # of the normal form on disk
 SPLITS = ("train", "validation", "test")
 
 
@@ -181,6 +181,7 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
     content = {
         "splits": {split: writer.fingerprint for split, writer in writers.items()},
         "multi_document": corpus.multi_document or any(writer.multi_document for writer in writers.values()),
+        "queried": any(writer.queried for writer in writers.values()),
         "facts": facts,
     }
     (folder / "corpus.json").write_text(json.dumps(content, indent=1, ensure_ascii=False), encoding="utf-8")
@@ -196,7 +197,9 @@ def _check_not_empty(name: str, counts: Mapping[str, int], skipped: Mapping[str,
 def _open(corpus: Corpus, folder: Path) -> Texts:
     content = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
     splits = {
-        split: ReadSplit(split, folder / f"{split}.arrow", fingerprint, content["multi_document"])
+        split: ReadSplit(
+            split, folder / f"{split}.arrow", fingerprint, content["multi_document"], content["queried"]
+        )
         for split, fingerprint in content["splits"].items()
     }
     fingerprint = digest(content["splits"])
