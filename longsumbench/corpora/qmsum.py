@@ -20,7 +20,6 @@ The transcripts' marks for what is no speech ({vocalsound}, {disfmarker} …) ar
 example of the meeting; so are turns that held nothing else. Everything else stays as it is, and answers wholly so.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -147,10 +146,10 @@ def _topics(row: Row, num_turns: int) -> list[str | None]:
 
 def _span(span: Any, num_turns: int) -> tuple[int, int]:
     """Return the first and the last turn of a span, which the release writes as text."""
-    places = [_PLACE.fullmatch(str(place)) for place in span] if isinstance(span, list) else []
-    if len(places) != 2 or None in places:
-        raise BadRow("a span of a topic must be two numbers of turns", f"not {json.dumps(span)[:60]}")
-    first, last = (int(str(place)) for place in span)
+    places = [str(place) for place in span if isinstance(place, str | int)] if isinstance(span, list) else []
+    if len(places) != 2 or not all(map(_PLACE.fullmatch, places)):
+        raise BadRow("a span of a topic must be two numbers of turns", 'write ["0", "64"]')
+    first, last = map(int, places)
     if not first <= last < num_turns:
         raise BadRow("a span of a topic is not in the meeting", f"{first} to {last}, of {num_turns} turns")
     return first, last

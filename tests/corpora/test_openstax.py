@@ -1,0 +1,100 @@
+"""OpenStax, as chapters of several documents and as modules."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longsumbench.configuration import DatasetSettings
+from longsumbench.corpora import openstax, openstax_modules
+from longsumbench.corpora.corpus import BadRow
+from longsumbench.corpora.loading import load
+from longsumbench.corpora.openstax import BARE, HEADING
+from longsumbench.documents import Document, Example, Section
+from longsumbench.stages import StageStore
+
+SHARED = Path(__file__).parents[3] / "shared" / "data" / "openstax"
+
+
+def module(number: int, *paragraphs: str, summary: str = "In short. So.") -> dict[str, Any]:
+    """A module of the given paragraphs."""
+    return {"module_id": f"m{number}", "title": f"Part {number}", "paragraphs": [*paragraphs], "summary": [summary]}
+
+
+def chapter(*modules: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """A chapter of the given modules."""
+    return {"id": "b/m0", "book": "B", "chapter": "Voting", "license": "free", "modules": [*modules], **changes}
+
+
+ROW = chapter(
+    module(1, "One. Two.", "# Outer", "# Inner", "Three.", "Four.", summary="First."),
+    module(2, "# Last", "Five.", summary="Second."),
+)
+FIRST = (Section(None, (("One.", "Two."),)), Section("Inner", (("Three.",), ("Four.",))))
+SECOND = (Section("Last", (("Five.",),)),)
+
+
+def test_a_chapter_by_hand() -> None:
+    """A module is a document with headings as sections, a bare heading is counted, and the summaries are joined."""
+    documents = (Document("Part 1", FIRST), Document("Part 2", SECOND))
+    example = Example("b/m0", "Voting", None, documents, (("First.", "Second."),))
+    assert openstax.from_row(ROW) == (example, {BARE: 1})
+
+
+def test_its_modules_by_hand() -> None:
+    """Module by module the same texts are single documents, each with its own summary."""
+    first = Example("b/m0/m1", "Part 1", None, (Document("Voting", FIRST),), (("First.",),))
+    second = Example("b/m0/m2", "Part 2", None, (Document("Voting", SECOND),), (("Second.",),))
+    assert openstax_modules.from_row(ROW) == ((first, {BARE: 1}), (second, {BARE: 0}))
+
+
+def test_an_empty_module() -> None:
+    """In a chapter it is no document, though its summary is wanted; a chapter of nothing else is an error."""
+    read = openstax.from_row(chapter(module(1, "# Heading", " "), module(2, "Text.")))
+    assert [document.source for document in read.example.documents] == ["Part 2"]
+    assert read.example.references == (("In short.", "So.", "In short.", "So."),)
+    with pytest.raises(BadRow, match="no module with text"):
+        openstax.from_row(chapter(module(1)))
+
+
+@pytest.mark.parametrize("from_row", [openstax.from_row, openstax_modules.from_row])
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"paragraphs": "Text."}, "'paragraphs' must be a list, not text"),
+        ({"paragraphs": ["Text.", None]}, "'paragraphs' must be a list of text, not a list with null in it"),
+        ({"paragraphs": [["Text."]]}, "'paragraphs' must be a list of text, not a list with a list in it"),
+        ({"summary": None}, "'summary' is missing"),
+        ({"title": " "}, "'title' is empty"),
+    ],
+)
+def test_a_bad_module_says_why(from_row: Any, changes: dict[str, Any], expected: str) -> None:
+    """A missing field or a value of another kind is named, by both readers in the same words."""
+    with pytest.raises(BadRow, match=expected):
+        from_row(chapter({**module(1, "Text."), **changes}))
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the corpus openstax is not here")
+def test_the_real_chapters(stages: StageStore) -> None:
+    """343 chapters are 1,750 modules; both readers hold every word of the paragraphs and of the summaries."""
+    texts = load(DatasetSettings(name="openstax", path=str(SHARED)), stages)
+    modules = load(DatasetSettings(name="openstax_modules", path=str(SHARED)), stages)
+    assert texts.facts["examples"] == {"train": 286, "validation": 23, "test": 34}
+    assert sum(modules.facts["examples"].values()) == 1750
+    assert texts.multi_document
+    assert not modules.multi_document
+    with gzip.open(SHARED / "test.jsonl.gz", "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    singles = iter(modules.splits["test"])
+    for example, row in zip(texts.splits["test"], rows, strict=True):
+        assert len(example.documents) == len(row["modules"])
+        for document, given in zip(example.documents, row["modules"], strict=True):
+            text = " ".join(item for item in given["paragraphs"] if not item.startswith(HEADING)).split()
+            assert " ".join(document.sentences()).split() == text
+            single = next(singles)
+            assert list(single.sentences()) == list(document.sentences())
+            assert " ".join(single.references[0]).split() == " ".join(given["summary"]).split()
+        expected = " ".join(" ".join(given["summary"]) for given in row["modules"]).split()
+        assert " ".join(example.references[0]).split() == expected

@@ -1,0 +1,144 @@
+"""QMSum: a question is an example, a turn a paragraph, and topics are sections that hold every turn once."""
+
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longsumbench.configuration import DatasetSettings
+from longsumbench.corpora.corpus import BadRow
+from longsumbench.corpora.loading import load
+from longsumbench.corpora.qmsum import MARKS, SILENT, from_row
+from longsumbench.documents import Document, Example, Section
+from longsumbench.errors import DataError
+from longsumbench.sentences import split_sentences
+from longsumbench.stages import StageStore
+
+SHARED = Path(__file__).parents[3] / "shared" / "data" / "qmsum"
+
+
+def meeting(*turns: str, **changes: Any) -> dict[str, Any]:
+    """A meeting of A and B in turn, with one question of each kind."""
+    given = turns or ("Shall we begin ? Yes {disfmarker} .", "{vocalsound}", "It is cheap .", "Bye .")
+    return {
+        "meeting_id": "M1",
+        "topic_list": [{"topic": "Price", "relevant_text_span": [["1", "2"]]}],
+        "general_query_list": [{"query": "Summarize the meeting", "answer": "It was cheap. It ended."}],
+        "specific_query_list": [{"query": "What cost?", "answer": "Little.", "relevant_text_span": [["2", "2"]]}],
+        "meeting_transcripts": [
+            {"speaker": "AB"[number % 2], "content": content} for number, content in enumerate(given)
+        ],
+        **changes,
+    }
+
+
+def sections_of(*turns: str, topics: list[tuple[str, int, int]]) -> list[tuple[str | None, str]]:
+    """Return the name and the words of every section, of a meeting with the given topics."""
+    spans = [{"topic": name, "relevant_text_span": [[str(first), str(last)]]} for name, first, last in topics]
+    document = from_row(meeting(*turns, topic_list=spans))[0].example.documents[0]
+    return [(section.name, " ".join(section.sentences())) for section in document.sections]
+
+
+def test_a_meeting_by_hand() -> None:
+    """Each question is an example of the same document: turns are paragraphs, marks are counted, topics are named."""
+    sections = (
+        Section(None, (("A: Shall we begin ?", "Yes ."),)),
+        Section("Price", (("A: It is cheap .",),)),
+        Section(None, (("B: Bye .",),)),
+    )
+    documents = (Document("M1", sections),)
+    general = Example("M1-general-0", None, "Summarize the meeting", documents, (("It was cheap.", "It ended."),))
+    specific = Example("M1-specific-0", None, "What cost?", documents, (("Little.",),))
+    counts = {MARKS: 2, SILENT: 1}
+    assert from_row(meeting()) == ((general, counts), (specific, counts))
+
+
+@pytest.mark.parametrize(
+    ("topics", "expected"),
+    [
+        ([], [(None, "A: a B: b A: c B: d")]),
+        ([("X", 0, 3)], [("X", "A: a B: b A: c B: d")]),
+        ([("X", 0, 1), ("Y", 1, 2)], [("X", "A: a"), ("Y", "B: b A: c"), (None, "B: d")]),
+        ([("Y", 1, 2), ("X", 0, 1)], [("X", "A: a"), ("Y", "B: b A: c"), (None, "B: d")]),
+        ([("X", 0, 3), ("Y", 1, 2)], [("X", "A: a"), ("Y", "B: b A: c"), ("X", "B: d")]),
+        ([("X", 0, 0), ("X", 1, 2), (" ", 3, 3)], [("X", "A: a B: b A: c"), (None, "B: d")]),
+    ],
+)
+def test_every_turn_is_in_one_section(topics: list[tuple[str, int, int]], expected: list[tuple[str, str]]) -> None:
+    """Wherever topics begin and end, nothing is lost or doubled; of two on a turn, the one that begins later has it."""
+    assert sections_of("a", "b", "c", "d", topics=topics) == expected
+
+
+def test_other_braces_and_brackets_stay() -> None:
+    """Only the transcript's own marks are taken out: what people wrote in brackets is text."""
+    read = from_row(meeting("{ gap } The {set} [Laughter.] {pause}ends{comment}.", topic_list=None))[0]
+    assert list(read.example.sentences()) == ["A: The {set} [Laughter.] ends ."]
+    assert read.left_out == {MARKS: 3, SILENT: 0}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"topic_list": [{"topic": "X", "relevant_text_span": [["0", "4"]]}]}, "is not in the meeting: 0 to 4, of 4"),
+        ({"topic_list": [{"topic": "X", "relevant_text_span": [["2", "1"]]}]}, "is not in the meeting: 2 to 1"),
+        ({"topic_list": [{"topic": "X", "relevant_text_span": [["2"]]}]}, "must be two numbers of turns"),
+        ({"topic_list": [{"topic": "X", "relevant_text_span": [["-1", "2"]]}]}, "must be two numbers of turns"),
+        ({"topic_list": [{"topic": "X", "relevant_text_span": [["9" * 5000, "2"]]}]}, "must be two numbers of turns"),
+        ({"general_query_list": [], "specific_query_list": []}, "no question: 'M1'"),
+        ({"meeting_id": None}, "'meeting_id' is missing"),
+    ],
+)
+def test_a_bad_meeting_says_why(changes: dict[str, Any], expected: str) -> None:
+    """A span outside the meeting, or none at all, and a meeting that nobody asked about are named."""
+    topics = {"topic_list": [{"topic": "X", "relevant_text_span": [["0", "1"]]}]}
+    with pytest.raises(BadRow, match=re.escape(expected)):
+        from_row(meeting(**{**topics, **changes}))
+
+
+def test_the_release_folder(tmp_path: Path, stages: StageStore) -> None:
+    """A folder with a file a meeting reads as the lines do, under the files' names; its errors name the file."""
+    for folder, name in (("train", "T1"), ("val", "V1"), ("test", "M2"), ("test", "M1")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        row = {key: value for key, value in meeting().items() if key != "meeting_id"}
+        (tmp_path / folder / f"{name}.json").write_text(json.dumps(row, indent=1))
+    texts = load(DatasetSettings(name="qmsum", path=str(tmp_path)), stages)
+    assert list(texts.splits) == ["train", "validation", "test"]
+    assert texts.splits["test"].ids == [f"{name}-{kind}-0" for name in ("M1", "M2") for kind in ("general", "specific")]
+    assert texts.splits["test"][0] == from_row(meeting())[0].example
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev" / "V2.json").write_text("{}")
+    with pytest.raises(DataError, match="two folders for the split 'validation'"):
+        load(DatasetSettings(name="qmsum", path=str(tmp_path)), stages)
+    (tmp_path / "val" / "V1.json").unlink()
+    with pytest.raises(DataError, match=r"V2\.json: the field 'meeting_transcripts' is missing"):
+        load(DatasetSettings(name="qmsum", path=str(tmp_path)), stages)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the corpus qmsum is not here")
+def test_the_real_meetings(stages: StageStore) -> None:
+    """1,810 questions about 232 meetings; every word of every turn but the marks is in the document, in its order."""
+    texts = load(DatasetSettings(name="qmsum", path=str(SHARED)), stages)
+    assert texts.facts["examples"] == {"train": 1257, "validation": 272, "test": 281}
+    with gzip.open(SHARED / "test.jsonl.gz", "rt", encoding="utf-8") as lines:
+        rows = {row["meeting_id"]: row for row in map(json.loads, lines)}
+    answers = [
+        (f"{name}-{kind}-{place}", item["query"], item["answer"])
+        for name, row in rows.items()
+        for kind in ("general", "specific")
+        for place, item in enumerate(row[f"{kind}_query_list"])
+    ]
+    for example, (identity, query, answer) in zip(texts.splits["test"], answers, strict=True):
+        assert (example.id, example.query) == (identity, query.strip())
+        assert example.references == (split_sentences(answer),)
+        if not identity.endswith("general-0"):
+            continue
+        (document,) = example.documents
+        spoken = []
+        for turn in rows[document.source]["meeting_transcripts"]:
+            words = re.sub(r"\{(vocalsound|nonvocalsound|disfmarker|pause|gap|comment)\}", " ", turn["content"]).split()
+            spoken += [*f"{turn['speaker']}:".split(), *words] if words else []
+        assert " ".join(document.sentences()).split() == spoken
+        assert len(document.sections) > 1

@@ -1,0 +1,85 @@
+"""SQuALITY: a question is an example, and every response a reference."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longsumbench.configuration import DatasetSettings
+from longsumbench.corpora.corpus import BadRow
+from longsumbench.corpora.loading import load
+from longsumbench.corpora.squality import from_row
+from longsumbench.documents import Document, Example, Section
+from longsumbench.stages import StageStore
+
+SHARED = Path(__file__).parents[3] / "shared" / "data" / "squality"
+
+
+def question(number: int, *responses: str) -> dict[str, Any]:
+    """A question and what people answered."""
+    return {
+        "question_text": f"Why {number}?",
+        "question_number": number,
+        "responses": [{"worker_id": "1", "uid": "u", "response_text": response} for response in responses],
+    }
+
+
+def story(*questions: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """A story of two paragraphs."""
+    return {
+        "metadata": {"passage_id": "63521", "uid": "u", "license": "free"},
+        "document": "\n\nIt rained. She\nleft.\n \n  He stayed.\n",
+        "questions": list(questions),
+        **changes,
+    }
+
+
+def test_a_story_by_hand() -> None:
+    """Questions share the story; each response is a reference in its order, whose line breaks end sentences."""
+    documents = (Document("63521", (Section(None, (("It rained.", "She left."), ("He stayed.",))),)),)
+    row = story(question(1, "One. Two.", "A\n\n B"), question(2, "Only."))
+    assert from_row(row) == (
+        Example("63521-1", None, "Why 1?", documents, (("One.", "Two."), ("A", "B"))),
+        Example("63521-2", None, "Why 2?", documents, (("Only.",),)),
+    )
+
+
+def test_empty_responses() -> None:
+    """An empty response is none; without any the one reference is empty, which training refuses and a test keeps."""
+    first, second = from_row(story(question(1, " ", "Yes."), question(2)))
+    assert first.references == (("Yes.",),)
+    assert second.references == ((),)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"metadata": None}, "'metadata' must be an object, not null"),
+        ({"metadata": {}}, "'passage_id' is missing"),
+        ({"document": " \n"}, "'document' is empty"),
+        ({"questions": []}, "no question: '63521'"),
+        ({"questions": [{**question(1), "responses": ["Yes."]}]}, "'responses' must be a list of objects"),
+    ],
+)
+def test_a_bad_story_says_why(changes: dict[str, Any], expected: str) -> None:
+    """A missing field, a value of another kind, or a story nobody asked about is named."""
+    with pytest.raises(BadRow, match=expected):
+        from_row(story(question(1, "Yes."), **changes))
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the corpus squality is not here")
+def test_the_real_stories(stages: StageStore) -> None:
+    """127 stories are 635 questions with four references each; no word of a story or of a response is lost."""
+    texts = load(DatasetSettings(name="squality", path=str(SHARED)), stages)
+    assert texts.facts["examples"] == {"train": 250, "validation": 125, "test": 260}
+    with gzip.open(SHARED / "test.jsonl.gz", "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    asked = [(row["document"], question) for row in rows for question in row["questions"]]
+    for example, (document, item) in zip(texts.splits["test"], asked, strict=True):
+        assert example.query == item["question_text"].strip()
+        assert " ".join(example.sentences()).split() == document.split()
+        assert len(example.references) == 4
+        for reference, response in zip(example.references, item["responses"], strict=True):
+            assert " ".join(reference).split() == response["response_text"].split()
