@@ -94,6 +94,8 @@ corpora = Registry(
             "wiki_sections": "longsumbench.corpora.wiki_sections:CORPUS",
             "wikisum": "longsumbench.corpora.wikisum:CORPUS",
             "multi_news": "longsumbench.corpora.multi_news:CORPUS",
+            "gov_report": "longsumbench.corpora.gov_report:CORPUS",
+            "search2wiki": "longsumbench.corpora.search2wiki:CORPUS",
             "qmsum": "longsumbench.corpora.qmsum:CORPUS",
             "squality": "longsumbench.corpora.squality:CORPUS",
             "openstax": "longsumbench.corpora.openstax:CORPUS",

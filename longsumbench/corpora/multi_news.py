@@ -19,7 +19,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from longsumbench.corpora.corpus import BadRow, Corpus, Hub, Paragraphs, Row, id_in, plain_document, text_in
+from longsumbench.corpora.corpus import LEAVE_OUT, BadRow, Corpus, Hub, Paragraphs, Row, id_in, plain_document, text_in
 from longsumbench.corpora.files import ORDER, SPLITS, decoded, is_split_file, lines_of
 from longsumbench.corpora.source import Entry, Source
 from longsumbench.documents import Example
@@ -29,7 +29,6 @@ from longsumbench.sentences import split_sentences
 SEPARATOR = "|||||"
 _LINE_BREAK = re.compile("NEWLINE_CHAR|\n")
 _FILE = re.compile(rf"({'|'.join(SPLITS)})\.(src|tgt)(?:\.cleaned)?(?:\.gz)?")
-_LEAVE_OUT = "dataset.strict=false leaves such out and counts them"
 
 
 def example_of(identity: str, cluster: str, summary: str, summary_at: str = "") -> Example:
@@ -47,10 +46,10 @@ def example_of(identity: str, cluster: str, summary: str, summary_at: str = "") 
     articles = map(_paragraphs, cluster.split(SEPARATOR))
     documents = tuple(plain_document(paragraphs) for paragraphs in articles if paragraphs)
     if not documents:
-        raise BadRow("the cluster is empty", f"no article has text; {_LEAVE_OUT}")
+        raise BadRow("the cluster is empty", f"no article has text; {LEAVE_OUT}")
     reference = tuple(chain.from_iterable(_paragraphs(summary)))
     if not reference:
-        raise BadRow("the summary is empty", f"{summary_at}; {_LEAVE_OUT}")
+        raise BadRow("the summary is empty", f"{summary_at}; {LEAVE_OUT}")
     return Example(identity, None, None, documents, (reference,))
 
 

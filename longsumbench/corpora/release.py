@@ -8,7 +8,17 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
-from longsumbench.corpora.corpus import BadRow, Row, id_in, json_type, plain_document, sentences_in, text_in
+from longsumbench.corpora.corpus import (
+    LEAVE_OUT,
+    BadRow,
+    Row,
+    id_in,
+    json_type,
+    plain_document,
+    said_in,
+    sentences_in,
+    text_in,
+)
 from longsumbench.documents import Document, Example, Section, Sentences
 from longsumbench.sentences import split_sentences
 
@@ -21,25 +31,31 @@ def from_release_row(row: Row) -> Example:
     have none, and a name without a section is dropped, for there is no text under it.
 
     Raises:
-        BadRow: a field is missing or has the wrong type.
+        BadRow: a field is missing or has the wrong type, or there is no article or no abstract.
     """
     if row.get("abstract_text") is None:
         raise BadRow("the field 'abstract_text' is missing")
-    reference = _abstract(row["abstract_text"])
-    title = text_in(row, "title", required=False) or None
-    return Example(id_in(row, "article_id"), title, None, (_article(row),), (reference,))
+    return _example(id_in(row, "article_id"), said_in(row, "title"), _article(row), _abstract(row["abstract_text"]))
 
 
 def from_hub_row(row: Row) -> Example:
     """Turn one row of the hub's copies into an Example: `article` and `abstract`, a paragraph on each line.
 
     Raises:
-        BadRow: a field is missing or has the wrong type.
+        BadRow: a field is missing or has the wrong type, or there is no article or no abstract.
     """
     article, abstract = text_in(row, "article"), text_in(row, "abstract")
     paragraphs = tuple(split_sentences(line) for line in (article or "").split("\n"))
     reference = tuple(sentence for line in (abstract or "").split("\n") for sentence in split_sentences(line))
-    return Example(id_in(row, "id"), None, None, (plain_document(paragraphs),), (reference,))
+    return _example(id_in(row, "id"), None, plain_document(paragraphs), reference)
+
+
+def _example(identity: str, title: str | None, article: Document, abstract: Sentences) -> Example:
+    if not any(article.sentences()):
+        raise BadRow("the article is empty", f"'{identity}'; {LEAVE_OUT}")
+    if not abstract:
+        raise BadRow("the abstract is empty", f"'{identity}'; {LEAVE_OUT}")
+    return Example(identity, title, None, (article,), (abstract,))
 
 
 def _abstract(value: Any) -> Sentences:

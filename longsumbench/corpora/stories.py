@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from longsumbench.corpora.corpus import BadRow, Paragraphs, paragraphs_in, plain_document
+from longsumbench.corpora.corpus import LEAVE_OUT, BadRow, Paragraphs, paragraphs_in, plain_document
 from longsumbench.corpora.files import SPLITS, is_split_file, lines_of
 from longsumbench.corpora.source import Entry, Source
 from longsumbench.documents import Example
@@ -25,7 +25,6 @@ _LIST = re.compile(r"(?:all_(train|val|test)|(?:\w+_)?wayback_(training|validati
 _SPLITS = {**SPLITS, "training": "train"}
 _ENDING = ".story"
 _HIGHLIGHT = re.compile(r"^[^\S\n]*@highlight(?!\S)", re.MULTILINE)
-_LEAVE_OUT = "dataset.strict=false leaves such out and counts them"
 
 
 def stories_source(path: Path) -> Source | None:
@@ -63,9 +62,9 @@ def example_of(identity: str, paragraphs: Paragraphs, highlights: tuple[str, ...
         BadRow: there is no article or no highlight.
     """
     if not paragraphs:
-        raise BadRow("the article is empty", _LEAVE_OUT)
+        raise BadRow("the article is empty", LEAVE_OUT)
     if not highlights:
-        raise BadRow("there is no highlight", _LEAVE_OUT)
+        raise BadRow("there is no highlight", LEAVE_OUT)
     return Example(identity, None, None, (plain_document(paragraphs, source),), (highlights,))
 
 
@@ -176,7 +175,7 @@ def _read(path: Path, url: bytes) -> tuple[Example, ...]:
 
 
 def _missing(name: str, url: bytes) -> tuple[Example, ...]:
-    raise BadRow("the story is missing", f"no {name} for {url.decode('utf-8', 'replace')}; {_LEAVE_OUT}")
+    raise BadRow("the story is missing", f"no {name} for {url.decode('utf-8', 'replace')}; {LEAVE_OUT}")
 
 
 def _twice(first: Path, url: bytes) -> tuple[Example, ...]:

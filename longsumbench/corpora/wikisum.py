@@ -30,6 +30,7 @@ from longsumbench.corpora.corpus import (
     list_in,
     object_in,
     plain_document,
+    said_in,
     text_in,
 )
 from longsumbench.corpora.ranked_files import ranked_source
@@ -57,8 +58,7 @@ def from_row(row: Row) -> Thinned:
     documents = _documents(paragraphs, clones)
     if not documents:
         raise BadRow("all paragraphs are clones of the summary", "each holds more than 80 % of its bigrams")
-    title = text_in(row, "title", required=False) or None
-    return Thinned(Example(id_in(row, "id"), title, None, documents, (summary,)), {CLONES: sum(clones)})
+    return Thinned(Example(id_in(row, "id"), said_in(row, "title"), None, documents, (summary,)), {CLONES: sum(clones)})
 
 
 def _summary(row: Row) -> Sentences:
@@ -79,7 +79,7 @@ def _paragraph(item: Any) -> Paragraph:
         return None, _text(item, "paragraphs")
     fields = object_in(item, "paragraphs")
     text = split_sentences(text_in(fields, "text") or "")
-    return text_in(fields, "source", required=False) or None, text
+    return said_in(fields, "source"), text
 
 
 def _text(item: Any, field: str) -> Sentences:

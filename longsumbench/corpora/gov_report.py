@@ -1,0 +1,168 @@
+"""GovReport: reports of two agencies of the US Congress → their summaries (Huang et al. 2021).
+
+Paper: https://aclanthology.org/2021.naacl-main.112; the agencies are the Congressional Research Service (CRS) and the
+Government Accountability Office (GAO), the summaries those that stand before the reports. Three ways to read it:
+
+* from the hub (17,517, 973 and 973 reports; the release's lists name 17,519, 974 and 973): a copy in columns report and
+  summary, without headings;
+* the release itself at `dataset.path=`: the folder with `crs`, `gao` and `split_ids` (`report_files.py`);
+* JSON lines with rows of either kind at `dataset.path=`.
+
+A row of the release, fields that are not read left out:
+
+    CRS  id, title?, summary [paragraph], reports {section_title, paragraphs [text], subsections [likewise]}
+    GAO  id, title?, url?, highlight [{section_title, paragraphs}], report [{section_title, paragraphs, subsections}]
+
+Sections nest, and here they do not: each that has paragraphs of its own is a section, in reading order, whose name is
+the path of headings down to it ("Background > Funding"). So the nesting can be read off the names, and the heading of a
+section that has subsections only is kept in theirs.
+
+Two things are left out as in the paper, and counted: the paragraphs of a GAO report's "Letter" (not those of the
+sections below it, which move up a level), and "What GAO Recommends" of its highlights. Where there is nothing else,
+they stay.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain
+from typing import Any, NamedTuple
+
+from longsumbench.corpora.corpus import (
+    LEAVE_OUT,
+    BadRow,
+    Corpus,
+    Hub,
+    Paragraphs,
+    Row,
+    id_in,
+    list_in,
+    object_in,
+    plain_document,
+    said_in,
+    sentences_in,
+    text_in,
+)
+from longsumbench.corpora.report_files import reports_source
+from longsumbench.corpora.source import Thinned
+from longsumbench.documents import Document, Example, Section, Sentences
+from longsumbench.sentences import split_sentences
+
+BELOW = " > "  # between the headings of a path
+LETTER, RECOMMENDATIONS = "Letter", "What GAO Recommends"
+LEFT_OUT = {LETTER: "letter paragraphs", RECOMMENDATIONS: "recommendation paragraphs"}  # what the record calls them
+
+
+def from_hub_row(row: Row) -> Example:
+    """Turn one row of the hub's copy into an Example: a line is a paragraph.
+
+    Raises:
+        BadRow: a field is missing, empty or has the wrong type.
+    """
+    report, summary = _lines(row, "report"), _lines(row, "summary")
+    return _example(row, plain_document(report), tuple(chain.from_iterable(summary)))
+
+
+def from_file_row(row: Row) -> Example | Thinned:
+    """Turn one report of the release, or one row of the hub's copy, into an Example.
+
+    Raises:
+        BadRow: a field is missing, empty or has the wrong type.
+    """
+    if isinstance(row.get("report"), str):
+        return from_hub_row(row)
+    if row.get("highlight") is None:
+        return _from_crs(row)
+    if row.get("summary") is not None:
+        raise BadRow("the fields 'summary' and 'highlight' are both given; give one of them")
+    return _from_gao(row)
+
+
+class _Part(NamedTuple):
+    """A section of a nested report, without those below it.
+
+    Attributes:
+        name: the path of headings down to it.
+        heading: its own.
+        paragraphs: those that have text.
+    """
+
+    name: str
+    heading: str
+    paragraphs: Paragraphs
+
+
+def _from_crs(row: Row) -> Example:
+    field = "report" if row.get("reports") is None else "reports"  # its README names the field "report"
+    report = row.get(field)
+    parts = _parts([report] if isinstance(report, dict) else list_in(report, field), field)
+    return _example(row, _document(parts), tuple(chain.from_iterable(_paragraphs(row, "summary", required=True))))
+
+
+def _from_gao(row: Row) -> Thinned:
+    report, letter = _without(LETTER, _parts(list_in(row.get("report"), "report"), "report", skip=LETTER))
+    highlights = _parts(list_in(row["highlight"], "highlight"), "highlight")
+    told, recommended = _without(RECOMMENDATIONS, highlights)
+    summary = tuple(chain.from_iterable(chain.from_iterable(part.paragraphs for part in told)))
+    example = _example(row, _document(report, said_in(row, "url")), summary)
+    return Thinned(example, {LEFT_OUT[LETTER]: letter, LEFT_OUT[RECOMMENDATIONS]: recommended})
+
+
+def _parts(items: list[Any], field: str, skip: str | None = None) -> list[_Part]:
+    """Return nested sections in reading order, each before those below it; a `skip` is no level of its own."""
+    return list(_walk(items, field, skip))
+
+
+def _walk(items: list[Any], field: str, skip: str | None) -> Iterator[_Part]:
+    above: tuple[str, ...] = ()
+    waiting = [(item, above) for item in reversed(items)]  # a list, for any depth
+    while waiting:
+        item, above = waiting.pop()
+        fields = object_in(item, field)
+        heading = " ".join((text_in(fields, "section_title", required=False) or "").split())
+        path = (*above, heading) if heading else above
+        yield _Part(BELOW.join(path), heading, _paragraphs(fields, "paragraphs"))
+        below = list_in(fields.get("subsections") or [], "subsections")
+        waiting += [(section, above if heading == skip else path) for section in reversed(below)]
+
+
+def _without(heading: str, parts: list[_Part]) -> tuple[list[_Part], int]:
+    """Return the parts without those of a heading, and how many paragraphs these had; all where there are no others."""
+    others = [part for part in parts if part.heading != heading]
+    if not any(part.paragraphs for part in others):
+        return parts, 0
+    return others, sum(len(part.paragraphs) for part in parts if part.heading == heading)
+
+
+def _document(parts: list[_Part], source: str | None = None) -> Document:
+    return Document(source, tuple(Section(part.name or None, part.paragraphs) for part in parts if part.paragraphs))
+
+
+def _paragraphs(row: Row, field: str, required: bool = False) -> Paragraphs:
+    """Return the paragraphs that a field lists; those that are empty are left out, and it may be missing."""
+    listed = list_in(row.get(field) if required else row.get(field) or [], field)
+    return tuple(filter(None, (sentences_in(paragraph, field) for paragraph in listed)))
+
+
+def _lines(row: Row, field: str) -> Paragraphs:
+    return tuple(filter(None, map(split_sentences, (text_in(row, field) or "").split("\n"))))
+
+
+def _example(row: Row, document: Document, summary: Sentences) -> Example:
+    if not any(document.sentences()):
+        raise BadRow("the report is empty", LEAVE_OUT)
+    if not summary:
+        raise BadRow("the summary is empty", LEAVE_OUT)
+    return Example(id_in(row, "id"), said_in(row, "title"), None, (document,), (summary,))
+
+
+CORPUS = Corpus(
+    name="gov_report",
+    title="GovReport: reports to the US Congress → their summaries, 9,000 words each (Huang et al. 2021)",
+    licence="CC BY 4.0, says its authors' copy on the hub; the reports are works of the US government",
+    homepage="https://gov-report-data.github.io",
+    version=1,
+    hub=Hub("ccdv/govreport-summarization", config="document"),
+    from_hub_row=from_hub_row,
+    from_file_row=from_file_row,
+    release=partial(reports_source, from_row=from_file_row),
+)

@@ -1,0 +1,160 @@
+"""Folders of reports, a JSON file each, with lists that say which of them are the train, validation and test split.
+
+So is GovReport released (Huang et al. 2021): `crs/ID.json`, `gao/ID.json`, and the ids, one a line, in
+`split_ids/crs_train.ids`, `crs_valid.ids`, `crs_test.ids` and likewise `gao_…`.
+"""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from longsumbench.corpora.corpus import LEAVE_OUT, BadRow, FromRow, json_type
+from longsumbench.corpora.files import ORDER, SPLITS, is_split_file, lines_of
+from longsumbench.corpora.source import Entry, Source, Thinned, several
+from longsumbench.documents import Example
+from longsumbench.errors import DataError
+
+AGENCIES = ("crs", "gao")
+LISTS = "split_ids"
+_INSIDE = "gov-report"  # the folder that the packed release unpacks to
+_LIST = re.compile(rf"({'|'.join(AGENCIES)})_({'|'.join(SPLITS)})\.ids")
+
+
+class _Named(NamedTuple):
+    """A report that a list names.
+
+    Attributes:
+        identity: its id.
+        path: of the list.
+        line: in the list.
+        folder: of the agency's reports.
+    """
+
+    identity: str
+    path: Path
+    line: int
+    folder: Path
+
+
+def reports_source(path: Path, from_row: FromRow) -> Source | None:
+    """Return the reports that the lists name; others are ignored.
+
+    They come in the order of the lists, those of the agencies in turn, so that a limit takes as many of each.
+
+    Args:
+        path: the folder with `crs`, `gao` and `split_ids`, or the one that holds `gov-report` with them.
+        from_row: a report's JSON object → Example.
+
+    Returns:
+        None for a file, and for a folder without lists but with JSON lines.
+
+    Raises:
+        DataError: there are no lists, or one is missing or there twice, or a folder cannot be read.
+    """
+    if not path.is_dir():
+        return None
+    root = next((folder for folder in (path, path / _INSIDE) if (folder / LISTS).is_dir()), None)
+    if root is None:
+        if any(map(is_split_file, path.iterdir())):
+            return None
+        raise DataError(f"no {LISTS} folder beside crs and gao, nor train, validation or test .jsonl in it", path)
+    lists = _lists(root / LISTS)
+    names = [f"{LISTS}/{file.name}" for split in lists.values() for file in split.values()]
+    held = {agency: _held(root / agency) for agency in AGENCIES}
+    inputs = {"folder": str(root.resolve()), "lists": _stated(lists), "content": _digest(held)}
+    facts = {"source": "local files", "files": names}
+    known = {agency: frozenset(files) for agency, files in held.items()}
+    return Source(inputs, facts, partial(_entries, lists, known, from_row))
+
+
+def _lists(folder: Path) -> dict[str, dict[str, Path]]:
+    """Return split → agency → list, in the order train, validation, test."""
+    found: dict[str, dict[str, Path]] = {}
+    for file in sorted(folder.iterdir()):
+        if match := _LIST.fullmatch(file.name):
+            split = found.setdefault(SPLITS[match[2]], {})
+            if before := split.get(match[1]):
+                raise DataError(f"two lists for one split, {before.name} and {file.name}; remove one", folder)
+            split[match[1]] = file
+    if not found:
+        raise DataError("none of the lists crs_train.ids, gao_train.ids …; fetch the release again", folder)
+    for files in found.values():
+        for agency in AGENCIES:
+            if agency not in files:
+                (other,) = files.values()
+                name = agency + other.name.removeprefix(other.name.partition("_")[0])
+                raise DataError(f"{other.name}, but no {name}; add it, empty if there are no such reports", folder)
+    return {split: {agency: found[split][agency] for agency in AGENCIES} for split in ORDER if split in found}
+
+
+def _held(folder: Path) -> dict[str, tuple[int, int]]:
+    """Return file name → size and time of change, of the reports in a folder; none where there is no folder."""
+    if not folder.is_dir():
+        return {}
+    try:
+        with os.scandir(folder) as entries:
+            files = [(entry.name, entry.stat()) for entry in entries if entry.name.endswith(".json")]
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror or error})", folder) from error
+    return {name: (stat.st_size, stat.st_mtime_ns) for name, stat in sorted(files)}
+
+
+def _stated(lists: dict[str, dict[str, Path]]) -> list[list[Any]]:
+    files = chain.from_iterable(split.values() for split in lists.values())
+    return [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in files]
+
+
+def _digest(held: dict[str, dict[str, tuple[int, int]]]) -> str:
+    return hashlib.sha256(json.dumps(held).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _entries(
+    lists: dict[str, dict[str, Path]], known: dict[str, frozenset[str]], from_row: FromRow, full: set[str]
+) -> Iterator[Entry]:
+    for split, files in lists.items():
+        in_turn = chain.from_iterable(zip_longest(*(_named(file, agency) for agency, file in files.items())))
+        empty = True
+        for named in filter(None, in_turn):
+            if split in full:
+                break
+            empty = False
+            report = named.folder / f"{named.identity}.json"
+            if report.name in known[named.folder.name]:
+                yield Entry(split, partial(_read, report, named.identity, from_row), report)
+            else:
+                yield Entry(split, partial(_missing, report), named.path, named.line)
+        if empty and split not in full:
+            raise DataError("the lists of this split are empty", files[AGENCIES[0]])
+
+
+def _named(path: Path, agency: str) -> Iterator[_Named]:
+    """Yield the reports that a list names."""
+    folder = path.parent.parent / agency
+    for number, line in enumerate(lines_of(path), start=1):
+        if identity := line.decode("utf-8", "replace").strip():
+            yield _Named(identity, path, number, folder)
+
+
+def _read(path: Path, identity: str, from_row: FromRow) -> tuple[Example | Thinned, ...]:
+    """Return a report under the id by which the list names it."""
+    try:
+        row: Any = json.loads(path.read_bytes().decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise BadRow("not UTF-8", f"byte {error.start + 1}; convert the file") from error
+    except (ValueError, RecursionError) as error:
+        raise BadRow("not a JSON object", f"{error}") from error
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror or error})", path) from error
+    if not isinstance(row, dict):
+        raise BadRow("not a JSON object", f"it is {json_type(row)}")
+    return several(from_row({**row, "id": identity}))
+
+
+def _missing(report: Path) -> tuple[Example, ...]:
+    raise BadRow("the report is missing", f"no {report.parent.name}/{report.name}; {LEAVE_OUT}")

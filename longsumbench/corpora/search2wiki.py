@@ -1,0 +1,92 @@
+"""Search2Wiki: the pages that a search for an article's title finds → the whole Wikipedia article (SEAL, §4).
+
+Paper: https://arxiv.org/abs/2006.10213. Its data was not released; this reads what whoever has articles and search
+results makes of them, both at `dataset.path=`:
+
+* JSON lines, an article each:
+
+      id, title?, lead? [paragraph], sections? [{title?, paragraphs [text] | text}],
+      results [{url? | source?, title?, paragraphs [text] | text}], clones?
+
+* folders of text and Markdown (`search_results.py`).
+
+The results are the best first. The first 75 are used, each a document with its address as the source. The reference is
+the article: its lead and sections, without their headings. Clones of a section are left out and counted, by the rule
+that `clones` names: "search2wiki" (the default: more than 20 % of a section's 6-grams), "wikisum" (more than 50 % of a
+section's words), or "none", for results without clones.
+"""
+
+from typing import Any
+
+from longsumbench.corpora.corpus import (
+    BadRow,
+    Corpus,
+    Paragraphs,
+    Row,
+    id_in,
+    list_in,
+    object_in,
+    paragraphs_in,
+    said_in,
+    sentences_in,
+    text_in,
+)
+from longsumbench.corpora.search_results import NO_RULE, RULES, article_of, folders_source
+from longsumbench.corpora.source import Thinned
+from longsumbench.documents import Document, Section
+
+
+def from_row(row: Row) -> Thinned:
+    """Turn one article and its search results into an Example without clones.
+
+    Raises:
+        BadRow: a field is missing or has the wrong type, or there is no article, or no result but clones.
+    """
+    lead = Section(None, _listed(row, "lead") if row.get("lead") is not None else ())
+    listed = list_in(row["sections"], "sections") if row.get("sections") is not None else []
+    results = [_result(item) for item in list_in(row.get("results"), "results")]
+    sections = [lead, *(_section(item, "sections") for item in listed)]
+    return article_of(id_in(row, "id"), said_in(row, "title"), sections, results, _rule(row))
+
+
+def _rule(row: Row) -> str:
+    rule = said_in(row, "clones") or RULES[0]
+    if rule not in RULES:
+        raise BadRow(f"the field 'clones' must be {', '.join(RULES[:-1])} or {NO_RULE}", f"not '{rule}'")
+    return rule
+
+
+def _result(item: Any) -> Document:
+    fields = object_in(item, "results")
+    address, source = said_in(fields, "url"), said_in(fields, "source")
+    if address and source:
+        raise BadRow("the fields 'url' and 'source' are both given; give one of them")
+    return Document(address or source, (_section(fields, "results"),))
+
+
+def _section(item: Any, field: str) -> Section:
+    """Return a section, or a page as one, from its title and its text."""
+    fields = object_in(item, field)
+    given = [name for name in ("paragraphs", "text") if fields.get(name) is not None]
+    if len(given) != 1:
+        which = "both given" if given else "missing"
+        raise BadRow(f"the fields 'paragraphs' and 'text' are {which}; give one of them", f"in '{field}'")
+    text = _listed(fields, "paragraphs") if given == ["paragraphs"] else paragraphs_in(text_in(fields, "text") or "")
+    return Section(said_in(fields, "title"), text)
+
+
+def _listed(row: Row, field: str) -> Paragraphs:
+    paragraphs = (sentences_in(item, field) for item in list_in(row[field], field))
+    return tuple(paragraph for paragraph in paragraphs if paragraph)
+
+
+CORPUS = Corpus(
+    name="search2wiki",
+    title="Search2Wiki: your own search results → whole Wikipedia articles, 75 documents each (dataset.path=FOLDER)",
+    licence="the articles: CC BY-SA, of Wikipedia; the pages: © their publishers",
+    homepage="https://arxiv.org/abs/2006.10213",
+    version=1,
+    multi_document=True,
+    from_file_row=from_row,
+    release=folders_source,
+)
