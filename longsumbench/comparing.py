@@ -376,7 +376,8 @@ def shared_measures(baseline: Run, run: Run) -> list[str]:
     """Return ROUGE's types, and what was measured beside them of both runs in the same way; no breakdown by places."""
     before, after = baseline.record, run.record
     unlike = [name for name, how in after.measured_by.items() if before.measured_by.get(name, how) != how]
-    left_out = {column for name in unlike for column in registry.metrics.load(name).columns}
+    metrics = [registry.metrics.load(name) for name in unlike]
+    left_out = {column for metric in metrics for column in (*metric.columns, *metric.further)}
     tables = (before.measures, after.measures, baseline.scores, run.scores)
     both = [name for name in before.measures if all(name in table for table in tables)]
     return [*TYPES, *(name for name in both if name not in left_out and not SPLIT_UP.search(name))]

@@ -30,7 +30,8 @@ LATER = {
     "keep_best": 1,
     "average_weights": 1,
 }
-GENERATED = ("document_length", "train_length")  # of dataset: those that only generated datasets know
+# Of dataset: those that only generated datasets know.
+GENERATED = ("document_length", "train_length", "sources", "redundancy", "contradiction", "agenda")
 
 
 @dataclass
@@ -47,6 +48,10 @@ class DatasetSettings:
     document_length: int | None = None  # tokens of a tested document, of generated datasets; None: as they say
     train_length: int | None = None  # tokens of a training or validation document; None: as long as what is tested
 
+    sources: int | None = None  # documents of a generated example; None: as the dataset says, as for all below
+    redundancy: float | None = None  # share of the planted facts that are stated twice, in other words
+    contradiction: float | None = None  # share of the planted facts that overrule what was stated before
+    agenda: str | None = None  # what a summary is about: fixed | told (drawn, in the text) | asked (drawn, the query)
     def __post_init__(self) -> None:
         allowed("dataset.split", self.split, ("train", "validation", "test"))
         at_least("dataset.limit", self.limit, 1)
@@ -54,6 +59,12 @@ class DatasetSettings:
         at_least("dataset.train_length", self.train_length, 32)
 
 
+        at_least("dataset.sources", self.sources, 1)
+        for name in ("redundancy", "contradiction"):
+            if (value := getattr(self, name)) is not None and not 0 <= value <= 1:
+                raise UsageError(f"dataset.{name}={value} must be a share, from 0 to 1")
+        if self.agenda is not None:
+            allowed("dataset.agenda", self.agenda, ("fixed", "told", "asked"))
 @dataclass
 class Recipe:
     """How a system is trained. Defaults are SEAL's where it states them (papers: SEAL §5)."""

@@ -55,7 +55,7 @@ class Fact:
     """A statement that the source is known to make and the summary ought to, so that it can be checked word by word.
 
     Attributes:
-        kind: how the source makes it ("single", "relayed", "silent": see the dataset).
+        kind: how the source makes it ("single", "relayed", "silent repeated": see the dataset).
         subject: the word by which the summary is searched ("bridge").
         value: what must be said of it ("adler").
         values: everything that could be said of any subject; a guess is right once in so many times.

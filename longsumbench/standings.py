@@ -22,6 +22,9 @@ MEASURES = {  # what is shown of them; of a metric that is not among these, its 
     "fact_recall_relayed": "relayed",
     "fact_recall_silent_same": "silent\nsame",
     "fact_recall_silent_other": "silent\nother",
+    "fact_recall_plain": "plain",
+    "fact_recall_repeated": "repeated",
+    "fact_recall_overruled": "over-\nruled",
 }
 PLANTED = "fact_recall"  # a measure of generated texts alone
 MEANING = {  # of measures by which runs are ranked

@@ -34,6 +34,28 @@ DECISIONS = (
 CHOICE = "The council decided that the {site} goes to the {rank} bid."
 BID = "The {site} has a {rank} bid from {firm}."
 
+# What the source may say of it beside that: what holds, once more and in other words; what holds instead of what was
+# decided before; the sites of an agenda that is drawn.
+RESTATED = (
+    "The council gave the {site} to {firm}.",
+    "The minutes say that {firm} won the {site}.",
+    "The clerk confirmed {firm} for the {site}.",
+)
+RESTATED_CHOICE = (
+    "The council gave the {site} to the {rank} bid.",
+    "The minutes say that the {rank} bid won the {site}.",
+    "The clerk confirmed the {rank} bid for the {site}.",
+)
+REVISED = (
+    "The council changed its mind and the {site} goes to {firm}.",
+    "After an appeal the {site} goes to {firm}.",
+    "The first decision was withdrawn and the {site} goes to {firm}.",
+)
+REVISED_CHOICE = "The council changed its mind and the {site} goes to the {rank} bid."
+AGENDA = "The agenda is {sites}."
+QUESTION = "What was decided on {sites}?"
+THEN = " then "  # between the sites of an agenda
+
 # What the summary says of it, by kind.
 SUMMARIES = {
     "single": "The {site} goes to {firm}.",
@@ -64,7 +86,10 @@ PLAIN = (
 
 _SLOTS = {
     template: tuple(name for _, name, _, _ in Formatter().parse(template) if name)
-    for template in (*DECISIONS, CHOICE, BID, *SUMMARIES.values(), *HARD, *ALIKE, *PLAIN)
+    for template in (
+        *(*DECISIONS, CHOICE, BID, *RESTATED, *RESTATED_CHOICE, *REVISED, REVISED_CHOICE),
+        *(*SUMMARIES.values(), *HARD, *ALIKE, *PLAIN),
+    )
 }
 
 Item = TypeVar("Item")

@@ -4,18 +4,20 @@
 
 A report decides what becomes of six sites, in an agenda that is always the same; its summary states the decisions in
 that order. Where a decision stands, from how many places it is put together, and how far these lie apart is drawn, and
-can be set (`Controls`). The other sentences are drawn without looking at the decisions, and so tell nothing about them;
-only those that look like a decision avoid the true one.
+can be set (`Controls`). So can whether several documents tell of the decisions, whether some are told twice or overrule
+others, and whether the agenda is drawn, too. The other sentences are drawn without looking at the decisions, and so
+tell nothing about them; only those that look like a decision avoid the true one.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, groupby
 from typing import Any
 
-from longsumbench.configuration import GENERATED, DatasetSettings
+from longsumbench.configuration import GENERATED, DatasetSettings, allowed, at_least
 from longsumbench.corpora.corpus import BuiltIn, Corpus
 from longsumbench.corpora.council import (
+    AGENDA,
     ALIKE,
     BID,
     CHOICE,
@@ -23,9 +25,15 @@ from longsumbench.corpora.council import (
     FIRMS,
     HARD,
     PLAIN,
+    QUESTION,
     RANKS,
+    RESTATED,
+    RESTATED_CHOICE,
+    REVISED,
+    REVISED_CHOICE,
     SITES,
     SUMMARIES,
+    THEN,
     Draw,
     tokens_in,
 )
@@ -39,7 +47,12 @@ NOTE_LENGTH = 128  # tokens below which a report is a note on a few sites of the
 NOTE_TOKENS_PER_SITE = 20  # … on one for every so many tokens
 SPLITS = {"train": (9_000, 1), "validation": (100, 2), "test": (400, 3)}  # number of reports, seed
 SINGLE, RELAYED, SILENT = SUMMARIES
+NEITHER, REPEATED, OVERRULED = "plain", "repeated", "overruled"  # what a fact's kind can say behind the first word
+FIXED, TOLD, ASKED = AGENDAS = ("fixed", "told", "asked")
+AGENDA_SITES = range(4, 9)  # how many an agenda has that is drawn
+OPTIONS = ("sources", "redundancy", "contradiction", "agenda")  # of Controls: what `dataset.*` can set
 
+_SPARE = 64  # tokens of room without which no fact is repeated or overruled: more than such a fact takes
 _SLACK = 4  # tokens by which a section may end early: about half a sentence
 
 
@@ -54,6 +67,12 @@ class Controls:
         near: share of the facts whose decision and bids stand in one section; the others are any distance apart.
         distance: sections from decision to bids, in either order, for all facts; None: as `near` says.
         section_length: tokens; None: an eighth of the report, at least 32.
+        sources: documents that the sections are shared by; fewer where there are fewer sections.
+        redundancy: share of the facts whose decision is stated once more, in other words: by another document if there
+            are several, else in another section.
+        contradiction: share of the facts before whose decision another one stands, which it overrules.
+        agenda: "fixed": the same sites in every report; else their number, which ones and their order are drawn, and
+            the first sentence names them ("told"), or the query does ("asked").
 
     Raises:
         UsageError: one of them cannot be meant.
@@ -65,16 +84,35 @@ class Controls:
     near: float = 0.35
     distance: int | None = None
     section_length: int | None = None
+    sources: int = 1
+    redundancy: float = 0.0
+    contradiction: float = 0.0
+    agenda: str = FIXED
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.kinds) <= len(SITES) or not set(self.kinds) <= set(SUMMARIES):
             raise UsageError(f"kinds={self.kinds}: name 1 to {len(SITES)} of {', '.join(SUMMARIES)}")
         if not 0 <= self.near <= 1:
             raise UsageError(f"near={self.near} is no share")
+        for name in ("redundancy", "contradiction"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise UsageError(f"{name}={getattr(self, name)} is no share")
+        if self.distance is not None and self.redundancy:
+            raise UsageError(f"distance={self.distance} is not kept where decisions are repeated: leave one out")
+        at_least("sources", self.sources, 1)
+        allowed("agenda", self.agenda, AGENDAS)
         if self.hard < 0 or self.alike < 0 or not self.hard + self.alike <= 1:
             raise UsageError(f"hard={self.hard} and alike={self.alike} are no shares of one whole")
         if self.section_length is not None and self.section_length < SHORTEST:
             raise UsageError(f"section_length={self.section_length} is below {SHORTEST}")
+
+    def sites(self) -> tuple[str, ...]:
+        """Return the sites that can be on an agenda, in the order of the fixed one."""
+        return SITES if self.agenda != FIXED else SITES[: len(self.kinds)]
+
+    def kind_of(self, item: int) -> str:
+        """Return the kind of fact that a site is, by its place in `sites`: the same in every report."""
+        return self.kinds[item % len(self.kinds)]
 
     def num_sections(self, length: int) -> int:
         """Return the number of sections of a report of so many tokens.
@@ -83,7 +121,7 @@ class Controls:
             UsageError: decision and bids cannot lie `distance` apart in it.
         """
         section_length = self.section_length or max(SHORTEST, length // 8)
-        number = max(1, length // section_length)
+        number = max(1, length // section_length, min(self.sources, length // SHORTEST))
         if self.distance is not None and not 0 <= self.distance < number:
             raise UsageError(f"distance={self.distance}: a report of {length} tokens has {number} sections")
         return number
@@ -114,22 +152,31 @@ def report(length: int, seed: int, index: int, controls: Controls = USUAL) -> Ex
     num_sections = controls.num_sections(length)
     draw = Draw(f"{seed} {length} {index}")
     decisions = _agenda(draw, length, controls)
+    named = THEN.join(decision.site for decision in decisions)
+    opening = (AGENDA.format(sites=named),) if controls.agenda == TOLD else ()
     planted: list[list[Sentences]] = [[] for _ in range(num_sections)]
     distances = []
     for decision in decisions:
         places = _places(draw, len(decision.statements), num_sections, controls)
-        distances.append(max(places) - min(places))
         for place, statement in zip(places, decision.statements, strict=True):
             planted[place].append(statement)
-    sections = tuple(_fill(draw, planted, length, _rumours(draw, decisions, controls), controls))
-    positions = _positions([decision.statements for decision in decisions], chain.from_iterable(sections))
+        others = _other_places(draw, decision, places[0], num_sections, controls)
+        for place, statement in others:
+            planted[place].append(statement)
+        decided = [places[0], *(place for place, statement in others if statement != decision.overruled)]
+        distances.append(min(abs(place - places[-1]) for place in decided))
+    rumours = _rumours(draw, decisions, controls)
+    orders = [decision.in_order() for decision in decisions if decision.overruled]
+    sections = tuple(_fill(draw, planted, length, rumours, controls, opening, orders))
+    positions = _positions([decision.true_statements() for decision in decisions], chain.from_iterable(sections))
     facts = tuple(
         Fact(decision.kind, decision.site, decision.firms[0], FIRMS, position, distance)
         for decision, position, distance in zip(decisions, positions, distances, strict=True)
     )
-    named = tuple(Section(f"Session {number}", (text,)) for number, text in enumerate(sections, start=1))
+    query = QUESTION.format(sites=named) if controls.agenda == ASKED else None
     reference = tuple(decision.summary for decision in decisions)
-    return Example(f"{seed}-{length}-{index}", None, None, (Document(None, named),), (reference,), facts)
+    documents = tuple(_documents(sections, controls))
+    return Example(f"{seed}-{length}-{index}", None, query, documents, (reference,), facts)
 
 
 def reports(lengths: Sequence[int], seed: int, number: int, controls: Controls = USUAL) -> Iterator[Example]:
@@ -154,9 +201,11 @@ class _Decision:
     Attributes:
         kind: of the fact.
         site: what was decided on.
-        firms: the one it goes to, and the other bidder if there is one.
+        firms: the one it goes to, and the other bidder, or the one it went to before, if there is one.
         statements: what must be known of it, each to stand in one place: the decision; the bids, if it is about them.
         summary: what is to be said of it.
+        overruled: the decision before it, which no longer holds; empty if there is none.
+        repeated: the decision in other words; empty if it is told once.
     """
 
     kind: str
@@ -164,35 +213,80 @@ class _Decision:
     firms: tuple[str, ...]
     statements: tuple[Sentences, ...]
     summary: str
+    overruled: Sentences = ()
+    repeated: Sentences = ()
 
     def tokens(self) -> int:
         """Return how long its statements are together."""
-        return sum(map(tokens_in, chain.from_iterable(self.statements)))
+        return sum(map(tokens_in, chain(*self.statements, self.overruled, self.repeated)))
+
+    def in_order(self) -> list[Sentences]:
+        """Return the statements whose order in the text matters: what is overruled, what holds, what repeats it."""
+        return [statement for statement in (self.overruled, self.statements[0], self.repeated) if statement]
+
+    def true_statements(self) -> list[Sentences]:
+        """Return the statements of what holds."""
+        return [statement for statement in (*self.statements, self.repeated) if statement]
 
 
 def _agenda(draw: Draw, length: int, controls: Controls) -> list[_Decision]:
     """Return the decisions in the order of the agenda: all of them, or as many as a note has and as fit."""
-    most = len(controls.kinds) if length >= NOTE_LENGTH else max(1, length // NOTE_TOKENS_PER_SITE)
+    most = len(controls.kinds) if controls.agenda == FIXED else draw.one_of(AGENDA_SITES)
+    if length < NOTE_LENGTH:
+        most = max(1, length // NOTE_TOKENS_PER_SITE)
     covered: dict[int, _Decision] = {}
-    for item in draw.shuffled(range(len(controls.kinds))):
-        decision = _decide(draw, controls.kinds[item], SITES[item])
+    for item in draw.shuffled(range(len(controls.sites()))):
         room = length - sum(other.tokens() for other in covered.values())
+        if controls.agenda == TOLD:
+            room -= tokens_in(AGENDA.format(sites=THEN.join("x" * (len(covered) + 1))))
+        decision = _decide(draw, controls.kind_of(item), controls.sites()[item], _traits(draw, room, controls))
         if len(covered) < most and decision.tokens() <= room:
             covered[item] = decision
-    return [covered[item] for item in sorted(covered)]
+    if not covered:
+        raise UsageError(f"a report of {length} tokens holds no fact beside its agenda")
+    return [covered[item] for item in (sorted(covered) if controls.agenda == FIXED else covered)]
 
 
-def _decide(draw: Draw, kind: str, site: str) -> _Decision:
+def _traits(draw: Draw, room: int, controls: Controls) -> tuple[str, ...]:
+    """Draw whether a decision overrules another one, and whether it is told twice; () where none ever does."""
+    shares = {OVERRULED: controls.contradiction, REPEATED: controls.redundancy}
+    drawn = tuple(trait for trait, share in shares.items() if share and draw.share() < share and room >= _SPARE)
+    return drawn or (NEITHER,) * any(shares.values())
+
+
+def _decide(draw: Draw, kind: str, site: str, traits: Sequence[str]) -> _Decision:
     """Draw a decision on a site."""
     firm = draw.one_of(FIRMS)
     if kind == SINGLE:
-        told = draw.fill(draw.one_of(DECISIONS), site=site, firm=firm)
-        return _Decision(kind, site, (firm,), ((told,),), draw.fill(SUMMARIES[kind], site=site, firm=firm))
+        return _decide_at_once(draw, site, firm, traits)
     rival = draw.one_of([other for other in FIRMS if other != firm])
     rank, other_rank = draw.shuffled(RANKS)
     bids = draw.fill(BID, site=site, rank=rank, firm=firm), draw.fill(BID, site=site, rank=other_rank, firm=rival)
-    statements = (draw.fill(CHOICE, site=site, rank=rank),), tuple(draw.shuffled(bids))
-    return _Decision(kind, site, (firm, rival), statements, draw.fill(SUMMARIES[kind], site=site, firm=firm, rank=rank))
+    usual = REVISED_CHOICE if OVERRULED in traits else CHOICE
+    return _Decision(
+        " ".join((kind, *traits)),
+        site,
+        (firm, rival),
+        ((draw.fill(usual, site=site, rank=rank),), tuple(draw.shuffled(bids))),
+        draw.fill(SUMMARIES[kind], site=site, firm=firm, rank=rank),
+        (draw.fill(CHOICE, site=site, rank=other_rank),) if OVERRULED in traits else (),
+        (draw.fill(draw.one_of(RESTATED_CHOICE), site=site, rank=rank),) if REPEATED in traits else (),
+    )
+
+
+def _decide_at_once(draw: Draw, site: str, firm: str, traits: Sequence[str]) -> _Decision:
+    """Draw how a decision for a firm is told that needs no second place."""
+    decided: Sentences = (draw.fill(draw.one_of(DECISIONS), site=site, firm=firm),)
+    firms: tuple[str, ...] = (firm,)
+    overruled: Sentences = ()
+    if OVERRULED in traits:
+        before = draw.one_of([other for other in FIRMS if other != firm])
+        firms = firm, before
+        overruled = (draw.fill(draw.one_of(DECISIONS), site=site, firm=before),)
+        decided = (draw.fill(draw.one_of(REVISED), site=site, firm=firm),)
+    repeated = (draw.fill(draw.one_of(RESTATED), site=site, firm=firm),) if REPEATED in traits else ()
+    summary = draw.fill(SUMMARIES[SINGLE], site=site, firm=firm)
+    return _Decision(" ".join((SINGLE, *traits)), site, firms, (decided,), summary, overruled, repeated)
 
 
 def _places(draw: Draw, statements: int, num_sections: int, controls: Controls) -> list[int]:
@@ -207,21 +301,72 @@ def _places(draw: Draw, statements: int, num_sections: int, controls: Controls) 
     return draw.shuffled((first, first + distance))
 
 
+def _other_places(
+    draw: Draw, decision: _Decision, place: int, num_sections: int, controls: Controls
+) -> list[tuple[int, Sentences]]:
+    """Draw where a decision is repeated, and where that stands which it overrules: never behind it.
+
+    Args:
+        draw: of the report.
+        decision: that stands in a section.
+        place: that section.
+        num_sections: of the report.
+        controls: how it is made.
+    """
+    others = [(draw.below(place + 1), decision.overruled)] if decision.overruled else []
+    if decision.repeated:
+        later = range(place + 1 if decision.overruled else 0, num_sections)
+        elsewhere = [other for other in later if other != place]
+        document = _document_of(place, num_sections, controls)
+        by_another = [other for other in elsewhere if _document_of(other, num_sections, controls) != document]
+        others.append((draw.one_of(by_another or elsewhere or [place]), decision.repeated))
+    return others
+
+
+def _document_of(section: int, num_sections: int, controls: Controls) -> int:
+    """Return the document in which a section stands: they all have as many, or one more than others."""
+    return section * min(controls.sources, num_sections) // num_sections
+
+
+def _documents(sections: Sequence[Sentences], controls: Controls) -> Iterator[Document]:
+    """Yield the documents that tell of the council's sessions, in the order of time."""
+    held = [Section(f"Session {number}", (text,)) for number, text in enumerate(sections, start=1)]
+    for number, of_one in groupby(range(len(held)), lambda section: _document_of(section, len(held), controls)):
+        source = f"Source {number + 1}" if controls.sources > 1 else None
+        yield Document(source, tuple(held[section] for section in of_one))
+
+
 def _rumours(draw: Draw, decisions: Sequence[_Decision], controls: Controls) -> dict[str, str]:
     """Draw for every site a firm that it does not go to, and that does not bid: what look-alikes are about.
 
     One a site, for what is ruled out narrows down what is true: by one firm of 24, however long the report.
     """
     taken = {decision.site: decision.firms for decision in decisions}
-    sites = SITES[: len(controls.kinds)]
+    sites = controls.sites() if controls.agenda == FIXED else [decision.site for decision in decisions]
     return {site: draw.one_of([firm for firm in FIRMS if firm not in taken.get(site, ())]) for site in sites}
 
 
 def _fill(
-    draw: Draw, planted: Sequence[Sequence[Sentences]], length: int, rumours: Mapping[str, str], controls: Controls
+    draw: Draw,
+    planted: Sequence[Sequence[Sentences]],
+    length: int,
+    rumours: Mapping[str, str],
+    controls: Controls,
+    opening: Sentences = (),
+    orders: Iterable[Sequence[Sentences]] = (),
 ) -> Iterator[Sentences]:
-    """Yield the sections: the planted statements at any place among as many distractors as there is room for."""
-    agenda, written = tuple(rumours), 0
+    """Yield the sections: the planted statements at any place among as many distractors as there is room for.
+
+    Args:
+        draw: of the report.
+        planted: the statements of each section.
+        length: tokens of all sections.
+        rumours: site → the firm that look-alikes are about.
+        controls: how the report is made.
+        opening: what stands before everything else.
+        orders: statements that must stand in a certain order where they are in one section.
+    """
+    agenda, written = tuple(rumours), sum(map(tokens_in, opening))
     due = [sum(map(tokens_in, chain.from_iterable(statements))) for statements in planted]
     for number, statements in enumerate(planted, start=1):
         end = min(length * number // len(planted), length - sum(due[number:]))  # what is planted later has its room
@@ -233,7 +378,16 @@ def _fill(
             written += tokens_in(sentence)
         for statement in statements:
             stretches.insert(draw.below(len(stretches) + 1), statement)
-        yield tuple(chain.from_iterable(stretches))
+        for order in orders:
+            _put_in_order(stretches, [statement for statement in order if statement in statements])
+        yield tuple(chain(opening if number == 1 else (), *stretches))
+
+
+def _put_in_order(stretches: list[Sentences], order: Sequence[Sentences]) -> None:
+    """Exchange statements among their places so that they stand in an order."""
+    places = sorted(map(stretches.index, order))
+    for place, statement in zip(places, order, strict=True):
+        stretches[place] = statement
 
 
 def _distractor(draw: Draw, agenda: Sequence[str], rumours: Mapping[str, str], controls: Controls) -> str:
@@ -270,22 +424,33 @@ def lengths_of(document_length: int | None = None, train_length: int | None = No
     return {"train": (*shorter, longest), "validation": (longest,), "test": (tested,)}
 
 
+def controls_of(settings: DatasetSettings) -> Controls:
+    """Return how the reports of a dataset are made."""
+    given = {name: getattr(settings, name) for name in OPTIONS}
+    return Controls(**{name: value for name, value in given.items() if value is not None})
+
+
 def generate(settings: DatasetSettings) -> Iterator[tuple[str, Example]]:
     """Yield (split, report); no more of a split than the settings ask for."""
+    controls = controls_of(settings)
     for split, lengths in lengths_of(settings.document_length, settings.train_length).items():
         number, seed = SPLITS[split]
-        for example in reports(lengths, seed, min(number, settings.limit or number)):
+        for example in reports(lengths, seed, min(number, settings.limit or number), controls):
             yield split, example
 
 
 def decided_by(settings: DatasetSettings) -> dict[str, Any]:
-    """Return what decides the texts: the generator's version, and of each split the number, seed and lengths."""
-    lengths = lengths_of(settings.document_length, settings.train_length)
+    """Return what decides the texts: the generator's version, of each split the number, seed and lengths, and options.
+
+    Of the options only those that depart from the usual, so that texts are known again that were made before.
+    """
+    lengths, controls = lengths_of(settings.document_length, settings.train_length), controls_of(settings)
     splits = {
         split: {"reports": number, "seed": seed, "lengths": list(lengths[split])}
         for split, (number, seed) in SPLITS.items()
     }
-    return {"generator": VERSION, "generated": splits}
+    options = {name: getattr(controls, name) for name in OPTIONS if getattr(controls, name) != getattr(USUAL, name)}
+    return {"generator": VERSION, "generated": splits, **({"options": options} if options else {})}
 
 
 CORPUS = Corpus(

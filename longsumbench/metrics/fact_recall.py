@@ -14,6 +14,7 @@ DECILES = 10  # of a fact's position
 FARTHEST = 7  # sections; a fact that is put together from farther counts under `other` only
 IN_ONE_PLACE, SPREAD = "single", ("relayed", "silent")
 KINDS = (IN_ONE_PLACE, *SPREAD)
+TRAITS = ("plain", "repeated", "overruled")  # what a kind may say behind its first word
 
 _EDGES = re.compile(r"^[\W_]+|[\W_]+$")  # punctuation around a word
 _ENDS = re.compile(r"[.!?…][^\w\s]*(?:\s+|$)|[\r\n]+")
@@ -34,7 +35,10 @@ class FactRecall(Metric):
     * `fact_recall_single_position_<0…9>`: by the tenth of the source in which the fact stands;
     * `fact_recall_<relayed|silent>_distance_<0…7>`: by the sections between the places it is put together from;
       `…_same` and `…_other`: those of one section, those of several;
-    * `fact_recall_chance`: not of the summary, but what naming any of the values blindly would reach.
+    * `fact_recall_chance`: not of the summary, but what naming any of the values blindly would reach;
+    * where there are such facts, `fact_recall_<plain|repeated|overruled>`: those of any kind that the source states
+      twice ("single repeated"), those that overrule what it stated before, and those of which it is said that they do
+      neither.
     """
 
     name: ClassVar[str] = "fact_recall"
@@ -46,15 +50,16 @@ class FactRecall(Metric):
         *(f"fact_recall_{kind}_distance_{distance}" for kind in SPREAD for distance in range(FARTHEST + 1)),
         "fact_recall_chance",
     )
+    further: ClassVar[tuple[str, ...]] = tuple(f"fact_recall_{trait}" for trait in TRAITS)
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
-        """Score one prediction; `fact_recall` … `fact_recall_chance` → 0–1 or NaN."""
+        """Score one prediction; `fact_recall` … `fact_recall_chance` → 0–1 or NaN, and of `further` what applies."""
         shares: dict[str, list[float]] = {column: [] for column in self.columns}
         sentences = words_of(prediction)
         for fact in example.facts:
             right = float(stated(sentences, fact) == fact.value.casefold())
             for column in _columns_of(fact):
-                shares[column].append(right)
+                shares.setdefault(column, []).append(right)
             shares["fact_recall_chance"].append(1 / len(fact.values))
         return {column: sum(found) / len(found) if found else np.nan for column, found in shares.items()}
 
@@ -86,12 +91,14 @@ def words_of(text: str) -> list[list[str]]:
 
 def _columns_of(fact: Fact) -> Iterator[str]:
     """Yield the columns in which a fact counts; one of an unknown kind counts in the first only."""
+    kind, _, traits = fact.kind.partition(" ")
     yield "fact_recall"
-    if fact.kind in KINDS:
-        yield f"fact_recall_{fact.kind}"
-    if fact.kind == IN_ONE_PLACE:
-        yield f"fact_recall_{fact.kind}_position_{min(int(fact.position * DECILES), DECILES - 1)}"
-    if fact.kind in SPREAD:
-        yield f"fact_recall_{fact.kind}_{'other' if fact.distance else 'same'}"
+    if kind in KINDS:
+        yield f"fact_recall_{kind}"
+    if kind == IN_ONE_PLACE:
+        yield f"fact_recall_{kind}_position_{min(int(fact.position * DECILES), DECILES - 1)}"
+    if kind in SPREAD:
+        yield f"fact_recall_{kind}_{'other' if fact.distance else 'same'}"
         if fact.distance <= FARTHEST:
-            yield f"fact_recall_{fact.kind}_distance_{fact.distance}"
+            yield f"fact_recall_{kind}_distance_{fact.distance}"
+    yield from (f"fact_recall_{trait}" for trait in TRAITS if trait in traits.split())

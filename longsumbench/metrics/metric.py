@@ -34,6 +34,7 @@ class Metric(ABC):
     Attributes:
         name: as it is registered.
         columns: its columns of the table of scores; where the dataset names the metric, runs are ranked by the first.
+        further: columns that the table has only where they apply to one of the examples, behind the others.
         units: of the columns that are no shares; column → unit, the same per example and aggregated.
         version: rises when the same predictions would score otherwise; part of the signature and, where the dataset
             names the metric, of the run id.
@@ -41,6 +42,7 @@ class Metric(ABC):
 
     name: ClassVar[str]
     columns: ClassVar[tuple[str, ...]]
+    further: ClassVar[tuple[str, ...]] = ()
     units: ClassVar[Mapping[str, str]] = MappingProxyType({})
     version: ClassVar[int] = 1
 
@@ -112,8 +114,13 @@ def score_all(metrics: Sequence[Metric], items: Iterable[tuple[str, Example]]) -
         rows[name] = {key: value for metric in metrics for key, value in metric.score(prediction, example).items()}
         empty += not prediction.strip()
     table = pd.DataFrame(list(rows.values()), index=pd.Index(list(rows), name="id", dtype=object), dtype=float)
-    columns = [column for metric in metrics for column in metric.columns]
-    return Scored(table.reindex(columns=columns), tuple(unusable), empty)
+    return Scored(table.reindex(columns=columns_in(metrics, table)), tuple(unusable), empty)
+
+
+def columns_in(metrics: Iterable[Metric], table: pd.DataFrame) -> list[str]:
+    """Return the metrics' columns, in their order; of those that need not be there, those that a table has."""
+    every = ((*metric.columns, *(name for name in metric.further if name in table)) for metric in metrics)
+    return [column for columns in every for column in columns]
 
 
 def mean_scores(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:

@@ -223,6 +223,8 @@ def test_bad_gzip(content: bytes, tmp_path: Path, stages: StageStore) -> None:
         ({"name": "jsonl", "path": ".", "document_length": 64}, "leave out dataset.document_length"),
         ({"name": "pydoc", "document_length": 64}, "leave out dataset.document_length"),
         ({"name": "pydoc", "train_length": 64}, "leave out dataset.train_length"),
+        ({"name": "pydoc", "sources": 1}, "leave out dataset.sources"),
+        ({"name": "jsonl", "path": ".", "contradiction": 0.5}, "leave out dataset.contradiction"),
         ({"name": "probe", "path": "x"}, "leave out dataset.path"),
     ],
 )

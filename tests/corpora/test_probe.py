@@ -45,6 +45,65 @@ GENERATED = {
 }
 
 
+GROWN = {
+    "several sources": Controls(sources=4),
+    "repeated": Controls(redundancy=0.5),
+    "all repeated, by several sources": Controls(redundancy=1, sources=3),
+    "overruled": Controls(contradiction=0.5),
+    "an agenda in the text": Controls(agenda="told"),
+    "an agenda in the query": Controls(agenda="asked", kinds=("silent", "single")),
+    "all of it": Controls(sources=3, redundancy=1, contradiction=1, agenda="told"),
+    "all of it, in few sections": Controls(redundancy=0.7, contradiction=0.7, section_length=400),
+}
+TELLING = {  # what tells of a decision, in the forms of a site and of a firm or a rank
+    "decided": r"(?:The council decided that|It was agreed that|After a vote) "
+    r"the (\w+) goes to (?:the )?(\w+)(?: bid)?\.",
+    "revised": r"(?:The council changed its mind and|After an appeal|The first decision was withdrawn and) "
+    r"the (\w+) goes to (?:the )?(\w+)(?: bid)?\.",
+    "repeated": r"The council gave the (\w+) to (?:the )?(\w+)(?: bid)?\.",
+    "repeated, the other way round": r"(?:The minutes say that|The clerk confirmed) (?:the )?(\w+) (?:bid )?"
+    r"(?:won|for) the (\w+)\.",
+}
+
+
+def told_in(example: Example) -> Iterator[tuple[str, str, str, int, int]]:
+    """(how, site, firm or rank, number of the sentence, number of the section) of all that tells of a decision."""
+    numbered = [(n, one) for n, section in enumerate(all_sections(example)) for one in section]
+    for at, (section, sentence) in enumerate(numbered):
+        for how, form in TELLING.items():
+            if found := re.fullmatch(form, sentence):
+                site, what = found.groups() if "round" not in how else found.groups()[::-1]
+                yield how.partition(",")[0], site, what, at, section
+
+
+def all_sections(example: Example) -> list[tuple[str, ...]]:
+    """The sections of all documents."""
+    return [tuple(section.sentences()) for document in example.documents for section in document.sections]
+
+
+def what_holds(example: Example) -> Found:
+    """What a reader of the whole text knows at its end, who takes the last decision on a site as the one that holds.
+
+    Fails where something is said that is not so.
+    """
+    decided: dict[str, list[str]] = defaultdict(list)
+    for how, site, what, _, _ in told_in(example):
+        if how != "repeated":
+            assert how == ("revised" if decided[site] else "decided") or how == "revised"
+            decided[site].append(what)
+    for how, site, what, _, _ in told_in(example):
+        if how == "repeated":
+            assert what == decided[site][-1]
+        if how == "revised":
+            assert len(decided[site]) == 2
+            assert decided[site][0] != decided[site][1] == what
+    bids = re.findall(r"The (\w+) has a (\w+) bid from ([A-Z]\w+)\.", " ".join(example.sentences()))
+    firms = {(site, rank): firm for site, rank, firm in bids}
+    chosen = {site: all_told[-1] for site, all_told in decided.items()}
+    assert set(firms) == {(site, rank) for site, what in chosen.items() if what.islower() for rank in council.RANKS}
+    return {site: (firms[site, what], what) if what.islower() else (what, None) for site, what in chosen.items()}
+
+
 def found_in(text: str) -> Found:
     """What a reader of the whole text knows: written without the generator, from the three forms of a decision.
 
@@ -170,6 +229,195 @@ def test_facts_stand_everywhere(tested: list[Example]) -> None:
     )
 
 
+@pytest.mark.parametrize("name", GROWN)
+def test_every_answer_of_grown_reports_is_in_the_source(name: str) -> None:
+    """Whoever reads to the end, and takes the last decision for true, writes the reference in the agenda's order.
+
+    What a fact is follows from its site alone, as a reader of many reports knows.
+    """
+    controls, kinds = GROWN[name], defaultdict(set)
+    for example in reports((*LADDER, 2048), seed=21, number=700, controls=controls):
+        found = what_holds(example)
+        assert {fact.subject: fact.value for fact in example.facts} == {site: firm for site, (firm, _) in found.items()}
+        agenda = [site for site in council.SITES if site in found]
+        first, opening = next(example.sentences()), re.compile(r"The agenda is ([a-z ]+)\.")
+        if controls.agenda != "fixed":
+            asked = re.fullmatch(r"What was decided on ([a-z ]+)\?", example.query or "")
+            told = asked if controls.agenda == "asked" else opening.fullmatch(first)
+            assert told is not None
+            agenda = told[1].split(" then ")
+        assert sum(1 for sentence in example.sentences() if opening.match(sentence)) == (controls.agenda == "told")
+        forms = {fact.subject: fact.kind.split()[0] for fact in example.facts}
+        for site, form in forms.items():
+            kinds[site].add(form)
+        assert example.references == (tuple(summary_of({site: found[site]}, forms)[0] for site in agenda),)
+    assert all(len(forms) == 1 for forms in kinds.values())
+    assert len(kinds) == (len(controls.kinds) if controls.agenda == "fixed" else 12)
+
+
+@pytest.mark.parametrize("name", GROWN)
+def test_what_is_said_of_grown_facts_is_true(name: str) -> None:
+    """Position: of the first sentence of what holds; distance: of the nearest places of it; traits: as they occur."""
+    for example in reports((*LADDER, 2048), seed=22, number=300, controls=GROWN[name]):
+        sections, told = all_sections(example), list(told_in(example))
+        sentences = list(chain.from_iterable(sections))
+        section_of = [n for n, section in enumerate(sections) for _ in section]
+        for fact in example.facts:
+            own = [one for one in told if one[1] == fact.subject]
+            revised = any(how == "revised" for how, *_ in own)
+            holds = [(at, n) for how, _, _, at, n in own if not (revised and how == "decided")]
+            bids = [at for at, one in enumerate(sentences) if one.startswith(f"The {fact.subject} has a")]
+            first = min(at for at in (*bids, *(at for at, _ in holds)))
+            assert fact.position == length_of(sentences[:first]) / length_of(sentences)
+            apart = [abs(n - section_of[bids[0]]) for _, n in holds] if bids else [0]
+            assert fact.distance == min(apart)
+            traits = {"overruled": revised, "repeated": any(how == "repeated" for how, *_ in own)}
+            expected = [trait for trait, occurs in traits.items() if occurs]
+            asked_for = GROWN[name].redundancy or GROWN[name].contradiction
+            assert fact.kind.split()[1:] == (expected or ["plain"] * bool(asked_for))
+
+
+def test_the_shares_of_grown_facts() -> None:
+    """As many facts are repeated, and as many overrule another, as was asked for; none in vain, by another document."""
+    made = list(reports([1024], 23, 300, Controls(redundancy=0.5, contradiction=0.25, sources=4)))
+    traits = Counter(trait for example in made for fact in example.facts for trait in fact.kind.split()[1:])
+    assert traits["repeated"] / 1_800 == pytest.approx(0.5, abs=0.04)
+    assert traits["overruled"] / 1_800 == pytest.approx(0.25, abs=0.04)
+    assert traits["plain"] / 1_800 == pytest.approx(0.375, abs=0.04)
+    assert {len(example.facts) for example in made} == {6}
+    for example in made:
+        document_of = [n for n, document in enumerate(example.documents) for _ in document.sections]
+        own = {site: section for how, site, _, _, section in told_in(example) if how != "repeated"}
+        revised = {site for how, site, *_ in told_in(example) if how == "revised"}
+        for how, site, _, _, section in told_in(example):
+            if how == "repeated" and not (site in revised and document_of[own[site]] == 3):
+                assert document_of[section] != document_of[own[site]]
+
+
+def test_overruled_decisions_tell_nothing() -> None:
+    """They are older than what holds and lie anywhere before it; they name any other firm alike, the other rank."""
+    made = list(reports([512], 24, 1_000, Controls(contradiction=1)))
+    before, ranks, distances = Counter[str](), Counter[bool](), Counter[int]()
+    for example in made:
+        told = {(how, site): (what, at, section) for how, site, what, at, section in told_in(example)}
+        for fact in example.facts:
+            old, new = told["decided", fact.subject], told["revised", fact.subject]
+            assert old[1] < new[1]
+            distances[new[2] - old[2]] += 1
+            if old[0].islower():
+                ranks[new[0] == "lower"] += 1
+                assert {old[0], new[0]} == set(council.RANKS)
+            else:
+                before[old[0]] += 1
+                assert old[0] != new[0] == fact.value
+    assert len(before) == 24
+    assert max(before.values()) < 1.3 * 4_000 / 24
+    assert ranks[True] / 2_000 == pytest.approx(0.5, abs=0.04)
+    assert set(distances) == set(range(8))
+    named = Counter(
+        kind
+        for kind, site, firm, example in distractors(made)
+        for fact in example.facts
+        if kind == "hard" and fact.subject == site and fact.value == firm
+    )
+    hard = sum(1 for kind, *_ in distractors(made) if kind == "hard")
+    assert named["hard"] / hard == pytest.approx(1 / 24, abs=0.01)
+    for kind, site, firm, example in distractors(made):
+        if kind == "alike":
+            bids = re.findall(rf"The {site} has a \w+ bid from (\w+)\.", " ".join(example.sentences()))
+            assert firm not in [what for _, of, what, _, _ in told_in(example) if of == site] + bids
+
+
+def test_positions_and_distances_stay_those_that_were_drawn() -> None:
+    """What holds stands everywhere alike, whether it overrules something or not; bids are as far away as usual."""
+    made = list(reports([1024], 25, 600, Controls(contradiction=1)))
+    tenths = Counter(int(fact.position * 10) for example in made for fact in example.facts[:4])
+    assert {tenth: count / 2_400 for tenth, count in tenths.items()} == pytest.approx(
+        dict.fromkeys(range(10), 0.1), abs=0.03
+    )
+    near = [fact.distance == 0 for example in made for fact in example.facts[4:]]
+    assert sum(near) / len(near) == pytest.approx(0.35, abs=0.04)
+
+
+def test_sources_share_the_sections() -> None:
+    """Documents have as many sections, or one more; all places of a fact may be in different ones; notes have fewer."""
+    for sources, shares in ((3, [3, 3, 2]), (4, [2, 2, 2, 2]), (12, [1] * 12)):
+        (example,) = reports([1024], 26, 1, Controls(sources=sources))
+        assert sorted((len(document.sections) for document in example.documents), reverse=True) == shares
+        assert [document.source for document in example.documents][-1] == f"Source {sources}"
+        names = [section.name for document in example.documents for section in document.sections]
+        assert names == [f"Session {number}" for number in range(1, len(names) + 1)]
+    plain, shared = report(1024, 27, 0), report(1024, 27, 0, Controls(sources=4))
+    assert all_sections(plain) == all_sections(shared)
+    assert plain.facts == shared.facts
+    assert len(report(64, 27, 0, Controls(sources=4)).documents) == 2
+
+
+def test_varying_agendas() -> None:
+    """Four to eight of the twelve sites, each as often as any other, in any order; a note has as many as ever."""
+    made = list(reports([1024], 28, 600, Controls(agenda="asked")))
+    assert {len(example.facts) for example in made} == {4, 5, 6, 7, 8}
+    counts = Counter(fact.subject for example in made for fact in example.facts)
+    assert {site: count / 3_600 for site, count in counts.items()} == pytest.approx(
+        dict.fromkeys(council.SITES, 1 / 12), abs=0.015
+    )
+    ordered = [example.facts[0].subject < example.facts[1].subject for example in made]
+    assert sum(ordered) / 600 == pytest.approx(0.5, abs=0.06)
+    assert max(len(note.facts) for note in reports([64], 28, 100, Controls(agenda="asked"))) == 3
+    for example in made[:50]:
+        named = {site for kind, site, _, _ in distractors([example]) if kind != "plain"}
+        assert named <= {fact.subject for fact in example.facts}
+
+
+def test_grown_reports_have_their_length() -> None:
+    """Whatever is planted has its room: a report has the tokens it was asked for, sections stay sections."""
+    for controls in GROWN.values():
+        for length in (40, 128, 256, 1024):
+            lengths = [length_of(example.sentences()) for example in reports([length], 29, 60, controls)]
+            assert sum(lengths) / len(lengths) == pytest.approx(length, abs=3)
+            assert max(abs(one - length) for one in lengths) <= 20
+
+
+def test_an_overruled_and_repeated_fact_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where chance always says 0: decided and revised in the first of two documents, repeated in the second."""
+    monkeypatch.setattr(council.random, "Random", lambda key: type("Zero", (), {"random": lambda self: 0.0})())
+    example = report(64, 0, 0, Controls(kinds=("single",), redundancy=1, contradiction=1, sources=2))
+    distractor = "Residents hoped that Adler would get the bridge."  # 9 tokens
+    first = (
+        "The council decided that the bridge goes to Brandt.",  # 10
+        "The council changed its mind and the bridge goes to Adler.",  # 12, so that 32 have one more
+        distractor,
+    )
+    assert all_sections(example) == [first, ("The council gave the bridge to Adler.", *[distractor] * 3)]
+    assert [len(document.sections) for document in example.documents] == [1, 1]
+    assert example.references == (("The bridge goes to Adler.",),)
+    (fact,) = example.facts
+    assert (fact.kind, fact.value, fact.distance) == ("single overruled repeated", "Adler", 0)
+    assert fact.position == 10 / (10 + 12 + 9 + 8 + 27)
+    told = report(32, 0, 0, Controls(kinds=("single",), agenda="told"))
+    assert all_sections(told) == [
+        ("The agenda is bridge.", "The council decided that the bridge goes to Adler.", *[distractor] * 2)
+    ]
+    asked = report(40, 0, 0, Controls(kinds=("single",), agenda="asked"))
+    assert asked.query == "What was decided on bridge then canal?"
+    assert len(asked.references[0]) == 2
+
+
+def test_options_through_the_loader(stages: StageStore) -> None:
+    """The settings make what the controls do; what departs is in the record, and the usual values change nothing."""
+    usual = load(DatasetSettings(name="probe", limit=4), stages)
+    same = DatasetSettings(name="probe", limit=4, sources=1, redundancy=0.0, contradiction=0.0, agenda="fixed")
+    assert probe.decided_by(same) == probe.decided_by(DatasetSettings(name="probe"))
+    assert load(same, stages).fingerprint == usual.fingerprint
+    chosen = {"sources": 3, "redundancy": 0.5, "contradiction": 1.0, "agenda": "asked"}
+    texts = load(DatasetSettings(name="probe", limit=4, **chosen), stages)
+    assert texts.facts["options"] == chosen
+    assert "options" not in usual.facts
+    assert list(texts.splits["test"]) == list(reports([1024], 3, 4, Controls(**chosen)))
+    assert texts.multi_document
+    assert not usual.multi_document
+
+
 def test_lengths() -> None:
     """A report has the tokens it was asked for, to half a sentence in the mean; sections are an eighth, at least 32."""
     for length, sections in ((32, 1), (40, 1), (64, 2), (128, 4), (256, 8), (1024, 8), (3000, 8)):
@@ -188,7 +436,7 @@ def distractors(examples: Iterable[Example]) -> Iterator[tuple[str, str | None, 
     firms, sites = "|".join(council.FIRMS), "|".join(council.SITES)
     for example in examples:
         for sentence in example.sentences():
-            if not re.search(r"^(The council decided|It was agreed|After a vote)| bid from ", sentence):
+            if " bid from " not in sentence and not any(re.fullmatch(form, sentence) for form in TELLING.values()):
                 site, firm = re.search(rf"\b({sites})\b", sentence), re.search(rf"\b({firms})\b", sentence)
                 kind = "alike" if "goes to" in sentence else "hard" if site and firm else "plain"
                 yield kind, site and site[0], firm and firm[0], example
@@ -317,6 +565,12 @@ def test_a_distance_that_is_asked_for() -> None:
         {"alike": -0.1},
         {"near": 1.5},
         {"section_length": 31},
+        {"sources": 0},
+        {"redundancy": 1.1},
+        {"contradiction": -0.1},
+        {"contradiction": float("nan")},
+        {"agenda": "loud"},
+        {"distance": 2, "redundancy": 0.5},
     ],
 )
 def test_controls_that_cannot_be_meant(wrong: dict[str, Any]) -> None:
@@ -333,6 +587,12 @@ def test_a_report_holds_a_fact() -> None:
         report(31, 1, 0)
     with pytest.raises(UsageError, match=r"dataset\.document_length=31"):
         DatasetSettings(document_length=31)
+    with pytest.raises(UsageError, match=r"dataset\.contradiction=2 must be a share"):
+        DatasetSettings(contradiction=2)
+    with pytest.raises(UsageError, match=r"dataset\.agenda=tld: did you mean 'told'|dataset\.agenda=tld"):
+        DatasetSettings(agenda="tld")
+    with pytest.raises(UsageError, match="32 tokens holds no fact beside its agenda"):
+        report(32, 1, 0, Controls(kinds=("silent",), agenda="told"))
 
 
 def test_the_ladder() -> None:
