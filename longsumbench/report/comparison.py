@@ -9,7 +9,7 @@ Whatever a system wrote is escaped. The page follows the reader's choice of ligh
 import base64
 import io
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from html import escape
 from pathlib import Path
@@ -20,11 +20,11 @@ import numpy as np
 from longsumbench.comparing import ALIGN, HEADINGS, VIEW, Comparison, Moved, Pair, Row, Run, cells, probability
 from longsumbench.documents import Sentences
 from longsumbench.records import write_atomically
-from longsumbench.report.page import frame
+from longsumbench.report.page import frame, table
 from longsumbench.report.recall import COLOURS, GREY
 from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.standings import parts_of
-from longsumbench.tables import Block, Stressed, markdown
+from longsumbench.tables import Block, markdown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,9 +61,9 @@ mark.run { background: var(--run-mark); } mark.baseline { background: var(--base
 
 def write(comparison: Comparison, folder: Path) -> list[Path]:
     """Write a comparison's three files; return their paths."""
-    table = markdown(comparison.title, [*comparison.blocks(), *_moved_blocks(comparison)])
+    text = markdown(comparison.title, [*comparison.blocks(), *_moved_blocks(comparison)])
     paths = [folder / name for name in NAMES]
-    for path, content in zip(paths, (comparison.csv(), table, page(comparison)), strict=True):
+    for path, content in zip(paths, (comparison.csv(), text, page(comparison)), strict=True):
         write_atomically(path, content)
     return paths
 
@@ -114,21 +114,7 @@ def _runs(runs: Sequence[Run]) -> str:
         role, seed = "run" if place else "baseline", "" if record.seed is None else f"{record.seed}"
         variant = ", ".join(parts_of(record.variant)) or "as its recipe"
         rows.append([role, record.model, variant, seed, record.run_id, record.finished[:10]])
-    return _table(("", "model", "variant", "seed", "run id", "finished"), "llllll", rows)
-
-
-def _table(names: Sequence[str], align: str, rows: Iterable[Sequence[str]]) -> str:
-    sides = [' class="l"' if letter == "l" else "" for letter in align]
-    head = "".join(f"<th{side}>{escape(name)}</th>" for side, name in zip(sides, names, strict=True))
-    body = "\n".join(
-        "<tr>" + "".join(f"<td{side}>{_cell(cell)}</td>" for side, cell in zip(sides, row, strict=True)) + "</tr>"
-        for row in rows
-    )
-    return f'<div class="scroll"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'
-
-
-def _cell(cell: str) -> str:
-    return f"<strong>* {escape(cell)}</strong>" if isinstance(cell, Stressed) else escape(cell)
+    return table(("", "model", "variant", "seed", "run id", "finished"), "llllll", rows)
 
 
 def _with_minus(text: str) -> str:
@@ -141,7 +127,7 @@ def _section(pair: Pair, comparison: Comparison) -> str:
     parts = [
         f"<h2>{escape(pair.title)}</h2>",
         f'<p class="verdict">{escape(verdict(pair))}</p>',
-        _with_minus(_table(VIEW, ALIGN, map(cells, pair.rows))),
+        _with_minus(table(VIEW, ALIGN, map(cells, pair.rows))),
         _figure(pair),
     ]
     if comparison.num_shown:

@@ -1,7 +1,9 @@
 """The frame of every HTML page: it needs nothing beside itself, and is light or dark as the reader has it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
+
+from longsumbench.tables import Stressed
 
 STYLE = """
 :root { color-scheme: light dark; --page: #fff; --ink: #1d2126; --soft: #5f6873; --line: #dfe3e8; --card: #f6f7f9; }
@@ -46,3 +48,24 @@ def frame(title: str, parts: Sequence[str], style: str = "", head: str = "") -> 
         + "\n".join(parts)
         + "\n</body>\n</html>\n"
     )
+
+
+def table(names: Sequence[str], align: str, rows: Iterable[Sequence[str]]) -> str:
+    """Return a table, which scrolls where it is wider than the page.
+
+    Args:
+        names: of the columns.
+        align: a letter a column, "l" or "r".
+        rows: cells, as text; what is `Stressed` is bold and starred.
+    """
+    sides = [' class="l"' if letter == "l" else "" for letter in align]
+    head = "".join(f"<th{side}>{escape(name)}</th>" for side, name in zip(sides, names, strict=True))
+    body = "\n".join(
+        "<tr>" + "".join(f"<td{side}>{_cell(cell)}</td>" for side, cell in zip(sides, row, strict=True)) + "</tr>"
+        for row in rows
+    )
+    return f'<div class="scroll"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'
+
+
+def _cell(cell: str) -> str:
+    return f"<strong>* {escape(cell)}</strong>" if isinstance(cell, Stressed) else escape(cell)

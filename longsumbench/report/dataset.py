@@ -1,0 +1,85 @@
+"""What a dataset is like as files: a CSV of all numbers, Markdown, and one page that needs nothing beside itself."""
+
+import base64
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+
+from longsumbench.analysis.dataset_stats import DatasetStats
+from longsumbench.analysis.stats_tables import about, blocks, sampled, title, to_csv, to_markdown
+from longsumbench.records import write_atomically
+from longsumbench.report.dataset_figures import Picture, pictures
+from longsumbench.report.page import frame, table
+from longsumbench.tables import Block
+
+NAMES = ("stats.csv", "stats.md", "stats.html")
+STYLE = """
+figure img { width: 100%; height: auto; display: block; }
+@media (prefers-color-scheme: dark) { figure img { filter: invert(1) hue-rotate(180deg); } }
+.tiles { display: flex; flex-wrap: wrap; gap: .8rem; margin: 1.2rem 0; }
+.tile { background: var(--card); border: 1px solid var(--line); border-radius: .5rem; padding: .6rem 1rem; }
+.tile b { display: block; font-size: 1.35rem; font-variant-numeric: tabular-nums; line-height: 1.3; }
+.tile span { color: var(--soft); font-size: .85rem; }
+"""
+
+
+def write(stats: DatasetStats, folder: Path) -> list[Path]:
+    """Write the three files; return their paths."""
+    paths = [folder / name for name in NAMES]
+    for path, content in zip(paths, (to_csv(stats), to_markdown(stats), page(stats)), strict=True):
+        write_atomically(path, content)
+    return paths
+
+
+def page(stats: DatasetStats) -> str:
+    """Return the page: the tables, each behind the pictures of the same."""
+    drawn = {picture.heading: picture for picture in pictures(stats)}
+    parts = [f"<h1>{escape(title(stats))}</h1>", *(f'<p class="soft">{escape(line)}</p>' for line in about(stats))]
+    parts += [_tiles(stats), *_sections(stats, drawn)]
+    parts.append(f'<p class="soft">{escape(stats.oracle_signature)}</p>')
+    return frame(title(stats), parts, STYLE)
+
+
+# The heading of a table → that of the picture before it
+_PICTURE = {
+    "Lengths": "Lengths",
+    "What an example has": "Structure",
+    "What the references keep of the source": "What the references keep",
+    "What the best extract scores": "The best extract",
+    "What each system would see": "What each system would see",
+}
+
+
+def _sections(stats: DatasetStats, drawn: dict[str, Picture]) -> Iterator[str]:
+    told = set(about(stats))
+    for block in blocks(stats):
+        yield f"<h2>{escape(block.heading)}</h2>"
+        yield from (f'<p class="soft">{escape(note)}</p>' for note in block.notes if note not in told)
+        if picture := drawn.get(_PICTURE.get(block.heading, "")):
+            yield _figure(picture)
+        if block.rows:
+            yield _table(block)
+
+
+def _table(block: Block) -> str:
+    return table([name.replace("\n", " ") for name in block.columns], block.align, block.rows)
+
+
+def _figure(picture: Picture) -> str:
+    caption, content = escape(picture.caption), base64.b64encode(picture.svg).decode("ascii")
+    image = f'<img alt="{caption}" src="data:image/svg+xml;base64,{content}">'
+    return f"<figure>{image}\n<figcaption>{caption}</figcaption></figure>"
+
+
+def _tiles(stats: DatasetStats) -> str:
+    """Return what the page says at a glance."""
+    sizes = " / ".join(f"{len(split.counts):,}" for split in stats.splits)
+    found = [(sizes, f"examples ({' / '.join(split.name for split in stats.splits)})")]
+    largest = max(stats.splits, key=lambda split: len(split.counts))
+    for name, what in (("source_words", "source words"), ("target_words", "target words")):
+        found.append((f"{largest.counts[name].median():,.0f}", f"{what}, median of {largest.name}"))
+    shared = [one for one in stats.overlaps or () if one.other == "test" and one.one == "train"]
+    found += [(f"{one.of_other:,}", "test examples with a near-duplicate in train") for one in shared]
+    tiles = (f'<div class="tile"><b>{escape(number)}</b><span>{escape(told)}</span></div>' for number, told in found)
+    told = f'<p class="soft">What takes time is computed {escape(sampled(stats))}.</p>'
+    return f'<div class="tiles">{"".join(tiles)}</div>{told}'

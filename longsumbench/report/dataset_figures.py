@@ -1,0 +1,265 @@
+"""What a dataset is like as pictures: how lengths and scores are spread in each split, and what systems would see.
+
+    DatasetStats --figures--> Figures: an SVG each, with what it shows in words
+
+The same numbers give the same bytes, with the same release of matplotlib.
+"""
+
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longsumbench.analysis.dataset_stats import DatasetStats
+from longsumbench.analysis.stats_tables import ROUGE, STRUCTURE, entries, sampled
+from longsumbench.analysis.what_is_read import Reading
+from longsumbench.metrics.extractive import Extractive
+from longsumbench.metrics.novelty import NovelNgrams
+from longsumbench.report.recall import COLOURS, GREY
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOUR_OF_SPLIT = {"train": COLOURS[0], "validation": COLOURS[5], "test": COLOURS[1]}
+SEEN = COLOURS[0]
+CUT = (COLOURS[1], COLOURS[5], COLOURS[3], COLOURS[4], COLOURS[2])  # in the order in which causes appear
+WIDTH, PANEL_HEIGHT = 11.0, 2.7  # inches
+BAR_HEIGHT = 0.46  # inches that a system takes
+BINS = 30
+FEW = 25  # different whole numbers up to which each has a bar of its own
+SMALLEST_TOLD = 6.0  # percent of a bar that have room for their number
+
+Values = Mapping[str, NDArray[np.float64]]  # split → numbers
+
+
+class Picture(NamedTuple):
+    """A picture: what stands above it, what it shows, and an SVG."""
+
+    heading: str
+    caption: str
+    svg: bytes
+
+
+class Panel(NamedTuple):
+    """One histogram: what its axis is called, the numbers of each split, and whether the axis is logarithmic."""
+
+    name: str
+    values: Values
+    log: bool = False
+
+
+def pictures(stats: DatasetStats) -> Iterator[Picture]:
+    """Yield all pictures of a dataset."""
+    share = "Vertical: percent of a split's examples in each bin, the last one with all beyond"
+    yield Picture("Lengths", f"{share}. Numbers in legends are medians.", _histograms(_lengths(stats)))
+    if structure := _structure(stats):
+        yield Picture("Structure", f"{share}; all examples.", _histograms(structure))
+    kept = _kept(stats)
+    if any(len(values) for panel in kept for values in panel.values.values()):
+        told = f"{share}; at the right means, {sampled(stats)}."
+        yield Picture("What the references keep", told, _histograms(kept, lambda plot: _novelty(plot, stats)))
+        told = f"ROUGE F1 of the sentences closest to the references. {share}, {sampled(stats)}."
+        yield Picture("The best extract", told, _histograms(_scores(stats)))
+    if readings := [one for one in stats.readings if one.whole is not None and one.source.tokens]:
+        told = f"Percent of all tokens of the {stats.read_split} split's sources; at the right, examples read whole."
+        yield Picture("What each system would see", told, _stacked(readings))
+
+
+def _of_counts(stats: DatasetStats, name: str) -> Values:
+    return {split.name: split.counts[name].to_numpy(np.float64) for split in stats.splits}
+
+
+def _of_sample(stats: DatasetStats, name: str, scale: float = 1.0) -> Values:
+    return {split.name: scale * split.sampled[name].dropna().to_numpy(np.float64) for split in stats.splits}
+
+
+def _lengths(stats: DatasetStats) -> list[Panel]:
+    targets = {name: values[values > 0] for name, values in _of_counts(stats, "target_words").items()}
+    panels = [Panel("source, words", _of_counts(stats, "source_words")), Panel("target, words", targets)]
+    return [panel._replace(log=_is_skewed(panel.values)) for panel in panels]
+
+
+def _structure(stats: DatasetStats) -> list[Panel]:
+    """Return what is not the same for all examples."""
+    panels = [Panel(f"{name} an example", _of_counts(stats, name)) for name in STRUCTURE[:-1]]
+    varied = [panel for panel in panels if len(np.unique(_joined(panel.values))) > 1]
+    return [panel._replace(log=_is_skewed(panel.values)) for panel in varied]
+
+
+def _kept(stats: DatasetStats) -> list[Panel]:
+    coverage, density, compression = Extractive.columns
+    panels = [
+        Panel("compression, source words for one", _of_sample(stats, compression)),
+        Panel("coverage (%)", _of_sample(stats, coverage, 100)),
+        Panel("density (words)", _of_sample(stats, density)),
+    ]
+    return [panel._replace(log=_is_skewed(panel.values) and "%" not in panel.name) for panel in panels]
+
+
+def _scores(stats: DatasetStats) -> list[Panel]:
+    return [Panel(f"{name} (0–100)", _of_sample(stats, f"{kind}_f", 100)) for kind, name in ROUGE.items()]
+
+
+def _joined(values: Values) -> NDArray[np.float64]:
+    return np.concatenate([np.zeros(0), *values.values()])
+
+
+def _is_skewed(values: Values) -> bool:
+    """Tell whether a logarithmic axis shows more: the largest is far beyond the middle, and none is 0."""
+    every = _joined(values)
+    return len(every) > 0 and every.min() > 0 and every.max() > 8 * np.median(every)
+
+
+def _edges(panel: Panel) -> NDArray[np.float64]:
+    every = _joined(panel.values)
+    if not len(every):
+        return np.array([0.0, 1.0])
+    low, high = float(every.min()), float(every.max())
+    whole = bool((every == every.round()).all())
+    if "(%)" in panel.name or "(0–100)" in panel.name:
+        return np.linspace(0, 100, BINS + 1)
+    if whole and not panel.log and high - low < FEW:
+        return np.arange(low - 0.5, high + 1)
+    if panel.log:
+        edges = np.geomspace(low, max(high, low * 1.1), BINS + 1)
+        return np.unique(edges.round() - 0.5) if whole and high - low < 4 * BINS else edges
+    end = float(np.quantile(every, 0.995))  # the last bin holds what is beyond
+    return np.linspace(low, end if end > low else max(high, low + 1), BINS + 1)
+
+
+def _histograms(panels: Sequence[Panel], last: "Callable[[Axes], None] | None" = None) -> bytes:
+    """Draw a histogram for each panel, at most three beside each other, and then another plot."""
+    count = len(panels) + (last is not None)
+    columns = 2 if count in (2, 4) else 3
+    rows = -(-count // columns)
+
+    def fill(figure: "Figure") -> None:
+        plots = figure.subplots(rows, columns, squeeze=False).ravel()
+        for panel, plot in zip(panels, plots, strict=False):
+            _histogram(plot, panel)
+        if last is not None:
+            last(plots[len(panels)])
+        for plot in plots:
+            _bare(plot)
+        for plot in plots[count:]:
+            plot.set_axis_off()
+
+    return _svg((WIDTH, PANEL_HEIGHT * rows), fill)
+
+
+def _histogram(plot: "Axes", panel: Panel) -> None:
+    edges, most = _edges(panel), max(map(len, panel.values.values()))
+    if panel.log:
+        plot.set_xscale("log")
+    for split, values in panel.values.items():
+        if len(values):
+            shares = 100 * np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0] / len(values)
+            colour = COLOUR_OF_SPLIT.get(split, GREY)
+            if len(values) == most:
+                plot.stairs(shares, edges, fill=True, color=colour, alpha=0.15)
+            plot.stairs(shares, edges, color=colour, linewidth=1.6, label=f"{split}: {_short(np.median(values))}")
+    _plain_ticks(plot)
+    plot.set_xlabel(panel.name)
+    if plot.get_legend_handles_labels()[0]:
+        plot.legend(frameon=False, fontsize=8.5, handlelength=1.2)
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 or value == round(value) else f"{value:.1f}"
+
+
+def _plain_ticks(plot: "Axes") -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    if plot.get_xscale() == "log":
+        low, high = plot.get_xlim()
+        subs = (1.0, 2.0, 5.0) if high / low < 1_000 else (1.0,)
+        plot.xaxis.set_major_locator(LogLocator(subs=subs))
+        plot.xaxis.set_minor_formatter(NullFormatter())
+    plot.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+
+
+def _novelty(plot: "Axes", stats: DatasetStats) -> None:
+    """Draw the mean share of novel n-grams, a bar for each split and n."""
+    width = 0.8 / len(stats.splits)
+    for place, split in enumerate(stats.splits):
+        means = [100 * split.sampled[column].mean() for column in NovelNgrams.columns]
+        at = np.arange(len(means)) + (place - (len(stats.splits) - 1) / 2) * width
+        plot.bar(at, means, 0.9 * width, color=COLOUR_OF_SPLIT.get(split.name, GREY), label=split.name)
+    plot.set_xticks(range(len(NovelNgrams.columns)), [f"{n + 1}-grams" for n in range(len(NovelNgrams.columns))])
+    plot.set_ylim(0, 100)
+    plot.set_xlabel("novel n-grams, mean (%)")
+    plot.legend(frameon=False, fontsize=8.5, handlelength=1.2)
+
+
+def _stacked(readings: Sequence[Reading]) -> bytes:
+    """Draw a bar a system: what it sees, and what each of its limits cuts."""
+    causes = list(dict.fromkeys(cause for one in readings for cause, *_ in entries(one.source)[1:]))
+    colours = {"seen": SEEN, **{cause: CUT[place % len(CUT)] for place, cause in enumerate(causes)}}
+
+    def fill(figure: "Figure") -> None:
+        plot = figure.subplots()
+        for place, one in enumerate(readings):
+            _bar(plot, place, one, colours)
+        plot.set_yticks(range(len(readings)), [_broken(one.label) for one in readings])
+        plot.set_ylim(len(readings) - 0.45, -0.55)
+        plot.set_xlim(0, 100)
+        plot.set_xlabel("% of the sources")
+        handles = [plot.bar(0, 0, color=colour) for colour in colours.values()]
+        names = ["seen", *(f"cut by {cause}" for cause in causes)]
+        plot.legend(
+            handles,
+            names,
+            frameon=False,
+            ncols=4,
+            loc="lower left",
+            bbox_to_anchor=(0, 1.0),
+            fontsize=9,
+            handlelength=1,
+        )
+        _bare(plot)
+        plot.grid(visible=False)
+
+    return _svg((WIDTH, 1.15 + BAR_HEIGHT * len(readings)), fill)
+
+
+def _bar(plot: "Axes", place: int, one: Reading, colours: Mapping[str, str]) -> None:
+    left = 0.0
+    for cause, tokens, _ in entries(one.source):
+        share = 100 * tokens / one.source.tokens
+        plot.barh(place, share, 0.7, left=left, color=colours[cause], edgecolor="white", linewidth=0.8)
+        if share >= SMALLEST_TOLD:
+            plot.text(left + share / 2, place, f"{share:.1f}", ha="center", va="center", color="white", fontsize=9)
+        left += share
+    told = f"{100 * (one.whole or 0) / one.sources:.1f} % whole"
+    plot.text(101, place, told, va="center", fontsize=9, color=GREY)
+
+
+def _broken(text: str, width: int = 26) -> str:
+    import textwrap
+
+    return "\n".join(textwrap.wrap(text, width)[:2])
+
+
+def _bare(plot: "Axes") -> None:
+    plot.grid(axis="y", color="#D0D0D0", linewidth=0.6)
+    plot.set_axisbelow(True)
+    plot.tick_params(length=0, labelsize=9)
+    plot.spines[["top", "right", "left"]].set_visible(False)
+    plot.spines["bottom"].set_color("#D0D0D0")
+
+
+def _svg(size: tuple[float, float], fill: "Callable[[Any], None]") -> bytes:
+    import matplotlib as mpl
+    import matplotlib.style
+    from matplotlib.figure import Figure
+
+    with matplotlib.style.context("default"), mpl.rc_context({"svg.hashsalt": "dataset", "font.size": 10}):
+        figure = Figure(size, layout="constrained")
+        fill(figure)
+        image = io.BytesIO()
+        figure.savefig(image, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    return image.getvalue()
