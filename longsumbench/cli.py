@@ -144,7 +144,8 @@ def parser() -> argparse.ArgumentParser:
 
     stats = add("stats", "print what a dataset is like", STATS, stats_command)
     stats.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="the dataset, and what is asked of it")
-    stats.add_argument("--csv", metavar="FILE", help="also write the table, a row a ranker and number of paragraphs")
+    stats.add_argument("--csv", metavar="FILE", help="also write all numbers, a row each")
+    stats.add_argument("--output", metavar="FOLDER", help="write stats.csv, stats.md and stats.html there")
 
     known = add("list", "list what can be named", LIST, list_command)
     kinds = ("models", "datasets", "scales", "experiments", "metrics", "rankers", "settings")
@@ -344,20 +345,61 @@ def inspect_command(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 def stats_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench stats`."""
+    from longsumbench.launch import asks_for_ranking
+
+    if asks_for_ranking(options.overrides):
+        print(ranked_paragraphs(options))
+    else:
+        print(description(options))
+
+
+def ranked_paragraphs(options: argparse.Namespace) -> str:
+    """Return the table of how much of the references the best paragraphs say."""
     from longsumbench.analysis.rank_recall import rank_recall
     from longsumbench.launch import plan_stats
-    from longsumbench.records import writable
 
+    if options.output:
+        raise UsageError("--output goes with the description of a dataset; the numbers of rank= are written by --csv")
     asked = plan_stats(options.overrides)
-    table = Path(options.csv).expanduser() if options.csv else None
-    if table is not None:
-        if table.is_dir():
-            raise UsageError(f"--csv {table} is a folder: name a file")
-        writable(table.parent, "--csv")
+    table = csv_file(options.csv)
     found = rank_recall(*asked)
     if table is not None:
         found.write_csv(table)
-    print(found.render())
+    return found.render()
+
+
+def description(options: argparse.Namespace) -> str:
+    """Return the tables of what a dataset is like, and which files were written."""
+    from longsumbench.analysis.dataset_stats import describe
+    from longsumbench.analysis.stats_tables import render, to_csv
+    from longsumbench.launch import plan_description
+    from longsumbench.records import writable, write_atomically
+    from longsumbench.report.dataset import write
+
+    asked = plan_description(options.overrides)
+    table = csv_file(options.csv)
+    folder = writable(Path(options.output).expanduser(), "--output") if options.output else None
+    try:
+        stats = describe(*asked)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("nothing was written; the same command counts anew") from None
+    if table is not None:
+        write_atomically(table, to_csv(stats))
+    written = write(stats, folder) if folder is not None else []
+    return "\n".join([render(stats), *([""] if written else []), *map(str, written)])
+
+
+def csv_file(name: str | None) -> Path | None:
+    """Return the file that `--csv` names, when something can be written there; None: there is none."""
+    from longsumbench.records import writable
+
+    if name is None:
+        return None
+    table = Path(name).expanduser()
+    if table.is_dir():
+        raise UsageError(f"--csv {table} is a folder: name a file")
+    writable(table.parent, "--csv")
+    return table
 
 
 def list_command(options: argparse.Namespace, words: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
   longsumbench score out.jsonl test.jsonl       the ROUGE of any system's outputs
   longsumbench compare RUN RUN                  whether two runs differ, and on which examples
   longsumbench inspect RUN 0                    what a system looked at while it wrote a summary
-  longsumbench stats dataset=pydoc rank=tfidf   how much of the summaries the best paragraphs say
+  longsumbench stats dataset=pydoc              what a dataset is like, and what systems would see of it
   longsumbench list models                      what can be named
 """
 
@@ -109,22 +109,33 @@ What the views mean: docs/inspect.md.
 """
 
 STATS = """\
-Print what a dataset is like: how much of its references the best paragraphs say, ranked one way or another.
+Print what a dataset is like; with rank=, how much of its references the best paragraphs say.
 
-  longsumbench stats rank=tfidf                                   on the built-in text
+  longsumbench stats                                              the built-in text
+  longsumbench stats dataset=elife dataset.path=FOLDER --output elife_stats      also as CSV, Markdown and a page
+  longsumbench stats dataset=probe model=trunc,seal,pagesum model.init=random    what each of them would see
+  longsumbench stats model=trunc scale=small model.input_length=512,1024         of one system, under several settings
+  longsumbench stats run=all                                      also what finished runs on these texts have cut
   longsumbench stats dataset=wiki_sections dataset.path=FOLDER rank=tfidf,lexrank,lstm
-  longsumbench stats dataset=multi_news dataset.split=validation rank=lstm ranker.steps=2000 --csv recall.csv
-  longsumbench stats dataset=probe unit=section rank=lexrank      sections instead of paragraphs
 
-The best 5, 10, 20 and 40 paragraphs of every example are joined in the ranker's order and scored against its first
-reference by ROUGE-L recall (0-100); "in order" are the first ones of the text (Hierarchical Transformer, Table 1).
+Examples, documents, sections, paragraphs and sentences are counted, and lengths in words and, where a model is named,
+in its tokens; then what the references keep of the source, what the best extract scores, near-duplicates in different
+splits, and what each model would see of dataset.split and cut from the training targets: under the settings that `run`
+would use, without training. What takes time is computed of a sample.
+
+settings:  dataset=NAME  dataset.*  sample=1000|null (all)  seed=1  duplicates=true|false
+           run=all|RUN[,RUN...]  results_dir=results
+           model=NAME[,NAME...]  model.*  scale=NAME  experiment=NAME  train.*  train_ranker=false|true
+with rank: rank=NAME[,NAME...]  unit=paragraph|section  seed=1  device=auto|cpu|cuda
+           ranker.{dimension,steps,batch_size,vocabulary_size}       (longsumbench list rankers|datasets; docs/stats.md)
+
+With rank= the best 5, 10, 20 and 40 paragraphs of every example are joined in the ranker's order and scored against
+its first reference by ROUGE-L recall (0-100); "in order" are the first ones of the text (Hierarchical Transformer,
+Table 1).
 A ranker that learns (lstm) is trained on the training split, once for the same texts and settings; what is finished is
 kept in the cache, and a training that was broken off continues.
 
-settings:  dataset=NAME  dataset.*  rank=NAME[,NAME...]  unit=paragraph|section  seed=1  device=auto|cpu|cuda
-           ranker.{dimension,steps,batch_size,vocabulary_size}       (longsumbench list rankers|datasets; docs/stats.md)
-
-Nothing is written but with --csv.
+Nothing is written but with --csv FILE (all numbers) or --output FOLDER (these, Markdown, and a page with pictures).
 """
 
 LIST = """\

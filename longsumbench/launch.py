@@ -24,6 +24,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from longsumbench import registry
+from longsumbench.analysis.dataset_stats import StatsSettings
 from longsumbench.analysis.rank_recall import RankRecallSettings
 from longsumbench.configuration import SECTIONS, DatasetSettings, Decoding, RunConfig, check_lengths, resolve, settle
 from longsumbench.corpora.hub import check_copy_or_network
@@ -38,6 +39,8 @@ CONF = Path(__file__).parent / "conf"
 GROUPS = ("model", "dataset", "scale", "train", "decode", "score", "experiment")
 SETTINGS = ("model", *SECTIONS)
 TOP = tuple(item.name for item in fields(RunConfig) if item.name not in (*SETTINGS, "scale"))
+OF_RANKING = ("rank", "unit", "ranker")  # what `longsumbench stats` is asked of rankers
+OF_SYSTEMS = ("model", "scale", "train", "decode", "experiment", "device")  # and of what systems would see
 OWN_SWEEP = "sweep"  # in an experiment's file: a list of lines, each the words of points as typed behind -m
 NO_VARIANT = ("device", "limit", "evidence", "reference_evidence")  # of decode: they change no summary
 
@@ -186,8 +189,50 @@ def plan(
         raise translate(error) from error
 
 
+def asks_for_ranking(words: Sequence[str]) -> bool:
+    """Tell whether `longsumbench stats` is asked how much of the references the best paragraphs say."""
+    return any(head_of(word) in OF_RANKING for word in words)
+
+
+def head_of(word: str) -> str:
+    """Return the group or setting that a word of the command line begins with."""
+    return word.lstrip("+~").partition("=")[0].partition(".")[0]
+
+
+def plan_description(words: Sequence[str]) -> tuple[DatasetSettings, StatsSettings, list[tuple[RunConfig, str]]]:
+    """Compose and check what the words of `longsumbench stats` mean that describe a dataset; do no work.
+
+    Args:
+        words: the overrides as typed: `dataset=NAME`, `dataset.*`, `model=NAME[,NAME...]` and what else decides how
+            systems read, as `run -m` takes it, and the command's own.
+
+    Returns:
+        Which texts; what is asked; settings and variant of each system that is to tell what it would see.
+
+    Raises:
+        UsageError: the words cannot be meant.
+    """
+    of_systems = [word for word in words if head_of(word) in OF_SYSTEMS]
+    named = [word.partition("=")[2].strip() for word in words if word.partition("=")[0] == "run"]  # ids are no numbers
+    others = [word for word in words if word not in of_systems and word.partition("=")[0] != "run"]
+    texts, own = dataset_and_own(others, "stats")
+    asked: StatsSettings = settle(StatsSettings, {**own, **({"run": named[-1]} if named else {})}, "")
+    models = [word for word in of_systems if word.partition("=")[0] == "model"]
+    if not of_systems:
+        return texts, asked, []
+    if not models:
+        raise UsageError(f"'{of_systems[0]}' says how a system reads, and none is named: add model=NAME[,NAME...]")
+    shared = [word for word in words if head_of(word) in ("dataset", "seed")]
+    points = {one.identity: one for one in plan([*of_systems, *shared], sweep=True)}
+    for planned in points.values():
+        if planned.config.dataset != texts:
+            told = "read the dataset otherwise than dataset=… dataset.* alone say: give these settings, too"
+            raise UsageError(f"'{' '.join(of_systems)}' would {told}")
+    return texts, asked, [(planned.config, planned.variant) for planned in points.values()]
+
+
 def plan_stats(words: Sequence[str]) -> tuple[DatasetSettings, RankRecallSettings, RankerSettings]:
-    """Compose and check what the words of `longsumbench stats` mean; do no work.
+    """Compose and check what the words of `longsumbench stats` mean that rank paragraphs; do no work.
 
     Args:
         words: the overrides as typed: `dataset=NAME`, `dataset.*`, `rank`, `unit`, `seed`, `device`, `ranker.*`.

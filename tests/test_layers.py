@@ -77,6 +77,7 @@ SAME_FLOOR = {  # who may import whom on one floor
     ("inspecting", "evidence"),
     ("inspecting", "predictions"),
     ("report", "inspecting"),
+    ("report", "analysis"),
     ("leaderboard", "report"),
     ("cli", "launch"),
     ("__main__", "cli"),

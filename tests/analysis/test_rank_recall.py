@@ -117,7 +117,6 @@ def test_published_numbers_stand_beside_wikisum() -> None:
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
-        ("", 2, "name rankers, as in rank=tfidf,lstm"),
         ("rank=", 2, "name rankers, as in rank=tfidf,lstm"),
         ("rank=lstm ranker.unit=section", 2, "ranker.unit follows unit: set unit=section"),
         ("rank=tfdif", 2, "unknown ranker 'tfdif' (did you mean 'tfidf'?)"),
