@@ -18,6 +18,7 @@ Paragraphs = tuple[Sentences, ...]
 
 LEAVE_OUT = "dataset.strict=false leaves such out and counts them"  # behind what is wrong with a row
 
+_LONGEST_DETAIL = 300  # characters
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 
 
@@ -30,6 +31,8 @@ class BadRow(DataError):
     """
 
     def __init__(self, reason: str, detail: str = "") -> None:
+        detail = " ".join(detail.split())  # an id, say, can hold line breaks, or be a whole text
+        detail = detail if len(detail) <= _LONGEST_DETAIL else f"{detail[:_LONGEST_DETAIL]} …"
         super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason = reason
 
@@ -186,16 +189,18 @@ def texts_in(row: Row, field: str) -> list[str]:
     """
     texts = list_in(row.get(field), field)
     if odd := [text for text in texts if not isinstance(text, str)]:
-        raise BadRow(f"the field '{field}' must be a list of text, not a list with {json_type(odd[0])} in it")
+        raise BadRow(f"the field '{field}' must be a list of text, not a list with {_kind(odd[0])} in it")
     return texts
 
 
-def list_in(value: Any, field: str) -> list[Any]:
-    """Return a field's value that is a list.
+def list_in(value: Any, field: str, required: bool = True) -> list[Any]:
+    """Return a field's value that is a list; an empty one when it is absent and may be.
 
     Raises:
-        BadRow: it is missing or something else.
+        BadRow: it is missing though required, or something else.
     """
+    if value is None and not required:
+        return []
     if value is None:
         raise BadRow(f"the field '{field}' is missing")
     if not isinstance(value, list):
@@ -210,7 +215,7 @@ def object_in(value: Any, field: str) -> Row:
         BadRow: it is something else.
     """
     if not isinstance(value, dict):
-        raise BadRow(f"the field '{field}' must be a list of objects, not a list with {json_type(value)} in it")
+        raise BadRow(f"the field '{field}' must be a list of objects, not a list with {_kind(value)} in it")
     return value
 
 
@@ -220,12 +225,15 @@ def plain_document(paragraphs: Paragraphs, source: str | None = None) -> Documen
 
 
 def json_type(value: Any) -> str:
-    """Return what JSON calls the value, for messages."""
+    """Return what JSON calls the value, for messages; of a list also what stands in it beside text."""
+    odd = [item for item in value if not isinstance(item, str)] if isinstance(value, (list, tuple)) else []
+    return f"a list with {_kind(odd[0])} in it" if odd else _kind(value)
+
+
+def _kind(value: Any) -> str:
     if isinstance(value, Mapping):
         return "an object"
     if isinstance(value, (list, tuple)):
-        odd = [item for item in value if not isinstance(item, str)]
-        inside = "a list" if odd and isinstance(odd[0], (list, tuple)) else json_type(odd[0]) if odd else ""
-        return f"a list with {inside} in it" if odd else "a list"
+        return "a list"
     names = {bool: "true/false", int: "a number", float: "a number", str: "text", type(None): "null"}
     return names.get(type(value), type(value).__name__)

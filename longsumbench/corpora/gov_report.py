@@ -121,7 +121,7 @@ def _walk(items: list[Any], field: str, skip: str | None) -> Iterator[_Part]:
         heading = " ".join((text_in(fields, "section_title", required=False) or "").split())
         path = (*above, heading) if heading else above
         yield _Part(BELOW.join(path), heading, _paragraphs(fields, "paragraphs"))
-        below = list_in(fields.get("subsections") or [], "subsections")
+        below = list_in(fields.get("subsections"), "subsections", required=False)
         waiting += [(section, above if heading == skip else path) for section in reversed(below)]
 
 
@@ -139,7 +139,7 @@ def _document(parts: list[_Part], source: str | None = None) -> Document:
 
 def _paragraphs(row: Row, field: str, required: bool = False) -> Paragraphs:
     """Return the paragraphs that a field lists; those that are empty are left out, and it may be missing."""
-    listed = list_in(row.get(field) if required else row.get(field) or [], field)
+    listed = list_in(row.get(field), field, required)
     return tuple(filter(None, (sentences_in(paragraph, field) for paragraph in listed)))
 
 

@@ -103,8 +103,8 @@ def _read(file: Path) -> tuple[Thinned, ...]:
     return from_row({**row_in(content.removeprefix(b"\xef\xbb\xbf")), "meeting_id": file.stem})
 
 
-def _objects(row: Row, field: str) -> list[Row]:
-    return [object_in(item, field) for item in list_in(row.get(field), field)]
+def _objects(row: Row, field: str, required: bool = True) -> list[Row]:
+    return [object_in(item, field) for item in list_in(row.get(field), field, required)]
 
 
 def _answer(item: Row) -> Sentences:
@@ -134,7 +134,7 @@ def _turn(speaker: str, words: str) -> Sentences:
 def _topics(row: Row, num_turns: int) -> list[str | None]:
     """Return the topic of every turn: of those whose span holds it, the one that begins last."""
     spans: list[tuple[int, int, str | None]] = []
-    for item in _objects(row, "topic_list") if row.get("topic_list") is not None else ():
+    for item in _objects(row, "topic_list", required=False):
         name = " ".join((text_in(item, "topic") or "").split()) or None
         for span in list_in(item.get("relevant_text_span"), "relevant_text_span"):
             spans.append((*_span(span, num_turns), name))

@@ -4,7 +4,6 @@ JSON lines: article_id, article_text [sentences], abstract_text ["<S> sentence <
 [[sentences]], and in some sets a title. Sentences stay as given, a section is one paragraph.
 """
 
-from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -14,6 +13,7 @@ from longsumbench.corpora.corpus import (
     Row,
     id_in,
     json_type,
+    list_in,
     plain_document,
     said_in,
     sentences_in,
@@ -75,16 +75,9 @@ def _article(row: Row) -> Document:
 
 
 def _sections(row: Row) -> tuple[Section, ...]:
-    sections, names = _list(row, "sections"), _list(row, "section_names")
+    sections, names = (list_in(row.get(field), field, required=False) for field in ("sections", "section_names"))
     texts = (sentences_in(section, "sections") for section in sections)
     return tuple(Section(_name(name), (text,)) for text, name in zip_longest(texts, names[: len(sections)]) if text)
-
-
-def _list(row: Row, field: str) -> Sequence[Any]:
-    value = row.get(field) or ()
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        raise BadRow(f"the field '{field}' must be a list, not {json_type(value)}")
-    return value
 
 
 def _name(name: Any) -> str | None:

@@ -1,0 +1,447 @@
+"""Every dataset that is read from files: a bad row or file is one clear line and no other exception, never a bad text.
+
+One table holds the smallest valid row of each; a dataset that is not in it fails the first test.
+"""
+
+import copy
+import gzip
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longsumbench import registry
+from longsumbench.cli import main
+from longsumbench.configuration import DatasetSettings
+from longsumbench.corpora.corpus import BadRow, Corpus
+from longsumbench.corpora.loading import Texts, load
+from longsumbench.corpora.source import several, thinned
+from longsumbench.documents import Example
+from longsumbench.errors import DataError
+from longsumbench.stages import StageStore
+
+Row = dict[str, Any]
+Kind = tuple[Corpus, Callable[[str], Row]]
+Place = tuple[str | int, ...]  # the way to a value in a row
+
+GONE = object()  # the field is left out
+DEPTH = 200
+VALUES: tuple[Any, ...] = (  # what stands in a field's place
+    *(GONE, None, True, 0, 7, -1.5, float("nan"), float("inf"), 10**300),
+    *("", " \n\t", "x", "\0", "a\nb\r\n\u2028c", "\ud800", "7", '"', "{}", "é" * 3),
+    *(
+        [],
+        [[]],
+        [[], []],
+        [None],
+        [[None]],
+        [[["a"]], None],
+        ["a", None],
+        ["a", "b"],
+        [["a", "b"]],
+        [5],
+        [{}],
+        [{"a": 1}],
+    ),
+    *({}, {"a": None}, {"a": [None]}, [[{"a": [None, [None]]}]]),
+    json.loads("[" * DEPTH + "]" * DEPTH),
+)
+NO_TEXT = (False, -1.5, {"odd": [None]})  # in no field can these mean anything
+
+
+def release_row(name: str) -> Row:
+    """An article in the layout of the arXiv and PubMed release."""
+    return {
+        "article_id": name,
+        "title": "On cells",
+        "abstract_text": ["<S> Cells grow. </S>", "<S> We show how. </S>"],
+        "article_text": ["Cells are small.", "They grew."],
+        "section_names": ["Introduction", "Results"],
+        "sections": [["Cells are small."], ["They grew."]],
+        "labels": None,
+    }
+
+
+def story_row(name: str) -> Row:
+    """A story of CNN/DailyMail with the hub's fields."""
+    return {"id": name, "article": "It snowed. She\n\nleft.", "highlights": "It snowed .\nShe left ."}
+
+
+def chapter_row(name: str) -> Row:
+    """A chapter of two modules."""
+    modules = [
+        {"module_id": f"m{n}", "title": f"Part {n}", "paragraphs": ["One.", "# A", "Two."], "summary": ["In short."]}
+        for n in (1, 2)
+    ]
+    return {"id": name, "book": "B", "chapter": "Voting", "license": "free", "modules": modules}
+
+
+def newts_row(name: str) -> Row:
+    """A story with two topics."""
+    topics = {"tid1": "218", "tid2": "62", "words1": "snow,", "words2": "island", "phrases1": "cold weather"}
+    texts = {"article": "It snowed. She left.", "summary1": "It was cold.", "summary2": "A rescue."}
+    return {"AssignmentId": name, "docId": "e2be", **topics, **texts}
+
+
+def meeting_row(name: str) -> Row:
+    """A meeting with a question of each kind."""
+    return {
+        "meeting_id": name,
+        "topic_list": [{"topic": "Price", "relevant_text_span": [["0", "1"]]}],
+        "general_query_list": [{"query": "Summarize it", "answer": "It was cheap."}],
+        "specific_query_list": [{"query": "What cost?", "answer": "Little.", "relevant_text_span": [["1", "1"]]}],
+        "meeting_transcripts": [
+            {"speaker": "A", "content": "Shall we begin ? {pause} Yes ."},
+            {"speaker": "B", "content": "It is cheap ."},
+        ],
+    }
+
+
+def questions_row(name: str) -> Row:
+    """A story with one question."""
+    responses = [{"worker_id": "1", "uid": "u", "response_text": text} for text in ("She left.", "It rained.")]
+    questions = [{"question_text": "What happened?", "question_number": 1, "responses": responses}]
+    return {"metadata": {"passage_id": name, "uid": "u"}, "document": "It rained.\n\nShe left.", "questions": questions}
+
+
+def group_row(name: str) -> Row:
+    """Eight reviews and three summaries."""
+    reviews = {f"rev{number}": f"Review {number}. Good." for number in range(1, 9)}
+    return {"group_id": name, **reviews, **{f"summ{n}": f"Summary {n}." for n in (1, 2, 3)}, "domain": "amazon"}
+
+
+def wiki_row(name: str) -> Row:
+    """An article of Wikipedia with one section."""
+    sections = [{"title": "History", "paragraphs": ["They were wild. Then they were kept.", "They stayed."]}]
+    return {"id": name, "title": "Sheep", "lead": ["Sheep are kept for wool."], "sections": sections}
+
+
+def web_row(name: str) -> Row:
+    """An article of Wikipedia and paragraphs of two pages."""
+    paragraphs = [{"text": "They were wild once.", "source": "https://a.org"}, "Then they were kept."]
+    return {"id": name, "title": "Sheep", "lead": ["Sheep are kept for wool."], "paragraphs": paragraphs}
+
+
+def reviews_row(name: str) -> Row:
+    """A paper with two reviews."""
+    reviews = [{"comments": "SUMMARY:\nIt is new.\n\nSTRENGTHS:\nClear."}, {"comments": "Weak."}]
+    return {"id": name, "title": "On cells", "reviews": reviews, "meta_review": "Split views. We reject."}
+
+
+def own_row(name: str) -> Row:
+    """A row of the suite's own schema, in its nested form."""
+    sections = [
+        {"name": "A", "paragraphs": ["One. Two.", ["Three.", "Four."]]},
+        {"name": None, "text": "Five.\n\nSix."},
+    ]
+    return {
+        "id": name,
+        "title": "T",
+        "query": "Why?",
+        "documents": [{"source": "s", "sections": sections}, {"sections": sections}],
+        "references": ["In short. So.", ["One.", "Two."]],
+    }
+
+
+def report_row(name: str) -> Row:
+    """A report of the Congressional Research Service, with a section below a section."""
+    below = [{"section_title": "Funding", "paragraphs": ["Much."], "subsections": []}]
+    report = {"section_title": "", "paragraphs": [], "subsections": below}
+    return {"id": name, "title": "Roads", "summary": ["In short.", "So."], "reports": report}
+
+
+def audit_row(name: str) -> Row:
+    """A report of the Government Accountability Office."""
+    highlight = [{"section_title": "What GAO Found", "paragraphs": ["It is late."], "subsections": []}]
+    report = [{"section_title": "Letter", "paragraphs": ["Dear."], "subsections": highlight}]
+    return {"id": name, "title": "Ships", "url": "https://a.org", "highlight": highlight, "report": report}
+
+
+def search_row(name: str) -> Row:
+    """An article and two pages that a search found."""
+    results = [
+        {"url": "https://a.org", "title": "Sheep", "paragraphs": ["They graze on hills all day.", "Rain falls."]},
+        {"source": "https://b.org", "text": "Goats climb.\n\nThey eat."},
+    ]
+    sections = [{"title": "History", "paragraphs": ["They were wild. Then they were kept."]}]
+    return {"id": name, "title": "Sheep", "lead": ["Sheep give wool."], "sections": sections, "results": results}
+
+
+ROWS: dict[str, tuple[Callable[[str], Row], ...]] = {
+    "arxiv": (release_row,),
+    "pubmed": (release_row,),
+    "elife": (release_row,),
+    "sumpubmed": (release_row,),
+    "proposals": (lambda name: {**release_row(name), "license": "CC0", "url": "https://a.org"},),
+    "cnn_dailymail": (story_row,),
+    "cnndm_sample": (story_row,),
+    "newts": (newts_row,),
+    "peer_reviews": (reviews_row,),
+    "wiki_sections": (wiki_row,),
+    "wikisum": (web_row, lambda name: {**web_row(name), "lead": None, "summary": "Sheep are kept for wool."}),
+    "multi_news": (
+        lambda name: {"id": name, "document": "It snowed.NEWLINE_CHARCold.|||||She left.", "summary": "– So."},
+    ),
+    "gov_report": (report_row, audit_row, lambda name: {"id": name, "report": "One.\nTwo.", "summary": "One."}),
+    "search2wiki": (search_row,),
+    "qmsum": (meeting_row,),
+    "squality": (questions_row,),
+    "openstax": (chapter_row,),
+    "openstax_modules": (chapter_row,),
+    "opinosis": (
+        lambda name: {"topic": name, "sentences": ["It lasts .", "Long"], "summaries": ["Good.\r\nOK", "Good."]},
+    ),
+    "fewsum": (group_row,),
+    "jsonl": (own_row, lambda name: {"id": name, "document": "One. Two.\n\nThree.", "summary": "One."}),
+}
+FROM_FILES = [name for name in registry.corpora.built_in if registry.corpora.load(name).from_file_row is not None]
+KINDS = [(name, number) for name in FROM_FILES for number in range(len(ROWS.get(name, ())))]
+
+
+def places_in(value: Any, path: Place = ()) -> Iterator[Place]:
+    """Yield the way to every value inside a row, lists and objects too."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield (*path, key)
+        yield from places_in(item, (*path, key))
+
+
+def changed(row: Row, place: Place, value: Any) -> Row:
+    """Return the row with another value in one place, or without it."""
+    row = copy.deepcopy(row)
+    holder: Any = row
+    for key in place[:-1]:
+        holder = holder[key]
+    if value is GONE:
+        del holder[place[-1]]
+    else:
+        holder[place[-1]] = value
+    return row
+
+
+def value_at(row: Row, place: Place) -> Any:
+    """Return what stands in a place of a row."""
+    found: Any = row
+    for key in place:
+        found = found[key]
+    return found
+
+
+def bad_rows(row: Row) -> Iterator[Row]:
+    """Yield the row with everything in VALUES in each of its places, and its lists with a null, shorter and doubled."""
+    for place in places_in(row):
+        yield from (changed(row, place, value) for value in VALUES)
+        if isinstance(now := value_at(row, place), list):
+            yield from (changed(row, place, value) for value in ([None, *now], [*now, None], now[1:], now * 2, [now]))
+
+
+def check(example: Example) -> None:
+    """Check that an example is what the whole suite relies on: text everywhere, in its places."""
+    assert isinstance(example.id, str)
+    assert example.id
+    assert all(text is None or (isinstance(text, str) and text) for text in (example.title, example.query))
+    assert isinstance(example.references, tuple)
+    assert example.references
+    for document in example.documents:
+        assert document.source is None or isinstance(document.source, str)
+        for section in document.sections:
+            assert section.name is None or (isinstance(section.name, str) and section.name)
+            assert isinstance(section.paragraphs, tuple)
+    paragraphs = [
+        text for document in example.documents for section in document.sections for text in section.paragraphs
+    ]
+    for sentences in (*paragraphs, *example.references):
+        assert isinstance(sentences, tuple)
+        assert all(isinstance(sentence, str) and sentence.strip() for sentence in sentences)
+
+
+def outcome(corpus: Corpus, row: Row) -> list[Example] | None:
+    """Return the examples of a row; None where it cannot be used and one clear line says so."""
+    assert corpus.from_file_row is not None
+    try:
+        examples = [thinned(read).example for read in several(corpus.from_file_row(row))]
+    except BadRow as caught:
+        examples, problem = None, caught
+    if examples is None:
+        told = str(problem)
+        assert len(told.splitlines()) == 1
+        assert told.startswith(problem.reason)
+        assert 5 < len(told) < 400
+        return None
+    assert examples
+    for example in examples:
+        check(example)
+    return examples
+
+
+@pytest.fixture(params=KINDS, ids=lambda kind: "-".join(map(str, kind)))
+def kind(request: pytest.FixtureRequest) -> Kind:
+    """A dataset, and what makes its smallest valid row under a name."""
+    name, number = request.param
+    return registry.corpora.load(name), ROWS[name][number]
+
+
+def read(corpus: Corpus, path: Path, stages: StageStore, **settings: Any) -> Texts:
+    return load(DatasetSettings(name=corpus.name, path=str(path), **settings), stages)
+
+
+def lines_of(*rows: Row) -> bytes:
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+@pytest.mark.parametrize("name", FROM_FILES)
+def test_every_dataset_is_in_the_table(name: str) -> None:
+    """Whoever adds a dataset that is read from files says here what its smallest valid row is."""
+    assert name in ROWS
+
+
+def test_the_smallest_row_is_valid(kind: Kind, tmp_path: Path, stages: StageStore) -> None:
+    """Each row of the table becomes examples with text and a reference, in a file with a byte order mark too."""
+    corpus, row = kind
+    examples = outcome(corpus, row("a"))
+    assert examples
+    assert all(example.source_words() and all(example.references) for example in examples)
+    for name, content in {
+        "plain": lines_of(row("a"), row("b")),
+        "marked": b"\xef\xbb\xbf" + lines_of(row("a")),
+    }.items():
+        (tmp_path / f"{name}.jsonl").write_bytes(content)
+        assert read(corpus, tmp_path / f"{name}.jsonl", stages).splits["test"][0] == examples[0]
+
+
+def test_a_changed_row_is_an_example_or_one_line(kind: Kind) -> None:
+    """Whatever stands in whichever place of a row, it becomes valid examples or one clear line."""
+    corpus, row = kind
+    for bad in bad_rows(row("a")):
+        outcome(corpus, bad)
+
+
+def test_what_is_read_must_be_text(kind: Kind) -> None:
+    """A fraction or an object in a place that is read is refused: nothing is taken for missing, or for its spelling."""
+    corpus, row = kind
+    good = row("a")
+    expected = outcome(corpus, good)
+    for place in places_in(good):
+        if value_at(good, place) is not None and outcome(corpus, changed(good, place, "Another.")) != expected:
+            taken = [value for value in NO_TEXT if outcome(corpus, changed(good, place, value)) is not None]
+            assert (place, taken) == (place, [])
+
+
+def test_a_file_of_bad_rows(kind: Kind, tmp_path: Path, stages: StageStore) -> None:
+    """Not strict, all that can be used of a file is read, and all else counted by a reason that names no row."""
+    corpus, row = kind
+    rows = [bad for number in range(3) for bad in list(bad_rows(row(f"a{number}")))[number::7]]
+    (tmp_path / "test.jsonl").write_bytes(lines_of(row("good"), *rows))
+    texts = read(corpus, tmp_path, stages, strict=False)
+    assert texts.splits["test"][0] in (outcome(corpus, row("good")) or [])
+    for example in texts.splits["test"]:
+        check(example)
+        assert example.source_words()
+    counts = texts.facts["skipped"]["test"]
+    assert sum(counts.values()) > len(rows) / 4
+    assert not any("a1" in reason for reason in counts)
+
+
+FILES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
+    "a line in Latin-1": (
+        lambda line: line + '{"id": "é"}'.encode("latin-1") + b"\n",
+        "test.jsonl:2: not UTF-8: byte 9",
+    ),
+    "UTF-16": (lambda line: line.decode().encode("utf-16"), "test.jsonl:1: not UTF-8: byte 1"),
+    "UTF-16 without a mark": (lambda line: line.decode().encode("utf-16-le"), "test.jsonl:1: not a JSON object"),
+    "an id twice": (lambda line: line + b"\n" + line, "test.jsonl:3: the id is used twice"),
+    "no JSON": (lambda line: line + b"id,text\n", "test.jsonl:2: not a JSON object on one line"),
+    "half a row": (lambda line: line + line[: len(line) // 2], "test.jsonl:2: not a JSON object on one line"),
+    "a list": (
+        lambda line: line + b"[" + line.strip() + b"]\n",
+        "test.jsonl:2: not a JSON object on one line: it is a",
+    ),
+    "null": (lambda line: line + b"null\n", "test.jsonl:2: not a JSON object on one line: it is null"),
+    "a deep list": (lambda line: line + b"[" * 100_000 + b"\n", "test.jsonl:2: not a JSON object on one line"),
+    "an empty object": (lambda line: line + b"{}\n", "test.jsonl:2: the field"),
+    "nothing": (lambda _: b"", "test.jsonl: the file is empty"),
+    "blank lines": (lambda _: b"\n \n", "test.jsonl: the file is empty"),
+    "a packed file without .gz": (lambda line: gzip.compress(line), "test.jsonl:1: not UTF-8: byte 2"),
+}
+
+
+@pytest.mark.parametrize("problem", FILES)
+def test_a_bad_file_is_named(problem: str, kind: Kind, tmp_path: Path, stages: StageStore) -> None:
+    """What cannot be read ends with one line that names the file and, where there is one, the line."""
+    corpus, row = kind
+    spoil, told = FILES[problem]
+    (tmp_path / "test.jsonl").write_bytes(spoil(lines_of(row("a"))))
+    with pytest.raises(DataError) as caught:
+        read(corpus, tmp_path, stages)
+    assert str(caught.value).startswith(f"{tmp_path}/{told}")
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_half_a_packed_file(kind: Kind, tmp_path: Path, stages: StageStore) -> None:
+    """A packed file that breaks off, or is none, is named in any case: nobody knows how much of it is missing."""
+    corpus, row = kind
+    packed = gzip.compress(lines_of(*(row(f"row {number}") for number in range(100))))
+    for content in (packed[: len(packed) // 2], b"plain\n"):
+        (tmp_path / "test.jsonl.gz").write_bytes(content)
+        for strict in (True, False):
+            with pytest.raises(DataError, match=r"test\.jsonl\.gz: not a whole gzip file"):
+                read(corpus, tmp_path, stages, strict=strict)
+
+
+def test_rows_without_a_reference(kind: Kind, tmp_path: Path, stages: StageStore) -> None:
+    """Training wants a reference; a test keeps the row, if its dataset lets it be without one, with an empty one."""
+    corpus, row = kind
+    empty = without_references(row("none"))
+    (tmp_path / "train.jsonl").write_bytes(lines_of(row("a"), empty))
+    with pytest.raises(DataError, match=r"train\.jsonl:2: .*(empty|there is no )"):
+        read(corpus, tmp_path, stages)
+    (tmp_path / "train.jsonl").unlink()
+    (tmp_path / "test.jsonl").write_bytes(lines_of(row("a"), empty))
+    texts = read(corpus, tmp_path, stages, strict=False)
+    kept = len(texts.splits["test"]) - len(outcome(corpus, row("a")) or [])
+    if kept:
+        assert "skipped" not in texts.facts or not texts.facts["skipped"]
+        assert texts.splits["test"][-1].references == ((),)
+    else:
+        assert sum(texts.facts["skipped"]["test"].values()) == 1
+
+
+def without_references(row: Row) -> Row:
+    """Return a row whose references have no words."""
+    names = {"summary", "summary1", "summary2", "summ1", "summ2", "summ3", "summaries", "references", "abstract_text"}
+    names |= {"highlights", "highlight", "meta_review", "lead", "answer", "response_text"}
+    if "results" in row:  # of search2wiki, whose reference is the article's sections too
+        row = {**row, "sections": []}
+    for place in places_in(row):
+        if place[-1] in names and (now := value_at(row, place)) is not None:
+            row = changed(row, place, [] if isinstance(now, list) else " ")
+    return row
+
+
+def test_more_section_names_than_sections() -> None:
+    """In the release's layout a name without a section is dropped, and a section without a name has none."""
+    row = release_row("a")
+    for name in ("arxiv", "pubmed", "elife", "sumpubmed", "proposals"):
+        corpus = registry.corpora.load(name)
+        for changes in ({"section_names": ["A", "B", "C"]}, {"section_names": ["A"]}, {"sections": [["One."]]}):
+            (example,) = outcome(corpus, {**row, **changes}) or []
+            given = {**row, **changes}
+            sections = example.documents[0].sections
+            assert [list(section.paragraphs[0]) for section in sections] == given["sections"]
+            names = [*given["section_names"], None][: len(sections)]
+            assert [section.name for section in sections] == names
+
+
+def test_a_bad_row_ends_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On the command line it is exit code 3 and one line; with dataset.strict=false the run counts it."""
+    (tmp_path / "test.jsonl").write_bytes(lines_of(meeting_row("a"), {**meeting_row("b"), "topic_list": [None]}))
+    words = ["run", "model=lead", "model.length=5", "dataset=qmsum", f"dataset.path={tmp_path}", "baselines=false"]
+    words += [f"results_dir={tmp_path / 'results'}", "score.resamples=100"]
+    assert main(words) == 3
+    assert f"{tmp_path}/test.jsonl:2: the field 'topic_list' must be a list of objects" in capsys.readouterr().err
+    assert main([*words, "dataset.strict=false"]) == 0
+    (record,) = (tmp_path / "results").glob("runs/qmsum/*/*/record.json")
+    skipped = json.loads(record.read_text(encoding="utf-8"))["corpus"]["skipped"]
+    assert list(skipped["test"].values()) == [1]
