@@ -300,6 +300,8 @@ def test_rows_of_the_hub(stages: StageStore, tmp_path: Path, monkeypatch: pytest
     ("changes", "expected"),
     [
         ({"id": None}, "'id' is missing"),
+        ({"id": " "}, "'id' is empty"),
+        ({"article": [None]}, "'article' must be text, not a list with null in it"),
         ({"article": None}, "'article' is missing"),
         ({"article": " \n"}, "the article is empty"),
         ({"highlights": None}, "'highlights' is missing"),
@@ -311,6 +313,15 @@ def test_a_bad_row_says_why(changes: dict[str, Any], expected: str) -> None:
     """A missing field, a value of another kind, or nothing to read or write is named."""
     with pytest.raises(BadRow, match=expected):
         from_row(row(1, **changes))
+
+
+def test_a_line_of_another_encoding_or_a_taken_id(tmp_path: Path, stages: StageStore) -> None:
+    """It is named with its line; not strict, it is left out and counted."""
+    first = json.dumps(row(1)).encode()
+    for line, reason in ((first.replace(b"late", b"l\xe4te", 1), "not UTF-8"), (first, "the id is used twice")):
+        (tmp_path / "test.jsonl").write_bytes(b"\n".join([first, line, json.dumps(row(2)).encode()]))
+        assert f"test.jsonl:2: {reason}" in problem(tmp_path, stages)
+        assert read(tmp_path, stages, strict=False).splits["test"].ids == ["x1", "x2"]
 
 
 def test_json_lines(tmp_path: Path, stages: StageStore) -> None:

@@ -112,6 +112,8 @@ def test_json_lines(tmp_path: Path, stages: StageStore) -> None:
     ("changes", "expected"),
     [
         ({"id": None}, "'id' is missing"),
+        ({"id": " "}, "'id' is empty"),
+        ({"document": [None]}, "'document' must be text, not a list with null in it"),
         ({"document": None}, "'document' is missing"),
         ({"document": " ||||| NEWLINE_CHAR |||||"}, "the cluster is empty"),
         ({"document": ["It"]}, "'document' must be text, not a list"),
@@ -151,6 +153,13 @@ def test_a_line_that_is_no_utf_8(tmp_path: Path, stages: StageStore) -> None:
     write(tmp_path, "test", ["A."], ["B."])
     (tmp_path / "test.src.cleaned").write_bytes(b"A \xff.\n")
     assert "test.src.cleaned:1: not UTF-8: byte 3 of the line" in problem(tmp_path, stages)
+
+
+def test_a_taken_id(tmp_path: Path, stages: StageStore) -> None:
+    """The same id twice in JSON lines is named with the second one's line."""
+    row = json.dumps({"id": "x", "document": CLUSTER, "summary": SUMMARY})
+    (tmp_path / "test.jsonl").write_text(f"{row}\n{row}\n")
+    assert "test.jsonl:2: the id is used twice in this split: 'x'" in problem(tmp_path, stages)
 
 
 @pytest.mark.parametrize("limit", [None, 1])

@@ -1,13 +1,19 @@
 """The layout of the arXiv/PubMed release, and the rows of its copies on the hub."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from longsumbench import registry
+from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.corpus import BadRow
+from longsumbench.corpora.loading import load
 from longsumbench.corpora.release import from_hub_row, from_release_row
 from longsumbench.documents import Section
+from longsumbench.errors import DataError
+from longsumbench.stages import StageStore
 
 
 def paper(**changes: Any) -> dict[str, Any]:
@@ -39,6 +45,13 @@ def test_lists_of_different_length() -> None:
     assert [section.name for section in sections(section_names=["a", "b", "c"])] == ["a", "b"]
     assert [section.name for section in sections(sections=[[], ["d ."]])] == ["end"]
     assert [section.name for section in sections(section_names=None)] == [None, None]
+    assert [section.name for section in sections(section_names=[None, " "])] == [None, None]
+
+
+def test_a_blank_title_is_none() -> None:
+    """A title without words is no title; one with words stays as it is given."""
+    assert from_release_row(paper(title=" \n")).title is None
+    assert from_release_row(paper(title=" T ")).title == " T "
 
 
 @pytest.mark.parametrize("empty", [None, [], [[], [" "]]])
@@ -63,7 +76,16 @@ def test_text_is_accepted_for_lists_of_sentences() -> None:
         ({"abstract_text": ["a", 1]}, "not a list with a number in it"),
         ({"sections": "text"}, "'sections' must be a list, not text"),
         ({"sections": {"a": 1}}, "'sections' must be a list, not an object"),
+        ({"sections": [None, ["d ."]]}, "'sections' must be a list of sentences or text, not null"),
+        ({"sections": [["a .", None]]}, "'sections' must be a list of sentences or text, not a list with null in it"),
+        ({"sections": [[["a ."]]]}, "'sections' must be a list of sentences or text, not a list with a list in it"),
         ({"section_names": [1]}, "'section_names' must be a list of text"),
+        ({"abstract_text": ["a .", None]}, "not a list with null in it"),
+        ({"abstract_text": ["<S> </S>"]}, "the abstract is empty: '1'; dataset.strict=false leaves such out"),
+        ({"abstract_text": "<S> </S>"}, "the abstract is empty"),
+        ({"abstract_text": []}, "the abstract is empty"),
+        ({"sections": [], "article_text": [" "]}, "the article is empty: '1'; dataset.strict=false leaves such out"),
+        ({"article_text": [None], "sections": None}, "not a list with null in it"),
         ({"sections": [], "article_text": None}, "one of them must hold the article"),
         ({"article_id": None}, "'article_id' is missing"),
         ({"article_id": " "}, "'article_id' is empty"),
@@ -81,6 +103,42 @@ def test_rows_of_the_hub() -> None:
     example = from_hub_row({"id": "test-1", "article": "a b . c d .\n\n e f .", "abstract": "we do . \n it works ."})
     assert example.documents[0].sections == (Section(None, (("a b .", "c d ."), ("e f .",))),)
     assert example.references == (("we do .", "it works ."),)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"id": " "}, "'id' is empty"),
+        ({"article": None}, "'article' is missing"),
+        ({"article": ["a ."]}, "'article' must be text, not a list"),
+        ({"article": " \n"}, "the article is empty: 'test-1'; dataset.strict=false leaves such out"),
+        ({"abstract": None}, "'abstract' is missing"),
+        ({"abstract": "\n \n"}, "the abstract is empty: 'test-1'"),
+    ],
+)
+def test_a_bad_row_of_the_hub_says_why(changes: dict[str, Any], expected: str) -> None:
+    """A missing or empty column, or one of another kind, is named."""
+    with pytest.raises(BadRow, match=expected):
+        from_hub_row({"id": "test-1", "article": "a .", "abstract": "b .", **changes})
+
+
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_files_with_bad_papers(split: str, tmp_path: Path, stages: StageStore) -> None:
+    """A paper in another encoding, without an abstract, or with a taken id is named with its line, or counted."""
+    lines = [json.dumps(paper(article_id=number)).encode() for number in (1, 2, 3)]
+    bad = {
+        "not UTF-8": lines[1].replace(b"flat", b"fl\xe4t"),
+        "the abstract is empty": json.dumps(paper(article_id=2, abstract_text=["<S> </S>"])).encode(),
+        "the id is used twice in this split": lines[0],
+    }
+    for reason, line in bad.items():
+        path = tmp_path / f"{split}.jsonl"
+        path.write_bytes(b"\n".join([lines[0], line, lines[2]]))
+        with pytest.raises(DataError, match=rf"{split}\.jsonl:2: {reason}"):
+            load(DatasetSettings(name="pubmed", path=str(tmp_path)), stages)
+        texts = load(DatasetSettings(name="pubmed", path=str(tmp_path), strict=False), stages)
+        assert texts.splits[split].ids == ["1", "3"]
+        assert texts.facts["skipped"] == {split: {reason: 1}}
 
 
 @pytest.mark.parametrize("name", ["arxiv", "pubmed"])

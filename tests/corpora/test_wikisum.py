@@ -68,6 +68,11 @@ def test_a_document_is_a_stretch_of_one_page() -> None:
     assert documents(*given) == expected
 
 
+def test_a_blank_source_is_none() -> None:
+    """Paragraphs of it are no neighbours in a page, so each stands alone."""
+    assert documents(paragraph("x", " "), paragraph("y", " ")) == [(None, ["x"]), (None, ["y"])]
+
+
 def test_neighbours_were_neighbours_in_the_page() -> None:
     """Where a clone is taken out of a page, what stood before and behind it are two documents; a blank one is none."""
     given = (paragraph("a1"), paragraph(SUMMARY), paragraph("a2"), paragraph(" "), paragraph("a3"))
@@ -87,7 +92,7 @@ def test_duplicates_stay() -> None:
 
 def test_no_title_and_one_paragraph() -> None:
     """A title may be missing or empty; one paragraph is enough."""
-    for title in (None, ""):
+    for title in (None, "", " \n"):
         assert from_row(article("x y", title=title)).example.title is None
     assert documents("x y") == [(None, ["x y"])]
 
@@ -132,6 +137,8 @@ def test_the_record_counts_clones(tmp_path: Path, stages: StageStore) -> None:
         ({"paragraphs": [" ", {"text": ""}]}, "'paragraphs' has no paragraph with text"),
         ({"paragraphs": [{"source": "a"}]}, "'text' is missing"),
         ({"paragraphs": [{"text": "x", "source": 1}]}, "'source' must be text, not a number"),
+        ({"paragraphs": ["x", None]}, "'paragraphs' must be a list of objects, not a list with null in it"),
+        ({"paragraphs": [{"text": None}]}, "'text' is missing"),
         ({"paragraphs": ["x", 3]}, "'paragraphs' must be a list of objects, not a list with a number in it"),
         ({"paragraphs": [SUMMARY, SUMMARY]}, "all paragraphs are clones of the summary"),
         ({"summary": None}, "'summary' and 'lead' are missing; give one of them"),
@@ -140,6 +147,8 @@ def test_the_record_counts_clones(tmp_path: Path, stages: StageStore) -> None:
         ({"summary": ["x"]}, "'summary' must be text, not a list"),
         ({"summary": None, "lead": [" "]}, "'lead' is empty"),
         ({"summary": None, "lead": "x"}, "'lead' must be a list, not text"),
+        ({"id": " "}, "'id' is empty"),
+        ({"summary": None, "lead": [None]}, "'lead' must be a list of text, not a list with null in it"),
         ({"summary": None, "lead": [1]}, "'lead' must be a list of text, not a list with a number in it"),
     ],
 )

@@ -1,0 +1,373 @@
+"""GovReport: the release's nested sections and lists, its rows as JSON lines, and the hub's copy."""
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import datasets
+import huggingface_hub
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longsumbench.configuration import DatasetSettings
+from longsumbench.corpora import hub, loading
+from longsumbench.corpora.corpus import BadRow
+from longsumbench.corpora.gov_report import CORPUS, from_file_row, from_hub_row
+from longsumbench.corpora.loading import Texts, load
+from longsumbench.corpora.source import thinned
+from longsumbench.documents import Document, Example, Section
+from longsumbench.errors import DataError, UsageError
+from longsumbench.leaderboard import PUBLISHED_AS
+from longsumbench.stages import StageStore
+
+
+def section(title: str | None, *paragraphs: str, below: Any = ()) -> dict[str, Any]:
+    """A section of the release."""
+    return {"section_title": title, "paragraphs": list(paragraphs), "subsections": list(below)}
+
+
+def crs(number: int = 1, **changes: Any) -> dict[str, Any]:
+    """A report of the Congressional Research Service, with sections on three levels."""
+    funding = section("Funding", "It cost $5. Too much.", below=[section("2019", "More.")])
+    body = section("", below=[section("Introduction", "It began."), section("Background", below=[funding])])
+    summary = ["It began. It ended.", " ", "Nobody paid."]
+    return {"id": f"R{number}", "title": "On roads", "reports": body, "summary": summary, **changes}
+
+
+def gao(number: int = 1, **changes: Any) -> dict[str, Any]:
+    """A report of the Government Accountability Office: a letter with sections below it, and an appendix."""
+    letter = section("Letter", "Dear Sir:", "We wrote.", below=[section("Background", "Roads are old.")])
+    highlights = [
+        {"section_title": "Why GAO Did This Study", "paragraphs": ["Roads are old."]},
+        {"section_title": "What GAO Found", "paragraphs": ["They are bad. Very bad."]},
+        {"section_title": "What GAO Recommends", "paragraphs": ["Mend them.", "Agreed."]},
+    ]
+    row = {"id": f"GAO-{number}", "title": "Roads", "url": "https://gao.gov/1", "highlight": highlights}
+    return {**row, "report": [letter, section("Appendix I", "We counted.")], "fastfact": ["Short."], **changes}
+
+
+CRS_SECTIONS = (
+    Section("Introduction", (("It began.",),)),
+    Section("Background > Funding", (("It cost $5.", "Too much."),)),
+    Section("Background > Funding > 2019", (("More.",),)),
+)
+GAO_SECTIONS = (Section("Background", (("Roads are old.",),)), Section("Appendix I", (("We counted.",),)))
+
+
+def sections(row: dict[str, Any]) -> tuple[Section, ...]:
+    return thinned(from_file_row(row)).example.documents[0].sections
+
+
+def write(root: Path, **splits: list[dict[str, Any]]) -> Path:
+    """Write a release that has the reports of each split."""
+    for folder in ("crs", "gao", "split_ids"):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    for split, rows in splits.items():
+        ids: dict[str, list[str]] = {"crs": [], "gao": []}
+        for row in rows:
+            agency = "gao" if "highlight" in row else "crs"
+            (root / agency / f"{row['id']}.json").write_text(json.dumps(row, indent=1), encoding="utf-8")
+            ids[agency].append(row["id"])
+        for agency, named in ids.items():
+            (root / "split_ids" / f"{agency}_{split}.ids").write_text("".join(f"{name}\n" for name in named))
+    return root
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Path:
+    """Three reports to train on, and two in each of the other splits."""
+    rows = {"train": [crs(1), crs(2), gao(1)], "valid": [crs(3), gao(2)], "test": [gao(3), crs(4)]}
+    return write(tmp_path / "gov-report", **rows)
+
+
+def read(path: Path, stages: StageStore, **settings: Any) -> Texts:
+    return load(DatasetSettings(name="gov_report", path=str(path), **settings), stages)
+
+
+def problem(path: Path, stages: StageStore, **settings: Any) -> str:
+    """The one line that reading ends with."""
+    with pytest.raises(DataError) as caught:
+        read(path, stages, **settings)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def test_a_crs_report() -> None:
+    """A section is named by the path of headings down to it, and one without paragraphs of its own is none."""
+    reference = ("It began.", "It ended.", "Nobody paid.")
+    expected = Example("R1", "On roads", None, (Document(None, CRS_SECTIONS),), (reference,))
+    assert from_file_row(crs()) == expected
+    row = crs()
+    assert from_file_row({**row, "reports": None, "report": row["reports"]}) == expected
+    assert from_file_row(crs(reports=[row["reports"]])) == expected
+
+
+def test_a_gao_report() -> None:
+    """The letter's paragraphs and the recommendations are left out and counted, what is below the letter moves up."""
+    reference = ("Roads are old.", "They are bad.", "Very bad.")
+    example = Example("GAO-1", "Roads", None, (Document("https://gao.gov/1", GAO_SECTIONS),), (reference,))
+    assert from_file_row(gao()) == (example, {"letter paragraphs": 2, "recommendation paragraphs": 2})
+
+
+def test_a_report_with_nothing_else() -> None:
+    """A letter without anything below it stays, and recommendations without other highlights."""
+    row = gao(report=[section("Letter", "We wrote.")], highlight=[section("What GAO Recommends", "Mend them.")])
+    example, left_out = from_file_row(row)
+    assert example.documents[0].sections == (Section("Letter", (("We wrote.",),)),)
+    assert example.references == (("Mend them.",),)
+    assert left_out == {"letter paragraphs": 0, "recommendation paragraphs": 0}
+
+
+def test_a_letter_of_the_other_agency() -> None:
+    """Only GAO's letters are left out."""
+    assert sections(crs(reports=section("Letter", "Dear Sir:"))) == (Section("Letter", (("Dear Sir:",),)),)
+
+
+def test_fields_that_may_be_missing() -> None:
+    """Headings, paragraphs, subsections, title and address may be missing, null or blank."""
+    odd = {"subsections": [{"section_title": None, "paragraphs": ["A."]}, {"paragraphs": None, "subsections": None}]}
+    example = thinned(from_file_row(gao(report=[odd], title=" ", url=None))).example
+    assert example.documents == (Document(None, (Section(None, (("A.",),)),)),)
+    assert example.title is None
+
+
+HEADINGS = st.sampled_from(["", "A", "B c", "Letter"])
+TREES = st.recursive(
+    st.builds(section, HEADINGS, st.text("ab. ", min_size=1)),
+    lambda below: st.builds(
+        lambda title, texts, deeper: section(title, *texts, below=deeper),
+        HEADINGS,
+        st.lists(st.text("ab. "), max_size=3),
+        st.lists(below, max_size=3),
+    ),
+    max_leaves=12,
+)
+
+
+def words_below(item: dict[str, Any]) -> list[str]:
+    """The words of a section and those below it, in reading order, by plain recursion."""
+    own = [word for paragraph in item["paragraphs"] for word in paragraph.split()]
+    return own + [word for below in item["subsections"] for word in words_below(below)]
+
+
+def depth_first(item: dict[str, Any], above: list[str]) -> list[tuple[str, int]]:
+    """The path of every section with text and how many paragraphs it has, by plain recursion."""
+    path = above + ([item["section_title"]] if item["section_title"] else [])
+    count = sum(1 for paragraph in item["paragraphs"] if paragraph.split())
+    here = [(" > ".join(path), count)] if count else []
+    return here + [found for below in item["subsections"] for found in depth_first(below, path)]
+
+
+@given(TREES)
+def test_nothing_of_a_nested_report_is_lost(tree: dict[str, Any]) -> None:
+    """Every word is there in reading order, sections are those with text under their paths, and none is empty."""
+    words = words_below(tree)
+    if not words:
+        with pytest.raises(BadRow, match="the report is empty"):
+            from_file_row(crs(reports=tree))
+        return
+    example = thinned(from_file_row(crs(reports=tree))).example
+    assert " ".join(example.sentences()).split() == words
+    found = [(kept.name or "", len(kept.paragraphs)) for kept in example.documents[0].sections]
+    assert found == depth_first(tree, [])
+
+
+def test_deep_nesting() -> None:
+    """Sections a few thousand levels below each other are read."""
+    tree = section("end", "Here.")
+    for _ in range(3_000):
+        tree = section("", below=[tree])
+    assert sections(crs(reports=tree)) == (Section("end", (("Here.",),)),)
+
+
+def test_a_release(release: Path, stages: StageStore) -> None:
+    """The lists say the splits; reports of the agencies come in turn; the folder above it will do, too."""
+    texts = read(release, stages)
+    assert {name: split.ids for name, split in texts.splits.items()} == {
+        "train": ["R1", "GAO-1", "R2"],
+        "validation": ["R3", "GAO-2"],
+        "test": ["R4", "GAO-3"],
+    }
+    assert texts.splits["test"][0].documents[0].sections == CRS_SECTIONS
+    assert texts.facts["files"][:2] == ["split_ids/crs_train.ids", "split_ids/gao_train.ids"]
+    assert texts.facts["left_out"]["test"] == {"letter paragraphs": 2, "recommendation paragraphs": 2}
+    assert str(release) not in json.dumps(dict(texts.facts))
+    assert not texts.multi_document
+    assert read(release.parent, stages).fingerprint == texts.fingerprint
+    assert read(release, stages, limit=2).splits["train"].ids == ["R1", "GAO-1"]
+
+
+def test_json_lines_are_the_same_texts(release: Path, tmp_path: Path, stages: StageStore) -> None:
+    """Rows of both agencies, one a line, give the examples and the fingerprint of the release."""
+    rows = {"train": [crs(1), gao(1), crs(2)], "valid": [crs(3), gao(2)], "test": [crs(4), gao(3)]}
+    for split, listed in rows.items():
+        (tmp_path / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in listed))
+    (tmp_path / "gov-report").rename(tmp_path / "elsewhere")
+    assert read(tmp_path, stages).fingerprint == read(tmp_path / "elsewhere", stages).fingerprint
+
+
+def test_a_changed_report_is_read_anew(release: Path, stages: StageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unchanged files are read once; a report changed in place makes other texts."""
+    first = read(release, stages)
+    monkeypatch.setattr(loading, "_build", lambda *arguments: pytest.fail("read again"))
+    assert read(release, stages).fingerprint == first.fingerprint
+    monkeypatch.undo()
+    path = release / "crs" / "R1.json"
+    path.write_text(path.read_text().replace("It began", "It ended"))
+    os.utime(path, ns=(1, 1))
+    assert read(release, stages).fingerprint != first.fingerprint
+
+
+BAD_FILES = {
+    "latin-1": ('{"id": "é"}'.encode("latin-1"), "not UTF-8: byte 9; convert the file"),
+    "cut off": (b'{"id": "R1", "reports": {', "not a JSON object: "),
+    "a list": (b"[]", "not a JSON object: it is a list"),
+    "empty": (b"", "not a JSON object: "),
+    "deep": (b"[" * 100_000, "not a JSON object: "),
+    "no summary": (json.dumps(crs(summary=[" "])).encode(), "the summary is empty: dataset.strict=false leaves"),
+    "no report": (json.dumps(crs(reports=section("A", " "))).encode(), "the report is empty: dataset.strict=false"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_a_bad_report_is_named(name: str, release: Path, stages: StageStore) -> None:
+    """A report that cannot be used is one line with its file; not strict, it is left out and counted."""
+    content, expected = BAD_FILES[name]
+    path = release / "crs" / "R1.json"
+    path.write_bytes(content)
+    message = problem(release, stages)
+    assert message.startswith(f"{path}: ")
+    assert expected in message
+    texts = read(release, stages, strict=False)
+    assert texts.splits["train"].ids == ["GAO-1", "R2"]
+    assert list(texts.facts["skipped"]["train"].values()) == [1]
+
+
+def test_a_missing_report(release: Path, stages: StageStore) -> None:
+    """It is named with the list and the line that name it; not strict, it is counted."""
+    (release / "gao" / "GAO-1.json").unlink()
+    message = problem(release, stages)
+    assert message.startswith(f"{release / 'split_ids' / 'gao_train.ids'}:1: the report is missing: no gao/GAO-1.json")
+    assert read(release, stages, strict=False).facts["skipped"] == {"train": {"the report is missing": 1}}
+
+
+def test_a_report_named_twice(release: Path, stages: StageStore) -> None:
+    """The same id twice in one split is an error."""
+    (release / "split_ids" / "crs_train.ids").write_text("R1\n\nR1\n")
+    assert "the id is used twice in this split: 'R1'" in problem(release, stages)
+
+
+def test_what_is_no_release(release: Path, tmp_path: Path, stages: StageStore) -> None:
+    """A list without the other agency's, two for one split, an empty split, or no lists at all is each said plainly."""
+    lists = release / "split_ids"
+    with pytest.raises(UsageError, match=r"leave out dataset\.split_by_hash"):
+        read(release, stages, split_by_hash=True)
+    (lists / "gao_test.ids").rename(lists / "kept")
+    assert problem(release, stages).startswith(f"{lists}: crs_test.ids, but no gao_test.ids; add it")
+    (lists / "gao_test.ids").write_text("")
+    assert read(release, stages).splits["test"].ids == ["R4"]
+    (lists / "crs_test.ids").write_text("\n")
+    assert "the lists of this split are empty" in problem(release, stages)
+    (lists / "crs_val.ids").write_text("R1\n")
+    assert "two lists for one split, crs_val.ids and crs_valid.ids" in problem(release, stages)
+    (tmp_path / "empty" / "split_ids").mkdir(parents=True)
+    assert "none of the lists" in problem(tmp_path / "empty", stages)
+    assert "no split_ids folder beside crs and gao" in problem(release / "crs", stages)
+    assert "no such file or folder" in problem(tmp_path / "nowhere", stages)
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (crs(id=None), "'id' is missing"),
+        (crs(reports=None), "'report' is missing"),
+        (crs(reports=["x"]), "'reports' must be a list of objects, not a list with text in it"),
+        (crs(reports=section("A", below=[None])), "'reports' must be a list of objects, not a list with null in it"),
+        (crs(reports={"subsections": "x"}), "'subsections' must be a list, not text"),
+        (crs(reports={"section_title": 3}), "'section_title' must be text, not a number"),
+        (crs(reports={"paragraphs": "x"}), "'paragraphs' must be a list, not text"),
+        (crs(reports={"paragraphs": [None]}), "'paragraphs' must be a list of sentences or text, not null"),
+        (crs(reports={"paragraphs": [["a", None]]}), "not a list with null in it"),
+        (crs(summary=None), "'summary' is missing"),
+        (crs(summary="x"), "'summary' must be a list, not text"),
+        (crs(summary=[]), "the summary is empty"),
+        (crs(reports={}), "the report is empty"),
+        (gao(report=None), "'report' is missing"),
+        (gao(report=section("A", "x")), "'report' must be a list, not an object"),
+        (gao(highlight=[]), "the summary is empty"),
+        (gao(highlight=[None]), "'highlight' must be a list of objects, not a list with null in it"),
+        (gao(summary=["x"]), "'summary' and 'highlight' are both given"),
+        ({"id": "1", "report": "x", "summary": None}, "'summary' is missing"),
+    ],
+)
+def test_a_bad_row_says_why(row: dict[str, Any], expected: str) -> None:
+    """A missing field, a value of another kind, or nothing to read or write is named."""
+    with pytest.raises(BadRow, match=expected):
+        from_file_row(row)
+
+
+def test_rows_of_the_hub(stages: StageStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They come from the configuration `document`, get ids, and a line of a report is a paragraph."""
+    asked: list[tuple[str, str | None]] = []
+    rows = {"report": ["A b. C d.\n\n E f.", "G."], "summary": ["It is.\nSo.", "No."]}
+
+    def load_dataset(repository: str, config: str | None, **settings: Any) -> datasets.DatasetDict:
+        asked.append((repository, config))
+        names = ("train", "validation", "test")
+        return datasets.DatasetDict({name: datasets.Dataset.from_dict(rows) for name in names})
+
+    hub._revision.cache_clear()
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "library"))
+    monkeypatch.setattr(hub, "unreachable", lambda: None)
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    info = type("Info", (), {"sha": "0123abc"})()
+    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", lambda self, repository, **settings: info)
+    texts = load(DatasetSettings(name="gov_report"), stages)
+    assert asked == [("ccdv/govreport-summarization", "document")]
+    assert texts.facts["source"] == "ccdv/govreport-summarization@0123abc"
+    assert texts.splits["validation"].ids == ["validation-0", "validation-1"]
+    document = Document(None, (Section(None, (("A b.", "C d."), ("E f.",))),))
+    assert texts.splits["test"][0] == Example("test-0", None, None, (document,), (("It is.", "So."),))
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"report": None}, "'report' is missing"),
+        ({"report": " \n"}, "the report is empty: dataset.strict=false leaves such out"),
+        ({"summary": ["a"]}, "'summary' must be text, not a list"),
+        ({"summary": ""}, "the summary is empty"),
+    ],
+)
+def test_a_bad_row_of_the_hub_says_why(changes: dict[str, Any], expected: str) -> None:
+    """A missing, empty or odd column is named; so it is in JSON lines of its rows."""
+    row = {"id": "test-0", "report": "A.", "summary": "B.", **changes}
+    with pytest.raises(BadRow, match=expected):
+        from_hub_row(row)
+
+
+def test_json_lines_of_the_hubs_rows() -> None:
+    """The columns of the hub's copy are read from files, too."""
+    row = {"id": "test-0", "report": "A.\nB.", "summary": "C."}
+    assert from_file_row(row) == from_hub_row(row)
+
+
+def test_its_published_numbers_are_found() -> None:
+    """The leaderboard finds what papers print for GovReport under this name."""
+    assert PUBLISHED_AS["GovReport"] == CORPUS.name
+
+
+def test_large_reports(tmp_path: Path, stages: StageStore) -> None:
+    """200 reports of 9,000 words are read within seconds."""
+    body = [section(f"S{n}", *["The road is old and nobody mends it. " * 10] * 5) for n in range(22)]
+    rows = [crs(number, reports=section("", below=body)) for number in range(200)]
+    write(tmp_path, test=rows)
+    started = time.process_time()
+    split = read(tmp_path, stages).splits["test"]
+    assert time.process_time() - started < 20
+    assert len(split) == 200
+    assert len(split[0].documents[0].sections) == 22

@@ -1,0 +1,327 @@
+"""Search2Wiki: articles with their search results, as JSON lines and as folders, and which pages are clones."""
+
+import gzip
+import json
+import os
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longsumbench.configuration import DatasetSettings
+from longsumbench.corpora.clones import PAGE_RULES, PageRule, section_recall
+from longsumbench.corpora.corpus import BadRow
+from longsumbench.corpora.loading import Texts, load
+from longsumbench.corpora.search2wiki import from_row
+from longsumbench.corpora.search_results import RULES, TOP
+from longsumbench.documents import Document, Example, Section
+from longsumbench.errors import DataError, UsageError
+from longsumbench.stages import StageStore
+
+SHARED = Path(__file__).parents[3] / "shared" / "data" / "wiki_sections"
+LEAD = "Sheep are kept for wool by many people."
+HISTORY = "They were wild once upon a time. Then they were tamed."
+COPY = f"Buy now! {HISTORY} Sale."
+LEFT_OUT = "search results beyond the first 75", "empty search results", "clone search results"
+
+
+def page(text: str, number: int = 1, **changes: Any) -> dict[str, Any]:
+    return {"url": f"https://{number}.org", "title": f"Page {number}", "text": text, **changes}
+
+
+def article(*results: Any, **changes: Any) -> dict[str, Any]:
+    """An article with the given search results."""
+    sections = [{"title": "History", "paragraphs": [HISTORY]}]
+    return {"id": "7", "title": "Sheep", "lead": [LEAD], "sections": sections, "results": list(results), **changes}
+
+
+def kept(*results: Any, **changes: Any) -> list[str | None]:
+    """The sources of the pages that stay."""
+    return [document.source for document in from_row(article(*results, **changes)).example.documents]
+
+
+def read(path: Path, stages: StageStore, **settings: Any) -> Texts:
+    return load(DatasetSettings(name="search2wiki", path=str(path), **settings), stages)
+
+
+def problem(path: Path, stages: StageStore, **settings: Any) -> str:
+    """The one line that reading ends with."""
+    with pytest.raises(DataError) as caught:
+        read(path, stages, **settings)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def test_an_article() -> None:
+    """The whole article is the reference, a result a document with its address, its title and its paragraphs."""
+    row = article(page("One. Two.\n\nThree."), {"source": "s", "paragraphs": ["Four.\n\nFive.", " "]}, {"text": "Six."})
+    documents = (
+        Document("https://1.org", (Section("Page 1", (("One.", "Two."), ("Three.",))),)),
+        Document("s", (Section(None, (("Four.", "Five."),)),)),
+        Document(None, (Section(None, (("Six.",),)),)),
+    )
+    reference = (LEAD, "They were wild once upon a time.", "Then they were tamed.")
+    assert from_row(row) == (Example("7", "Sheep", None, documents, (reference,)), dict.fromkeys(LEFT_OUT, 0))
+
+
+def test_an_article_in_other_forms() -> None:
+    """A lead alone, sections alone, or sections of running text are an article."""
+    assert from_row(article(page("A."), sections=None)).example.references == ((LEAD,),)
+    row = article(page("A."), lead=None, sections=[{"text": "One. Two.\n\nThree."}], title=" ")
+    assert from_row(row).example.references == (("One.", "Two.", "Three."),)
+    assert from_row(row).example.title is None
+
+
+def test_the_first_75_are_used() -> None:
+    """They stay in their order; what is beyond, and what is empty, is counted."""
+    results = [page(" " if number == 3 else f"Word {number}.", number) for number in range(80)]
+    example, left_out = from_row(article(*results))
+    assert [document.source for document in example.documents] == [
+        f"https://{number}.org" for number in range(TOP) if number != 3
+    ]
+    assert left_out == dict(zip(LEFT_OUT, (5, 1, 0), strict=True))
+
+
+def test_clones_are_left_out_and_counted() -> None:
+    """A page that has a section of the article is left out, and the others keep their order."""
+    results = page("Grass is green.", 1), page(COPY, 2), page("Wool is warm.", 3)
+    assert kept(*results) == ["https://1.org", "https://3.org"]
+    assert from_row(article(*results)).left_out["clone search results"] == 1
+
+
+def test_the_row_chooses_the_rule() -> None:
+    """Words in any order are a clone by WikiSum's rule alone; by none nothing is."""
+    shuffled = page("Time, tamed: wild, once they were, upon a …", 1)
+    results = shuffled, page(COPY, 2), page("Wool is warm.", 3)
+    assert kept(*results, clones=None) == kept(*results, clones="search2wiki") == ["https://1.org", "https://3.org"]
+    assert kept(*results, clones="wikisum") == ["https://3.org"]
+    assert kept(*results, clones="none") == ["https://1.org", "https://2.org", "https://3.org"]
+
+
+def test_section_recall_by_hand() -> None:
+    """It is the best section's share of distinct n-grams, across sentences; sections without n-grams do not count."""
+    sections = [("a b c. d e.",), ("x y", "z"), ("q",)]
+    assert section_recall(("A-B c",), sections, 2) == 2 / 4
+    assert section_recall(("y z", "a"), sections, 2) == 1 / 2
+    assert section_recall(("d", "c d!"), sections, 2) == 1 / 4
+    assert section_recall(("a b a b a b",), [("a b a b",)], 2) == 1
+    assert section_recall(("q",), sections, 2) == 0
+    assert section_recall(("q",), sections, 1) == 1
+    assert section_recall((), sections, 1) == section_recall(("a",), [], 1) == 0
+
+
+def test_thresholds_are_strict() -> None:
+    """A fifth of the 6-grams, or half of the words, is no clone yet; one more is."""
+    ten = " ".join(f"w{number}" for number in range(10))  # five 6-grams
+    assert PAGE_RULES["search2wiki"].clones([(ten,)], [("w0 w1 w2 w3 w4 w5",), ("w0 w1 w2 w3 w4 w5 w6",)]) == [
+        False,
+        True,
+    ]
+    assert PAGE_RULES["wikisum"].clones([(ten,)], [("w9 w7 w5 w3 w1",), ("w9 w7 w5 w3 w1 w0",)]) == [False, True]
+    assert PAGE_RULES == {"search2wiki": (6, 0.2), "wikisum": (1, 0.5)}
+    assert RULES == ("search2wiki", "wikisum", "none")
+
+
+WORDS = st.lists(st.sampled_from("abc"), max_size=12)
+
+
+@given(WORDS, st.lists(WORDS, max_size=4), st.integers(1, 4))
+def test_section_recall_equals_a_plain_count(text: list[str], sections: list[list[str]], length: int) -> None:
+    """It agrees with a search for each n-gram of each section in the page's words."""
+
+    def stands(gram: list[str]) -> bool:
+        return any(text[at : at + length] == gram for at in range(len(text)))
+
+    shares = []
+    for words in sections:
+        grams = [words[at : at + length] for at in range(len(words) - length + 1)]
+        distinct = [gram for at, gram in enumerate(grams) if gram not in grams[:at]]
+        shares += [sum(map(stands, distinct)) / len(distinct)] if distinct else []
+    given_sections = [(" ".join(words),) for words in sections]
+    assert section_recall((" ".join(text),), given_sections, length) == max(shares, default=0)
+
+
+def test_a_longer_page_is_no_less_a_clone() -> None:
+    """What is added to a page never lowers its recall, and a page with the whole article is a clone by every rule."""
+    dice = random.Random(5)
+    for _ in range(50):
+        sections = [(" ".join(dice.choices("abcdefgh", k=dice.randint(6, 20))),) for _ in range(3)]
+        text = tuple(dice.choices("abcdefgh", k=10))
+        more = (*text, "z", *dice.choices("abcdefgh", k=10))
+        assert section_recall((" ".join(more),), sections, 2) >= section_recall((" ".join(text),), sections, 2)
+        whole = tuple(sentence for section in sections for sentence in section)
+        assert [rule.clones(sections, [whole]) for rule in PAGE_RULES.values()] == [[True], [True]]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"id": None}, "'id' is missing"),
+        ({"title": 3}, "'title' must be text, not a number"),
+        ({"lead": "x"}, "'lead' must be a list, not text"),
+        ({"lead": [None]}, "'lead' must be a list of sentences or text, not null"),
+        ({"lead": None, "sections": None}, "the article is empty"),
+        ({"lead": [" "], "sections": []}, "the article is empty"),
+        ({"sections": [None]}, "'sections' must be a list of objects, not a list with null in it"),
+        ({"sections": [{"title": "A"}]}, "'paragraphs' and 'text' are missing; give one of them: in 'sections'"),
+        ({"results": None}, "'results' is missing"),
+        ({"results": []}, "no search result has text"),
+        ({"results": [{"text": " "}, page("")]}, "no search result has text"),
+        ({"results": ["text"]}, "'results' must be a list of objects, not a list with text in it"),
+        ({"results": [{"url": "u"}]}, "'paragraphs' and 'text' are missing; give one of them: in 'results'"),
+        ({"results": [{"text": "x", "paragraphs": ["x"]}]}, "'paragraphs' and 'text' are both given"),
+        ({"results": [{"text": "x", "url": "u", "source": "s"}]}, "'url' and 'source' are both given"),
+        ({"results": [{"text": ["x"]}]}, "'text' must be text, not a list"),
+        (
+            {"results": [page(COPY), page(LEAD)]},
+            "all search results are clones of the article: by the rule 'search2wiki'",
+        ),
+        ({"clones": "unigram"}, "'clones' must be search2wiki, wikisum or none: not 'unigram'"),
+        ({"clones": 6}, "'clones' must be text, not a number"),
+    ],
+)
+def test_a_bad_row_says_why(changes: dict[str, Any], expected: str) -> None:
+    """A missing field, a value of another kind, or nothing to read or write is named."""
+    with pytest.raises(BadRow, match=expected):
+        from_row(article(page("A b c."), **changes))
+
+
+def test_json_lines(tmp_path: Path, stages: StageStore) -> None:
+    """Clones are counted in the record, examples are several documents, and a row of clones alone is named."""
+    rows = [article(page("Wool is warm."), page(COPY), id="1"), article(page(COPY), id="2")]
+    path = tmp_path / "test.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert "test.jsonl:2: all search results are clones of the article" in problem(path, stages)
+    texts = read(path, stages, strict=False)
+    assert texts.multi_document
+    assert texts.facts["left_out"] == {"test": dict(zip(LEFT_OUT, (0, 0, 1), strict=True))}
+    assert texts.facts["skipped"] == {"test": {"all search results are clones of the article": 1}}
+
+
+def write(folder: Path, **files: str | bytes) -> Path:
+    """Write the files of an article's folder; two underscores stand for the dot before the ending."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        data = content.encode() if isinstance(content, str) else content
+        (folder / name.strip("_").replace("__", ".")).write_bytes(data)
+    return folder
+
+
+MARKDOWN = f"# Sheep\n\n{LEAD}\n\n## History\n\n{HISTORY}\n"
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Path:
+    """A test split of one article, with three results."""
+    root = tmp_path / "search"
+    pages = {
+        "_10__txt": "Third. Page.\r\n\r\nEnd.",
+        "_2__md": "https://b.org\n# Page\n\nSecond.\n\n## More\n\nText.\n\n```\nrun this\n```\n",
+        "_01__txt": "https://a.org/x \n\nFirst.",
+    }
+    write(root / "test" / "sheep", article__md=MARKDOWN, **pages)
+    return root
+
+
+def test_folders(folders: Path, stages: StageStore) -> None:
+    """The results come by their numbers; title and sections are the article's; Markdown's headings begin sections."""
+    (folders / "test" / ".hidden").write_text("")
+    texts = read(folders, stages)
+    documents = (
+        Document("https://a.org/x", (Section(None, (("First.",),)),)),
+        Document("https://b.org", (Section("Page", (("Second.",),)), Section("More", (("Text.",),)))),
+        Document(None, (Section(None, (("Third.", "Page."), ("End.",))),)),
+    )
+    reference = (LEAD, "They were wild once upon a time.", "Then they were tamed.")
+    assert list(texts.splits["test"]) == [Example("sheep", "Sheep", None, documents, (reference,))]
+    assert texts.facts["left_out"] == {"test": {**dict.fromkeys(LEFT_OUT, 0), "words of code and HTML": 2}}
+    assert texts.facts["files"] == ["test"]
+    assert texts.multi_document
+
+
+def test_a_changed_page_is_read_anew(folders: Path, stages: StageStore) -> None:
+    """A result changed in place makes other texts; clones among the files are taken out."""
+    first = read(folders, stages).fingerprint
+    assert read(folders, stages).fingerprint == first
+    write(folders / "test" / "sheep", _01__txt=COPY)
+    os.utime(folders / "test" / "sheep" / "01.txt", ns=(1, 1))
+    texts = read(folders, stages)
+    assert texts.fingerprint != first
+    assert texts.facts["left_out"]["test"]["clone search results"] == 1
+
+
+BAD_FOLDERS: dict[str, tuple[dict[str, str | bytes], str]] = {
+    "no article": ({"_1__txt": "A."}, "there is no article.md"),
+    "no results": ({"article__md": MARKDOWN}, "no search result has text"),
+    "empty article": ({"article__md": "# Sheep\n", "_1__txt": "A."}, "the article is empty"),
+    "clones": ({"article__md": MARKDOWN, "_1__txt": COPY}, "all search results are clones of the article"),
+    "odd file": ({"article__md": MARKDOWN, "notes__txt": "A."}, "neither article.md nor a numbered .txt or .md: notes"),
+    "one number": (
+        {"article__md": MARKDOWN, "_1__txt": "A.", "_01__md": "B."},
+        "two search results have one number: 1;",
+    ),
+    "latin-1": ({"article__md": MARKDOWN, "_1__txt": "é".encode("latin-1")}, "not UTF-8: 1.txt, byte 1; convert"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FOLDERS)
+def test_a_bad_folder_is_named(name: str, folders: Path, stages: StageStore) -> None:
+    """It ends the reading with the folder and the reason; not strict, it is left out and counted."""
+    files, expected = BAD_FOLDERS[name]
+    folder = write(folders / "test" / "bad", **files)
+    message = problem(folders, stages)
+    assert message.startswith(f"{folder}: ")
+    assert expected in message
+    texts = read(folders, stages, strict=False)
+    assert texts.splits["test"].ids == ["sheep"]
+    assert list(texts.facts["skipped"]["test"].values()) == [1]
+
+
+def test_what_is_no_folder_of_articles(folders: Path, stages: StageStore) -> None:
+    """An empty split, a split twice, JSON lines beside it, or nothing at all is each said plainly."""
+    (folders / "val").mkdir()
+    assert problem(folders, stages).startswith(f"{folders / 'val'}: no article in it")
+    write(folders / "val" / "x", article__md=MARKDOWN, _1__txt="A.")
+    assert list(read(folders, stages).splits) == ["validation", "test"]
+    (folders / "dev").mkdir()
+    assert "two folders for the split 'validation', dev and val" in problem(folders, stages)
+    (folders / "dev").rmdir()
+    (folders / "train.jsonl").write_text(json.dumps(article(page("A."))))
+    assert "folders of articles and JSON lines beside each other" in problem(folders, stages)
+    assert "no folder train, validation or test of articles" in problem(folders / "test" / "sheep", stages)
+    assert "no such file or folder" in problem(folders / "nowhere", stages)
+    (folders / "train.jsonl").unlink()
+    with pytest.raises(UsageError, match=r"leave out dataset\.split_by_hash"):
+        read(folders, stages, split_by_hash=True)
+
+
+def test_long_results(tmp_path: Path, stages: StageStore) -> None:
+    """20 articles with 75 results of 400 words (37k tokens each, the paper's mean) are read within seconds."""
+    pages = [page(f"Sheep number {n} eat the grass of the hill that is near. " * 33, n) for n in range(75)]
+    path = tmp_path / "test.jsonl"
+    path.write_text("".join(json.dumps(article(*pages, id=number)) + "\n" for number in range(20)))
+    started = time.process_time()
+    split = read(path, stages).splits["test"]
+    assert time.process_time() - started < 20
+    assert len(split[0].documents) == 75
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the corpus wiki_sections is not here")
+def test_real_articles() -> None:
+    """Of each of 100 articles, its own copy and a copy of its longest section are clones, another's body is none."""
+    with gzip.open(SHARED / "test.jsonl.gz", "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line, _ in zip(lines, range(100), strict=False)]
+    rule = PageRule(6, 0.2)
+    for row, other in zip(rows, [*rows[1:], rows[0]], strict=True):
+        texts = [tuple(section["paragraphs"]) for section in row["sections"]]
+        longest = max(texts, key=lambda text: len(" ".join(text)))
+        elsewhere = tuple(text for section in other["sections"] for text in section["paragraphs"])
+        result = {"paragraphs": list(longest), "url": "copy"}
+        foreign = {"paragraphs": list(elsewhere), "url": "other"}
+        assert kept(result, foreign, lead=row["lead"], sections=row["sections"]) == ["other"]
+        assert rule.clones([tuple(row["lead"]), *texts], [longest]) == [True]
