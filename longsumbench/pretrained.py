@@ -18,12 +18,13 @@ SAFELY = MappingProxyType({"local_files_only": True, "trust_remote_code": False}
 
 
 @cache  # so that a model on the hub is looked up once
-def model_folder(name: str | None, setting: str) -> Path:
+def model_folder(name: str | None, setting: str, more: tuple[str, ...] = ()) -> Path:
     """Return the folder of a model; one on the hub is fetched where there is no copy.
 
     Args:
         name: the folder, or the model's name on the hub.
         setting: the one that gives it ("score.coherence_model").
+        more: patterns of files in its subfolders that are fetched too, where it has any.
 
     Raises:
         UsageError: no model is named, there is none of that name, or its weights are not safetensors.
@@ -33,7 +34,7 @@ def model_folder(name: str | None, setting: str) -> Path:
         raise UsageError(f"{setting} is missing: give a folder, or a name on the Hugging Face hub")
     folder = Path(name).expanduser()
     if not folder.is_dir():
-        folder = _fetched(name, setting)
+        folder = _fetched(name, setting, more)
     for needed in ("config.json", "*.safetensors"):
         if not any(folder.glob(needed)):
             raise UsageError(f"{setting}={name}: no {needed} in that model's folder; save it with save_pretrained")
@@ -78,16 +79,17 @@ def reading(folder: Path, setting: str) -> Iterator[None]:
         raise UsageError(f"{setting}={folder} cannot be read: {_first_line(error)}") from error
 
 
-def _fetched(name: str, setting: str) -> Path:
+def _fetched(name: str, setting: str, more: tuple[str, ...]) -> Path:
     """Return the folder of a model on the hub, as it is there now or, without a network, as it was kept."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError, RepositoryNotFoundError
 
     problem = unreachable()
     try:
-        kept = snapshot_download(
-            name, allow_patterns=list(FILES), ignore_patterns="*/*", local_files_only=problem is not None
-        )
+        offline = problem is not None
+        kept = snapshot_download(name, allow_patterns=list(FILES), ignore_patterns="*/*", local_files_only=offline)
+        if more:
+            snapshot_download(name, allow_patterns=list(more), local_files_only=offline)
     except (HFValidationError, RepositoryNotFoundError) as error:
         raise UsageError(f"{setting}={name} is neither a folder nor a model on the Hugging Face hub") from error
     except LocalEntryNotFoundError as error:

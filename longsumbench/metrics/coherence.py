@@ -25,10 +25,14 @@ class Coherence(Metric):
     The probability is that of a BERT trained on next-sentence prediction, `score.coherence_model`; the paper's is
     bert-large-uncased. It does not apply to a summary of fewer than two sentences. Of a pair that is too long for the
     model, the longer sentence is cut first.
+
+    Attributes:
+        setting: what names the model, for messages.
     """
 
     name: ClassVar[str] = "coherence"
     columns: ClassVar[tuple[str, ...]] = (name,)
+    setting: ClassVar[str] = SETTING
 
     def __init__(self, scoring: Scoring) -> None:
         super().__init__(scoring)
@@ -48,7 +52,7 @@ class Coherence(Metric):
 
     def signature(self, n: int) -> str:
         """Name the metric, its version, the model and the sentence splitter; the mean is over summaries of several."""
-        model = model_signature(self.scoring.coherence_model, SETTING)
+        model = model_signature(self.scoring.coherence_model, self.setting)
         return f"{self.name}:{self.version}|model:{model}|sentences:{sentences.NAME}"
 
     def _probabilities(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
@@ -75,13 +79,15 @@ class Coherence(Metric):
 
             from longsumbench.nn.device import choose_device
 
-            folder = model_folder(self.scoring.coherence_model, SETTING)
-            with reading(folder, SETTING):
+            folder = model_folder(self.scoring.coherence_model, self.setting)
+            with reading(folder, self.setting):
                 tokenizer = AutoTokenizer.from_pretrained(folder, **SAFELY)
                 model, told = AutoModelForNextSentencePrediction.from_pretrained(
                     folder, use_safetensors=True, output_loading_info=True, **SAFELY
                 )
             if missing := sorted(told["missing_keys"]):
-                raise UsageError(f"{SETTING}={folder} is no next-sentence model: it lacks {', '.join(missing[:3])}")
+                raise UsageError(
+                    f"{self.setting}={folder} is no next-sentence model: it lacks {', '.join(missing[:3])}"
+                )
             self._loaded = tokenizer, model.to(choose_device(self.scoring.device)).eval()
         return self._loaded

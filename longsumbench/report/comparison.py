@@ -10,7 +10,6 @@ import base64
 import io
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,9 +19,9 @@ import numpy as np
 from longsumbench.comparing import ALIGN, HEADINGS, VIEW, Comparison, Moved, Pair, Row, Run, cells, probability
 from longsumbench.documents import Sentences
 from longsumbench.records import write_atomically
+from longsumbench.report.marked_words import SHORTEST_WORD, marked, stems
 from longsumbench.report.page import frame, table
 from longsumbench.report.recall import COLOURS, GREY
-from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.standings import parts_of
 from longsumbench.tables import Block, markdown
 
@@ -34,8 +33,6 @@ RUN_COLOUR, BASELINE_COLOUR = COLOURS[0], COLOURS[1]  # who scores higher; on th
 SIZE = (11.0, 3.4)  # inches
 MOST_STEPS = 1_000  # of the examples' differences, more than the picture is wide; of more examples some are passed over
 MINUS = re.compile(r"(?<!\w)-(?=\d)")
-WORD = re.compile(r"[^\W_]+")  # as ROUGE takes texts apart; of a script without blanks, a stretch of them
-SHORTEST_WORD = 4  # letters; shorter ones are in any text, and marking them would tell nothing
 NO_REFERENCES = (
     "The references are not shown: the texts that these runs have read are not on this machine (their "
     "work/corpus leads to no folder of the cache)."
@@ -180,12 +177,12 @@ def verdict(pair: Pair) -> str:
 def _card(pair: Pair, one: Moved, references: Sequence[Sentences]) -> str:
     """Return an example: its scores, both outputs, and its references."""
     outputs = {"baseline": pair.baseline.predictions[one.id], "run": pair.run.predictions[one.id]}
-    words = {name: _stems(text) for name, text in outputs.items()}
-    asked = _stems(" ".join(sentence for reference in references for sentence in reference))
+    words = {name: stems(text) for name, text in outputs.items()}
+    asked = stems(" ".join(sentence for reference in references for sentence in reference))
 
     def shared(stem: str) -> str | None:
         """Return who shares a word with the reference: the mark's class, None for no mark."""
-        having = [name for name, stems in words.items() if stem in stems and stem in asked]
+        having = [name for name, of_text in words.items() if stem in of_text and stem in asked]
         return "both" if len(having) == 2 else having[0] if having else None
 
     labels = {"baseline": pair.baseline.label, "run": pair.run.label}
@@ -203,35 +200,8 @@ def _card(pair: Pair, one: Moved, references: Sequence[Sentences]) -> str:
 
 
 def _text(heading: str, kind: str, text: str, shared: Callable[[str], str | None]) -> str:
-    written = _marked(text, shared) if text.strip() else '<em class="soft">nothing</em>'
+    written = marked(text, shared) if text.strip() else '<em class="soft">nothing</em>'
     return f'<section class="{kind}"><h4>{escape(heading)}</h4><p>{written}</p></section>'
-
-
-def _marked(text: str, shared: Callable[[str], str | None]) -> str:
-    """Escape a text, its longer words marked by what `shared` says of their stems."""
-    parts, end = [], 0
-    for word in WORD.finditer(text):
-        stems = _word_stems(word[0]) if len(word[0]) >= SHORTEST_WORD else ()
-        kinds = [kind for stem in stems if (kind := shared(stem))]
-        written = escape(word[0])
-        parts += [escape(text[end : word.start()]), f'<mark class="{kinds[0]}">{written}</mark>' if kinds else written]
-        end = word.end()
-    return "".join([*parts, escape(text[end:])])
-
-
-def _stems(text: str) -> set[str]:
-    return {stem for word in WORD.findall(text) for stem in _word_stems(word)}
-
-
-@lru_cache(maxsize=1 << 16)
-def _word_stems(word: str) -> tuple[str, ...]:
-    """Return the stem of a word; several of a stretch in a script without blanks."""
-    return tuple(_scorer().words(word))
-
-
-@lru_cache(maxsize=1)
-def _scorer() -> RougeScorer:
-    return RougeScorer(tokenizer="unicode", kernels="python")
 
 
 def draw(pair: Pair) -> bytes:

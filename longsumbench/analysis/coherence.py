@@ -1,0 +1,205 @@
+"""How well the sentences of summaries follow one another: references, the same shuffled, and runs (PageSum, Table 4).
+
+texts of each row --Coherence (PageSum, Eq. 12)--> a number an example --compare--> means, intervals, paired tests
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from longsumbench.analysis.sampled import Sampled, SampleSettings, draw
+from longsumbench.configuration import DatasetSettings, Scoring, allowed
+from longsumbench.documents import Sentences
+from longsumbench.errors import DataError, UsageError
+from longsumbench.metrics.coherence import Coherence
+from longsumbench.records import Results
+from longsumbench.sentences import split_summary
+from longsumbench.significance import LEVEL, RESAMPLES
+from longsumbench.stages import digest
+from longsumbench.statistics import approximate_randomization, bootstrap_interval, holm
+from longsumbench.tables import Block, Stressed, terminal
+
+VERSION = 1  # changes when the same texts would give other numbers
+INTERVAL_RESAMPLES = 1_000  # of the bootstrap behind the 95 % intervals
+REFERENCE, SHUFFLED = "reference", "reference, shuffled"
+MISSING = (
+    "model= is missing: coherence is what a BERT trained on next-sentence prediction says of neighbours; give its "
+    "folder, or its name on the Hugging Face hub (model=bert-large-uncased, as the paper)"
+)
+
+
+@dataclass
+class CoherenceSettings(SampleSettings):
+    """What `longsumbench analyze coherence` is asked."""
+
+    run: str = ""  # finished runs on the same split, commas between; the first is what others are tested against
+    model: str | None = None  # a BERT for next-sentence prediction, its folder or its name on the hub
+    device: str = "auto"  # auto | cpu | cuda
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        allowed("device", self.device, ("auto", "cpu", "cuda"))
+        if not self.model:
+            raise UsageError(MISSING)
+
+
+class NextSentences(Coherence):
+    """As the metric, except: its model is named by the analysis's own setting."""
+
+    setting: ClassVar[str] = "model"
+
+
+@dataclass(frozen=True)
+class CoherenceFound:
+    """What came out.
+
+    Attributes:
+        dataset, about: which examples.
+        signature: how all of it was computed.
+        scores: row → [E], 0–1; NaN of a text of fewer than two sentences.
+        labels: row → what tables call it.
+        baseline: the row that the others are tested against.
+        without: examples left out, which have no reference.
+    """
+
+    dataset: str
+    about: str
+    signature: str
+    scores: dict[str, NDArray[np.float64]]
+    labels: dict[str, str]
+    baseline: str
+    without: int = 0
+
+    @property
+    def title(self) -> str:
+        """What is shown, of which dataset."""
+        return f"Semantic coherence of summaries, 0–100: {self.dataset}"
+
+    def table(self) -> pd.DataFrame:
+        """Return a row for each kind of text: its mean, 0–100, its interval, and its test against the baseline."""
+        rows, p_values = [], {}
+        for name, scores in self.scores.items():
+            values = 100 * scores[np.isfinite(scores)]
+            low, high = bootstrap_interval(values, INTERVAL_RESAMPLES, 1) if len(values) > 1 else (np.nan, np.nan)
+            row: dict[str, Any] = {"row": name, "label": self.labels[name]}
+            row |= {"coherence": values.mean() if len(values) else np.nan, "low": low, "high": high, "n": len(values)}
+            row |= {"of one sentence or none": len(scores) - len(values)}
+            gaps = 100 * (scores - self.scores[self.baseline])
+            gaps = gaps[np.isfinite(gaps)]
+            if name != self.baseline and len(gaps):
+                row |= {"difference": gaps.mean(), "tested": len(gaps)}
+                p_values[name] = approximate_randomization(gaps, RESAMPLES).p
+            rows.append(row)
+        corrected = dict(zip(p_values, holm(list(p_values.values())).tolist(), strict=True))
+        columns = [*(name for name in rows[0] if name not in ("difference", "tested")), "difference", "tested"]
+        table = pd.DataFrame(rows).reindex(columns=columns)
+        names = table["row"]
+        return table.assign(p=names.map(p_values).astype(float), p_holm=names.map(corrected).astype(float))
+
+    def notes(self) -> list[str]:
+        """Say which examples these are, and what the columns mean."""
+        count = int(self.table()["p"].notna().sum())
+        lines = [f"{self.about}; means over summaries of two sentences or more, with the 95 % interval (bootstrap)"]
+        if count:
+            lines.append(
+                f"difference: from '{self.labels[self.baseline]}' on the summaries to which both apply; p: approximate "
+                f"randomization, {RESAMPLES:,} resamples; Holm: corrected for the {count} tests; *: below {LEVEL}"
+            )
+        if self.without:
+            lines.append(f"{self.without:,} examples left out, which have no reference")
+        return lines
+
+    def render(self) -> str:
+        """Draw the table for the terminal."""
+        view = ("", "coherence", "95 % interval", "n", "of one sentence or none", "difference", "p", "p (Holm)")
+        rows = []
+        for _, row in self.table().iterrows():
+            interval = f"{row['low']:.2f} to {row['high']:.2f}" if np.isfinite(row["low"]) else ""
+            mean = f"{row['coherence']:.2f}" if row["n"] else "none"
+            cells = [row["label"], mean, interval, f"{row['n']:,}", f"{row['of one sentence or none']:,}"]
+            rows.append([*cells, *_tested(row)])
+        block = Block("", tuple(self.notes()), view, "lrlrrrrr", rows)
+        return f"{terminal(self.title, [block])}\n\n{self.signature}"
+
+    def csv(self) -> str:
+        """Return the table."""
+        table = self.table().rename(columns={"of one sentence or none": "one_sentence_or_none"})
+        table = table.assign(dataset=self.dataset, signature=self.signature)
+        return table.to_csv(index=False, lineterminator="\n", float_format="%.6f")
+
+
+def _tested(row: Any) -> list[str]:
+    if not np.isfinite(row["p"]):
+        return ["", "", ""]
+    gap = f"{row['difference']:+.2f}"
+    told = ["<0.001" if p < 0.001 else f"{p:.3f}" for p in (row["p"], row["p_holm"])]
+    return [Stressed(gap) if row["p_holm"] < LEVEL else gap, *told]
+
+
+def coherence(dataset: DatasetSettings, settings: CoherenceSettings, results: Results | None = None) -> CoherenceFound:
+    """Score references, the same with their sentences shuffled, and what runs wrote.
+
+    Args:
+        dataset: which texts.
+        settings: which of them, and by which model.
+        results: where runs are looked for.
+
+    Raises:
+        UsageError: the model is missing or no next-sentence model, or a run has read other texts.
+        EnvironmentProblem: the model is on the hub and cannot be fetched.
+        DataError: no example has a reference, or a file cannot be used.
+    """
+    metric = NextSentences(Scoring(coherence_model=settings.model, device=settings.device))
+    metric.check()
+    return score_texts(draw(dataset, settings, settings.run, results), metric)
+
+
+def score_texts(sampled: Sampled, metric: Coherence) -> CoherenceFound:
+    """Score references, the same with their sentences shuffled, and what runs wrote.
+
+    Args:
+        sampled: the examples; of several references the first.
+        metric: scores a text.
+
+    Raises:
+        DataError: no example has a reference.
+    """
+    names = [REFERENCE, SHUFFLED, *(run.record.run_id for run in sampled.runs)]
+    rows, without = [], 0
+    for example in sampled.examples("scoring neighbours"):
+        if not any(example.references):
+            without += 1
+            continue
+        reference = split_summary("\n".join(example.references[0]))
+        mixed = shuffled(reference, f"{sampled.seed}:{example.id}")
+        texts = ["\n".join(reference), "\n".join(mixed), *(run.summaries[example.id] for run in sampled.runs)]
+        rows.append([metric.score(text, example)[metric.name] for text in texts])
+    if not rows:
+        raise DataError(f"no example of split '{sampled.split.name}' has a reference: there is nothing to score")
+    columns = dict(zip(names, np.array(rows, np.float64).T, strict=True))
+    return CoherenceFound(
+        dataset=sampled.dataset,
+        about=sampled.about(),
+        signature=sampled.signature("analyze-coherence", VERSION, metric=metric.signature(len(rows)).replace("|", ",")),
+        scores=columns,
+        labels={REFERENCE: REFERENCE, SHUFFLED: SHUFFLED} | {run.record.run_id: run.label for run in sampled.runs},
+        baseline=names[2] if sampled.runs else REFERENCE,
+        without=without,
+    )
+
+
+def shuffled(reference: Sequence[str], seed: str) -> Sentences:
+    """Return a reference's sentences in another order; where there is none, as they are.
+
+    Args:
+        reference: its sentences.
+        seed: of the order; the same one gives the same.
+    """
+    order, mixed = np.random.default_rng(int(digest(seed)[:16], 16)), list(reference)
+    while len(set(reference)) > 1 and mixed == list(reference):
+        mixed = [reference[place] for place in order.permutation(len(reference))]
+    return tuple(mixed)

@@ -1,0 +1,318 @@
+"""How alike two sentences of a source are, by how far apart they stand (PageSum, Figure 1).
+
+    source --SentenceVectors--> [N, width] --similarity_by_distance--> sums and counts of cosines, a bin a column
+
+A distance is a difference of places: 1 is that of neighbours. Each example's mean counts once, however long it is. N is
+a source's number of sentences, E the examples, B the bins of distances.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from longsumbench import sentences
+from longsumbench.analysis.sampled import Sampled, SampleSettings, draw
+from longsumbench.analysis.sentence_vectors import POOLINGS, Encoder, SentenceVectors, TfIdf
+from longsumbench.configuration import DatasetSettings, allowed, at_least
+from longsumbench.documents import Example
+from longsumbench.errors import DataError
+from longsumbench.records import Results
+from longsumbench.statistics import bootstrap_intervals
+from longsumbench.tables import Block, terminal
+
+VERSION = 1  # changes when the same texts would give other numbers
+RESAMPLES = 1_000  # of the bootstrap behind the 95 % intervals
+WIDENING = 1.4  # how much longer the farthest distance of a bin is than that of the bin before
+COSINES_AT_ONCE = 1 << 21  # in memory together, of 8 bytes
+PRINTED = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 40, 50, 70, 100)  # distances in the table on the terminal; CSV has all
+WITHIN, ACROSS, ALL = "within a document", "across documents", "all pairs"
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass
+class LocalitySettings(SampleSettings):
+    """What `longsumbench analyze locality` is asked."""
+
+    encoder: str | None = None  # a sentence encoder, its folder or its name on the hub; None: tf-idf
+    pooling: str = "auto"  # of its states: mean | cls | max; auto: as its own files say, the mean where they do not
+    batch_size: int = 64  # sentences it encodes together
+    device: str = "auto"  # auto | cpu | cuda: where it does
+    distance: int = 50  # sentences; up to it each distance is one point, farther ones share bins that grow
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        allowed("pooling", self.pooling, ("auto", *POOLINGS))
+        allowed("device", self.device, ("auto", "cpu", "cuda"))
+        at_least("batch_size", self.batch_size, 1)
+        at_least("distance", self.distance, 1)
+
+
+@dataclass(frozen=True)
+class Locality:
+    """What came out.
+
+    Attributes:
+        dataset, about: which examples.
+        vectors: what made sentences comparable.
+        signature: how all of it was computed.
+        edges: [B + 1], the first distance of each bin, and the first one behind them all.
+        sums: [E, B], of the cosines of an example's pairs.
+        pairs: [E, B], how many there are.
+        mean_of_all: [E], of all pairs of an example.
+        by_document: name → [E, 2], the sum over pairs within a document, or across two, and their number; empty where
+            no example has several documents.
+        too_short: examples left out, of fewer than two sentences.
+        num_cut: sentences of which the encoder read only the beginning.
+    """
+
+    dataset: str
+    about: str
+    vectors: str
+    signature: str
+    edges: Ints
+    sums: Floats
+    pairs: Ints
+    mean_of_all: Floats
+    by_document: dict[str, Floats]
+    too_short: int = 0
+    num_cut: int = 0
+
+    @property
+    def title(self) -> str:
+        """What is shown, of which dataset, and by which vectors."""
+        return f"How alike two sentences of a source are, by their distance: {self.dataset}, {self.vectors}"
+
+    def table(self) -> pd.DataFrame:
+        """Return a row a bin, and rows of all pairs and those within and across documents.
+
+        `similarity` is the mean cosine, `above` by how much it exceeds the mean over all pairs of the same example.
+        Examples without such a pair are in neither.
+        """
+        columns = ["pairs of", "from", "to", "similarity", "low", "high", "above", "above_low", "above_high"]
+        rows: list[tuple[Any, ...]] = []
+        numbers = self._numbers(self.sums, self.pairs)
+        for first, behind, row in zip(self.edges[:-1], self.edges[1:], numbers, strict=True):
+            rows.append(("a distance", first, behind - 1, *row))
+        of_all = self._numbers(self.mean_of_all[:, None], np.ones((len(self.mean_of_all), 1), np.int64))[0]
+        total = int(self.pairs.sum())
+        rows.append((ALL, 1, self.edges[-1] - 1, *of_all[:-1], total))
+        for name, both in self.by_document.items():
+            rows.append((name, 1, self.edges[-1] - 1, *self._numbers(both[:, :1], both[:, 1:].astype(np.int64))[0]))
+        return pd.DataFrame(rows, columns=[*columns, "examples", "pairs"])
+
+    def _numbers(self, sums: Floats, pairs: Ints) -> list[tuple[Any, ...]]:
+        """Return for each column its mean, interval, mean above that of all pairs, interval, examples and pairs."""
+        with np.errstate(invalid="ignore"):
+            means = sums / pairs  # NaN where there is no pair
+        above = means - self.mean_of_all[:, None]
+        intervals, intervals_above = _intervals(means), _intervals(above)
+        rows = []
+        for column, having in enumerate((pairs > 0).T):
+            mean, more = means[having, column].mean(), above[having, column].mean()
+            of_column = (mean, *intervals[column], more, *intervals_above[column])
+            rows.append((*map(float, of_column), int(having.sum()), int(pairs[:, column].sum())))
+        return rows
+
+    def reach(self) -> int | None:
+        """Return the first distance whose sentences cannot be told from any two of the same text; None: each can.
+
+        That is where the 95 % interval of what they are more alike than the mean pair of their example goes to 0.
+        """
+        table = self.table()
+        distances = table[(table["pairs of"] == "a distance") & (table["above_low"] <= 0)]
+        return int(distances["from"].iloc[0]) if len(distances) else None
+
+    def render(self) -> str:
+        """Draw the table for the terminal, with what it says in a sentence."""
+        rows = []
+        for _, row in self.table().iterrows():
+            if row["pairs of"] != "a distance" or row["from"] in PRINTED or row["from"] < row["to"]:
+                name = _span(row["from"], row["to"]) if row["pairs of"] == "a distance" else row["pairs of"]
+                gap = f"{row['above']:+.4f}{_half(row['above_low'], row['above_high'])}" if name != ALL else ""
+                cell = f"{row['similarity']:.4f}{_half(row['low'], row['high'])}"
+                rows.append([name, cell, gap, f"{row['examples']:,}", f"{row['pairs']:,}"])
+        columns = ("distance", "mean cosine", "above the mean pair", "examples", "pairs")
+        return terminal(self.title, [Block("", tuple(self.notes()), columns, "lrrrr", rows)]) + f"\n\n{self.signature}"
+
+    def notes(self) -> list[str]:
+        """Say which examples these are, what the numbers are, and where neighbourhood ends."""
+        lines = [f"{self.about}; means over examples ± half the 95 % interval (bootstrap over examples)"]
+        reach = self.reach()
+        told = "at no distance is there none" if reach is None else f"from distance {reach} on there is none to be told"
+        lines.append(f"above the mean pair: how much more alike than any two sentences of the same example; {told}")
+        if self.too_short:
+            lines.append(f"{self.too_short:,} examples left out, which have fewer than two sentences")
+        if self.num_cut:
+            lines.append(f"{self.num_cut:,} sentences are longer than the encoder reads, and were cut")
+        return lines
+
+    def csv(self) -> str:
+        """Return the whole table, a row a bin."""
+        columns = {"dataset": self.dataset, "vectors": self.vectors, "signature": self.signature}
+        return self.table().assign(**columns).to_csv(index=False, lineterminator="\n", float_format="%.6f")
+
+
+def _half(low: float, high: float) -> str:
+    return f" ±{(high - low) / 2:.4f}" if np.isfinite(low) else ""
+
+
+def _span(first: int, last: int) -> str:
+    return f"{first:,}" if first == last else f"{first:,}–{last:,}"
+
+
+def _intervals(values: Floats) -> list[tuple[float, float]]:
+    """Return the interval of each column's mean over the examples that have it, NaN of one example.
+
+    Args:
+        values: [E, B], NaN where an example does not have it.
+    """
+    found: list[tuple[float, float]] = [(np.nan, np.nan)] * values.shape[1]
+    having = ~np.isnan(values)
+    masks = np.unique(having, axis=1).T  # columns of the same examples are resampled together
+    for mask in masks[masks.sum(axis=1) > 1]:  # one example shows nothing of the spread
+        columns = np.flatnonzero((having == mask[:, None]).all(axis=0))
+        bounds = bootstrap_intervals(values[np.ix_(mask, columns)], RESAMPLES, seed=1)
+        for column, (low, high) in zip(columns.tolist(), bounds.tolist(), strict=True):
+            found[column] = low, high
+    return found
+
+
+def locality(dataset: DatasetSettings, settings: LocalitySettings, results: Results | None = None) -> Locality:
+    """Compare all pairs of sentences of each source.
+
+    Args:
+        dataset: which texts.
+        settings: which of them, and how sentences are compared.
+        results: not looked at; runs have nothing to do with sources.
+
+    Raises:
+        UsageError: the encoder cannot be used.
+        DataError: no source has two sentences, or a file cannot be used.
+    """
+    vectors: SentenceVectors = TfIdf()
+    if settings.encoder:
+        vectors = Encoder(settings.encoder, settings.pooling, settings.batch_size, settings.device)
+    return compare_sentences(draw(dataset, settings), vectors, settings.distance)
+
+
+def compare_sentences(sampled: Sampled, vectors: SentenceVectors, distance: int = 50) -> Locality:
+    """Compare all pairs of sentences of each source.
+
+    Args:
+        sampled: the examples.
+        vectors: how.
+        distance: up to it each distance is a bin of its own.
+
+    Raises:
+        DataError: no source has two sentences.
+    """
+    sums, counts, too_short = [], [], 0  # by distance, of each example
+    documents: list[Floats] = []
+    for example in sampled.examples("comparing sentences"):
+        texts = [text for text in example.sentences() if text.strip()]
+        if len(texts) < 2:
+            too_short += 1
+            continue
+        found = vectors(texts)
+        sums.append(similarity_by_distance(found))
+        counts.append(len(texts) - np.arange(len(texts)))
+        documents.append(_within(found, _sizes(example)))
+    if not sums:
+        raise DataError(f"no example of split '{sampled.split.name}' has two sentences: there is nothing to compare")
+    edges = bins(distance, max(map(len, sums)) - 1)
+    num_pairs = np.array([_binned(one, edges) for one in counts]).astype(np.int64)
+    totals, pairs = np.array([one[1:].sum() for one in sums]), num_pairs.sum(axis=1)
+    how = {"vectors": vectors.signature, "sentences": sentences.NAME, "distance": distance}
+    return Locality(
+        dataset=sampled.dataset,
+        about=sampled.about(),
+        vectors=vectors.name,
+        signature=sampled.signature("locality", VERSION, **how),
+        edges=edges,
+        sums=np.array([_binned(one, edges) for one in sums]),
+        pairs=num_pairs,
+        mean_of_all=totals / pairs,
+        by_document=_by_document(np.array(documents), totals, pairs),
+        too_short=too_short,
+        num_cut=vectors.num_cut,
+    )
+
+
+def similarity_by_distance(vectors: Any) -> Floats:
+    """Return the sum of the cosines of all pairs of rows that are so far apart: [N], the place being the distance.
+
+    Memory is bounded: some rows at a time are multiplied by those from there on. The value of distance 0 is 0.
+
+    Args:
+        vectors: [N, width], an array or a sparse matrix; rows of length 1, or of zeros.
+    """
+    size = vectors.shape[0]
+    sums = np.zeros(size)
+    start = 0
+    while start < size:
+        rows = max(1, min(size - start, COSINES_AT_ONCE // (size - start)))
+        product = vectors[start : start + rows] @ vectors[start:].T  # [rows, size − start]
+        if isinstance(product, np.ndarray):
+            apart = np.arange(size - start) - np.arange(rows)[:, None]
+            cosines, apart = product.ravel(), apart.ravel()
+        else:
+            product = product.tocoo()
+            cosines, apart = product.data, product.col - product.row
+        later = apart > 0  # of the rows themselves, each pair once
+        sums += np.bincount(apart[later], cosines[later], minlength=size)
+        start += rows
+    return sums
+
+
+def bins(distance: int, longest: int) -> Ints:
+    """Return the first distance of each bin and the first one behind the last bin.
+
+    Args:
+        distance: up to it each distance has a bin of its own; behind it, each bin ends at `WIDENING` times the distance
+            at which the one before did.
+        longest: the longest distance there is.
+    """
+    edges = list(range(1, min(distance, longest) + 1))
+    last = edges[-1]
+    while last < longest:
+        edges.append(last + 1)
+        last = max(last + 1, int(last * WIDENING))
+    return np.array([*edges, longest + 1], np.int64)
+
+
+def _binned(by_distance: NDArray[Any], edges: Ints) -> Floats:
+    """Add up what stands at the distances of each bin."""
+    cumulated = np.concatenate([[0.0], np.cumsum(by_distance, dtype=np.float64)])
+    ends = np.minimum(edges, len(by_distance))
+    return np.where(ends[:-1] < ends[1:], cumulated[ends[1:]] - cumulated[ends[:-1]], 0.0)
+
+
+def _sizes(example: Example) -> list[int]:
+    """Return how many sentences each document has."""
+    return [sum(bool(text.strip()) for text in document.sentences()) for document in example.documents]
+
+
+def _within(vectors: Any, sizes: Sequence[int]) -> Floats:
+    """Return the sum of the cosines of pairs within a document, and their number: (|Σ v|² − Σ |v|²) / 2 for each."""
+    ends = np.cumsum([0, *sizes])
+    total, count = 0.0, 0
+    for first, behind in pairwise(ends.tolist()):
+        rows = vectors[first:behind]
+        squares = rows**2 if isinstance(rows, np.ndarray) else rows.multiply(rows)
+        total += float((np.asarray(rows.sum(axis=0)) ** 2).sum() - squares.sum()) / 2
+        count += (behind - first) * (behind - first - 1) // 2
+    return np.array([total, count])
+
+
+def _by_document(within: Floats, totals: Floats, pairs: Ints) -> dict[str, Floats]:
+    """Return the sums and numbers of pairs within and across documents, where there are both; [E, 2] each."""
+    across = np.stack([totals - within[:, 0], pairs - within[:, 1]], axis=1)
+    found = {WITHIN: within, ACROSS: across} if across[:, 1].any() else {}
+    return {name: both for name, both in found.items() if both[:, 1].any()}

@@ -1,0 +1,161 @@
+"""Sentences as vectors of length 1, whose products are their cosines: by tf-idf, or by any local sentence encoder."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.preprocessing import normalize
+
+from longsumbench.errors import UsageError
+from longsumbench.pretrained import SAFELY, model_folder, model_signature, reading
+from longsumbench.ranking import tfidf
+
+SETTING = "encoder"
+POOLINGS = ("mean", "cls", "max")
+MODULES = {"Transformer", "Pooling", "Normalize"}  # of sentence-transformers; others would change the vectors
+POOLING_FILES = "*_Pooling/config.json"  # beside the files that every model has
+
+
+class SentenceVectors(Protocol):
+    """Turns the sentences of one text into vectors."""
+
+    @property
+    def name(self) -> str:
+        """Of what does it, for titles."""
+
+    @property
+    def signature(self) -> str:
+        """How it does it."""
+
+    @property
+    def num_cut(self) -> int:
+        """Sentences so far of which only the beginning was read."""
+
+    def __call__(self, sentences: Sequence[str]) -> Any:
+        """Return an array or a sparse matrix, [sentences, width]: each row of length 1, or of zeros."""
+
+
+class TfIdf:
+    """What words sentences share: tf-idf, the documents counted being the sentences of the same text.
+
+    A sentence without words that weigh is a row of zeros, like no other.
+    """
+
+    name = "tf-idf"
+    signature = "tfidf"
+    num_cut = 0
+
+    def __call__(self, sentences: Sequence[str]) -> Any:
+        """Return a sparse matrix."""
+        vectors = tfidf(sentences)
+        return normalize(vectors) if vectors.nnz else vectors  # the library refuses a matrix without columns
+
+
+class Encoder:
+    """A pretrained encoder, its states pooled over a sentence's tokens.
+
+    Args:
+        model: its folder, or its name on the hub.
+        pooling: "mean", "cls" or "max"; "auto": as its sentence-transformers configuration says, the mean without one.
+        batch_size: sentences encoded together.
+        device: "auto", "cpu" or "cuda".
+
+    Raises:
+        UsageError: there is no such model, it cannot be read, or it does with its states what is not known here.
+        EnvironmentProblem: it is on the hub and cannot be fetched, or a GPU is asked for and there is none.
+    """
+
+    def __init__(self, model: str, pooling: str = "auto", batch_size: int = 64, device: str = "auto") -> None:
+        from transformers import AutoModel, AutoTokenizer
+
+        from longsumbench.nn.device import choose_device
+
+        folder = model_folder(model, SETTING, (POOLING_FILES,))
+        self._pooling = _pooling(folder) if pooling == "auto" else pooling
+        self._batch_size, self.num_cut = batch_size, 0
+        with reading(folder, SETTING):
+            self._tokenizer = AutoTokenizer.from_pretrained(folder, **SAFELY)
+            network = AutoModel.from_pretrained(folder, use_safetensors=True, **SAFELY)
+        encoder = network.get_encoder() if network.config.is_encoder_decoder else network
+        self._network: Any = encoder.to(choose_device(device)).eval()
+        limits = [self._tokenizer.model_max_length, getattr(network.config, "max_position_embeddings", None)]
+        read = _content(folder / "sentence_bert_config.json")
+        self._longest = min(limit for limit in (*limits, read.get("max_seq_length")) if limit)
+        self._lower = bool(read.get("do_lower_case"))
+        self.name = Path(model).name
+        self.signature = f"{model_signature(model, SETTING)}|pooling:{self._pooling}"
+
+    def __call__(self, sentences: Sequence[str]) -> Any:
+        """Return an array; sentences of similar length are encoded together, so that little is padded."""
+        texts = [sentence.lower() if self._lower else sentence for sentence in sentences]
+        order = sorted(range(len(texts)), key=lambda place: (-len(texts[place]), place))
+        vectors: list[Any] = [None] * len(texts)
+        for start in range(0, len(order), self._batch_size):
+            batch = order[start : start + self._batch_size]
+            for place, vector in zip(batch, self._encode([texts[place] for place in batch]), strict=True):
+                vectors[place] = vector
+        return normalize(np.array(vectors, np.float64)) if vectors else np.zeros((0, 1))
+
+    def _encode(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return [texts, width]."""
+        import torch
+
+        cut = {"truncation": True, "max_length": self._longest, "padding": True, "return_tensors": "pt"}
+        tokens = self._tokenizer(list(texts), **cut).to(self._network.device)
+        real = tokens["attention_mask"].bool()
+        full = [text for text, length in zip(texts, real.sum(dim=1).tolist(), strict=True) if length == self._longest]
+        whole = self._tokenizer(full, verbose=False)["input_ids"] if full else []
+        self.num_cut += sum(len(ids) > self._longest for ids in whole)
+        with torch.inference_mode():
+            states = self._network(**tokens).last_hidden_state.double()  # [texts, tokens, width]
+            if self._pooling == "cls":
+                pooled = states[:, 0]
+            elif self._pooling == "max":
+                pooled = states.masked_fill(~real[..., None], -torch.inf).amax(dim=1)
+            else:
+                pooled = (states * real[..., None]).sum(dim=1) / real.sum(dim=1, keepdim=True)
+        vectors: NDArray[np.float64] = pooled.cpu().numpy()
+        return vectors
+
+
+def _pooling(folder: Path) -> str:
+    """Return how a model's own configuration pools states: that of sentence-transformers; without one, the mean.
+
+    Raises:
+        UsageError: it pools, or goes on, in a way that is not known here.
+    """
+    path = folder / "modules.json"
+    if not path.is_file():
+        return "mean"
+    again = "give another encoder, or pooling=mean to read it without its own configuration"
+    modules = _content(path)
+    names = {str(module.get("type")).rpartition(".")[2]: str(module.get("path")) for module in modules}
+    if more := sorted(names.keys() - MODULES):
+        raise UsageError(f"{SETTING}={folder} has layers that are not read here ({', '.join(more)}): {again}")
+    if prompt := _content(folder / "config_sentence_transformers.json").get("default_prompt_name"):
+        raise UsageError(
+            f"{SETTING}={folder} puts a prompt before each text ('{prompt}'), which is not done here: {again}"
+        )
+    if "Pooling" not in names:
+        return "mean"
+    asked = _content(folder / names["Pooling"] / "config.json")
+    said = asked.get("pooling_mode") or [
+        key for key, value in asked.items() if key.startswith("pooling_mode_") and value
+    ]
+    ways = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls", "pooling_mode_max_tokens": "max"}
+    known = [ways.get(way, way) for way in ([said] if isinstance(said, str) else said)]
+    if len(known) != 1 or known[0] not in POOLINGS:
+        way = " and ".join(known) or "a way that no file in it names"
+        raise UsageError(f"{SETTING}={folder} pools by {way}; known: {', '.join(POOLINGS)}: {again}")
+    return known[0]
+
+
+def _content(path: Path) -> Any:
+    """Return what a JSON file says; nothing where there is none."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    except ValueError as error:
+        raise UsageError(f"{SETTING}: {path} is no JSON file ({error}); fetch the model again") from error

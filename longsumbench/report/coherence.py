@@ -1,0 +1,54 @@
+"""The coherence of summaries as files: CSV, PNG, SVG (PageSum, Table 4)."""
+
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from longsumbench.analysis.coherence import REFERENCE, SHUFFLED, CoherenceFound
+from longsumbench.report.pictures import picture, plain_axes, write_files
+from longsumbench.report.recall import COLOURS, GREY
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WIDTH, ROW, REST = 7.4, 0.42, 1.55  # inches: of the whole, of a row, of what is above and below
+NUMBER: dict[str, Any] = {"textcoords": "offset points", "fontsize": 9}
+LABEL_WIDTH = 34  # characters
+
+
+def write(found: CoherenceFound, folder: Path) -> list[Path]:
+    """Write `coherence.csv`, `.png` and `.svg`; return their paths."""
+    drawn = {f"coherence.{kind}": image for kind, image in draw(found).items()}
+    return write_files(folder, {"coherence.csv": found.csv(), **drawn})
+
+
+def draw(found: CoherenceFound) -> dict[str, bytes]:
+    """Draw each mean with its interval; return "png" and "svg" → bytes."""
+    return picture((WIDTH, REST + ROW * len(found.scores)), lambda figure: _draw(figure, found))
+
+
+def _draw(figure: "Figure", found: CoherenceFound) -> None:
+    table, tall = found.table(), figure.get_figheight()
+    plot = figure.subplots()
+    figure.subplots_adjust(left=0.33, right=0.93, top=1 - 0.5 / tall, bottom=0.98 / tall)
+    numbers = table[["coherence", "low", "high"]].to_numpy(np.float64)
+    for place, (name, (mean, low, high)) in enumerate(zip(table["row"], numbers, strict=True)):
+        colour = GREY if name in (REFERENCE, SHUFFLED) else COLOURS[0]
+        plot.plot([low, high], [place, place], color=colour, linewidth=2.2, solid_capstyle="round")
+        plot.plot([mean], [place], "o", color=colour, markersize=7)
+        if np.isfinite(mean):
+            beside = (high if np.isfinite(high) else mean, place)
+            plot.annotate(f"{mean:.2f}", beside, **NUMBER, xytext=(7, 0), va="center")
+    names = ["\n".join(textwrap.wrap(f"{row.label}, n = {row.n:,}", LABEL_WIDTH)) for row in table.itertuples()]
+    plot.set_yticks(range(len(table)), names, fontsize=9)
+    for written in plot.get_yticklabels():
+        written.set_parse_math(False)
+    plot.set_ylim(len(table) - 0.5, -0.5)
+    plot.margins(x=0.12)
+    plot.set_xlabel("coherence, 0–100: how likely each sentence follows the one before", fontsize=9.5)
+    plain_axes(plot, "x")
+    figure.text(0.02, 1 - 0.3 / tall, found.title, fontsize=11.5, fontweight="bold", parse_math=False)
+    caption = f"{found.about}. Bars: 95 % intervals over summaries of two sentences or more (n)."
+    figure.text(0.02, 0.1 / tall, "\n".join(textwrap.wrap(caption, 118)), fontsize=8, color=GREY, parse_math=False)

@@ -1,0 +1,224 @@
+"""Fusion sentences as files: tables as CSV, the pairs as JSON lines, a picture, and a page with the pairs behind it.
+
+    FusionsFound --write--> fusion.csv, .png, .svg, .html, fusion-pairs.jsonl; of runs fusion-runs.csv
+
+Whatever a system wrote is escaped. The page needs nothing beside itself.
+"""
+
+import base64
+import textwrap
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from longsumbench.analysis.fusion import BOTH, FIRST, SECOND, Fusion, FusionsFound
+from longsumbench.report.marked_words import SHORTEST_WORD, marked, stems
+from longsumbench.report.page import frame, table
+from longsumbench.report.pictures import picture, plain_axes, write_files
+from longsumbench.report.recall import COLOURS, GREY, MARKERS
+from longsumbench.tables import Block
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+NARROW, WIDE, HEIGHT = 7.4, 12.4, 4.3  # inches
+MOST_RUNS = len(COLOURS)  # that are drawn
+PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.8}  # behind what stands on a line
+COUNT: dict[str, Any] = {
+    **{"xytext": (0, 4), "textcoords": "offset points", "ha": "center", "fontsize": 8.5},
+    **{"bbox": PAPER, "zorder": 5},
+}
+FEWEST = 5  # fusion sentences that a point of a run is drawn of
+SAYS = {BOTH: "says both", FIRST: "says the first only", SECOND: "says the second only", "neither": "says neither"}
+STYLE = """
+:root { --first: #cfe6f5; --second: #fbdcc8; --both: #e6e8ec; }
+@media (prefers-color-scheme: dark) { :root { --first: #173f5b; --second: #5a3018; --both: #323943; }
+  figure img { filter: invert(1) hue-rotate(180deg); } }
+figure img { width: 100%; max-width: 62rem; height: auto; display: block; }
+details.bar { border-top: 1px solid var(--line); padding: .8rem 0; margin: 0; }
+details.bar > summary { cursor: pointer; font-size: 1.1rem; font-weight: 600; }
+.pair { border: 1px solid var(--line); border-radius: .5rem; margin: .8rem 0; background: var(--card); }
+.pair > p { padding: .7rem .9rem; margin: 0; max-width: none; }
+mark { color: inherit; background: var(--both); border-radius: .2rem; padding: 0 .1em; margin: 0 -.1em; }
+mark.first { background: var(--first); } mark.second { background: var(--second); }
+"""
+
+
+def write(found: FusionsFound, folder: Path) -> list[Path]:
+    """Write all files; return their paths."""
+    drawn = draw(found)
+    contents: dict[str, str | bytes] = {"fusion.csv": found.csv()}
+    if found.runs:
+        contents["fusion-runs.csv"] = found.runs_csv()
+    contents |= {f"fusion.{kind}": image for kind, image in drawn.items()}
+    return write_files(
+        folder, {**contents, "fusion-pairs.jsonl": found.lines(), "fusion.html": page(found, drawn["svg"])}
+    )
+
+
+def draw(found: FusionsFound) -> dict[str, bytes]:
+    """Draw the bars and, of runs, how often they say both sources; return "png" and "svg" → bytes."""
+    return picture((WIDE if found.runs else NARROW, HEIGHT), lambda figure: _draw(figure, found))
+
+
+def _draw(figure: "Figure", found: FusionsFound) -> None:
+    plots = figure.subplots(1, 2 if found.runs else 1, squeeze=False)[0]
+    left = 0.055 if found.runs else 0.09
+    figure.subplots_adjust(left=left, right=0.985, top=0.86, bottom=0.225, wspace=0.14)
+    _draw_bars(plots[0], found)
+    if found.runs:
+        _draw_runs(plots[1], found)
+    for plot in plots:
+        plot.set_xlim(-0.01, 1.01)
+        plot.set_xticks(np.linspace(0, 1, 11), [f"{tenth / 10:g}" for tenth in range(11)])
+        plot.set_xlabel("distance of the two source sentences, as a share of the source", fontsize=9.5)
+        plain_axes(plot)
+    figure.text(left, 0.935, found.title, fontsize=11.5, fontweight="bold", parse_math=False)
+    caption = "\n".join(
+        textwrap.wrap(f"{found.notes()[0]}. Whiskers: 95 % intervals over examples.", 205 if found.runs else 122)
+    )
+    figure.text(left, 0.02, caption, fontsize=8, color=GREY, parse_math=False)
+
+
+def _draw_bars(plot: "Axes", found: FusionsFound) -> None:
+    bars = found.bars()
+    width = 1 / found.settings.bins
+    middles = bars["from"] + width / 2
+    plot.bar(middles, bars["share"], width * 0.86, color=COLOURS[0])
+    known = bars["low"].notna() & (bars["pairs"] > 0)
+    share = bars["share"][known]
+    whiskers = [(share - bars["low"][known]).clip(lower=0), (bars["high"][known] - share).clip(lower=0)]
+    plot.errorbar(middles[known], share, yerr=whiskers, fmt="none", ecolor="black", elinewidth=1.0, alpha=0.6)
+    tops = bars[["share", "high"]].max(axis=1)
+    for middle, top, count in zip(middles, tops, bars["pairs"], strict=True):
+        plot.annotate(f"{count:,}", (middle, top), **COUNT)
+    plot.plot(
+        middles,
+        bars["chance"],
+        color=GREY,
+        linestyle="--",
+        marker="o",
+        markersize=3,
+        linewidth=1.2,
+        label="drawn blindly",
+    )
+    plot.set_ylabel("% of the pairs (above: how many)", fontsize=9.5)
+    plot.legend(frameon=False, fontsize=9, loc="upper right")
+
+
+def _draw_runs(plot: "Axes", found: FusionsFound) -> None:
+    rows = found.by_run()
+    rows = rows[(rows["bar"] != "all") & (rows["n"] >= FEWEST)] if len(rows) else rows
+    half, shown = 0.5 / found.settings.bins, list(found.runs.items())[:MOST_RUNS]
+    for place, (run_id, name) in enumerate(shown):
+        of_run = rows[rows["run_id"] == run_id] if len(rows) else rows
+        if not len(of_run):
+            continue
+        aside = (place - (len(shown) - 1) / 2) * 0.1 * half
+        whiskers = [
+            (of_run[BOTH] - of_run["both_low"]).clip(lower=0),
+            (of_run["both_high"] - of_run[BOTH]).clip(lower=0),
+        ]
+        _, _, lines = plot.errorbar(
+            of_run["from"] + half + aside,
+            of_run[BOTH],
+            yerr=whiskers,
+            color=COLOURS[place],
+            marker=MARKERS[place],
+            markersize=5.5,
+            linewidth=1.5,
+            elinewidth=1.0,
+            label=textwrap.shorten(name, 60, placeholder=" …").replace("$", r"\$"),
+        )
+        lines[0].set_alpha(0.5)
+    plot.set_ylim(-3, 103)
+    plot.set_ylabel(f"% whose output says both (of {FEWEST} or more)", fontsize=9.5)
+    if len(rows):
+        plot.legend(frameon=False, fontsize=8.5, loc="upper right")
+
+
+def page(found: FusionsFound, svg: bytes) -> str:
+    """Return the page.
+
+    Args:
+        found: what it shows.
+        svg: the picture.
+    """
+    image = base64.b64encode(svg).decode("ascii")
+    alt = escape("Bars: how many pairs stand how far apart; the dashed line: as many pairs drawn blindly.")
+    parts = [
+        f"<h1>{escape(found.title)}</h1>",
+        *(f"<p>{escape(line)}.</p>" for line in found.notes()),
+        f'<figure><img alt="{alt}" src="data:image/svg+xml;base64,{image}"></figure>',
+        *(part for block in found.blocks() for part in _block(block)),
+        "<h2>What is behind the bars</h2>",
+        _legend(found),
+        *(_bar(found, bar) for bar in range(found.settings.bins)),
+        f'<p class="soft">{escape(found.signature.replace("|", " "))}</p>',
+    ]
+    return frame(found.title, parts, STYLE)
+
+
+def _block(block: Block) -> list[str]:
+    """Return a table under its heading; that of the bars has neither heading nor notes, for they stand on top."""
+    told = [f"<h3>{escape(block.heading)}</h3>", *(f'<p class="soft">{escape(note)}.</p>' for note in block.notes)]
+    return [*(told if block.heading else []), table(block.columns, block.align, block.rows)]
+
+
+def _legend(found: FusionsFound) -> str:
+    kinds = {"first": "the first source alone", "second": "the second alone", "both": "both"}
+    marks = ", ".join(f'<mark class="{kind}">{told}</mark>' for kind, told in kinds.items())
+    shown = f"Of each bar up to {found.settings.shown} pairs, those first to which both sources add most. "
+    told = f"{shown}Marked: words of {SHORTEST_WORD} letters or more that the fusion sentence shares with"
+    return f'<p class="soft">{told} {marks}.</p>'
+
+
+def _bar(found: FusionsFound, bar: int) -> str:
+    pairs, (first, behind) = found.of_bar(bar), found.span(bar)
+    shown = pairs[: found.settings.shown]
+    told = f"{len(pairs):,} pairs" + (f", {len(shown)} shown" if len(shown) < len(pairs) else "")
+    heading = f"<summary>Distance {first:g} – {behind:g}: {told}</summary>"
+    return f'<details class="bar">{heading}\n{"".join(_pair(one, found) for one in shown)}</details>'
+
+
+def _pair(one: Fusion, found: FusionsFound) -> str:
+    """Return a fusion sentence, its sources, and what outputs say of it."""
+    asked, first, second = (stems(text) for text in (one.summary, *one.sources))
+
+    def shared(stem: str) -> str | None:
+        if stem not in asked:
+            return None
+        return "both" if stem in first & second else "first" if stem in first else "second" if stem in second else None
+
+    scores = f"both {100 * one.score:.0f}, alone {100 * one.alone[0]:.0f} and {100 * one.alone[1]:.0f}"
+    recall = f"ROUGE-{found.settings.rouge} recall: {scores}; distance {one.distance:.3f}"
+    of = f"{one.id}, reference sentence {one.place}; {recall}"
+    texts = [_text(_source_name(one, place), marked(text, shared)) for place, text in enumerate(one.sources)] + [
+        _text(
+            f"{found.runs[said.run_id]} {SAYS[said.says]} ({_percents(said.parts)}), recall {100 * said.recall:.0f}; "
+            "the sentence closest to it",
+            marked(said.closest, shared) if said.closest.strip() else "<em>nothing</em>",
+        )
+        for said in one.outputs
+    ]
+    return (
+        f'<div class="pair"><p><span class="soft">{escape(of)}</span><br>{marked(one.summary, shared)}</p>\n'
+        f'<div class="texts">{"".join(texts)}</div></div>\n'
+    )
+
+
+def _source_name(one: Fusion, place: int) -> str:
+    document = f", document {one.documents[place]}" if len(set(one.documents)) > 1 else ""
+    return f"source sentence {one.numbers[place]:,} of {one.of:,}{document}"
+
+
+def _percents(shares: Sequence[float]) -> str:
+    return " and ".join(f"{100 * one:.0f} %" for one in shares)
+
+
+def _text(heading: str, written: str) -> str:
+    return f"<section><h4>{escape(heading)}</h4><p>{written}</p></section>"

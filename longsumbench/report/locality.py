@@ -1,0 +1,64 @@
+"""The similarity of sentences by their distance as files: CSV, PNG, SVG (PageSum, Figure 1)."""
+
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from longsumbench.analysis.locality import ALL, Locality
+from longsumbench.report.pictures import picture, plain_axes, write_files
+from longsumbench.report.recall import COLOURS, GREY
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SIZE = (7.4, 4.4)  # inches
+FEWEST = 5  # examples that a point is drawn of, where there are as many
+TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
+
+
+def write(found: Locality, folder: Path) -> list[Path]:
+    """Write `locality.csv`, `.png` and `.svg`; return their paths."""
+    drawn = draw(found)
+    return write_files(folder, {"locality.csv": found.csv(), **{f"locality.{kind}": of for kind, of in drawn.items()}})
+
+
+def draw(found: Locality) -> dict[str, bytes]:
+    """Draw the curve and the mean over all pairs; return "png" and "svg" → bytes."""
+    return picture(SIZE, lambda figure: _draw(figure, found))
+
+
+def _draw(figure: "Figure", found: Locality) -> None:
+    table = found.table()
+    (mean,) = table[table["pairs of"] == ALL].to_dict("records")
+    curve = table[(table["pairs of"] == "a distance") & (table["examples"] >= min(FEWEST, len(found.sums)))]
+    places = (curve["from"] * curve["to"]) ** 0.5  # the middle, on an axis of ratios
+    plot = figure.subplots()
+    figure.subplots_adjust(left=0.1, right=0.975, top=0.875, bottom=0.225)
+    plot.fill_between(places, curve["low"], curve["high"], color=COLOURS[0], alpha=0.2, linewidth=0)
+    plot.plot(places, curve["similarity"], color=COLOURS[0], linewidth=1.8, marker="o", markersize=3)
+    plot.axhline(mean["similarity"], color=GREY, linestyle="--", linewidth=1.2)
+    last = float(places.iloc[-1]) if len(places) else 1.0
+    plot.set_xscale("log")
+    plot.set_xlim(0.9, max(2.0, last * 1.12))
+    right, height = plot.get_xlim()[1] / 1.01, mean["similarity"]
+    plot.annotate(
+        f"all pairs: {height:.3f}",
+        (right, height),
+        xytext=(0, 4),
+        textcoords="offset points",
+        color=GREY,
+        ha="right",
+        fontsize=9,
+    )
+    plot.set_xticks([tick for tick in TICKS if tick <= max(2.0, last)])
+    plot.set_xticks([], minor=True)
+    plot.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    plot.set_xlabel("distance of the two sentences, in sentences (1: neighbours)", fontsize=9.5)
+    plot.set_ylabel(f"mean cosine ({found.vectors})", fontsize=9.5, parse_math=False)
+    plain_axes(plot)
+    left = plot.get_position().x0
+    heading = f"{found.dataset}: how alike two sentences of a source are, by {found.vectors}"
+    figure.text(left, 0.925, heading, fontsize=11.5, fontweight="bold", parse_math=False)
+    about = f"{found.about}. Band: 95 % interval over examples. Distances of fewer than {FEWEST} examples: CSV only."
+    caption = "\n".join(textwrap.wrap(about, 115))
+    figure.text(left, 0.03, caption, fontsize=8, color=GREY, parse_math=False)

@@ -1,0 +1,60 @@
+"""A picture in the two formats that papers and pages take.
+
+The same drawing gives the same bytes, with the same release of matplotlib.
+"""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from longsumbench.records import write_atomically
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+RESOLUTION = 110  # dots an inch, of the PNG
+GRID = "#E4E4E4"
+
+
+def picture(size: tuple[float, float], draw: "Callable[[Figure], None]") -> dict[str, bytes]:
+    """Draw a picture; return "png" and "svg" → its bytes.
+
+    Args:
+        size: inches.
+        draw: puts everything on the figure.
+    """
+    import matplotlib as mpl
+    import matplotlib.style
+    from matplotlib.figure import Figure
+
+    found = {}
+    with matplotlib.style.context("default"), mpl.rc_context({"svg.hashsalt": "longsumbench"}):
+        for kind, known in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
+            figure, image = Figure(size, dpi=RESOLUTION), io.BytesIO()  # anew: drawing numbers what it has drawn
+            draw(figure)
+            figure.savefig(image, format=kind, metadata=known)
+            found[kind] = image.getvalue()
+    return found
+
+
+def write_files(folder: Path, contents: dict[str, str | bytes]) -> list[Path]:
+    """Write files, each whole or not at all; return their paths.
+
+    Args:
+        folder: where to.
+        contents: name → content.
+    """
+    paths = [folder / name for name in contents]
+    for path, content in zip(paths, contents.values(), strict=True):
+        write_atomically(path, content)
+    return paths
+
+
+def plain_axes(plot: "Axes", grid: str = "y") -> None:
+    """Leave of a plot's frame what helps to read it: the lower line, and faint lines across."""
+    plot.grid(axis=grid, color=GRID, linewidth=0.8)  # type: ignore[arg-type]
+    plot.set_axisbelow(True)
+    plot.tick_params(length=0, labelsize=9.5)
+    plot.spines[["top", "right", "left"]].set_visible(False)
