@@ -12,6 +12,7 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
   longsumbench compare RUN RUN                  whether two runs differ, and on which examples
   longsumbench inspect RUN 0                    what a system looked at while it wrote a summary
   longsumbench stats dataset=pydoc              what a dataset is like, and what systems would see of it
+  longsumbench analyze fusion dataset=pydoc     how far apart the sentences stand that summaries join
   longsumbench list models                      what can be named
 """
 
@@ -43,6 +44,7 @@ Rebuild the tables of finished runs, and print them.
   longsumbench leaderboard                      every dataset with results
   longsumbench leaderboard pydoc --latex        one of them, for a paper
   longsumbench leaderboard pydoc --measure recall          by ROUGE's recall, or precision, instead of F1
+  longsumbench leaderboard pydoc --ledger       what was not read (by which setting), not learned, not finished
 
 results/leaderboard/ holds each table as .csv (all columns), .md and .tex, by F1 whatever is printed, and where planted
 facts were looked for, a picture of what the systems found.
@@ -136,6 +138,24 @@ A ranker that learns (lstm) is trained on the training split, once for the same 
 kept in the cache, and a training that was broken off continues.
 
 Nothing is written but with --csv FILE (all numbers) or --output FOLDER (these, Markdown, and a page with pictures).
+"""
+
+ANALYZE = """\
+Analyze the texts of a dataset, and what runs made of them: CSV, PNG and SVG (PageSum, Figures 1 and 4, Table 4).
+
+  longsumbench analyze locality dataset=pubmed                       how alike two sentences are, by their distance
+  longsumbench analyze locality encoder=FOLDER sample=50             by a sentence encoder instead of tf-idf
+  longsumbench analyze fusion dataset=elife dataset.path=FOLDER      how far apart stand the sentences a summary joins
+  longsumbench analyze fusion run=85f3139c,36e2dc94                  and whether the runs' summaries say both
+  longsumbench analyze coherence model=bert-large-uncased run=85f3139c
+
+settings:  dataset=NAME  dataset.*  sample=200|null  seed=1; run=RUN[,RUN...] of fusion and coherence
+locality:  encoder=FOLDER or hub name  pooling=auto|mean|cls|max  distance=50  batch_size=64  device=auto|cpu|cuda
+fusion:    rouge=1|2|L  overlap=20  rise=10  bins=10  appears=50  shown=20
+coherence: model=FOLDER or hub name (a BERT for next-sentence prediction)  device=auto|cpu|cuda
+
+Runs are named by their ids, the beginnings of these, or their folders, and must have read the same texts. fusion also
+writes every pair as JSON lines, and a page with the pairs behind each bar. What the numbers mean: docs/analyze.md.
 """
 
 LIST = """\

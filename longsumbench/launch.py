@@ -24,8 +24,12 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from longsumbench import registry
+from longsumbench.analysis.coherence import CoherenceSettings
 from longsumbench.analysis.dataset_stats import StatsSettings
+from longsumbench.analysis.fusion import FusionSettings
+from longsumbench.analysis.locality import LocalitySettings
 from longsumbench.analysis.rank_recall import RankRecallSettings
+from longsumbench.analysis.sampled import SampleSettings
 from longsumbench.configuration import SECTIONS, DatasetSettings, Decoding, RunConfig, check_lengths, resolve, settle
 from longsumbench.corpora.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, SuiteError, UnknownName, UsageError, as_suite_error, did_you_mean
@@ -41,6 +45,7 @@ SETTINGS = ("model", *SECTIONS)
 TOP = tuple(item.name for item in fields(RunConfig) if item.name not in (*SETTINGS, "scale"))
 OF_RANKING = ("rank", "unit", "ranker")  # what `longsumbench stats` is asked of rankers
 OF_SYSTEMS = ("model", "scale", "train", "decode", "experiment", "device")  # and of what systems would see
+OF_ANALYSES = {"locality": LocalitySettings, "fusion": FusionSettings, "coherence": CoherenceSettings}
 OWN_SWEEP = "sweep"  # in an experiment's file: a list of lines, each the words of points as typed behind -m
 NO_VARIANT = ("device", "limit", "evidence", "reference_evidence")  # of decode: they change no summary
 
@@ -251,6 +256,25 @@ def plan_stats(words: Sequence[str]) -> tuple[DatasetSettings, RankRecallSetting
     for key in inherited.keys() & of_ranker.keys():
         raise UsageError(f"ranker.{key} follows {key}: set {key}={of_ranker[key]}")
     return texts, asked, settle(RankerSettings, {**inherited, **of_ranker}, "ranker.")
+
+
+def plan_analyze(analysis: str, words: Sequence[str]) -> tuple[DatasetSettings, SampleSettings]:
+    """Compose and check what the words of `longsumbench analyze` mean; do no work.
+
+    Args:
+        analysis: "locality", "fusion" or "coherence".
+        words: the overrides as typed: `dataset=NAME`, `dataset.*`, and the analysis's own settings.
+
+    Raises:
+        UsageError: the words cannot be meant.
+    """
+    runs = [word.partition("=")[2] for word in words if word.partition("=")[0] == "run"]  # an id may look like a number
+    others = [word for word in words if word.partition("=")[0] != "run"]
+    texts, own = dataset_and_own(others, "analyze")
+    if runs and analysis == "locality":
+        raise UsageError("run= has no meaning for locality, which looks at sources only: leave it out")
+    asked: SampleSettings = settle(OF_ANALYSES[analysis], {**own, **({"run": runs[-1]} if runs else {})}, "")
+    return texts, asked
 
 
 def dataset_and_own(words: Sequence[str], command: str) -> tuple[DatasetSettings, dict[str, Any]]:
