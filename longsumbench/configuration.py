@@ -43,28 +43,30 @@ class DatasetSettings:
     tokenizer: str | None = None  # of releases that hold numbers instead of text (wikisum): their SentencePiece model
     split: str = "test"  # the split that is summarized and scored
     limit: int | None = None  # the most examples read from each split; None: all
-    strict: bool = True  # False: examples that cannot be used are left out and counted, instead of ending the run
+    strict: bool | None = None  # False: unusable rows are left out, counted; True: splits that overlap are errors, too
+    workers: int | None = None  # processes that read a large dataset; None: one a core
     split_by_hash: bool = False  # jsonl of one file: deal it into train, validation and test (80/10/10) by id
     document_length: int | None = None  # tokens of a tested document, of generated datasets; None: as they say
     train_length: int | None = None  # tokens of a training or validation document; None: as long as what is tested
-
     sources: int | None = None  # documents of a generated example; None: as the dataset says, as for all below
     redundancy: float | None = None  # share of the planted facts that are stated twice, in other words
     contradiction: float | None = None  # share of the planted facts that overrule what was stated before
     agenda: str | None = None  # what a summary is about: fixed | told (drawn, in the text) | asked (drawn, the query)
+
     def __post_init__(self) -> None:
         allowed("dataset.split", self.split, ("train", "validation", "test"))
         at_least("dataset.limit", self.limit, 1)
+        at_least("dataset.workers", self.workers, 1)
         at_least("dataset.document_length", self.document_length, 32)
         at_least("dataset.train_length", self.train_length, 32)
-
-
         at_least("dataset.sources", self.sources, 1)
         for name in ("redundancy", "contradiction"):
             if (value := getattr(self, name)) is not None and not 0 <= value <= 1:
                 raise UsageError(f"dataset.{name}={value} must be a share, from 0 to 1")
         if self.agenda is not None:
             allowed("dataset.agenda", self.agenda, ("fixed", "told", "asked"))
+
+
 @dataclass
 class Recipe:
     """How a system is trained. Defaults are SEAL's where it states them (papers: SEAL §5)."""

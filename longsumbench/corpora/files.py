@@ -5,6 +5,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,7 @@ def files_source(path: Path, from_row: FromRow, split_by_hash: bool) -> Source:
     }
     facts = {"source": "local files", "files": [name for name, _ in stated]}
     named: list[tuple[str | None, Path]] = [(None if split_by_hash else split, file) for split, file in files.items()]
-    return Source(inputs, facts, partial(_entries, named, from_row))
+    return Source(inputs, facts, partial(_entries, named, from_row), sum(stat.st_size for _, stat in stated))
 
 
 def find_splits(path: Path) -> dict[str, Path]:
@@ -84,16 +85,18 @@ def is_split_file(file: Path) -> bool:
 
 
 def _entries(files: list[tuple[str | None, Path]], from_row: FromRow, full: set[str]) -> Iterator[Entry]:
+    done = 0
     for split, path in files:
-        empty = True
-        for number, line in enumerate(lines_of(path), start=1):
+        empty, so_far = True, 0
+        for number, (line, so_far) in enumerate(_placed_lines_of(path), start=1):
             if split in full:
                 break
             if line.strip():
                 empty = False
-                yield Entry(split, partial(_read, line, from_row), path, number)
+                yield Entry(split, partial(_read, line, from_row), path, number, done + so_far)
         if empty and split not in full:
             raise DataError("the file is empty", path)
+        done += so_far
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
@@ -102,11 +105,17 @@ def lines_of(path: Path) -> Iterator[bytes]:
     Raises:
         DataError: the file cannot be read.
     """
+    return (line for line, _ in _placed_lines_of(path))
+
+
+def _placed_lines_of(path: Path) -> Iterator[tuple[bytes, int]]:
+    """Yield each line with the bytes of the file that were read for it and those before it."""
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        with path.open("rb") as stored, gzip.open(stored) if path.suffix == ".gz" else nullcontext(stored) as file:
             if first := file.readline().removeprefix(_BYTE_ORDER_MARK):
-                yield first
-            yield from file
+                yield first, stored.tell()
+            for line in file:
+                yield line, stored.tell()
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise DataError(f"not a whole gzip file ({error}); fetch it again, or drop .gz from its name", path) from error
     except OSError as error:

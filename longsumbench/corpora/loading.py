@@ -4,12 +4,15 @@
 
 Rows come from local files (`dataset.path=`), from the hub, or from a built-in generator; from there on nothing differs.
 A row that cannot be used ends the reading with one line that names its file and line; with `dataset.strict=false` it is
-left out and counted by reason.
+left out and counted by reason. Examples that stand in two splits are counted, and told of whenever the texts are
+loaded; with `dataset.strict=true` they are an error.
 """
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -20,15 +23,18 @@ from longsumbench.configuration import GENERATED, DatasetSettings
 from longsumbench.corpora.corpus import BadRow, Corpus
 from longsumbench.corpora.files import files_source
 from longsumbench.corpora.hub import hub_source
-from longsumbench.corpora.source import Entry, Source, Thinned, deal, several, thinned
+from longsumbench.corpora.overlaps import overlap, pairs, told
+from longsumbench.corpora.rows import Made, Outcome, cores, read_rows
+from longsumbench.corpora.source import Entry, Source, several
 from longsumbench.corpora.store import ReadSplit, SplitWriter
 from longsumbench.documents import Example
 from longsumbench.errors import DataError, UsageError
-from longsumbench.progress import track
+from longsumbench.progress import Progress
 from longsumbench.records import RunRecord
 from longsumbench.stages import StageStore, clear, digest
 
-VERSION = 2  # of the normal form on disk
+VERSION = 3  # of the normal form on disk
+MEGABYTE = 1_000_000
 SPLITS = ("train", "validation", "test")
 
 
@@ -59,7 +65,7 @@ def load(settings: DatasetSettings, stages: StageStore) -> Texts:
     Raises:
         UnknownName: nobody registered the dataset.
         UsageError: the settings do not fit the dataset.
-        DataError: a file or a row cannot be used.
+        DataError: a file or a row cannot be used; with `dataset.strict=true`, also where splits overlap.
         EnvironmentProblem: the dataset is on the hub and the hub cannot be reached.
     """
     corpus: Corpus = registry.corpora.load(settings.name)
@@ -68,11 +74,13 @@ def load(settings: DatasetSettings, stages: StageStore) -> Texts:
         "corpus": [corpus.name, corpus.version, VERSION],
         "sentences": sentences.VERSION,
         "limit": settings.limit,
-        "strict": settings.strict,
+        "strict": settings.strict is not False,  # of bad rows; overlaps are counted and kept in any case
         **source.inputs,
     }
     folder = stages.get("corpus", inputs, partial(_build, corpus, settings, source))
-    return _open(corpus, folder)
+    texts = _open(corpus, folder)
+    _tell_overlaps(texts, settings.strict is True)
+    return texts
 
 
 def _source(corpus: Corpus, settings: DatasetSettings, stages: StageStore) -> Source:
@@ -127,32 +135,32 @@ class _Reading:
     left_out: dict[str, Counter[str]] = field(default_factory=dict)
     full: set[str] = field(default_factory=set)
 
-    def take(self, entry: Entry) -> None:
-        """Write the examples of one row, or count why not."""
-        try:
-            examples = [thinned(read) for read in entry.read()]
-        except BadRow as problem:
-            return self._skip(entry, problem)
-        split = entry.split or deal(examples[0].example.id)  # those of one row stay together
-        for example in examples:
+    def take(self, entry: Entry, outcome: Outcome) -> None:
+        """Write what one row has become, or count why not."""
+        if isinstance(outcome, BadRow):
+            return self._skip(entry, outcome)
+        if isinstance(outcome, Exception):
+            raise outcome
+        for made in outcome:
             try:
-                self._write(example, split)
+                self._write(made)
             except BadRow as problem:
                 self._skip(entry, problem)
 
-    def _write(self, read: Thinned, split: str) -> None:
+    def _write(self, made: Made) -> None:
+        split = made.split
         if split in self.full:
             return
         writer = self.writers.get(split) or SplitWriter(self.folder / f"{split}.arrow")
         self.writers[split] = writer
-        writer.add(read.example, reference_needed=split == "train")
-        if read.left_out:
-            self.left_out.setdefault(split, Counter()).update(read.left_out)
+        writer.add(made.example)
+        if made.left_out:
+            self.left_out.setdefault(split, Counter()).update(made.left_out)
         if len(writer) == self.settings.limit:
             self.full.add(split)
 
     def _skip(self, entry: Entry, problem: BadRow) -> None:
-        if self.settings.strict:
+        if self.settings.strict is not False:
             raise DataError(f"{problem}", entry.path, entry.line) from problem
         self.skipped.setdefault(entry.split or "any", Counter())[problem.reason] += 1
 
@@ -161,8 +169,9 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
     """Read all rows of a source into a stage's folder."""
     clear(folder)
     reading = _Reading(folder, settings)
-    for entry in track(source.entries(reading.full), f"reading {corpus.name}", None, "rows"):
-        reading.take(entry)
+    with closing(read_rows(source.entries(reading.full), _workers(corpus, settings))) as rows:
+        for entry, outcome in _shown(rows, f"reading {corpus.name}", source.size):
+            reading.take(entry, outcome)
     writers = {split: reading.writers[split] for split in SPLITS if split in reading.writers}
     for writer in writers.values():
         writer.close()
@@ -178,6 +187,8 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
     }
     if reading.left_out:
         facts["left_out"] = {split: dict(sorted(counts.items())) for split, counts in reading.left_out.items()}
+    if overlaps := _overlaps(folder, writers):
+        facts["overlaps"] = overlaps
     content = {
         "splits": {split: writer.fingerprint for split, writer in writers.items()},
         "multi_document": corpus.multi_document or any(writer.multi_document for writer in writers.values()),
@@ -185,6 +196,45 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
         "facts": facts,
     }
     (folder / "corpus.json").write_text(json.dumps(content, indent=1, ensure_ascii=False), encoding="utf-8")
+
+
+def _workers(corpus: Corpus, settings: DatasetSettings) -> int:
+    """Return how many processes may read."""
+    if settings.limit is not None or (corpus.built_in is not None and settings.path is None):
+        return 1  # nothing behind a limit is looked at; what is generated is an example already
+    return settings.workers or cores()
+
+
+def _shown(rows: Iterator[tuple[Entry, Outcome]], what: str, size: int | None) -> Iterator[tuple[Entry, Outcome]]:
+    """Yield the rows, showing the progress through them: by the bytes of their files, where those are known."""
+    total, unit = (None, "rows") if size is None else (-(-size // MEGABYTE), "MB")
+    with Progress(what, total, unit) as progress:
+        for entry, outcome in rows:
+            yield entry, outcome
+            progress.advance(1 if size is None else entry.done // MEGABYTE - progress.done)
+
+
+def _overlaps(folder: Path, writers: Mapping[str, SplitWriter]) -> dict[str, Any]:
+    """Return "test in train" → how many examples of the one stand in the other, too, and the id of the first."""
+    found = {}
+    for later, earlier in pairs(writers):
+        if counts := overlap(writers[later].hashes, writers[earlier].hashes):
+            first = ReadSplit(later, folder / f"{later}.arrow", "")[counts.pop("place")]
+            found[f"{later} in {earlier}"] = {**counts, "first": first.id}
+    return found
+
+
+def _tell_overlaps(texts: Texts, is_error: bool) -> None:
+    """Warn of examples that stand in two splits.
+
+    Raises:
+        DataError: there are some, and they are an error.
+    """
+    if overlaps := texts.facts.get("overlaps"):
+        problem = f"splits of dataset '{texts.name}' overlap: {told(overlaps, texts.facts['examples'])}"
+        if is_error:
+            raise DataError(f"{problem}; take these out of one split, or leave out dataset.strict=true")
+        print(f"warning: {problem}; dataset.strict=true makes this an error", file=sys.stderr, flush=True)
 
 
 def _check_not_empty(name: str, counts: Mapping[str, int], skipped: Mapping[str, Mapping[str, int]]) -> None:
@@ -197,9 +247,7 @@ def _check_not_empty(name: str, counts: Mapping[str, int], skipped: Mapping[str,
 def _open(corpus: Corpus, folder: Path) -> Texts:
     content = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
     splits = {
-        split: ReadSplit(
-            split, folder / f"{split}.arrow", fingerprint, content["multi_document"], content["queried"]
-        )
+        split: ReadSplit(split, folder / f"{split}.arrow", fingerprint, content["multi_document"], content["queried"])
         for split, fingerprint in content["splits"].items()
     }
     fingerprint = digest(content["splits"])

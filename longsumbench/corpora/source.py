@@ -31,12 +31,14 @@ class Entry(NamedTuple):
         split: the split it belongs to; None deals it by the example's id.
         read: makes the row's examples, nearly always one; raises BadRow.
         path, line: where it stands, for messages.
+        done: bytes of the source's files up to its end, where their sizes are known.
     """
 
     split: str | None
     read: Callable[[], tuple[Example | Thinned, ...]]
     path: Path | str | None = None
     line: int | None = None
+    done: int = 0
 
 
 @dataclass(frozen=True)
@@ -47,11 +49,13 @@ class Source:
         inputs: what decides the rows, as JSON values: part of the stage key.
         facts: what the record says of it; no path of this machine.
         entries: yields the rows, leaving out splits that stand in the set it is given, which grows as they fill up.
+        size: bytes of its files, packed as they are; None where entries do not say how many of them are done.
     """
 
     inputs: Mapping[str, Any]
     facts: Mapping[str, Any]
     entries: Callable[[set[str]], Iterator[Entry]]
+    size: int | None = None
 
 
 def several(read: Read) -> tuple[Example | Thinned, ...]:

@@ -3,21 +3,73 @@
 import hashlib
 import json
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from longsumbench.corpora.corpus import BadRow
+from longsumbench.corpora.overlaps import Seen, hash_of
 from longsumbench.documents import Example, count_words
 
-_BATCH_CHARACTERS = 4_000_000  # of text in one record batch
+_BATCH_BYTES = 4_000_000  # of text in one record batch
+
+
+class Stored(NamedTuple):
+    """An example as it is stored: what can be told of it without the others, in any process.
+
+    Attributes:
+        id: the example's.
+        source_words, reference_words: of its source, and of its first reference.
+        text: the example as JSON, in UTF-8.
+        hashes: of its source's sentences ("text") and of its id ("id").
+        multi_document: whether it is several documents.
+        queried: whether it has a query.
+        problem: why it cannot be used, if so; there is no text then.
+    """
+
+    id: str
+    source_words: int
+    reference_words: int
+    text: bytes
+    hashes: Mapping[str, int]
+    multi_document: bool
+    queried: bool
+    problem: BadRow | None = None
+
+
+def stored(example: Example, reference_needed: bool) -> Stored:
+    """Return an example as it is stored.
+
+    Args:
+        example: the example.
+        reference_needed: whether one without a summary cannot be used.
+    """
+    source_words, reference_words = example.source_words(), count_words(example.references[0])
+    text, problem = b"", None
+    if not source_words:
+        problem = BadRow("the document is empty", f"example '{example.id}'")
+    elif reference_needed and not any(example.references):
+        problem = BadRow("the summary is empty", f"example '{example.id}'; training needs one")
+    else:
+        try:
+            text = json.dumps(example.to_dict(), ensure_ascii=False, separators=(",", ":")).encode()
+        except UnicodeEncodeError:
+            problem = BadRow("half a character (a lone surrogate) in the text", f"example '{example.id!r}'")
+    hashes = {"text": hash_of(example.sentences()), "id": hash_of((example.id,))}
+    several = len(example.documents) > 1
+    return Stored(example.id, source_words, reference_words, text, hashes, several, bool(example.query), problem)
 
 
 class SplitWriter:
-    """Writes the examples of one split as they come, in constant memory.
+    """Writes the examples of one split as they come, in memory that grows by some 30 bytes an example.
 
     Args:
         path: the Arrow file, written anew.
+
+    Attributes:
+        hashes: of the "text" and the "id" of every example.
+        multi_document: whether any example is several documents.
+        queried: whether any has a query.
     """
 
     def __init__(self, path: Path) -> None:
@@ -33,9 +85,10 @@ class SplitWriter:
         )
         self._writer = pa.ipc.new_file(str(path), self._schema)
         self._columns: list[list[Any]] = [[], [], [], []]
-        self._characters = 0
+        self._bytes = 0
         self._hash = hashlib.sha256()
-        self._ids: set[str] = set()
+        self._ids = Seen()
+        self.hashes = {"text": array("Q"), "id": array("Q")}
         self.multi_document = False
         self.queried = False
 
@@ -47,31 +100,27 @@ class SplitWriter:
         """A hash of the examples so far, in their order."""
         return self._hash.hexdigest()
 
-    def add(self, example: Example, reference_needed: bool) -> None:
+    def add(self, example: Stored) -> None:
         """Append an example.
 
         Raises:
-            BadRow: its id is taken, it has no text, or no reference where one is needed.
+            BadRow: its id is taken, or it cannot be used.
         """
-        if example.id in self._ids:
+        if example.hashes["id"] in self._ids:
             raise BadRow("the id is used twice in this split", f"'{example.id}'")
-        source_words, reference_words = example.source_words(), count_words(example.references[0])
-        if not source_words:
-            raise BadRow("the document is empty", f"example '{example.id}'")
-        if reference_needed and not any(example.references):
-            raise BadRow("the summary is empty", f"example '{example.id}'; training needs one")
-        text = json.dumps(example.to_dict(), ensure_ascii=False, separators=(",", ":"))
-        try:
-            self._hash.update(text.encode() + b"\n")
-        except UnicodeEncodeError:
-            raise BadRow("half a character (a lone surrogate) in the text", f"example '{example.id!r}'") from None
-        self._ids.add(example.id)
-        self.multi_document |= len(example.documents) > 1
-        self.queried |= bool(example.query)
-        for column, value in zip(self._columns, (example.id, source_words, reference_words, text), strict=True):
+        if example.problem is not None:
+            raise example.problem
+        self._hash.update(example.text)
+        self._hash.update(b"\n")
+        self._ids.add(example.hashes["id"])
+        for name, hashes in self.hashes.items():
+            hashes.append(example.hashes[name])
+        self.multi_document |= example.multi_document
+        self.queried |= example.queried
+        for column, value in zip(self._columns, example, strict=False):  # they stand first, in this order
             column.append(value)
-        self._characters += len(text)
-        if self._characters >= _BATCH_CHARACTERS:
+        self._bytes += len(example.text)
+        if self._bytes >= _BATCH_BYTES:
             self._flush()
 
     def close(self) -> None:
@@ -85,7 +134,7 @@ class SplitWriter:
         if self._columns[0]:
             arrays = [pa.array(column, field.type) for column, field in zip(self._columns, self._schema, strict=True)]
             self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
-        self._columns, self._characters = [[], [], [], []], 0
+        self._columns, self._bytes = [[], [], [], []], 0
 
 
 class ReadSplit:

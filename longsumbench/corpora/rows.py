@@ -1,0 +1,161 @@
+"""Rows → stored examples, in order: in this process, or in several once the rows prove to be many.
+
+    read_rows(entries, workers) → (Entry, Outcome) for each entry
+
+Whatever the number of processes, the same comes out, in the same order, an error of the source last of all. Processes
+are started afresh (`spawn`), for a copy of one that runs threads, as PyTorch's, may hang. They are handed rows a batch
+at a time, a few batches ahead, so that memory stays what it is. They end with this one, however it ends.
+"""
+
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from typing import Any, NamedTuple
+
+from longsumbench.corpora.source import Entry, Read, deal, several, thinned
+from longsumbench.corpora.store import Stored, stored
+from longsumbench.errors import EnvironmentProblem
+
+ALONE = 16_000_000  # bytes of text that are read before other processes are started, which takes about a second
+BATCH_BYTES = 1_000_000  # of rows handed over together
+AHEAD = 3  # batches a process that wait or are done: what is read ahead
+MOST_PROCESSES = 8  # beyond which this process cannot hand out rows and write examples as fast
+COSTLY = 4  # times its text: a row that takes more bytes to hand over is read faster here
+
+
+class Made(NamedTuple):
+    """One of a row's examples.
+
+    Attributes:
+        split: the split it belongs to.
+        example: as it is stored.
+        left_out: what was left out of it → how many.
+    """
+
+    split: str
+    example: Stored
+    left_out: Mapping[str, int]
+
+
+Outcome = Sequence[Made] | Exception  # what a row becomes, or why it becomes nothing
+Job = tuple[str | None, bytes]  # a row's split, and what makes its examples
+
+
+def cores() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def made(split: str | None, read: Callable[[], Read]) -> Outcome:
+    """Make a row's examples; those of one row stay together.
+
+    Args:
+        split: the split it belongs to; None deals it by the id of the first.
+        read: makes them; may raise anything.
+    """
+    try:
+        examples = [thinned(one) for one in several(read())]
+        split = split or deal(examples[0].example.id)
+        return [Made(split, stored(one.example, split == "train"), one.left_out) for one in examples]
+    except Exception as problem:  # whatever it is, it belongs in its place among the rows
+        return problem
+
+
+def read_rows(entries: Iterator[Entry], workers: int) -> Generator[tuple[Entry, Outcome], None, None]:
+    """Yield every entry with what it becomes; close it, so that no process is left where not all is taken.
+
+    Args:
+        entries: the rows.
+        workers: the most processes; 1: this one alone.
+    """
+    done = 0
+    for entry in entries:
+        outcome = made(entry.split, entry.read)
+        yield entry, outcome
+        if workers > 1 and not isinstance(outcome, Exception):
+            done += sum(len(one.example.text) for one in outcome)
+            if done >= ALONE and is_worth_handing_over(entry, outcome):
+                break
+    yield from _read_elsewhere(entries, workers)  # nothing, where the loop has come to its end
+
+
+def is_worth_handing_over(entry: Entry, outcome: Sequence[Made]) -> bool:
+    """Tell whether another process can read such a row, and gets it faster than it would be read here."""
+    try:
+        sent = len(pickle.dumps(entry.read))
+    except Exception:  # pickling raises what it likes; of another package's corpus, say, which has a lambda
+        return False
+    return sent < COSTLY * (1_000 + sum(len(one.example.text) for one in outcome))
+
+
+def _read_elsewhere(entries: Iterator[Entry], workers: int) -> Iterator[tuple[Entry, Outcome]]:
+    batches = _batches(entries)
+    if (batch := next(batches, None)) is None:
+        return
+    processes, waiting = min(workers, MOST_PROCESSES), deque[tuple[list[Entry], Future[list[Outcome]]]]()
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(processes, context, initializer=_end_with_the_parent)
+    try:
+        while batch or waiting:
+            if batch:
+                rows, jobs = batch
+                waiting.append((rows, pool.submit(_make_all, jobs)))
+                batch = next(batches, None)
+            if not batch or len(waiting) >= AHEAD * processes:
+                rows, future = waiting.popleft()
+                yield from zip(rows, future.result(), strict=True)
+    except BrokenProcessPool as error:
+        problem = "a process that was reading texts has ended: was it killed, or is the memory full?"
+        raise EnvironmentProblem(f"{problem} dataset.workers=1 reads them in a single one") from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _batches(entries: Iterator[Entry]) -> Iterator[tuple[list[Entry], list[Job]]]:
+    """Yield rows and how to make them; an error of the source comes as a row behind those before it."""
+    rows: list[Entry] = []
+    jobs: list[Job] = []
+    size = 0
+    for entry in _with_its_error(entries):
+        rows.append(entry)
+        jobs.append((entry.split, pickle.dumps(entry.read)))
+        size += len(jobs[-1][1])
+        if size >= BATCH_BYTES:
+            yield rows, jobs
+            rows, jobs, size = [], [], 0
+    if rows:
+        yield rows, jobs
+
+
+def _with_its_error(entries: Iterator[Entry]) -> Iterator[Entry]:
+    try:
+        yield from entries
+    except Exception as error:  # the rows before it, some not read yet, may have one that comes first
+        yield Entry(None, partial(_fail, error))
+
+
+def _fail(error: Exception) -> tuple[()]:
+    raise error
+
+
+def _make_all(jobs: list[Job]) -> list[Outcome]:
+    return [made(split, pickle.loads(read)) for split, read in jobs]  # noqa: S301 - pickled by the parent process
+
+
+def _end_with_the_parent() -> None:
+    """Leave Ctrl-C to the parent process, which ends this one; where it was killed, end nevertheless."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if (parent := multiprocessing.parent_process()) is not None:
+        threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+
+
+def _follow(parent: Any) -> None:
+    parent.join()
+    os._exit(1)
