@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 from longsumbench import __version__
 from longsumbench.errors import INTERRUPTED, PointsFailed, UsageError, as_suite_error, did_you_mean
 from longsumbench.help_texts import (
+    ANALYZE,
     COMPARE,
     DESCRIPTION,
     EXIT_CODES,
@@ -146,6 +147,17 @@ def parser() -> argparse.ArgumentParser:
     stats.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="the dataset, and what is asked of it")
     stats.add_argument("--csv", metavar="FILE", help="also write all numbers, a row each")
     stats.add_argument("--output", metavar="FOLDER", help="write stats.csv, stats.md and stats.html there")
+
+    analysis = add("analyze", "analyze texts, and what runs made of them", ANALYZE, analyze_command)
+    analyses = ("locality", "fusion", "coherence")
+    analysis.add_argument("what", metavar="ANALYSIS", choices=analyses, help=", ".join(analyses))
+    analysis.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="the dataset, and what is asked of it")
+    analysis.add_argument(
+        "--output", metavar="FOLDER", help="where to write (default: analysis/DATASET in the results)"
+    )
+    analysis.add_argument(
+        "--results-dir", default="results", metavar="FOLDER", help="where the runs are (default: results)"
+    )
 
     known = add("list", "list what can be named", LIST, list_command)
     kinds = ("models", "datasets", "scales", "experiments", "metrics", "rankers", "settings")
@@ -400,6 +412,25 @@ def csv_file(name: str | None) -> Path | None:
         raise UsageError(f"--csv {table} is a folder: name a file")
     writable(table.parent, "--csv")
     return table
+
+
+def analyze_command(options: argparse.Namespace, words: Sequence[str]) -> None:
+    """`longsumbench analyze`."""
+    from longsumbench.launch import plan_analyze
+    from longsumbench.records import Results, writable
+    from longsumbench.report.analyses import ANALYSES
+
+    dataset, asked = plan_analyze(options.what, options.overrides)
+    results = Results(Path(options.results_dir).expanduser())
+    folder = Path(options.output).expanduser() if options.output else results.root / "analysis" / dataset.name
+    analysis = ANALYSES[options.what]
+    writable(folder, "--output")
+    try:
+        found = analysis.find(dataset, asked, results)
+        written = analysis.write(found, folder)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("nothing was written; the same command analyzes anew") from None
+    print(found.render(), "", *written, sep="\n")
 
 
 def list_command(options: argparse.Namespace, words: Sequence[str]) -> None:
