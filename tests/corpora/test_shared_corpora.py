@@ -1,0 +1,81 @@
+"""Every real corpus at hand is read, with the structure that its authors gave it."""
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from longsumbench.configuration import DatasetSettings
+from longsumbench.corpora.loading import load
+from longsumbench.documents import Example
+from longsumbench.stages import StageStore
+
+ROOT = Path(__file__).parents[2]
+SHARED = ROOT.parent / "shared" / "data"
+LIMIT = 25  # examples of a split
+REFERENCES = {"squality": {4}, "fewsum": {3}, "opinosis": {3, 4, 5, 10}}  # where it is not one
+DOCUMENTS = {"fewsum": range(8, 9), "peer_reviews": range(2, 9), "openstax": range(1, 25)}
+NAMED = {"elife", "proposals", "sumpubmed", "wiki_sections", "openstax", "openstax_modules", "qmsum", "peer_reviews"}
+QUERIED = {"qmsum", "squality", "newts"}
+
+
+def benchmark() -> ModuleType:
+    """Return the benchmark that reads all corpora."""
+    spec = importlib.util.spec_from_file_location("read_corpora", ROOT / "benchmarks" / "read_corpora.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+READ_CORPORA = benchmark()
+DATASETS = dict(READ_CORPORA.datasets_in(SHARED)) if SHARED.is_dir() else {}
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_a_real_corpus_keeps_its_structure(name: str, stages: StageStore) -> None:
+    """Documents, section names, queries and references are there as the dataset says, and no paragraph is empty."""
+    settings = DatasetSettings(name=name, path=str(DATASETS[name]), limit=LIMIT)
+    texts = load(settings, stages)
+    examples = [example for split in texts.splits.values() for example in split]
+    assert all(0 < count <= LIMIT for count in texts.facts["examples"].values())
+    assert not texts.facts["skipped"]
+    for example in examples:
+        assert len(example.references) in REFERENCES.get(name, {1})
+        assert all(example.references)
+        assert len(example.documents) in DOCUMENTS.get(name, range(1, 2))
+        assert (example.query is not None) == (name in QUERIED)
+        sections = [section for document in example.documents for section in document.sections]
+        assert all(sentences for section in sections for sentences in section.paragraphs)
+        assert any(section.name for section in sections) or name not in NAMED or len(sections) == 1
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="no real corpora are here")
+def test_the_table_of_a_folder(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The benchmark prints a row for a dataset, whose counts are those of the texts."""
+    monkeypatch.setattr("sys.argv", ["read_corpora.py", str(SHARED), "--only", "fewsum", "--limit", "2"])
+    READ_CORPORA.main()
+    row = next(line for line in capsys.readouterr().out.splitlines() if "fewsum" in line)
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells[:4] == ["fewsum", "6", "48", "48"]
+    assert cells[7] == "3"
+
+
+def test_counts_by_hand(stages: StageStore, tmp_path: Path) -> None:
+    """Two examples of one and two documents have the counts that one can read off them."""
+    (tmp_path / "test.jsonl").write_text(
+        '{"id": "a", "document": "One two. Three.\\n\\nFour.", "references": ["One.", "Two."]}\n'
+        '{"id": "b", "documents": [{"sections": [{"text": "A b."}, {"text": "C."}]}, {"sections": [{"text": "D."}]}],'
+        ' "summary": "E."}\n'
+    )
+    examples: list[Example] = list(load(DatasetSettings(name="jsonl", path=str(tmp_path)), stages).splits["test"])
+    assert READ_CORPORA.counted(examples) == {
+        "documents": 3,
+        "sections": 4,
+        "paragraphs": 5,
+        "sentences": 6,
+        "words": 8,
+        "references": [1, 2],
+    }
