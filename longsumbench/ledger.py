@@ -1,0 +1,68 @@
+"""What finished runs did not read, did not learn and did not finish: their truncation ledgers as a table.
+
+From records alone: source tokens seen, or dropped by cause; training targets cut; outputs that hit the length limit.
+"""
+
+from collections.abc import Sequence
+
+from longsumbench.records import RunRecord
+from longsumbench.standings import SHORT_ID, parts_of, percent, source_seen
+from longsumbench.tables import Block
+
+HEADING = "What was not read, not learned, not finished"
+NOTE = (
+    "Source: of all tokens (of words, for a system without tokens), what was read, and what was dropped by which "
+    "setting. Targets: training references longer than decode_length. Outputs: summaries that hit the length limit."
+)
+ABSENT = "–"
+PREFIX = "cut_"  # of the columns of a CSV that hold the shares by cause
+
+
+def cut_shares(record: RunRecord) -> dict[str, float]:
+    """Return cause → the share of the source that it cut in a run, in percent of tokens, the largest first."""
+    if record.source is None:
+        return {}
+    unit = "tokens" if record.source["tokens"] else "words"
+    cuts = sorted(record.source["cuts"], key=lambda cut: (-cut[unit], cut["cause"]))
+    return {cut["cause"]: percent(cut[unit], record.source[unit]) or 0.0 for cut in cuts}
+
+
+def ledger_columns(records: Sequence[RunRecord]) -> list[str]:
+    """Return the columns of a CSV that hold what was cut of the source in any of the runs, by cause."""
+    return [f"{PREFIX}{cause}" for cause in sorted({cause for record in records for cause in cut_shares(record)})]
+
+
+def ledger_block(records: Sequence[RunRecord]) -> Block:
+    """Return a row for each run."""
+    columns = ("run", "split", "source\nseen (%)", "dropped by (%)", "training targets cut", "outputs at the limit")
+    widths = (("run", 40), ("dropped by (%)", 30))
+    return Block(HEADING, (NOTE,), columns, "llrlrr", [_row(record) for record in records], widths)
+
+
+def _row(record: RunRecord) -> list[str]:
+    seen, shares = source_seen(record), cut_shares(record)
+    seed = () if record.seed is None else (f"seed={record.seed}",)
+    return [
+        f"{', '.join((record.model, *parts_of(record.variant), *seed))} ({record.run_id[:SHORT_ID]})",
+        record.split,
+        ABSENT if seen is None else f"{seen:.1f}",
+        ", ".join(f"{cause} {share:.1f}" for cause, share in shares.items()) or ABSENT,
+        _targets(record),
+        part_of(record.outputs_cut, record.n + len(record.empty_references)),
+    ]
+
+
+def _targets(record: RunRecord) -> str:
+    """Say how many training targets were cut, and how much of them; of what was not trained nothing."""
+    targets = record.fit.get("targets")
+    if not targets or not record.fit["steps"]:
+        return ABSENT
+    examples = record.corpus.get("examples", {}).get("train") or 0
+    share = percent(sum(cut["tokens"] for cut in targets["cuts"]), targets["tokens"]) or 0.0
+    return f"{part_of(record.fit['targets_cut'], examples)}, {share:.1f} % of tokens"
+
+
+def part_of(part: int, whole: int) -> str:
+    """Write a count and its share: "12 (3.4 %)"; without a whole, the count alone."""
+    share = percent(part, whole)
+    return f"{part:,}" if share is None else f"{part:,} ({share:.1f} %)"
