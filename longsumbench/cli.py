@@ -244,8 +244,8 @@ def show_tables(launch: "Launch") -> None:
             table = leaderboard.update(results, name)
             print(table.render())
             print(f"\n{results.root / 'leaderboard' / name}.csv, .md, .tex")
-            if table.lines():
-                print(results.root / "leaderboard" / leaderboard.picture(name))
+            for file in table.pictures():
+                print(results.root / "leaderboard" / file)
 
 
 def leaderboard_command(options: argparse.Namespace, words: Sequence[str]) -> None:
@@ -269,8 +269,8 @@ def leaderboard_command(options: argparse.Namespace, words: Sequence[str]) -> No
         table = leaderboard.update(results, name)
         shown = table if part == table.part else leaderboard.read_table(results, name, part)
         print(shown.latex() if options.latex else shown.render(), end="\n\n")
-        if table.lines() and shown is table and not options.latex:
-            print(results.root / "leaderboard" / leaderboard.picture(name), end="\n\n")
+        for file in table.pictures() if shown is table and not options.latex else ():
+            print(results.root / "leaderboard" / file, end="\n\n")
 
 
 def summarize_command(options: argparse.Namespace, words: Sequence[str]) -> None:

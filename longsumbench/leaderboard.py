@@ -2,11 +2,12 @@
 
 Two runs stand in one ranking only when the texts, the split, the examples and the signature of the scores agree; what
 cannot be told from the best of its column is marked, where the runs' scores of each example are at hand. Oracles and
-published numbers stand in blocks of their own. Where planted facts were looked for, a picture stands beside the table.
+published numbers stand in blocks of their own. Where planted facts were looked for, pictures stand beside the table.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -19,6 +20,7 @@ from longsumbench.metrics.metric import intervals_of
 from longsumbench.published import COLUMNS as PUBLISHED_SCORES
 from longsumbench.published import Published, read_published
 from longsumbench.records import Results, RunRecord, write_atomically
+from longsumbench.report.lengths import System, draw_lengths, lengths_csv, systems_at_lengths, title_of
 from longsumbench.report.recall import Line, draw, recall_lines
 from longsumbench.significance import AgainstBest, against_best, read_all_scores
 from longsumbench.standings import PARTS, TYPES, condition, percent, rank, run_blocks, source_seen
@@ -94,9 +96,13 @@ class Table:
         return tables.terminal(self.heading(), self.blocks(brief=True))
 
     def markdown(self) -> str:
-        """Return the table in Markdown, with its picture if there is one."""
+        """Return the table in Markdown, with its pictures if there are any."""
         text = tables.markdown(self.heading(), self.blocks())
-        return f"{text}\n![{self.title()}]({picture(self.dataset)})\n" if self.lines() else text
+        if self.lines():
+            text += f"\n![{self.title()}]({picture(self.dataset)})\n"
+        if found := self.at_lengths():
+            text += f"\n![{title_of(self.dataset, found)}]({by_length(self.dataset)}.png)\n"
+        return text
 
     def latex(self) -> str:
         """Return the table in LaTeX, for booktabs."""
@@ -109,6 +115,15 @@ class Table:
     def lines(self) -> tuple[Line, ...]:
         """Return what can be drawn of the first runs that may be compared and have it; nothing if none have."""
         return next((lines for group in self.runs if (lines := recall_lines(group))), ())
+
+    def at_lengths(self) -> tuple[System, ...]:
+        """Return the systems that were tested on texts of several lengths, which stand in several groups."""
+        return systems_at_lengths(record for group in self.runs for record in group)
+
+    def pictures(self) -> list[str]:
+        """Return the file names of what is drawn beside the table."""
+        there = {picture(self.dataset): self.lines(), f"{by_length(self.dataset)}.png": self.at_lengths()}
+        return [name for name, drawn in there.items() if drawn]
 
     def title(self) -> str:
         """Return the picture's."""
@@ -130,7 +145,7 @@ class Table:
 
 
 def update(results: Results, dataset: str) -> Table:
-    """Rebuild `leaderboard/<dataset>.csv`, `.md`, `.tex` and the picture from all finished runs on a dataset.
+    """Rebuild `leaderboard/<dataset>.csv`, `.md`, `.tex` and the pictures from all finished runs on a dataset.
 
     Jobs that finish at the same time take turns, so that the last table holds them all.
 
@@ -150,7 +165,18 @@ def update(results: Results, dataset: str) -> Table:
             write_atomically(stem.with_name(picture(dataset)), draw(table.title(), lines))
         else:
             stem.with_name(picture(dataset)).unlink(missing_ok=True)
+        _write_by_length(table, stem)
     return table
+
+
+def _write_by_length(table: Table, stem: Path) -> None:
+    """Write what is measured at several lengths, as a picture and in numbers; or remove what no run shows any more."""
+    found, name = table.at_lengths(), by_length(table.dataset)
+    for suffix in () if found else ("png", "csv"):
+        stem.with_name(f"{name}.{suffix}").unlink(missing_ok=True)
+    if found:
+        write_atomically(stem.with_name(f"{name}.png"), draw_lengths(title_of(table.dataset, found), found))
+        write_atomically(stem.with_name(f"{name}.csv"), lengths_csv(found))
 
 
 def read_table(results: Results, dataset: str, part: str = "f") -> Table:
@@ -194,6 +220,11 @@ def with_intervals(record: RunRecord, scores: pd.DataFrame, part: str) -> RunRec
 def picture(dataset: str) -> str:
     """Return the file name of a table's picture."""
     return f"{dataset}-recall.png"
+
+
+def by_length(dataset: str) -> str:
+    """Return the file name, without its ending, of what is measured at several lengths."""
+    return f"{dataset}-lengths"
 
 
 def group(records: Iterable[RunRecord], part: str = "f") -> tuple[tuple[RunRecord, ...], ...]:

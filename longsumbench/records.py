@@ -2,7 +2,7 @@
 
     results/runs/<dataset>/<model>/<run id>/   config.yaml  record.json  predictions.jsonl  scores.csv  work/
                                                of several checkpoints: predictions-<n>.jsonl  scores-<n>.csv
-    results/leaderboard/<dataset>.{csv,md,tex}  <dataset>-recall.png
+    results/leaderboard/<dataset>.{csv,md,tex}  <dataset>-recall.png  <dataset>-lengths.{png,csv}
 
 `record.json` is written last, in one rename: a run folder that has one is finished.
 """

@@ -8,8 +8,9 @@ From records alone. The same records give the same bytes, with the same release 
 import io
 import json
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from longsumbench.records import RunRecord
@@ -40,12 +41,14 @@ class Panel:
         unit: of its horizontal axis.
         places: measure → where on that axis; evenly spaced.
         ticks: on that axis.
+        tick_names: what is written at the ticks; empty: themselves.
     """
 
     heading: str
     unit: str
     places: Mapping[str, float]
-    ticks: tuple[int, ...]
+    ticks: tuple[float, ...]
+    tick_names: tuple[str, ...] = ()
 
     @property
     def spacing(self) -> float:
@@ -77,11 +80,12 @@ PANELS = (
 
 
 class Point(NamedTuple):
-    """A mean over examples and seeds, in percent, and the ends of its whisker."""
+    """A mean over examples and seeds, in percent, the ends of its whisker, and whether its marker is hollow."""
 
     mean: float
     low: float
     high: float
+    hollow: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,30 +113,37 @@ def recall_lines(members: Sequence[RunRecord]) -> tuple[Line, ...]:
     systems: dict[tuple[str, str], list[RunRecord]] = {}
     for record in members:
         if not record.oracle and drawn & set(record.measures):
-            systems.setdefault((_name(record), _settings(record)), []).append(record)
+            systems.setdefault((name_of(record), settings_of(record)), []).append(record)
     names = [name for name, _ in systems]
     return tuple(
         Line(
             name if names.count(name) == 1 else f"{name} [{', '.join(run.run_id[:8] for run in runs)}]",
-            {measure: _pooled(runs, measure) for measure in runs[0].measures if measure in drawn},
+            {measure: pooled(runs, measure) for measure in runs[0].measures if measure in drawn},
             runs[0].measures[CHANCE]["mean"] if CHANCE in runs[0].measures else None,
         )
         for (name, _), runs in systems.items()
     )
 
 
-def _name(record: RunRecord) -> str:
+def name_of(record: RunRecord) -> str:
+    """Return a run's model and variant."""
     return " ".join([record.model, *parts_of(record.variant)]).strip()
 
 
-def _settings(record: RunRecord) -> str:
-    """Return what is equal for runs that differ in their seed alone; a variant does not tell all of it."""
-    recipe = {key: value for key, value in record.config["train"].items() if key not in NOT_THE_SYSTEM}
-    decode = {key: value for key, value in record.config.get("decode", {}).items() if key not in NOT_THE_SYSTEM}
+def settings_of(record: RunRecord, beside: Collection[str] = ()) -> str:
+    """Return what is equal for runs that differ in their seed alone; a variant does not tell all of it.
+
+    Args:
+        record: of the run.
+        beside: more settings of training and decoding in which they may differ.
+    """
+    apart = {*NOT_THE_SYSTEM, *beside}
+    recipe = {key: value for key, value in record.config["train"].items() if key not in apart}
+    decode = {key: value for key, value in record.config.get("decode", {}).items() if key not in apart}
     return json.dumps([record.config["model"], recipe, decode], sort_keys=True, default=str)
 
 
-def _pooled(runs: Sequence[RunRecord], measure: str) -> Point:
+def pooled(runs: Sequence[RunRecord], measure: str) -> Point:
     """Average a measure over seeds, which is to average over the examples of all of them, for they have the same ones.
 
     The whisker reaches from the lowest end of a seed's 95 % interval to the highest: a range, wider the more seeds
@@ -143,18 +154,20 @@ def _pooled(runs: Sequence[RunRecord], measure: str) -> Point:
     return Point(mean, min(one["lo"] for one in found), max(one["hi"] for one in found))
 
 
-def draw(title: str, lines: Sequence[Line]) -> bytes:
+def draw(title: str, lines: Sequence[Line], panels: Sequence[Panel] = PANELS, told: str = "") -> bytes:
     """Draw the panels side by side, the lines' names at their right; return a PNG.
 
     Args:
         title: of the whole picture.
         lines: best first, at least one; the first `MOST_LINES` are drawn.
+        panels: those that none of the lines reaches are left out.
+        told: what is to be said below beside what whiskers are.
     """
     import matplotlib.style
     from matplotlib.figure import Figure
 
     shown = lines[:MOST_LINES]
-    panels = [panel for panel in PANELS if any(set(panel.places) & set(line.points) for line in shown)]
+    panels = [panel for panel in panels if any(set(panel.places) & set(line.points) for line in shown)]
     with matplotlib.style.context("default"):  # whatever settings the machine has
         figure = Figure(SIZE, dpi=RESOLUTION)
         plots = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
@@ -165,20 +178,20 @@ def draw(title: str, lines: Sequence[Line]) -> bytes:
         _name_lines(plots[-1], panels[-1], shown)
         left = plots[0].get_position().x0
         figure.text(left, 0.94, title, fontsize=13, fontweight="bold", va="center")
-        figure.text(left, 0.04, _caption(len(lines)), fontsize=8.5, color=GREY, va="center")
+        figure.text(left, 0.04, _caption(len(lines), told), fontsize=8.5, color=GREY, va="center")
         image = io.BytesIO()
         figure.savefig(image, format="png", metadata={"Software": None})
     return image.getvalue()
 
 
-def _caption(num_lines: int) -> str:
+def _caption(num_lines: int, beside: str) -> str:
     told = "Means over examples; whiskers are 95 % intervals (of several seeds: from the lowest end to the highest)."
     more = (
         f" The best {MOST_LINES} of {num_lines} systems; all of them stand in the table."
         if num_lines > MOST_LINES
         else ""
     )
-    return told + more
+    return told + (f" {beside}" if beside else "") + more
 
 
 def _style(index: int) -> dict[str, Any]:
@@ -204,12 +217,17 @@ def _draw_panel(plot: "Axes", panel: Panel, lines: Sequence[Line]) -> None:
             **_style(index),
         )
         whiskers[0].set_alpha(0.55)
+        if any(point.hollow for point in points):
+            _draw_hollow(
+                plot, [panel.places[name] + aside for name in known], points, _style(index), len(lines) - index
+            )
     for chance in _chances(lines):
         plot.axhline(chance, color=GREY, linestyle="--", linewidth=1.0, zorder=2)
     reached = [place for name, place in panel.places.items() if any(name in line.points for line in lines)]
     plot.set_xlim(min(panel.places.values()) - 0.6 * panel.spacing, max(reached) + 0.6 * panel.spacing)
     plot.set_ylim(-3, 103)
-    plot.set_xticks([tick for tick in panel.ticks if tick <= max(reached) + 0.6 * panel.spacing])
+    ticks = [tick for tick in panel.ticks if tick <= max(reached) + 0.6 * panel.spacing]
+    plot.set_xticks(ticks, panel.tick_names[: len(ticks)] or None)
     plot.set_xlabel(panel.unit, fontsize=9.5)
     kind, _, how = panel.heading.partition("\n")
     plot.text(0, 1.085, kind, transform=plot.transAxes, fontsize=11, fontweight="bold")
@@ -218,6 +236,19 @@ def _draw_panel(plot: "Axes", panel: Panel, lines: Sequence[Line]) -> None:
     plot.set_axisbelow(True)
     plot.tick_params(length=0, labelsize=9.5)
     plot.spines[["top", "right", "left"]].set_visible(False)
+
+
+def _draw_hollow(
+    plot: "Axes", places: Sequence[float], points: Sequence[Point], style: Mapping[str, Any], above: int
+) -> None:
+    """Draw over a line that is there: white inside the markers that are hollow, and gaps on the way to them."""
+    for (left, right), (before, point) in zip(pairwise(places), pairwise(points), strict=True):
+        if point.hollow:
+            plot.plot([left, right], [before.mean, point.mean], "--", color="white", linewidth=2.4, zorder=3.3 + above)
+    drawn = {**style, "markerfacecolor": "white", "markeredgecolor": style["color"], "markeredgewidth": 1.3}
+    for place, point in zip(places, points, strict=True):
+        marker = {**drawn, "markersize": 7.5} if point.hollow else style
+        plot.plot([place], [point.mean], **{**marker, "linestyle": ""}, zorder=3.5 + above)
 
 
 def _name_lines(plot: "Axes", panel: Panel, lines: Sequence[Line]) -> None:

@@ -1,0 +1,199 @@
+"""Fact recall against length: what systems find in long texts that were trained on short ones.
+
+    records --systems_at_lengths--> a System for each model and variant, its runs by the length that was tested
+        --draw_lengths--> PNG   --lengths_csv--> CSV   --lengths_table--> Markdown
+
+From records alone. Runs belong together when they are of one system with the same settings and were trained on the same
+generated texts; what they were tested on is made in the same way, to several lengths.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import log2
+from typing import Any
+
+import pandas as pd
+from tabulate import tabulate
+
+from longsumbench.records import RunRecord
+from longsumbench.report.recall import CHANCE, Line, Panel, Point, draw, name_of, pooled, settings_of
+from longsumbench.standings import source_seen
+
+ALL = "fact_recall"
+KINDS = {  # measure → heading of its panel
+    "fact_recall_single": "Single facts\nstated in one place",
+    "fact_recall_relayed": "Relayed facts\nfrom two places, the link written out",
+    "fact_recall_silent": "Silent facts\nfrom two places, the link left out",
+}
+WHOLE = 99.0  # percent of the source; who sees less is drawn hollow
+NOT_THE_SYSTEM = ("batch_size", "limit")  # of decode: what long texts leave no room or time for
+DECIMALS = 4  # of numbers in the CSV
+
+Group = tuple[RunRecord, ...]
+
+
+@dataclass(frozen=True)
+class System:
+    """A model and variant that was trained once (a seed) and tested at several lengths.
+
+    Attributes:
+        label: its name.
+        trained: tokens of the longest texts that it was trained on.
+        tested: tokens of a tested text → the runs, one a seed; from short to long.
+    """
+
+    label: str
+    trained: int
+    tested: dict[int, Group]
+
+    def seen(self, length: int) -> float | None:
+        """Return the share of the source that the run saw which saw least, in percent; None without a ledger."""
+        shares = [share for record in self.tested[length] if (share := source_seen(record)) is not None]
+        return min(shares, default=None)
+
+    def point(self, measure: str, length: int) -> Point | None:
+        """Return what was measured at a length; None where it was not."""
+        if not any(measure in record.measures for record in self.tested[length]):
+            return None
+        seen = self.seen(length)
+        return pooled(self.tested[length], measure)._replace(hollow=seen is not None and seen < WHOLE)
+
+
+def systems_at_lengths(records: Iterable[RunRecord]) -> tuple[System, ...]:
+    """Return the systems that were tested at two lengths or more, the best at the longest first.
+
+    Args:
+        records: finished runs on any datasets; those whose texts are not generated to length are passed over.
+    """
+    systems: dict[tuple[str, ...], dict[int, list[RunRecord]]] = {}
+    for record in records:
+        if not record.oracle and record.fit["steps"] and ALL in record.measures and _lengths(record, record.split):
+            tested = systems.setdefault(_belongs_to(record), {})
+            tested.setdefault(max(_lengths(record, record.split)), []).append(record)
+    several = {key: tested for key, tested in systems.items() if len(tested) > 1}
+    names = [key[0] for key in several]
+    found = [_system(name, names.count(name) > 1, tested) for (name, *_), tested in several.items()]
+    return tuple(sorted(found, key=_best_first))
+
+
+def _lengths(record: RunRecord, split: str) -> list[int]:
+    """Return the lengths of the texts of a generated split; none of any other."""
+    lengths: list[int] = record.corpus.get("generated", {}).get(split, {}).get("lengths", [])
+    return lengths
+
+
+def _belongs_to(record: RunRecord) -> tuple[str, ...]:
+    """Return what runs of one system have in common, its name first."""
+    options = record.corpus.get("options", {})
+    name = " ".join([name_of(record), *(f"{option}={value}" for option, value in options.items())])
+    trained = record.corpus["generated"].get("train"), record.corpus.get("examples", {}).get("train")
+    texts = [record.dataset, record.split, record.corpus.get("generator"), options, trained]
+    return name, json.dumps(texts, sort_keys=True), settings_of(record, NOT_THE_SYSTEM)
+
+
+def _system(name: str, shared: bool, tested: dict[int, list[RunRecord]]) -> System:
+    """Put a system together: of a seed that was tested twice at a length, the run on more examples."""
+    kept: dict[int, Group] = {}
+    for length, runs in sorted(tested.items()):
+        by_seed = {run.seed: run for run in sorted(runs, key=lambda run: (run.n, run.run_id))}
+        kept[length] = tuple(sorted(by_seed.values(), key=lambda run: (run.seed or 0, run.run_id)))
+    first = kept[min(kept)][0]
+    label = f"{name} [{first.run_id[:8]}]" if shared else name
+    return System(label, max(_lengths(first, "train"), default=0), kept)
+
+
+def _best_first(system: System) -> tuple[float, str]:
+    longest = system.point(ALL, max(system.tested))
+    return (-longest.mean if longest else 0.0), system.label
+
+
+def draw_lengths(title: str, systems: Sequence[System]) -> bytes:
+    """Draw recall against length, a panel a kind of fact; return a PNG.
+
+    Args:
+        title: of the whole picture.
+        systems: best first, at least one.
+    """
+    lengths = sorted({length for system in systems for length in system.tested})
+    ticks, names = tuple(map(log2, lengths)), tuple(map(in_thousands, lengths))
+    panels = [
+        Panel(
+            heading, "tokens of a tested text", {_place(kind, length): log2(length) for length in lengths}, ticks, names
+        )
+        for kind, heading in KINDS.items()
+    ]
+    told = f"Hollow, dashed: less than {WHOLE:.0f} % of the text is seen." if _cut(systems) else ""
+    return draw(title, [_line(system) for system in systems], panels, told)
+
+
+def title_of(dataset: str, systems: Sequence[System]) -> str:
+    """Return the title of the picture."""
+    trained = ", ".join(in_thousands(length) for length in sorted({system.trained for system in systems}))
+    return f"{dataset}: planted facts that the summaries state right, by length (trained on {trained} tokens at most)"
+
+
+def _cut(systems: Sequence[System]) -> bool:
+    return any((system.seen(length) or 100.0) < WHOLE for system in systems for length in system.tested)
+
+
+def _line(system: System) -> Line:
+    places = {_place(kind, length): system.point(kind, length) for kind in KINDS for length in system.tested}
+    points = {name: point for name, point in places.items() if point is not None}
+    chance = system.tested[min(system.tested)][0].measures.get(CHANCE)
+    return Line(system.label, points, chance["mean"] if chance else None)
+
+
+def _place(kind: str, length: int) -> str:
+    return f"{kind} at {length}"
+
+
+def in_thousands(length: int) -> str:
+    """Write a length for people: "1k" (1,024 tokens), "1.5k", "300", "1M"."""
+    thousand = 1_000 if length % 1_000 == 0 else 1_024
+    if length < thousand:
+        return str(length)
+    return f"{length / thousand**2:.3g}M" if length >= thousand**2 else f"{length / thousand:.3g}k"
+
+
+def lengths_csv(systems: Sequence[System]) -> str:
+    """Return a row for each system and length: what was trained on and seen, and each measure with its interval."""
+    rows = []
+    for system in systems:
+        for length, runs in system.tested.items():
+            row: dict[str, Any] = {"system": system.label, "train_length": system.trained, "document_length": length}
+            row |= {"seeds": len(runs), "n": min(run.n for run in runs), "source_seen": system.seen(length)}
+            for measure in (ALL, *KINDS, CHANCE):
+                point = system.point(measure, length)
+                mean, low, high = (point.mean, point.low, point.high) if point else (None, None, None)
+                row |= {measure: mean, f"{measure}_lo": low, f"{measure}_hi": high}
+            row["run_ids"] = " ".join(run.run_id for run in runs)
+            rows.append(
+                {name: round(value, DECIMALS) if isinstance(value, float) else value for name, value in row.items()}
+            )
+    return pd.DataFrame(rows, dtype=object).to_csv(index=False, lineterminator="\n")
+
+
+def lengths_table(systems: Sequence[System]) -> str:
+    """Return a Markdown table: a row a system, a column a length; "seen" where that is not all.
+
+    A cell holds the recall of single, relayed and silent facts in percent, a dash where there are none.
+    """
+    lengths = sorted({length for system in systems for length in system.tested})
+    header = ["system", "seeds", *(f"{length:,}" for length in lengths)]
+    rows = [
+        [
+            system.label,
+            "/".join(dict.fromkeys(str(len(runs)) for runs in system.tested.values())),
+            *(_cell(system, length) if length in system.tested else "" for length in lengths),
+        ]
+        for system in systems
+    ]
+    return tabulate(rows, header, tablefmt="pipe", disable_numparse=True)
+
+
+def _cell(system: System, length: int) -> str:
+    points = [system.point(kind, length) for kind in KINDS]
+    told = " / ".join(f"{point.mean:.0f}" if point else "–" for point in points)
+    seen = system.seen(length)
+    return told if seen is None or seen >= WHOLE else f"{told} (sees {seen:.0f} %)"
