@@ -150,5 +150,25 @@ def row_in(line: bytes) -> Row:
     return row
 
 
+def row_in_file(path: Path) -> Row:
+    """Return the JSON object that a whole file is, on however many lines.
+
+    Raises:
+        BadRow: it is not UTF-8, no JSON, or no object.
+        DataError: the file cannot be read.
+    """
+    try:
+        row: Any = json.loads(path.read_bytes().decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise BadRow("not UTF-8", f"byte {error.start + 1}; convert the file") from error
+    except (ValueError, RecursionError) as error:
+        raise BadRow("not a JSON object", f"{error}") from error
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror or error})", path) from error
+    if not isinstance(row, dict):
+        raise BadRow("not a JSON object", f"it is {json_type(row)}")
+    return row
+
+
 def _read(line: bytes, from_row: FromRow) -> tuple[Example | Thinned, ...]:
     return several(from_row(row_in(line)))

@@ -37,7 +37,7 @@ from longsumbench.corpora.corpus import (
     text_in,
     words_in,
 )
-from longsumbench.corpora.files import ORDER, SPLITS, row_in
+from longsumbench.corpora.files import ORDER, SPLITS, row_in_file
 from longsumbench.corpora.source import Entry, Source, Thinned
 from longsumbench.documents import Document, Example, Section, Sentences
 from longsumbench.errors import DataError
@@ -96,11 +96,7 @@ def _entries(named: list[tuple[str, Path]], full: set[str]) -> Iterator[Entry]:
 
 
 def _read(file: Path) -> tuple[Thinned, ...]:
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise DataError(f"cannot be read ({error.strerror or error})", file) from error
-    return from_row({**row_in(content.removeprefix(b"\xef\xbb\xbf")), "meeting_id": file.stem})
+    return from_row({**row_in_file(file), "meeting_id": file.stem})
 
 
 def _objects(row: Row, field: str, required: bool = True) -> list[Row]:

@@ -14,8 +14,8 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from longsumbench.corpora.corpus import LEAVE_OUT, BadRow, FromRow, json_type
-from longsumbench.corpora.files import ORDER, SPLITS, is_split_file, lines_of
+from longsumbench.corpora.corpus import LEAVE_OUT, BadRow, FromRow
+from longsumbench.corpora.files import ORDER, SPLITS, is_split_file, lines_of, row_in_file
 from longsumbench.corpora.source import Entry, Source, Thinned, several
 from longsumbench.documents import Example
 from longsumbench.errors import DataError
@@ -143,17 +143,7 @@ def _named(path: Path, agency: str) -> Iterator[_Named]:
 
 def _read(path: Path, identity: str, from_row: FromRow) -> tuple[Example | Thinned, ...]:
     """Return a report under the id by which the list names it."""
-    try:
-        row: Any = json.loads(path.read_bytes().decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise BadRow("not UTF-8", f"byte {error.start + 1}; convert the file") from error
-    except (ValueError, RecursionError) as error:
-        raise BadRow("not a JSON object", f"{error}") from error
-    except OSError as error:
-        raise DataError(f"cannot be read ({error.strerror or error})", path) from error
-    if not isinstance(row, dict):
-        raise BadRow("not a JSON object", f"it is {json_type(row)}")
-    return several(from_row({**row, "id": identity}))
+    return several(from_row({**row_in_file(path), "id": identity}))
 
 
 def _missing(report: Path) -> tuple[Example, ...]:

@@ -113,8 +113,15 @@ def test_the_release_folder(tmp_path: Path, stages: StageStore) -> None:
     with pytest.raises(DataError, match="two folders for the split 'validation'"):
         load(DatasetSettings(name="qmsum", path=str(tmp_path)), stages)
     (tmp_path / "val" / "V1.json").unlink()
-    with pytest.raises(DataError, match=r"V2\.json: the field 'meeting_transcripts' is missing"):
-        load(DatasetSettings(name="qmsum", path=str(tmp_path)), stages)
+    for content, told in (
+        (b"{}", "the field 'meeting_transcripts' is missing"),
+        (b'{"topic_list": [', "not a JSON object: "),
+        (b"\xff\xfe{", "not UTF-8: byte 1"),
+        (b"", "not a JSON object: "),
+    ):
+        (tmp_path / "dev" / "V2.json").write_bytes(content)
+        with pytest.raises(DataError, match=rf"V2\.json: {told}"):
+            load(DatasetSettings(name="qmsum", path=str(tmp_path)), stages)
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the corpus qmsum is not here")
