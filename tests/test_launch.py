@@ -56,6 +56,18 @@ def test_precedence() -> None:
     assert plan(["dataset=pubmed", "scale=tiny", "model.num_snippets=5"])[0].config.model.num_snippets == 5
 
 
+@pytest.mark.parametrize("model", ["trunc", "ca", "ea", "seal"])
+def test_recipes_of_search2wiki(model: str) -> None:
+    """The SEAL family reads 768 snippets for twice the steps (SEAL, Table 4 and §4); only Trunc ranks them."""
+    config = plan([f"model={model}", "dataset=search2wiki", "dataset.path=x"])[0].config
+    assert (config.model.snippet_length, config.model.num_snippets, config.model.decode_length) == (128, 768, 512)
+    assert (getattr(config.model, "rank", None), config.train.max_steps) == (
+        "tfidf" if model == "trunc" else None,
+        400_000,
+    )
+    assert getattr(config.model, "segment_length", 64) == 64
+
+
 def test_a_dataset_brings_its_scale_and_the_command_line_another() -> None:
     """The built-in dataset is tiny unless another scale is named; the order of the words does not matter."""
     assert plan([])[0].config.scale == "tiny"
