@@ -24,7 +24,7 @@ from longsumbench.corpora.store import Stored, stored
 from longsumbench.errors import EnvironmentProblem
 
 ALONE = 16_000_000  # bytes of text that are read before other processes are started, which takes about a second
-BATCH_BYTES = 1_000_000  # of rows handed over together
+BATCH_BYTES = 1_000_000  # of rows handed over together, or of what they become
 AHEAD = 3  # batches a process that wait or are done: what is read ahead
 MOST_PROCESSES = 8  # beyond which this process cannot hand out rows and write examples as fast
 COSTLY = 4  # times its text: a row that takes more bytes to hand over is read faster here
@@ -76,14 +76,13 @@ def read_rows(entries: Iterator[Entry], workers: int) -> Generator[tuple[Entry, 
         workers: the most processes; 1: this one alone.
     """
     done = 0
-    for entry in entries:
+    for number, entry in enumerate(entries, start=1):
         outcome = made(entry.split, entry.read)
         yield entry, outcome
         if workers > 1 and not isinstance(outcome, Exception):
-            done += sum(len(one.example.text) for one in outcome)
+            done += _size(outcome)
             if done >= ALONE and is_worth_handing_over(entry, outcome):
-                break
-    yield from _read_elsewhere(entries, workers)  # nothing, where the loop has come to its end
+                yield from _read_elsewhere(entries, min(workers, MOST_PROCESSES), done // number)
 
 
 def is_worth_handing_over(entry: Entry, outcome: Sequence[Made]) -> bool:
@@ -92,14 +91,18 @@ def is_worth_handing_over(entry: Entry, outcome: Sequence[Made]) -> bool:
         sent = len(pickle.dumps(entry.read))
     except Exception:  # pickling raises what it likes; of another package's corpus, say, which has a lambda
         return False
-    return sent < COSTLY * (1_000 + sum(len(one.example.text) for one in outcome))
+    return sent < COSTLY * (1_000 + _size(outcome))
 
 
-def _read_elsewhere(entries: Iterator[Entry], workers: int) -> Iterator[tuple[Entry, Outcome]]:
-    batches = _batches(entries)
+def _size(outcome: Sequence[Made]) -> int:
+    return sum(len(one.example.text) for one in outcome)
+
+
+def _read_elsewhere(entries: Iterator[Entry], processes: int, mean_size: int) -> Iterator[tuple[Entry, Outcome]]:
+    batches = _batches(entries, mean_size)
     if (batch := next(batches, None)) is None:
         return
-    processes, waiting = min(workers, MOST_PROCESSES), deque[tuple[list[Entry], Future[list[Outcome]]]]()
+    waiting: deque[tuple[list[Entry], Future[list[Outcome]]]] = deque()
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(processes, context, initializer=_end_with_the_parent)
     try:
@@ -118,15 +121,18 @@ def _read_elsewhere(entries: Iterator[Entry], workers: int) -> Iterator[tuple[En
         pool.shutdown(cancel_futures=True)
 
 
-def _batches(entries: Iterator[Entry]) -> Iterator[tuple[list[Entry], list[Job]]]:
-    """Yield rows and how to make them; an error of the source comes as a row behind those before it."""
+def _batches(entries: Iterator[Entry], mean_size: int) -> Iterator[tuple[list[Entry], list[Job]]]:
+    """Yield rows and how to make them; an error of the source comes as a row behind those before it.
+
+    A row counts what it takes to hand it over, and `mean_size` at least, for it may only name the file to be read.
+    """
     rows: list[Entry] = []
     jobs: list[Job] = []
     size = 0
     for entry in _with_its_error(entries):
         rows.append(entry)
         jobs.append((entry.split, pickle.dumps(entry.read)))
-        size += len(jobs[-1][1])
+        size += max(mean_size, len(jobs[-1][1]))
         if size >= BATCH_BYTES:
             yield rows, jobs
             rows, jobs, size = [], [], 0

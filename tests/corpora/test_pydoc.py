@@ -141,6 +141,7 @@ def test_the_dataset_through_the_loader(few_files: None, stages: StageStore) -> 
     assert texts.name == "pydoc"
     assert texts.multi_document
     assert {"python", "packages"} <= set(texts.facts)
+    assert "overlaps" not in texts.facts
     assert set(texts.facts["packages"]) == set(pydoc.PACKAGES)
     assert all(len(split) <= 3 for split in texts.splits.values())
 

@@ -1,0 +1,164 @@
+"""Examples that stand in two splits: counted, told, an error where that is asked for; hashes that were met."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longsumbench import registry
+from longsumbench.configuration import DatasetSettings
+from longsumbench.corpora import loading
+from longsumbench.corpora.corpus import BuiltIn, Corpus
+from longsumbench.corpora.loading import Texts, load
+from longsumbench.corpora.overlaps import Seen, hash_of, overlap, pairs
+from longsumbench.documents import Document, Example, Section
+from longsumbench.errors import DataError
+from longsumbench.stages import StageStore
+
+# By hand: of the four test examples, one has a text of train, one an id of train, one both; of the two of validation,
+# one has the text of a training example, the other that of a tested one.
+SPLITS = {
+    "train": {"a": "One.", "b": "Two.", "c": "Three."},
+    "validation": {"d": "Two.", "e": "Five."},
+    "test": {"f": "One.", "b": "Four.", "c": "Three.", "g": "Five."},
+}
+EXPECTED = {
+    "validation in train": {"examples": 1, "same_text": 1, "same_id": 0, "first": "d"},
+    "test in train": {"examples": 3, "same_text": 2, "same_id": 2, "first": "f"},
+    "test in validation": {"examples": 1, "same_text": 1, "same_id": 0, "first": "g"},
+}
+
+
+def written(folder: Path, splits: dict[str, dict[str, str]]) -> Path:
+    folder.mkdir(exist_ok=True)
+    for split, texts in splits.items():
+        rows = ({"id": identity, "document": text, "summary": "S."} for identity, text in texts.items())
+        (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+def read(path: Path, stages: StageStore, **settings: Any) -> Texts:
+    return load(DatasetSettings(name="jsonl", path=str(path), **settings), stages)
+
+
+def test_overlaps_are_counted_and_told(
+    tmp_path: Path, stages: StageStore, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The facts hold the counts of every pair of splits; one line tells them, also where the texts were read before."""
+    folder = written(tmp_path / "texts", SPLITS)
+    assert read(folder, stages).facts["overlaps"] == EXPECTED
+    said = capsys.readouterr().err
+    assert said.startswith("warning: splits of dataset 'jsonl' overlap: 1 of 2 in validation also in train")
+    assert "3 of 4 in test also in train (2 by text, 2 by id; 'f')" in said
+    assert said.count("\n") == 1
+    monkeypatch.setattr(loading, "_build", lambda *arguments: pytest.fail("read again"))
+    for strict in (None, True):  # they differ in no row, so they share the stage
+        if strict:
+            with pytest.raises(DataError, match="3 of 4 in test .* take these out of one split"):
+                read(folder, stages, strict=True)
+        else:
+            read(folder, stages)
+            assert capsys.readouterr().err == said
+
+
+def test_strict_is_also_asked_of_texts_read_anew(tmp_path: Path, stages: StageStore) -> None:
+    """The error comes whether the texts were read before or not; not strict, rows are left out and overlaps told."""
+    folder = written(tmp_path / "texts", SPLITS)
+    with pytest.raises(DataError, match="splits of dataset 'jsonl' overlap"):
+        read(folder, stages, strict=True)
+    with (folder / "test.jsonl").open("a") as file:
+        file.write("no JSON\n")
+    with pytest.raises(DataError, match="test.jsonl:5"):
+        read(folder, stages)
+    texts = read(folder, stages, strict=False)
+    assert texts.facts["overlaps"] == EXPECTED
+    assert sum(texts.facts["skipped"]["test"].values()) == 1
+
+
+def test_nothing_is_said_of_splits_apart(
+    tmp_path: Path, stages: StageStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Splits without a text or an id in common say nothing, leave no fact, and pass as strict."""
+    folder = written(tmp_path / "texts", {"train": {"a": "One."}, "test": {"b": "Two."}})
+    assert "overlaps" not in read(folder, stages, strict=True).facts
+    assert not capsys.readouterr().err
+
+
+def test_dealt_and_generated_splits_are_looked_at(
+    tmp_path: Path, stages: StageStore, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One file dealt by hash, and texts that are made on the spot, are compared as files are."""
+    path = tmp_path / "x.jsonl"
+    rows = ({"id": f"x{number}", "document": "The same.", "summary": "S."} for number in range(40))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    texts = read(path, stages, split_by_hash=True)
+    tested = len(texts.splits["test"])
+    assert texts.facts["overlaps"]["test in train"]["same_text"] == tested > 0
+
+    def generate(settings: DatasetSettings) -> Iterator[tuple[str, Example]]:
+        for split in ("test", "train"):  # the later split may well come first
+            yield split, Example(f"{split}-1", None, None, (Document(None, (Section(None, (("A.",),)),)),), (("S.",),))
+
+    corpus = Corpus("mine", "Mine", "CC0", "", 1, built_in=BuiltIn(generate, lambda settings: {}))
+    monkeypatch.setattr(type(registry.corpora), "load", lambda self, name: corpus)
+    found = load(DatasetSettings(name="mine"), stages).facts["overlaps"]
+    assert found == {"test in train": {"examples": 1, "same_text": 1, "same_id": 0, "first": "test-1"}}
+
+
+def test_what_is_generated_does_not_overlap(stages: StageStore, capsys: pytest.CaptureFixture[str]) -> None:
+    """No generated text stands in two splits."""
+    assert "overlaps" not in load(DatasetSettings(name="probe", limit=300), stages).facts
+    assert "overlap" not in capsys.readouterr().err
+
+
+HASHES = st.integers(1, 2**64 - 1) | st.integers(1, 40).map(lambda number: number * 1_024)  # these fall together
+
+
+@given(st.lists(HASHES, max_size=200))
+def test_seen_is_a_set(numbers: list[int]) -> None:
+    """Hashes that were taken in are there, others are not, as in Python's own set."""
+    ours, theirs = Seen(), set[int]()
+    for number in numbers:
+        assert (number in ours) == (number in theirs)
+        if number not in theirs:
+            ours.add(number)
+            theirs.add(number)
+    assert len(ours) == len(theirs)
+    assert all(number in ours for number in theirs)
+
+
+def test_seen_grows() -> None:
+    """Thousands of hashes are all found again, and no others."""
+    seen = Seen()
+    for number in range(5_000):
+        seen.add(hash_of((str(number),)))
+    assert all(hash_of((str(number),)) in seen for number in range(5_000))
+    assert not any(hash_of((str(number),)) in seen for number in range(5_000, 10_000))
+
+
+SPLIT = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)))
+
+
+@given(SPLIT, SPLIT)
+def test_overlap_by_the_definition(later: list[tuple[int, int]], earlier: list[tuple[int, int]]) -> None:
+    """Counts and the first place are those of plain comparison."""
+    columns = [{"text": [one[0] for one in split], "id": [one[1] for one in split]} for split in (later, earlier)]
+    texts, ids = [one[0] in columns[1]["text"] for one in later], [one[1] in columns[1]["id"] for one in later]
+    either = [one or other for one, other in zip(texts, ids, strict=True)]
+    expected = {"examples": sum(either), "same_text": sum(texts), "same_id": sum(ids)} if any(either) else {}
+    found = overlap(*columns)
+    assert found.pop("place", None) == (either.index(True) if any(either) else None)
+    assert found == expected
+
+
+def test_pairs_are_of_a_later_and_an_earlier_split() -> None:
+    """Three splits make three pairs, what is tested first."""
+    assert pairs(["train", "validation", "test"]) == [
+        ("validation", "train"),
+        ("test", "train"),
+        ("test", "validation"),
+    ]
