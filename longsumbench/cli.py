@@ -34,9 +34,11 @@ FLAGS = (
     "--config-dir",
     "--show",
     "--latex",
+    "--ledger",
     "--measure",
     "--results-dir",
     "--together",
+    "--query",
     "--json",
     "--mode",
     "--stem",
@@ -97,6 +99,7 @@ def parser() -> argparse.ArgumentParser:
     table = add("leaderboard", "rebuild and print tables from results/", LEADERBOARD, leaderboard_command)
     table.add_argument("dataset", nargs="?", help="one dataset; all of them when left out")
     table.add_argument("--latex", action="store_true", help="print LaTeX (booktabs) instead")
+    table.add_argument("--ledger", action="store_true", help="print what was not read, learned or finished instead")
     table.add_argument("--measure", default="f1", help="of ROUGE, that is printed: f1 (default), precision or recall")
     table.add_argument(
         "--results-dir", default="results", metavar="FOLDER", help="where the runs are (default: results)"
@@ -106,6 +109,7 @@ def parser() -> argparse.ArgumentParser:
     summarize.add_argument("checkpoint", metavar="CHECKPOINT", help="a checkpoint's folder, a run's, or a run's id")
     summarize.add_argument("inputs", nargs="*", metavar="FILE", help="files, and settings as KEY=VALUE")
     summarize.add_argument("--together", action="store_true", help="take all files as one text of several documents")
+    summarize.add_argument("--query", metavar="TEXT", help="the question that the summaries shall answer")
     summarize.add_argument("--json", action="store_true", help="print an object a line, with evidence")
     summarize.add_argument(
         "--results-dir", default="results", metavar="FOLDER", help="where the runs are (default: results)"
@@ -250,7 +254,7 @@ def show_tables(launch: "Launch") -> None:
 
 def leaderboard_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench leaderboard`."""
-    from longsumbench import leaderboard
+    from longsumbench import leaderboard, tables
     from longsumbench.configuration import allowed
     from longsumbench.errors import UnknownName
     from longsumbench.records import Results
@@ -268,6 +272,9 @@ def leaderboard_command(options: argparse.Namespace, words: Sequence[str]) -> No
     for name in [options.dataset] if options.dataset else found:
         table = leaderboard.update(results, name)
         shown = table if part == table.part else leaderboard.read_table(results, name, part)
+        if options.ledger:
+            print(tables.terminal(f"longsumbench: {name}", [shown.ledger()]), end="\n\n")
+            continue
         print(shown.latex() if options.latex else shown.render(), end="\n\n")
         for file in table.pictures() if shown is table and not options.latex else ():
             print(results.root / "leaderboard" / file, end="\n\n")
@@ -280,7 +287,7 @@ def summarize_command(options: argparse.Namespace, words: Sequence[str]) -> None
 
     results = Results(Path(options.results_dir).expanduser())
     try:
-        summarize_files(options.checkpoint, options.inputs, results, options.together, options.json)
+        summarize_files(options.checkpoint, options.inputs, results, options.together, options.json, options.query)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("the summaries that are printed are whole") from None
 

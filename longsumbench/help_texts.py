@@ -57,6 +57,7 @@ Summarize files of your own with a system that was fitted before.
   longsumbench summarize my_checkpoint one.txt two.txt       by a checkpoint's folder, or a run's
   longsumbench summarize 85f3139c a.txt b.txt --together     one summary of several documents
   longsumbench summarize 85f3139c texts.jsonl --json decode.num_beams=4 device=cpu > summaries.jsonl
+  longsumbench summarize 85f3139c meeting.txt --query "What was decided?"     by a system trained on questions
   pdftotext paper.pdf - | longsumbench summarize 85f3139c -
 
 files:     .txt or no ending (blank lines separate paragraphs), .md (headings name sections), .jsonl[.gz] (see

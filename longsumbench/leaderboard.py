@@ -16,6 +16,7 @@ from filelock import FileLock
 from longsumbench import tables
 from longsumbench.configuration import Scoring
 from longsumbench.errors import UsageError, did_you_mean
+from longsumbench.ledger import PREFIX, cut_shares, ledger_block, ledger_columns
 from longsumbench.metrics.metric import intervals_of
 from longsumbench.published import COLUMNS as PUBLISHED_SCORES
 from longsumbench.published import Published, read_published
@@ -82,10 +83,11 @@ class Table:
     part: str = "f"
 
     def csv(self) -> str:
-        """Return one row a run, with all that was measured: `COLUMNS`, then what was measured beside ROUGE."""
+        """Return one row a run: `COLUMNS`, then what was measured beside ROUGE, then what was cut, by cause."""
         records = [record for group in self.runs for record in group]
         measured = dict.fromkeys(name for record in records for name in record.measures)
         columns = [*COLUMNS, *(f"{name}{bound}" for name in measured for bound in ("", "_lo", "_hi"))]
+        columns += ledger_columns(records)
         columns += ["measured_by"] if any(record.measured_by for record in records) else []
         columns += ["checkpoints"] if any(record.checkpoints for record in records) else []
         rows = [row(record) for record in records]
@@ -96,13 +98,17 @@ class Table:
         return tables.terminal(self.heading(), self.blocks(brief=True))
 
     def markdown(self) -> str:
-        """Return the table in Markdown, with its pictures if there are any."""
-        text = tables.markdown(self.heading(), self.blocks())
+        """Return the table in Markdown, the runs' ledgers below, and its pictures if there are any."""
+        text = tables.markdown(self.heading(), self.blocks(ledger=True))
         if self.lines():
             text += f"\n![{self.title()}]({picture(self.dataset)})\n"
         if found := self.at_lengths():
             text += f"\n![{title_of(self.dataset, found)}]({by_length(self.dataset)}.png)\n"
         return text
+
+    def ledger(self) -> Block:
+        """Return what each run did not read, did not learn and did not finish."""
+        return ledger_block([record for group in self.runs for record in group])
 
     def latex(self) -> str:
         """Return the table in LaTeX, for booktabs."""
@@ -132,15 +138,17 @@ class Table:
             f"{self.dataset}: planted facts that the summaries state right ({first.split} split, {first.n:,} examples)"
         )
 
-    def blocks(self, brief: bool = False) -> list[Block]:
+    def blocks(self, brief: bool = False, ledger: bool = False) -> list[Block]:
         """Return our blocks, then the published one.
 
         Args:
             brief: whether published numbers are restricted to the papers whose systems the suite has.
+            ledger: whether the runs' ledgers stand behind ours.
         """
         ours = []
         for members, tests in zip(self.runs, self.tests or [AgainstBest()] * len(self.runs), strict=True):
             ours += run_blocks(members, self.runs[0][0], tests.tied(), tests.note, self.part)
+        ours += [self.ledger()] if ledger else []
         return ours + published_blocks(self.dataset, [one for group in self.runs for one in group], brief, self.part)
 
 
@@ -261,6 +269,7 @@ def row(record: RunRecord) -> dict[str, Any]:
     }
     for name, measure in record.measures.items():
         values |= {name: measure["mean"], f"{name}_lo": measure["lo"], f"{name}_hi": measure["hi"]}
+    values |= {f"{PREFIX}{cause}": share for cause, share in cut_shares(record).items()}
     values["measured_by"] = "; ".join(record.measured_by.values())
     values["checkpoints"] = len(record.checkpoints) or 1
     return {name: round(value, DECIMALS) if isinstance(value, float) else value for name, value in values.items()}

@@ -31,7 +31,9 @@ SHARED = ("seed", "device")  # of the top level: decoding follows them
 NOT_OF_THE_RUN = ("limit", "evidence", "reference_evidence", "device")
 
 
-def summarize_files(named: str, words: Sequence[str], results: Results, together: bool, as_json: bool) -> None:
+def summarize_files(
+    named: str, words: Sequence[str], results: Results, together: bool, as_json: bool, query: str | None = None
+) -> None:
     """Print a summary of each file, or of all together, and on stderr what of it was not read.
 
     Everything that can be wrong is checked before the system is loaded; a summary is printed when it is written.
@@ -42,6 +44,7 @@ def summarize_files(named: str, words: Sequence[str], results: Results, together
         results: where runs are looked for.
         together: whether all files are one text of several documents.
         as_json: whether to print JSON lines, with evidence.
+        query: what is asked of every text; None: what their rows ask, if anything.
 
     Raises:
         SuiteError: something the user can act on.
@@ -52,10 +55,16 @@ def summarize_files(named: str, words: Sequence[str], results: Results, together
     if decoding.evidence != "none" and not as_json:
         raise UsageError(f"decode.evidence={decoding.evidence}: evidence is shown with --json only")
     inputs = read_inputs(files)
+    if query:
+        inputs = [asked(one, query) for one in inputs]
     if together:
         inputs = [put_together(inputs)]
     inputs = inputs[: decoding.limit]
     system = open_system(checkpoint.folder)
+    unasked = "train" in system.decided_by and "queried" not in system.state
+    if unasked and any(one.example.query for one in inputs):
+        told = f"{system.config.name} was fitted on texts without queries: it has not learned to answer any"
+        tqdm.write(told, file=sys.stderr)
     if checkpoint.model:
         system.config = settle(type(system).Config, checkpoint.model, "model.")
     with Progress("summarizing", len(inputs), "texts") as progress:
@@ -65,6 +74,17 @@ def summarize_files(named: str, words: Sequence[str], results: Results, together
             sys.stdout.flush()
             tqdm.write(note(one, summary), file=sys.stderr)
             progress.advance()
+
+
+def asked(one: Input, query: str) -> Input:
+    """Return an input with a question.
+
+    Raises:
+        UsageError: it comes with one of its own.
+    """
+    if one.example.query:
+        raise UsageError(f"{one.name} has a query of its own: leave out --query")
+    return replace(one, example=replace(one.example, query=query))
 
 
 @dataclass(frozen=True)

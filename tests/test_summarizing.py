@@ -306,6 +306,24 @@ def test_files_are_read_before_anything_is_summarized(
     assert (ended, out, len(err), Watching.batches) == (code, "", 1, [])
 
 
+def test_every_text_is_asked_the_same(fitted: Path, tmp_path: Path, typed: Typed) -> None:
+    """A query is read before the text, and counted; a system that was fitted without any is said to be so."""
+    file = write(tmp_path / "a.txt")
+    plain, asked = (json.loads(typed(fitted, file, "--json", *more)[1]) for more in ((), ("--query", "what is it?")))
+    assert asked["truncation"]["words"] == plain["truncation"]["words"] + 3
+    told = "trunc was fitted on texts without queries: it has not learned to answer any"
+    assert told in typed(fitted, file, "--query", "what is it?")[2]
+    assert told not in typed(fitted, file)[2]
+
+
+def test_a_text_is_asked_one_thing(fitted: Path, tmp_path: Path, typed: Typed) -> None:
+    """A row that asks something itself is not asked another thing."""
+    (tmp_path / "rows.jsonl").write_text('{"id": "7", "query": "who?", "document": "One two."}\n', encoding="utf-8")
+    code, out, err = typed(fitted, tmp_path / "rows.jsonl", "--query", "what?")
+    assert (code, out) == (2, "")
+    assert "7 has a query of its own: leave out --query" in err[0]
+
+
 def test_a_system_that_sees_references_is_refused(tmp_path: Path, typed: Typed) -> None:
     """An oracle needs what a text to be summarized does not have."""
     oracle = registry.systems.load("oracle")
