@@ -165,6 +165,19 @@ def test_the_ledger_balances(system: System) -> None:
                 assert min(cuts, default=0) >= 0
 
 
+def test_what_it_says_it_would_read_is_what_it_reads(system: System, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Ready to read, without training, a system tells the ledgers of its summaries; or nothing, as one without any."""
+    name, folder = system.config.name, tmp_path_factory.getbasetemp() / "conformance"
+    unfitted, train = built(name), ToySplit.of("train", 24)
+    unfitted.ready_to_read(train, ToySplit.of("validation", 6, start=24), tiny_recipe(max_steps=4), StageStore(folder))
+    for example in [*TEST, *ODD.values()]:
+        (summary,) = summarize(system, [example])
+        assert unfitted.source_ledger(example) == system.source_ledger(example)
+        assert unfitted.source_ledger(example) in (summary.truncation, None)
+    targets = [ledger for ledger in map(unfitted.reference_ledger, train) if ledger is not None]
+    assert all(0 <= ledger.tokens_seen <= ledger.tokens for ledger in targets)
+
+
 def test_only_an_oracle_sees_the_references(system: System) -> None:
     """Other references change a summary only where the system says that it is an oracle."""
     changed = [replace(example, references=(("entirely", "other words"),)) for example in TEST]

@@ -100,7 +100,7 @@ def blocks(stats: DatasetStats) -> list[Block]:
     if stats.overlaps is not None:
         found += _duplicates(stats)
     if stats.readings:
-        found += [_seen(stats), *_targets(stats.readings)]
+        found += [_seen(stats), *_targets(stats)]
     if stats.runs:
         found.append(_recorded(stats.runs))
     return found
@@ -127,6 +127,16 @@ def sampled(stats: DatasetStats) -> str:
     if not drawn:
         return "of all examples"
     return f"of a sample drawn by seed {stats.seed}: {', '.join(drawn)} examples"
+
+
+def looked_at(stats: DatasetStats, name: str) -> str:
+    """Say which examples of a split systems looked at."""
+    split = next(one for one in stats.splits if one.name == name)
+    if split.is_whole:
+        return f"All {len(split.counts):,} examples of the {name} split"
+    return (
+        f"{len(split.sampled):,} of the {len(split.counts):,} examples of the {name} split, drawn by seed {stats.seed}"
+    )
 
 
 def _lengths(stats: DatasetStats) -> Block:
@@ -256,12 +266,8 @@ def _seen(stats: DatasetStats) -> Block:
             first = (reading.label, whole) if not place else ("", "")
             counted = f"{tokens:,}" if reading.has_tokens else ABSENT
             rows.append([first[0], cause, counted, f"{words:,}", f"{share:.1f}", first[1]])
-    size = stats.readings[0].sources
-    notes = [
-        f"The {stats.read_split} split, {size:,} examples"
-        + (f" {sampled(stats)}" if any(not one.is_whole for one in stats.splits) else "")
-        + ": what a system reads, and what its settings cut, cause by cause. Nothing is trained or written."
-    ]
+    told = "what a system reads, and what its settings cut, cause by cause. Nothing is trained or written"
+    notes = [f"{looked_at(stats, stats.read_split)}: {told}."]
     for one in stats.readings:
         notes += [f"{one.label}: {one.note}."] if one.note else []
         notes += [f"{one.label}: {NO_LEDGER}."] if one.whole is None else []
@@ -279,9 +285,9 @@ def entries(ledger: Truncation) -> list[tuple[str, int, int]]:
     return [("seen", ledger.tokens_seen, ledger.words_seen), *((cut.cause, cut.tokens, cut.words) for cut in cuts)]
 
 
-def _targets(readings: Sequence[Reading]) -> Iterator[Block]:
+def _targets(stats: DatasetStats) -> Iterator[Block]:
     rows = []
-    for one in readings:
+    for one in stats.readings:
         if one.target is not None:
             cut = one.target.tokens - one.target.tokens_seen
             rows.append(
@@ -295,7 +301,7 @@ def _targets(readings: Sequence[Reading]) -> Iterator[Block]:
             )
     columns = ("system", "targets", "cut", "tokens", "tokens cut")
     if rows:
-        notes = ("First references of the training split that are longer than model.decode_length.",)
+        notes = (f"{looked_at(stats, 'train')}: first references that are longer than model.decode_length.",)
         yield Block("What training would cut from the targets", notes, columns, "lrrrr", rows, (("system", 44),))
 
 

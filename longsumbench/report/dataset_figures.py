@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longsumbench.analysis.dataset_stats import DatasetStats
-from longsumbench.analysis.stats_tables import ROUGE, STRUCTURE, entries, sampled
+from longsumbench.analysis.stats_tables import ROUGE, STRUCTURE, entries, looked_at, sampled
 from longsumbench.analysis.what_is_read import Reading
 from longsumbench.metrics.extractive import Extractive
 from longsumbench.metrics.novelty import NovelNgrams
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 COLOUR_OF_SPLIT = {"train": COLOURS[0], "validation": COLOURS[5], "test": COLOURS[1]}
 SEEN = COLOURS[0]
-CUT = (COLOURS[1], COLOURS[5], COLOURS[3], COLOURS[4], COLOURS[2])  # in the order in which causes appear
+# Of what is cut, in the order in which causes appear
+CUT = (*(COLOURS[place] for place in (1, 5, 3, 4, 2)), "#8c6bb1", "#a6761d", "#9a9a9a", "#5a5a5a")
 WIDTH, PANEL_HEIGHT = 11.0, 2.7  # inches
 BAR_HEIGHT = 0.46  # inches that a system takes
 BINS = 30
@@ -64,7 +65,9 @@ def pictures(stats: DatasetStats) -> Iterator[Picture]:
         told = f"ROUGE F1 of the sentences closest to the references. {share}, {sampled(stats)}."
         yield Picture("The best extract", told, _histograms(_scores(stats)))
     if readings := [one for one in stats.readings if one.whole is not None and one.source.tokens]:
-        told = f"Percent of all tokens of the {stats.read_split} split's sources; at the right, examples read whole."
+        told = (
+            f"{looked_at(stats, stats.read_split)}: percent of all tokens; at the right also the examples read whole."
+        )
         yield Picture("What each system would see", told, _stacked(readings))
 
 
@@ -232,10 +235,19 @@ def _bar(plot: "Axes", place: int, one: Reading, colours: Mapping[str, str]) -> 
         share = 100 * tokens / one.source.tokens
         plot.barh(place, share, 0.7, left=left, color=colours[cause], edgecolor="white", linewidth=0.8)
         if share >= SMALLEST_TOLD:
-            plot.text(left + share / 2, place, f"{share:.1f}", ha="center", va="center", color="white", fontsize=9)
+            ink = "black" if _is_light(colours[cause]) else "white"
+            plot.text(left + share / 2, place, f"{share:.1f}", ha="center", va="center", color=ink, fontsize=9)
         left += share
-    told = f"{100 * (one.whole or 0) / one.sources:.1f} % whole"
-    plot.text(101, place, told, va="center", fontsize=9, color=GREY)
+    seen, whole = 100 * one.source.tokens_seen / one.source.tokens, 100 * (one.whole or 0) / one.sources
+    plot.text(101, place, f"{seen:.1f} % seen, {whole:.0f} % whole", va="center", fontsize=9, color=GREY)
+
+
+def _is_light(colour: str) -> bool:
+    """Tell whether black is read more easily on a colour than white."""
+    from matplotlib.colors import to_rgb
+
+    red, green, blue = to_rgb(colour)
+    return 0.299 * red + 0.587 * green + 0.114 * blue > 0.55
 
 
 def _broken(text: str, width: int = 26) -> str:
