@@ -109,8 +109,7 @@ class Locality:
 
     def _numbers(self, sums: Floats, pairs: Ints) -> list[tuple[Any, ...]]:
         """Return for each column its mean, interval, mean above that of all pairs, interval, examples and pairs."""
-        with np.errstate(invalid="ignore"):
-            means = sums / pairs  # NaN where there is no pair
+        means = np.where(pairs > 0, sums / np.maximum(pairs, 1), np.nan)
         above = means - self.mean_of_all[:, None]
         intervals, intervals_above = _intervals(means), _intervals(above)
         rows = []
@@ -145,7 +144,7 @@ class Locality:
         """Say which examples these are, what the numbers are, and where neighbourhood ends."""
         lines = [f"{self.about}; means over examples ± half the 95 % interval (bootstrap over examples)"]
         reach = self.reach()
-        told = "at no distance is there none" if reach is None else f"from distance {reach} on there is none to be told"
+        told = "so it is at every distance" if reach is None else f"from distance {reach} on none can be told"
         lines.append(f"above the mean pair: how much more alike than any two sentences of the same example; {told}")
         if self.too_short:
             lines.append(f"{self.too_short:,} examples left out, which have fewer than two sentences")

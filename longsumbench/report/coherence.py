@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 WIDTH, ROW, REST = 7.4, 0.42, 1.55  # inches: of the whole, of a row, of what is above and below
 NUMBER: dict[str, Any] = {"textcoords": "offset points", "fontsize": 9}
-LABEL_WIDTH = 34  # characters
+LABEL_WIDTH = 30  # characters
 
 
 def write(found: CoherenceFound, folder: Path) -> list[Path]:
@@ -32,7 +32,7 @@ def draw(found: CoherenceFound) -> dict[str, bytes]:
 def _draw(figure: "Figure", found: CoherenceFound) -> None:
     table, tall = found.table(), figure.get_figheight()
     plot = figure.subplots()
-    figure.subplots_adjust(left=0.33, right=0.93, top=1 - 0.5 / tall, bottom=0.98 / tall)
+    figure.subplots_adjust(left=0.36, right=0.93, top=1 - 0.5 / tall, bottom=0.98 / tall)
     numbers = table[["coherence", "low", "high"]].to_numpy(np.float64)
     for place, (name, (mean, low, high)) in enumerate(zip(table["row"], numbers, strict=True)):
         colour = GREY if name in (REFERENCE, SHUFFLED) else COLOURS[0]

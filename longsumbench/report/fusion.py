@@ -197,18 +197,18 @@ def _pair(one: Fusion, found: FusionsFound) -> str:
     scores = f"both {100 * one.score:.0f}, alone {100 * one.alone[0]:.0f} and {100 * one.alone[1]:.0f}"
     recall = f"ROUGE-{found.settings.rouge} recall: {scores}; distance {one.distance:.3f}"
     of = f"{one.id}, reference sentence {one.place}; {recall}"
-    texts = [_text(_source_name(one, place), marked(text, shared)) for place, text in enumerate(one.sources)] + [
+    sources = [_text(_source_name(one, place), marked(text, shared)) for place, text in enumerate(one.sources)]
+    outputs = [
         _text(
             f"{found.runs[said.run_id]} {SAYS[said.says]} ({_percents(said.parts)}), recall {100 * said.recall:.0f}; "
-            "the sentence closest to it",
+            "its closest sentence",
             marked(said.closest, shared) if said.closest.strip() else "<em>nothing</em>",
         )
         for said in one.outputs
     ]
-    return (
-        f'<div class="pair"><p><span class="soft">{escape(of)}</span><br>{marked(one.summary, shared)}</p>\n'
-        f'<div class="texts">{"".join(texts)}</div></div>\n'
-    )
+    texts = "\n".join(f'<div class="texts">{"".join(row)}</div>' for row in (sources, outputs) if row)
+    top = f'<p><span class="soft">{escape(of)}</span><br>{marked(one.summary, shared)}</p>'
+    return f'<div class="pair">{top}\n{texts}</div>\n'
 
 
 def _source_name(one: Fusion, place: int) -> str:
@@ -217,7 +217,7 @@ def _source_name(one: Fusion, place: int) -> str:
 
 
 def _percents(shares: Sequence[float]) -> str:
-    return " and ".join(f"{100 * one:.0f} %" for one in shares)
+    return " and ".join(f"{100 * one:.0f}\N{NO-BREAK SPACE}%" for one in shares)
 
 
 def _text(heading: str, written: str) -> str:

@@ -1,0 +1,132 @@
+"""`longsumbench analyze` from the command line: which examples, whose runs, which files, and what is refused."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from tiny_bert import write_bert
+
+from longsumbench.analysis.sampled import SampleSettings, draw
+from longsumbench.cli import main
+from longsumbench.configuration import DatasetSettings
+from longsumbench.launch import plan_analyze
+from longsumbench.records import Results
+
+WORDS = ["ash", "birch", "cedar", "elm", "fir", "oak", "pine", "yew", "lime"]
+
+
+def text(draw_: random.Random, sentences: int) -> str:
+    return " ".join(" ".join(draw_.sample(WORDS, 5)).capitalize() + "." for _ in range(sentences))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Texts of which summaries join sentences."""
+    made = tmp_path_factory.mktemp("texts")
+    for name, size in (("train", 3), ("validation", 3), ("test", 12)):
+        draw_ = random.Random(name)
+        rows = [{"id": f"{name}-{n}", "document": text(draw_, 15), "summary": text(draw_, 4)} for n in range(size)]
+        (made / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return made
+
+
+@pytest.fixture
+def results(folder: Path, tmp_path: Path) -> Results:
+    """A folder with finished runs of Lead and Random, the latter on the first eight examples."""
+    root = tmp_path / "results"
+    common = ["run", "dataset=jsonl", f"dataset.path={folder}", f"results_dir={root}", "baselines=false"]
+    assert main([*common, "model=lead"]) == 0
+    assert main([*common, "model=random", "decode.limit=8"]) == 0
+    return Results(root)
+
+
+def ids(results: Results) -> tuple[str, str]:
+    lead, chance = sorted(results.records("jsonl"), key=lambda one: one.model)
+    return lead.run_id, chance.run_id
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_every_analysis_writes_its_files(
+    folder: Path, results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """CSV, PNG and SVG of each, the pairs and the page of fusions; the same command writes the same bytes."""
+    runs, bert = ",".join(one[:6] for one in ids(results)), write_bert(tmp_path / "bert")
+    of_texts = ["dataset=jsonl", f"dataset.path={folder}", "--results-dir", str(results.root)]
+    capsys.readouterr()
+    for words, extra in (
+        (["locality"], set()),
+        (["fusion", f"run={runs}"], {"fusion-runs.csv", "fusion-pairs.jsonl", "fusion.html"}),
+        (["coherence", f"run={runs}", f"model={bert}", "device=cpu"], set()),
+    ):
+        outputs = [tmp_path / f"{words[0]}{time}" for time in range(2)]
+        for output in outputs:
+            assert main(["analyze", *words, *of_texts, "--output", str(output)]) == 0
+            printed = capsys.readouterr().out
+            assert str(output / f"{words[0]}.csv") in printed
+        assert files(outputs[0]) == files(outputs[1])
+        assert set(files(outputs[0])) == {f"{words[0]}.{kind}" for kind in ("csv", "png", "svg")} | extra
+        of_runs = "8 of 12 examples, of those that all runs summarized, drawn by seed 1"
+        assert (of_runs if len(words) > 1 else "all 12 examples") in printed
+    assert main(["analyze", "fusion", *of_texts]) == 0
+    assert (results.root / "analysis" / "jsonl" / "fusion.csv").is_file()
+
+
+def test_what_is_drawn(folder: Path, results: Results) -> None:
+    """So many examples of the split, in its order, the same for the same seed; of runs, those that all summarized."""
+    texts = DatasetSettings(name="jsonl", path=str(folder))
+    first, again, other = (draw(texts, SampleSettings(sample=5, seed=seed)) for seed in (1, 1, 2))
+    assert first.places == again.places != other.places
+    assert first.places == sorted(set(first.places))
+    assert len(first) == 5
+    assert list(draw(texts, SampleSettings(sample=None)).places) == list(range(12))
+    assert list(draw(texts, SampleSettings(), ids(results)[1], results).places) == list(range(8))
+    assert [one.id for one in first.examples("looking")] == [f"test-{place}" for place in first.places]
+
+
+def test_words_that_cannot_be_meant(
+    folder: Path, results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Runs on other texts, split or dataset, settings that are none, and missing models end in one line each."""
+    lead, _ = ids(results)
+    of_texts = ["dataset=jsonl", f"dataset.path={folder}"]
+    capsys.readouterr()
+    for words, told in (
+        (["fusion", f"run={lead}"], "is a run on jsonl, and not on pydoc"),
+        (["fusion", *of_texts, "dataset.split=validation", f"run={lead}"], "summarized the test split"),
+        (["fusion", *of_texts, "dataset.limit=2", f"run={lead}"], "has read other texts"),
+        (["fusion", *of_texts, f"run={lead},{lead[:8]}"], "is named twice"),
+        (["fusion", *of_texts, "run=0123456789e9"], "no run is called '0123456789e9'"),
+        (["locality", *of_texts, f"run={lead}"], "run= has no meaning for locality"),
+        (["coherence", *of_texts], "model= is missing"),
+        (["coherence", *of_texts, f"model={tmp_path}"], f"model={tmp_path}: no config.json"),
+        (["locality", *of_texts, "encoder=no/where/at/all"], "encoder=no/where/at/all"),
+        (["fusion", *of_texts, "sample=0"], "sample=0 is below 1"),
+        (["fusion", *of_texts, "sampel=3"], "unknown setting 'sampel' (did you mean 'sample'?)"),
+        (["fuson"], "unknown analysis 'fuson' (did you mean 'fusion'?)"),
+    ):
+        assert main(["analyze", *words, "--results-dir", str(results.root), "--output", str(tmp_path / "out")]) == 2
+        (error,) = capsys.readouterr().err.strip().splitlines()
+        assert told in error
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_no_such_split(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A split that the files do not have is a problem of the data, and those there are get named."""
+    only = tmp_path / "only"
+    only.mkdir()
+    (only / "test.jsonl").write_bytes((folder / "test.jsonl").read_bytes())
+    words = ["analyze", "fusion", "dataset=jsonl", f"dataset.path={only}", "dataset.split=train"]
+    assert main([*words, "--output", str(tmp_path / "out")]) == 3
+    assert "has no split 'train'; dataset.split can be: test" in capsys.readouterr().err
+
+
+def test_an_id_that_looks_like_a_number_stays_text() -> None:
+    """Ids such as 12345678 and 80176e73 are not read as numbers; null means all examples."""
+    for run in ("12345678", "80176e73", "007"):
+        _, asked = plan_analyze("fusion", [f"run={run}", "sample=null"])
+        assert asked.run == run  # type: ignore[attr-defined]
+        assert asked.sample is None
