@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, TypeAlias
 
 import datasets
+import torch
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
+from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
 from longsumbench import tokenization
@@ -373,6 +375,20 @@ class NeuralSystem(System):
         whole = self.encode([" ".join(example.references[0])])[0] if example.references else EncodedSentence([], 0)
         return list(self.target_head(whole).ids)
 
+    def fed_once_more(self, units: Units, output: Sequence[int]) -> dict[str, Tensor]:
+        """Return what the network takes to read a text and its output again: searching leaves no trace of its own.
+
+        Args:
+            units: what was read.
+            output: what was written, T tokens.
+
+        Returns:
+            A batch of one with `decoder_input_ids` [1, T], on the model's device.
+        """
+        batch = self.collator()([self.values(units)])
+        batch["decoder_input_ids"] = torch.tensor([[self.model.config.decoder_start_token_id, *output[:-1]]])
+        return {name: value.to(self.model.device) for name, value in batch.items()}
+
     def evidence(
         self,
         read: Sequence[Units],
@@ -462,7 +478,7 @@ def network_sizes(
         dimension: returns the setting d_model, d_ff, num_heads, encoder_layers or decoder_layers.
         dropout: probability.
         vocabulary: entries of the tokenizer.
-        special: its `special_ids`.
+        special: its `special_ids`; without a start token the padding starts, as in T5.
     """
     pad, start, end = special
     return {
@@ -474,6 +490,7 @@ def network_sizes(
         "dropout": dropout,
         "scale_embedding": True,
         "pad_token_id": pad,
+        "decoder_start_token_id": pad if start is None else start,
         "bos_token_id": start,
         "eos_token_id": end,
         "forced_eos_token_id": None,

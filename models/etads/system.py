@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from longsumbench.batching import row
 from longsumbench.configuration import Recipe
 from longsumbench.documents import Example
 from longsumbench.errors import UsageError
@@ -66,11 +65,10 @@ class Etads(NeuralSystem):
 
     def build_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
         """Build the network; its positions are sinusoids to begin with (ETADS §3.1)."""
-        config, start = self.config, tokenizer.bos_token_id
+        config = self.config
         model = self.Model(
             EtadsModelConfig(
                 **network_sizes(config.dimension, config.dropout, len(tokenizer), special_ids(tokenizer)),
-                decoder_start_token_id=tokenizer.pad_token_id if start is None else start,
                 activation_function="relu",
                 max_position_embeddings=max(config.input_length, config.decode_length),
                 focus_layers=config.focus_layers or [],
@@ -94,12 +92,9 @@ class Etads(NeuralSystem):
 
     @torch.inference_mode()
     def _evidence_of(self, units: Units, output: Sequence[int]) -> Evidence:
-        """Read the text and the output once more: searching with beams leaves no trace of its own."""
         model = self.model.eval()
-        batch = {name: value.to(model.device) for name, value in self.collator()([row(units)]).items()}
-        written = torch.tensor([[model.config.decoder_start_token_id, *output[:-1]]], device=model.device)
         with recorded(model, Focus) as windows, recorded(model, Gate) as saliencies:
-            model(**batch, decoder_input_ids=written)
+            model(**self.fed_once_more(units, output))
         arrays: dict[str, Any] = {}
         axes: dict[str, tuple[str, ...]] = {}
         ids = units.ids[0] if units.ids else []

@@ -1,5 +1,6 @@
 """The Hierarchical Transformer, the Flat Transformer and T-DMCA as systems: what they read, networks, evidence."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -161,7 +162,11 @@ def packed(
         tokens += len(one.ids)
     texts = [tuple(text for index in group for text in sentences[index].sentences) for group in groups]
     places = [sentences[group[0]].place[0] for group in groups]
-    numbered = [(document, places[:number].count(document)) for number, document in enumerate(places)]
+    so_far: Counter[int] = Counter()
+    numbered = []
+    for document in places:
+        numbered.append((document, so_far[document]))
+        so_far[document] += 1
     return (
         [Paragraph(place, text) for place, text in zip(numbered, texts, strict=True)],
         [joined([encoded[index] for index in group]) for group in groups],
@@ -203,11 +208,10 @@ class TransformerSystem(BestParagraphs):
 
     def build_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
         """Build the network; its weights start as Xavier's uniform does, as the release's."""
-        config, start = self.config, tokenizer.bos_token_id
+        config = self.config
         model = self.Model(
             HierarchicalTransformerModelConfig(
                 **network_sizes(config.dimension, config.dropout, len(tokenizer), special_ids(tokenizer)),
-                decoder_start_token_id=tokenizer.pad_token_id if start is None else start,
                 activation_function="relu",
                 official=config.fidelity == "official",
                 **self.own_dimensions(),
@@ -309,13 +313,10 @@ class HierarchicalTransformer(TransformerSystem):
 
     @torch.inference_mode()
     def _evidence_of(self, units: Units, output: Sequence[int]) -> Evidence:
-        """Read the paragraphs and the output once more: searching with beams leaves no trace of its own."""
         model = self.model.eval()
-        batch = {name: value.to(model.device) for name, value in self.collator()([self.values(units)]).items()}
-        written = torch.tensor([[model.config.decoder_start_token_id, *output[:-1]]], device=model.device)
         last = model.model.decoder.layers[-1].encoder_attn
         with recorded(model, ParagraphAttention) as related, watched(last) as weights:
-            model(**batch, decoder_input_ids=written)
+            model(**self.fed_once_more(units, output))
         per_token = weights[-1][0].float().mean(0)[: len(output)]  # [T, S]
         sizes = [len(ids) for ids in units.ids]
         of_units = torch.split(per_token[:, : sum(sizes)], sizes, 1)
@@ -363,11 +364,10 @@ class Tdmca(BestParagraphs):
 
         It is not the one that ends, which an output tied to the embeddings would give at once until it has learned.
         """
-        config, start = self.config, tokenizer.bos_token_id
+        config = self.config
         model = self.Model(
             TdmcaModelConfig(
                 **network_sizes(config.dimension, config.dropout, len(tokenizer), special_ids(tokenizer)),
-                decoder_start_token_id=tokenizer.pad_token_id if start is None else start,
                 activation_function="relu",
                 block_length=config.block_length,
                 compression=config.compression,

@@ -135,9 +135,11 @@ class PageSum(NeuralSystem):
         assert config.page_size is not None
         model = self.Model(
             PageSumModelConfig(
-                **network_sizes(config.dimension, config.dropout, len(tokenizer), special_ids(tokenizer)),
+                **{
+                    **network_sizes(config.dimension, config.dropout, len(tokenizer), special_ids(tokenizer)),
+                    "decoder_start_token_id": tokenizer.eos_token_id,
+                },
                 max_position_embeddings=max(config.page_size, config.decode_length),
-                decoder_start_token_id=tokenizer.eos_token_id,
                 decoding=config.decoding,
                 official=config.fidelity == "official",
             )

@@ -58,15 +58,14 @@ class SealFamily(NeuralSystem):
 
         Args:
             vocabulary: entries of the tokenizer.
-            special: the ids that pad, start and end; without a start token the padding starts, as in T5.
+            special: the ids that pad, start and end.
         """
-        config, (pad, start, _) = self.config, special
+        config = self.config
         return self.ModelConfig(
             **network_sizes(config.dimension, config.dropout, vocabulary, special),
             activation_function="relu",
             max_position_embeddings=config.decode_length,
             norm=config.norm,
-            decoder_start_token_id=pad if start is None else start,
             **self.own_dimensions(),
         )
 
