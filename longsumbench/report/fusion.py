@@ -77,7 +77,7 @@ def _draw(figure: "Figure", found: FusionsFound) -> None:
         plot.set_xticks(np.linspace(0, 1, 11), [f"{tenth / 10:g}" for tenth in range(11)])
         plot.set_xlabel("distance of the two source sentences, as a share of the source", fontsize=9.5)
         plain_axes(plot)
-    heading = f"{found.dataset}: how far apart the source sentences stand that a summary fuses"
+    heading = f"{found.dataset}: distance of the sentences that a summary fuses"
     figure.text(left, 0.935, heading, fontsize=11.5, fontweight="bold", parse_math=False)
     caption = "\n".join(
         textwrap.wrap(f"{found.notes()[0]}. Whiskers: 95 % intervals over examples.", 205 if found.runs else 122)

@@ -57,7 +57,7 @@ def _draw(figure: "Figure", found: Locality) -> None:
     plot.set_ylabel(f"mean cosine ({found.vectors})", fontsize=9.5, parse_math=False)
     plain_axes(plot)
     left = plot.get_position().x0
-    heading = f"{found.dataset}: how alike two sentences of a source are, by {found.vectors}"
+    heading = f"{found.dataset}: likeness of sentences by distance ({found.vectors})"
     figure.text(left, 0.925, heading, fontsize=11.5, fontweight="bold", parse_math=False)
     about = f"{found.about}. Band: 95 % interval over examples. Distances of fewer than {FEWEST} examples: CSV only."
     caption = "\n".join(textwrap.wrap(about, 115))
