@@ -79,7 +79,8 @@ def test_a_missing_title_names_the_example() -> None:
     """The error says whose title is missing, by which setting it is needed, and what to choose instead."""
     untitled = replace(example(3), title=None)
     system = Trunc(TruncConfig(**TINY, rank="tfidf"))
-    with pytest.raises(UsageError, match=r"'toy-3' has no title and no query, by which model\.rank=tfidf goes: choose model\.rank="):
+    told = r"'toy-3' has no title and no query, by which model\.rank=tfidf goes: choose model\.rank="
+    with pytest.raises(UsageError, match=told):
         system.order(untitled, ["a", "b"])
     assert Trunc(TruncConfig(**TINY)).order(untitled, ["a", "b"]) == [0, 1]
 
@@ -89,7 +90,8 @@ def test_missing_titles_are_found_before_any_work(rank: str, refused: int) -> No
     """Rankers that go by titles refuse the example that has none, in one line; nothing else looks at examples."""
     system = Trunc(TruncConfig(**{**TINY, "rank": rank}))
     system.check_examples([example(1), example(2)])
-    with pytest.raises(UsageError, match=r"'toy-3' has no title and no query.*or give it a title$") if refused else nullcontext():
+    told = r"'toy-3' has no title and no query.*or give it a title$"
+    with pytest.raises(UsageError, match=told) if refused else nullcontext():
         system.check_examples(iter([example(1), replace(example(3), title=None), example(4)]))
 
 

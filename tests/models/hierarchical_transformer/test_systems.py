@@ -266,7 +266,8 @@ def test_spacy_asked_for_and_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("rank", ["tfidf", "title"])
 def test_a_title_that_is_missing(rank: str) -> None:
     """A ranker that goes by the title refuses an example without one, in one line that names it."""
-    with pytest.raises(UsageError, match=f"example 'x' has no title and no query, by which model.rank={rank} goes: choose .*lstm"):
+    told = f"example 'x' has no title and no query, by which model.rank={rank} goes: choose .*lstm"
+    with pytest.raises(UsageError, match=told):
         built("flat_transformer", rank=rank).units(cluster(("a b",), title=None), words)
 
 
