@@ -58,7 +58,7 @@ def test_overlaps_are_counted_and_told(
     monkeypatch.setattr(loading, "_build", lambda *arguments: pytest.fail("read again"))
     for strict in (None, True):  # they differ in no row, so they share the stage
         if strict:
-            with pytest.raises(DataError, match="3 of 4 in test .* take these out of one split"):
+            with pytest.raises(DataError, match=r"3 of 4 in test .* take these out of one split"):
                 read(folder, stages, strict=True)
         else:
             read(folder, stages)
@@ -72,7 +72,7 @@ def test_strict_is_also_asked_of_texts_read_anew(tmp_path: Path, stages: StageSt
         read(folder, stages, strict=True)
     with (folder / "test.jsonl").open("a") as file:
         file.write("no JSON\n")
-    with pytest.raises(DataError, match="test.jsonl:5"):
+    with pytest.raises(DataError, match=r"test\.jsonl:5"):
         read(folder, stages)
     texts = read(folder, stages, strict=False)
     assert texts.facts["overlaps"] == EXPECTED

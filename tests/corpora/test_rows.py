@@ -143,7 +143,7 @@ def dies(number: int) -> tuple[Example, ...]:
 def test_a_process_that_is_killed_is_told() -> None:
     """Where the system ends a process that reads, that is said, with what to do."""
     every = (Entry("test", partial(dies, number)) for number in range(40))
-    with pytest.raises(EnvironmentProblem, match="dataset.workers=1"):
+    with pytest.raises(EnvironmentProblem, match=r"dataset\.workers=1"):
         list(read_rows(every, 2))
 
 
