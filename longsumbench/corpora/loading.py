@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -234,7 +234,12 @@ def _tell_overlaps(texts: Texts, is_error: bool) -> None:
         problem = f"splits of dataset '{texts.name}' overlap: {told(overlaps, texts.facts['examples'])}"
         if is_error:
             raise DataError(f"{problem}; take these out of one split, or leave out dataset.strict=true")
-        print(f"warning: {problem}; dataset.strict=true makes this an error", file=sys.stderr, flush=True)
+        _warn(f"{problem}; dataset.strict=true makes this an error")
+
+
+@cache  # so that a sweep, or a run with its baselines, says it once
+def _warn(problem: str) -> None:
+    print(f"warning: {problem}", file=sys.stderr, flush=True)
 
 
 def _check_not_empty(name: str, counts: Mapping[str, int], skipped: Mapping[str, Mapping[str, int]]) -> None:
