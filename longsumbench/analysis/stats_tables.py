@@ -268,15 +268,24 @@ def _seen(stats: DatasetStats) -> Block:
             rows.append([first[0], cause, counted, f"{words:,}", f"{share:.1f}", first[1]])
     told = "what a system reads, and what its settings cut, cause by cause. Nothing is trained or written"
     notes = [f"{looked_at(stats, stats.read_split)}: {told}."]
-    for one in stats.readings:
-        notes += [f"{one.label}: {one.note}."] if one.note else []
-        notes += [f"{one.label}: {NO_LEDGER}."] if one.whole is None else []
-        merged = one.source.documents_merged
-        notes += (
-            [f"{one.label}: {merged:,} documents beyond max_documents share the last one's place."] if merged else []
-        )
+    notes += _notes_of(stats.readings)
     columns = ("system", "", "tokens", "words", "%", "examples read whole")
     return Block("What each system would see", tuple(notes), columns, "llrrrr", rows, (("system", 44),))
+
+
+def _notes_of(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield what is to be said of some systems, of those of which it is the same at once."""
+    whose: dict[str, list[str]] = {}
+    for one in readings:
+        merged = one.source.documents_merged
+        for told, is_so in (
+            (one.note, bool(one.note)),
+            (NO_LEDGER, one.whole is None),
+            (f"{merged:,} documents beyond max_documents share the last one's place", merged > 0),
+        ):
+            if is_so:
+                whose.setdefault(told, []).append(one.label)
+    yield from (f"{', '.join(labels)}: {told}." for told, labels in whose.items())
 
 
 def entries(ledger: Truncation) -> list[tuple[str, int, int]]:

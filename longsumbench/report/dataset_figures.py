@@ -154,14 +154,14 @@ def _histograms(panels: Sequence[Panel], last: "Callable[[Axes], None] | None" =
 
 
 def _histogram(plot: "Axes", panel: Panel) -> None:
-    edges, most = _edges(panel), max(map(len, panel.values.values()))
+    edges, largest = _edges(panel), max(panel.values, key=lambda split: len(panel.values[split]))
     if panel.log:
         plot.set_xscale("log")
     for split, values in panel.values.items():
         if len(values):
             shares = 100 * np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0] / len(values)
             colour = COLOUR_OF_SPLIT.get(split, GREY)
-            if len(values) == most:
+            if split == largest:
                 plot.stairs(shares, edges, fill=True, color=colour, alpha=0.15)
             plot.stairs(shares, edges, color=colour, linewidth=1.6, label=f"{split}: {_short(np.median(values))}")
     _plain_ticks(plot)
