@@ -124,7 +124,7 @@ class BestParagraphs(RankedUnits, NeuralSystem):
 
     def best(self, example: Example, encode: Encode, limits: Limits) -> tuple[Units, list[Paragraph]]:
         """Return the title and the best paragraphs as units, and those paragraphs' places and texts."""
-        paragraphs, encoded = self.paragraphs(example, encode)
+        paragraphs, encoded = self.paragraphs(example, encode, limits.paragraph_length)
         title = encode([example.title])[0] if example.title else None
         if self._orders is None:
             order = self.order(example, [paragraph.text for paragraph in paragraphs])
@@ -135,9 +135,11 @@ class BestParagraphs(RankedUnits, NeuralSystem):
         units = best(title, [encoded[index] for index in order], documents, limits)
         return units, ranked[: len(units.ids) - 1]
 
-    def paragraphs(self, example: Example, encode: Encode) -> tuple[list[Paragraph], list[EncodedSentence]]:
-        """Return what is ranked, and its tokens."""
-        unit, snippet_length = self.config.unit, self.config.paragraph_length
+    def paragraphs(
+        self, example: Example, encode: Encode, snippet_length: int
+    ) -> tuple[list[Paragraph], list[EncodedSentence]]:
+        """Return what is ranked, and its tokens; where that is snippets, they are packed to so many tokens."""
+        unit = self.config.unit
         found = paragraphs_of(example, "sentence" if unit == "snippet" else unit)
         sentences = encode([sentence for paragraph in found for sentence in paragraph.sentences])
         encoded, start = [], 0

@@ -105,6 +105,16 @@ def test_sections_and_snippets_as_paragraphs() -> None:
     assert [len(ids) for ids in snippets.units(example, words).ids] == [0, 2, 2, 2, 2, 2, 2, 2, 2]
 
 
+def test_snippets_leave_room_for_the_query() -> None:
+    """Sentences of 2, 2, 3 and 2 words, packed to four with a query of one, are a snippet each, and none is cut."""
+    document = Document(None, (Section("s", (("aa b.", "cc d."), ("eee f g.", "h i"))),))
+    example = replace(CLUSTER, documents=(document,), title=None, query="why?")
+    snippets = built("hierarchical_transformer", unit="snippet", paragraph_length=4, num_paragraphs=9)
+    units = snippets.units(example, words)
+    assert [len(ids) for ids in units.ids] == [0, 3, 3, 4, 3]
+    assert not units.truncation.cuts
+
+
 def test_more_can_be_read_when_it_is_summarized() -> None:
     """Training reads its own number of paragraphs and tokens, writing another."""
     system = built(
