@@ -55,7 +55,7 @@ def summarize_files(
     if decoding.evidence != "none" and not as_json:
         raise UsageError(f"decode.evidence={decoding.evidence}: evidence is shown with --json only")
     inputs = read_inputs(files)
-    if query:
+    if query is not None:
         inputs = [asked(one, query) for one in inputs]
     if together:
         inputs = [put_together(inputs)]
@@ -80,8 +80,10 @@ def asked(one: Input, query: str) -> Input:
     """Return an input with a question.
 
     Raises:
-        UsageError: it comes with one of its own.
+        UsageError: the question has no words, or the input comes with one of its own.
     """
+    if not query.strip():
+        raise UsageError("--query is empty: say what is asked, or leave it out")
     if one.example.query:
         raise UsageError(f"{one.name} has a query of its own: leave out --query")
     return replace(one, example=replace(one.example, query=query))

@@ -324,6 +324,13 @@ def test_a_text_is_asked_one_thing(fitted: Path, tmp_path: Path, typed: Typed) -
     assert "7 has a query of its own: leave out --query" in err[0]
 
 
+def test_a_question_has_words(fitted: Path, tmp_path: Path, typed: Typed) -> None:
+    """An empty question, of a shell variable that is not set, say, is an error and not a text without any."""
+    code, out, err = typed(fitted, write(tmp_path / "a.txt"), "--query", " ")
+    assert (code, out) == (2, "")
+    assert "--query is empty" in err[0]
+
+
 def test_a_system_that_sees_references_is_refused(tmp_path: Path, typed: Typed) -> None:
     """An oracle needs what a text to be summarized does not have."""
     oracle = registry.systems.load("oracle")
