@@ -145,6 +145,7 @@ class Locality:
         lines = [f"{self.about}; means over examples ± half the 95 % interval (bootstrap over examples)"]
         reach = self.reach()
         told = "so it is at every distance" if reach is None else f"from distance {reach} on none can be told"
+        told = told if len(self.sums) > 1 else "one example cannot tell how far that goes"
         lines.append(f"above the mean pair: how much more alike than any two sentences of the same example; {told}")
         if self.too_short:
             lines.append(f"{self.too_short:,} examples left out, which have fewer than two sentences")
