@@ -53,8 +53,8 @@ REVISED = (
 )
 REVISED_CHOICE = "The council changed its mind and the {site} goes to the {rank} bid."
 AGENDA = "The agenda is {sites}."
-QUESTION = "What was decided on {sites}?"
 THEN = " then "  # between the sites of an agenda
+QUESTION = "What of {sites}?"  # short, for it takes of the room of every unit; nothing between the sites
 
 # What the summary says of it, by kind.
 SUMMARIES = {

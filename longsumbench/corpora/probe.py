@@ -152,8 +152,8 @@ def report(length: int, seed: int, index: int, controls: Controls = USUAL) -> Ex
     num_sections = controls.num_sections(length)
     draw = Draw(f"{seed} {length} {index}")
     decisions = _agenda(draw, length, controls)
-    named = THEN.join(decision.site for decision in decisions)
-    opening = (AGENDA.format(sites=named),) if controls.agenda == TOLD else ()
+    sites = [decision.site for decision in decisions]
+    opening = (AGENDA.format(sites=THEN.join(sites)),) if controls.agenda == TOLD else ()
     planted: list[list[Sentences]] = [[] for _ in range(num_sections)]
     distances = []
     for decision in decisions:
@@ -173,7 +173,7 @@ def report(length: int, seed: int, index: int, controls: Controls = USUAL) -> Ex
         Fact(decision.kind, decision.site, decision.firms[0], FIRMS, position, distance)
         for decision, position, distance in zip(decisions, positions, distances, strict=True)
     )
-    query = QUESTION.format(sites=named) if controls.agenda == ASKED else None
+    query = QUESTION.format(sites=" ".join(sites)) if controls.agenda == ASKED else None
     reference = tuple(decision.summary for decision in decisions)
     documents = tuple(_documents(sections, controls))
     return Example(f"{seed}-{length}-{index}", None, query, documents, (reference,), facts)

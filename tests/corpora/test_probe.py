@@ -242,10 +242,10 @@ def test_every_answer_of_grown_reports_is_in_the_source(name: str) -> None:
         agenda = [site for site in council.SITES if site in found]
         first, opening = next(example.sentences()), re.compile(r"The agenda is ([a-z ]+)\.")
         if controls.agenda != "fixed":
-            asked = re.fullmatch(r"What was decided on ([a-z ]+)\?", example.query or "")
+            asked = re.fullmatch(r"What of ([a-z ]+)\?", example.query or "")
             told = asked if controls.agenda == "asked" else opening.fullmatch(first)
             assert told is not None
-            agenda = told[1].split(" then ")
+            agenda = told[1].replace(" then ", " ").split()
         assert sum(1 for sentence in example.sentences() if opening.match(sentence)) == (controls.agenda == "told")
         forms = {fact.subject: fact.kind.split()[0] for fact in example.facts}
         for site, form in forms.items():
@@ -399,7 +399,7 @@ def test_an_overruled_and_repeated_fact_by_hand(monkeypatch: pytest.MonkeyPatch)
         ("The agenda is bridge.", "The council decided that the bridge goes to Adler.", *[distractor] * 2)
     ]
     asked = report(40, 0, 0, Controls(kinds=("single",), agenda="asked"))
-    assert asked.query == "What was decided on bridge then canal?"
+    assert asked.query == "What of bridge canal?"
     assert len(asked.references[0]) == 2
 
 
@@ -665,13 +665,14 @@ def test_the_whole_dataset(stages: StageStore) -> None:
 
 
 def test_the_page_shows_what_is() -> None:
-    """The excerpt of the documentation is a report's own text, and its example of use runs as it stands."""
+    """The excerpts of the documentation are reports' own texts, and its example of use runs as it stands."""
     page = PAGE.read_text(encoding="utf-8")
-    excerpt, code = re.findall(r"```(?:text|python)\n(.*?)```", page, re.DOTALL)[:2]
-    example = report(128, seed=3, index=0)
-    shown = [" ".join(section) for section in sections_of(example)] + [" ".join(example.references[0])]
-    told = [" ".join(paragraph.split()) for paragraph in re.split(r"Session \d: |Summary: ", excerpt)[1:]]
-    assert told == shown
+    excerpt, code, grown = re.findall(r"```(?:text|python)\n(.*?)```", page, re.DOTALL)
+    options = Controls(sources=2, redundancy=0.5, contradiction=0.5, agenda="told")
+    for text, example in ((excerpt, report(128, 3, 0)), (grown, report(128, 3, 1, options))):
+        shown = [" ".join(section) for section in all_sections(example)] + [" ".join(example.references[0])]
+        told = [" ".join(paragraph.split()) for paragraph in re.split(r"Session \d: |Summary: ", text)[1:]]
+        assert told == shown
     names: dict[str, Any] = {}
     exec(code, names)  # noqa: S102 - it is the project's own
     assert names["example"] == report(1024, seed=3, index=0)
