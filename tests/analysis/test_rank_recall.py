@@ -133,7 +133,11 @@ def test_published_numbers_stand_beside_wikisum() -> None:
         ("rank=tfidf stray", 2, "'stray' is no setting: write key=value"),
         ("rank=tfidf --cvs x", 2, "unknown flag '--cvs' (did you mean '--csv'?)"),
         ("rank=tfidf --csv .", 2, "--csv . is a folder: name a file"),
-        ("rank=tfidf dataset=jsonl dataset.path=TEXTS", 2, "example 't-900' has no title and no query, by which rank=tfidf goes"),
+        (
+            "rank=tfidf dataset=jsonl dataset.path=TEXTS",
+            2,
+            "example 't-900' has no title and no query, by which rank=tfidf goes",
+        ),
         ("rank=lstm dataset=jsonl dataset.path=TEXTS", 3, "learns from a training split, and the dataset has none"),
         ("rank=tfidf dataset=jsonl dataset.path=TEXTS dataset.split=train", 3, "no split 'train'"),
     ],
