@@ -6,7 +6,7 @@ From records alone: source tokens seen, or dropped by cause; training targets cu
 from collections.abc import Sequence
 
 from longsumbench.records import RunRecord
-from longsumbench.standings import SHORT_ID, parts_of, percent, source_seen
+from longsumbench.standings import label, percent, source_seen
 from longsumbench.tables import Block
 
 HEADING = "What was not read, not learned, not finished"
@@ -41,9 +41,8 @@ def ledger_block(records: Sequence[RunRecord]) -> Block:
 
 def _row(record: RunRecord) -> list[str]:
     seen, shares = source_seen(record), cut_shares(record)
-    seed = () if record.seed is None else (f"seed={record.seed}",)
     return [
-        f"{', '.join((record.model, *parts_of(record.variant), *seed))} ({record.run_id[:SHORT_ID]})",
+        label(record),
         record.split,
         ABSENT if seen is None else f"{seen:.1f}",
         ", ".join(f"{cause} {share:.1f}" for cause, share in shares.items()) or ABSENT,
@@ -63,6 +62,6 @@ def _targets(record: RunRecord) -> str:
 
 
 def part_of(part: int, whole: int) -> str:
-    """Write a count and its share: "12 (3.4 %)"; without a whole, the count alone."""
+    """Write a count and its share: "12 (3.40 %)"; without a whole, the count alone."""
     share = percent(part, whole)
-    return f"{part:,}" if share is None else f"{part:,} ({share:.1f} %)"
+    return f"{part:,}" if share is None else f"{part:,} ({share:.2f} %)"

@@ -488,7 +488,7 @@ def test_latex(update: Callable[..., Table]) -> None:
 def test_what_was_typed_is_shown_as_it_was_typed(update: Callable[..., Table]) -> None:
     """Signs that Markdown or LaTeX would read as their own are escaped, and the table keeps its columns."""
     table = update(record("trunc", 30, variant="tokenizer=a|b_<img src=x>*[`\\&%~~&lt;"), record("lead", 20))
-    (line,) = [line for line in table.markdown().splitlines() if line.startswith("| trunc ")]
+    line = next(line for line in table.markdown().splitlines() if line.startswith("| trunc "))
     assert r"tokenizer=a\|b\_\<img src=x>\*\[\`\\&%\~\~\&lt;" in line
     assert len(re.findall(r"(?<!\\)\|", line)) == len(VIEW) + 1
     assert "**30.0 ±0.8**" in line

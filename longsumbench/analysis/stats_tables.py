@@ -14,6 +14,7 @@ from longsumbench.analysis.near_duplicates import SIMILARITY, WORDS, Overlap
 from longsumbench.analysis.published_sizes import PUBLISHED_SIZES, PublishedSize
 from longsumbench.analysis.what_is_read import NO_LEDGER, Reading
 from longsumbench.documents import Cut, Truncation
+from longsumbench.ledger import cut_shares, ledger_block, part_of
 from longsumbench.metrics.extractive import Extractive
 from longsumbench.metrics.metric import aggregate, aggregate_measures
 from longsumbench.metrics.novelty import NovelNgrams
@@ -102,7 +103,7 @@ def blocks(stats: DatasetStats) -> list[Block]:
     if stats.readings:
         found += [_seen(stats), *_targets(stats)]
     if stats.runs:
-        found.append(_recorded(stats.runs))
+        found.append(ledger_block(stats.runs))
     return found
 
 
@@ -232,7 +233,7 @@ def _duplicates(stats: DatasetStats) -> Iterator[Block]:
     if not stats.overlaps:
         notes = ["There is one split only."]
     rows = [
-        [f"{one.one} – {one.other}", f"{one.pairs:,}", *(_part_of(*part) for part in _parts(one))]
+        [f"{one.one} – {one.other}", f"{one.pairs:,}", *(part_of(*part) for part in _parts(one))]
         for one in stats.overlaps or ()
     ]
     columns = ("splits", "pairs", "examples of the first", "examples of the second")
@@ -250,17 +251,13 @@ def _parts(overlap: Overlap) -> tuple[tuple[int, int], tuple[int, int]]:
     return (overlap.of_one, overlap.size_of_one), (overlap.of_other, overlap.size_of_other)
 
 
-def _part_of(part: int, whole: int) -> str:
-    return f"{part:,} ({percent(part, whole) or 0.0:.2f} %)"
-
-
 def _seen(stats: DatasetStats) -> Block:
     rows = []
     for reading in stats.readings:
         if reading.whole is None:
             rows.append([reading.label, "–", ABSENT, ABSENT, ABSENT, ABSENT])
             continue
-        whole = _part_of(reading.whole, reading.sources)
+        whole = part_of(reading.whole, reading.sources)
         for place, (cause, tokens, words) in enumerate(entries(reading.source)):
             share = percent(tokens, reading.source.tokens) or 0.0
             first = (reading.label, whole) if not place else ("", "")
@@ -303,55 +300,15 @@ def _targets(stats: DatasetStats) -> Iterator[Block]:
                 [
                     one.label,
                     f"{one.targets:,}",
-                    _part_of(one.targets_cut, one.targets),
+                    part_of(one.targets_cut, one.targets),
                     f"{one.target.tokens:,}",
-                    _part_of(cut, one.target.tokens),
+                    part_of(cut, one.target.tokens),
                 ]
             )
     columns = ("system", "targets", "cut", "tokens", "tokens cut")
     if rows:
         notes = (f"{looked_at(stats, 'train')}: first references that are longer than model.decode_length.",)
         yield Block("What training would cut from the targets", notes, columns, "lrrrr", rows, (("system", 44),))
-
-
-def _recorded(runs: Sequence[RunRecord]) -> Block:
-    rows = []
-    for record in runs:
-        seen = source_seen(record)
-        cuts = ", ".join(f"{cause} {share:.1f}" for cause, share in cut_shares(record).items())
-        examples = record.n + len(record.empty_references)
-        rows.append(
-            [
-                label(record),
-                record.split,
-                ABSENT if seen is None else f"{seen:.1f}",
-                cuts or ABSENT,
-                _of_training(record),
-                _part_of(record.outputs_cut, examples),
-            ]
-        )
-    columns = ("run", "split", "source\nseen (%)", "source cut by (%)", "training targets cut", "outputs at the limit")
-    widths = (("run", 40), ("source cut by (%)", 30))
-    notes = ("As the runs' records have it; of tokens, for systems without a tokenizer of words.",)
-    return Block("What finished runs have read and cut", notes, columns, "llrlrr", rows, widths)
-
-
-def cut_shares(record: RunRecord) -> dict[str, float]:
-    """Return cause → the share of the source that it cut in a finished run, in percent of tokens."""
-    if record.source is None:
-        return {}
-    unit = "tokens" if record.source["tokens"] else "words"
-    return {cut["cause"]: percent(cut[unit], record.source[unit]) or 0.0 for cut in record.source["cuts"]}
-
-
-def _of_training(record: RunRecord) -> str:
-    """Return how many training targets were cut; of what was not trained nothing."""
-    targets = record.fit.get("targets")
-    if not targets:
-        return ABSENT
-    examples = record.corpus.get("examples", {}).get("train")
-    share = percent(sum(cut["tokens"] for cut in targets["cuts"]), targets["tokens"]) or 0.0
-    return f"{_part_of(record.fit['targets_cut'], examples or 0)}, {share:.1f} % of tokens"
 
 
 def numbers(stats: DatasetStats) -> pd.DataFrame:
