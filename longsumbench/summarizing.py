@@ -61,9 +61,7 @@ def summarize_files(
         inputs = [put_together(inputs)]
     inputs = inputs[: decoding.limit]
     system = open_system(checkpoint.folder)
-    unasked = "train" in system.decided_by and "queried" not in system.state
-    if unasked and any(one.example.query for one in inputs):
-        told = f"{system.config.name} was fitted on texts without queries: it has not learned to answer any"
+    if told := unlike_what_was_learned(system, inputs):
         tqdm.write(told, file=sys.stderr)
     if checkpoint.model:
         system.config = settle(type(system).Config, checkpoint.model, "model.")
@@ -74,6 +72,16 @@ def summarize_files(
             sys.stdout.flush()
             tqdm.write(note(one, summary), file=sys.stderr)
             progress.advance()
+
+
+def unlike_what_was_learned(system: System, inputs: Sequence[Input]) -> str:
+    """Say where questions are asked of a system that learned without them, or none of one that learned with them."""
+    queried = "queried" in system.state
+    if "train" not in system.decided_by or all(bool(one.example.query) == queried for one in inputs):
+        return ""
+    if queried:
+        return f"{system.config.name} was fitted on texts with queries: ask something with --query"
+    return f"{system.config.name} was fitted on texts without queries: it has not learned to answer any"
 
 
 def asked(one: Input, query: str) -> Input:

@@ -21,7 +21,14 @@ from longsumbench.corpora.plain import Input
 from longsumbench.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.stages import StageStore, cache_folder
-from longsumbench.summarizing import note, plain_evidence, settle_decoding, split_words, summarize_inputs
+from longsumbench.summarizing import (
+    note,
+    plain_evidence,
+    settle_decoding,
+    split_words,
+    summarize_inputs,
+    unlike_what_was_learned,
+)
 from longsumbench.system import Evidence, Summary, System
 
 ONE = "Alpha beta gamma. Delta. Aaa aaa. Epsilon zeta eta theta.\n\nB b. C c. Nothing of this is read any more."
@@ -314,6 +321,16 @@ def test_every_text_is_asked_the_same(fitted: Path, tmp_path: Path, typed: Typed
     told = "trunc was fitted on texts without queries: it has not learned to answer any"
     assert told in typed(fitted, file, "--query", "what is it?")[2]
     assert told not in typed(fitted, file)[2]
+
+
+@pytest.mark.parametrize(("learned", "query", "told"), [(1, None, "ask something with --query"), (1, "who?", "")])
+def test_a_system_that_learned_to_answer_wants_a_question(learned: int, query: str | None, told: str) -> None:
+    """A text without a question is told of where all that was learned had one."""
+    system = registry.systems.load("trunc")(registry.systems.load("trunc").Config())
+    system.state["queried"] = learned
+    text = Input("a.txt", Example("a", None, query, (), ((),)))
+    assert unlike_what_was_learned(system, [text]).endswith(told)
+    assert bool(unlike_what_was_learned(system, [text])) == bool(told)
 
 
 def test_a_text_is_asked_one_thing(fitted: Path, tmp_path: Path, typed: Typed) -> None:
