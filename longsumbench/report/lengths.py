@@ -124,7 +124,15 @@ def draw_lengths(title: str, systems: Sequence[System]) -> bytes:
         for kind, heading in KINDS.items()
     ]
     told = f"Hollow, dashed: less than {WHOLE:.0f} % of the text is seen." if _cut(systems) else ""
-    return draw(title, [_line(system) for system in systems], panels, told)
+    return draw(title, list(map(_line, systems, labels(systems))), panels, told)
+
+
+def labels(systems: Sequence[System]) -> list[str]:
+    """Return how each is named in the picture: by its model alone where no other is of that; the table says all."""
+    first = [system.tested[min(system.tested)][0] for system in systems]
+    models = [record.model for record in first]
+    plain = [models.count(record.model) == 1 and not record.corpus.get("options") for record in first]
+    return [model if alone else one.label for one, model, alone in zip(systems, models, plain, strict=True)]
 
 
 def title_of(dataset: str, systems: Sequence[System]) -> str:
@@ -137,11 +145,11 @@ def _cut(systems: Sequence[System]) -> bool:
     return any((system.seen(length) or 100.0) < WHOLE for system in systems for length in system.tested)
 
 
-def _line(system: System) -> Line:
+def _line(system: System, label: str) -> Line:
     places = {_place(kind, length): system.point(kind, length) for kind in KINDS for length in system.tested}
     points = {name: point for name, point in places.items() if point is not None}
     chance = system.tested[min(system.tested)][0].measures.get(CHANCE)
-    return Line(system.label, points, chance["mean"] if chance else None)
+    return Line(label, points, chance["mean"] if chance else None)
 
 
 def _place(kind: str, length: int) -> str:

@@ -21,6 +21,7 @@ from longsumbench.report.lengths import (
     KINDS,
     draw_lengths,
     in_thousands,
+    labels,
     lengths_csv,
     lengths_table,
     systems_at_lengths,
@@ -115,6 +116,13 @@ def test_names_tell_systems_apart() -> None:
     records = [run_at("ea", 50, length) for length in (1024, 4096)]
     records += [run_at("ea", 40, length, config=recipe, run_id=f"{length:012}") for length in (1024, 4096)]
     assert [one.label for one in systems_at_lengths(records)] == ["ea [ea102410]", "ea [00000000]"]
+
+
+def test_pictures_name_a_lone_system_by_its_model() -> None:
+    """A model with one system goes by its name alone, two systems of a model by their settings."""
+    runs = [run_at("ea", 50, length, variant="num_snippets=9") for length in (1024, 4096)]
+    runs += [run_at("seal", 50, length, variant=one) for length in (1024, 4096) for one in ("", "segment_length=8")]
+    assert sorted(labels(systems_at_lengths(runs))) == ["ea", "seal", "seal segment_length=8"]
 
 
 def test_numbers_by_hand() -> None:
