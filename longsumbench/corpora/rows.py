@@ -3,20 +3,25 @@
     read_rows(entries, workers) → (Entry, Outcome) for each entry
 
 Whatever the number of processes, the same comes out, in the same order, an error of the source last of all. Processes
-are started afresh (`spawn`), for a copy of one that runs threads, as PyTorch's, may hang. They are handed rows a batch
-at a time, a few batches ahead, so that memory stays what it is. They end with this one, however it ends.
+are started afresh (`spawn`), for a copy of one that runs threads, as PyTorch's, may hang, and do not run the script
+that was started, so that it needs no `if __name__ == "__main__"`, and may be typed in. They are handed rows a batch at
+a time, a few batches ahead, so that memory stays what it is. They end with this one, however it ends.
 """
 
+import io
 import multiprocessing
 import os
 import pickle
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from functools import partial
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from longsumbench.corpora.source import Entry, Read, deal, several, thinned
@@ -88,10 +93,20 @@ def read_rows(entries: Iterator[Entry], workers: int) -> Generator[tuple[Entry, 
 def is_worth_handing_over(entry: Entry, outcome: Sequence[Made]) -> bool:
     """Tell whether another process can read such a row, and gets it faster than it would be read here."""
     try:
-        sent = len(pickle.dumps(entry.read))
+        _Pickler(sent := io.BytesIO()).dump(entry.read)
     except Exception:  # pickling raises what it likes; of another package's corpus, say, which has a lambda
         return False
-    return sent < COSTLY * (1_000 + _size(outcome))
+    return sent.tell() < COSTLY * (1_000 + _size(outcome))
+
+
+class _Pickler(pickle.Pickler):
+    """Pickles what another process can be given."""
+
+    def reducer_override(self, value: Any) -> Any:
+        """Refuse what is from the script that was started, which the other process does not run."""
+        if getattr(value, "__module__", None) == "__main__":
+            raise pickle.PicklingError(f"{value!r} is from the script itself")
+        return NotImplemented
 
 
 def _size(outcome: Sequence[Made]) -> int:
@@ -109,7 +124,8 @@ def _read_elsewhere(entries: Iterator[Entry], processes: int, mean_size: int) ->
         while batch or waiting:
             if batch:
                 rows, jobs = batch
-                waiting.append((rows, pool.submit(_make_all, jobs)))
+                with _script_left_out():  # a process is started when there is something for it to do
+                    waiting.append((rows, pool.submit(_make_all, jobs)))
                 batch = next(batches, None)
             if not batch or len(waiting) >= AHEAD * processes:
                 rows, future = waiting.popleft()
@@ -119,6 +135,21 @@ def _read_elsewhere(entries: Iterator[Entry], processes: int, mean_size: int) ->
         raise EnvironmentProblem(f"{problem} dataset.workers=1 reads them in a single one") from error
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _script_left_out() -> Iterator[None]:
+    """Let processes be started that do not run this one's script, as they else would before all.
+
+    A script that is typed in, or read from standard input, could not be found; one that reads a dataset outside
+    `if __name__ == "__main__"` would wait for itself to be done.
+    """
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
 
 
 def _batches(entries: Iterator[Entry], mean_size: int) -> Iterator[tuple[list[Entry], list[Job]]]:

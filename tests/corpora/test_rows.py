@@ -134,6 +134,47 @@ def test_what_cannot_be_handed_over_is_read_here() -> None:
     assert len(list(read_rows(iter(every), 2))) == 30
 
 
+SCRIPT = """
+import sys
+from pathlib import Path
+from longsumbench.configuration import DatasetSettings
+from longsumbench.corpora import rows
+from longsumbench.corpora.loading import load
+from longsumbench.stages import StageStore
+
+rows.ALONE = 300
+print("begun")
+texts = load(DatasetSettings(name="jsonl", path=sys.argv[1], workers=2), StageStore(Path(sys.argv[2])))
+print(len(texts.splits["test"]))
+"""
+
+
+@pytest.mark.parametrize("way", ["unguarded", "standard input", "-c"])
+def test_a_script_is_not_run_again_by_processes_that_read(way: str, tmp_path: Path) -> None:
+    """A script may read outside `if __name__ == "__main__"`, and be typed in: it runs once, and reads all."""
+    path, script = tmp_path / "x.jsonl", tmp_path / "script.py"
+    path.write_text(lines(range(40)))
+    script.write_text(SCRIPT)
+    program = {"unguarded": [str(script)], "standard input": ["-"], "-c": ["-c", SCRIPT]}[way]
+    done = subprocess.run(
+        [sys.executable, *program, str(path), str(tmp_path / "stages")],
+        input=SCRIPT if way == "standard input" else "",
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.stdout, done.returncode) == ("begun\n40\n", 0), done.stderr
+
+
+def test_what_a_script_defines_is_read_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows whose reader is from the script itself, which no other process runs, start none."""
+    monkeypatch.setattr(dies, "__module__", "__main__")
+    monkeypatch.setattr(rows, "ProcessPoolExecutor", lambda *arguments, **options: pytest.fail("started"))
+    every = (Entry("test", partial(dies, number)) for number in range(15))
+    assert len(list(read_rows(every, 2))) == 15
+
+
 def dies(number: int) -> tuple[Example, ...]:
     if number == 20:
         os._exit(9)
@@ -148,21 +189,19 @@ def test_a_process_that_is_killed_is_told() -> None:
 
 
 ENDLESS = """
-import sys
 from functools import partial
 from itertools import count
 from longsumbench.corpora import rows
 from longsumbench.corpora.jsonl import from_row
-from longsumbench.corpora.source import Entry, several
+from longsumbench.corpora.source import Entry
 
-def read(number):
-    return several(from_row({"id": str(number), "document": "A text. " * 20, "summary": "S."}))
+def row(number):
+    return {"id": str(number), "document": "A text. " * 20, "summary": "S."}
 
-if __name__ == "__main__":
-    rows.ALONE = 0
-    for entry, _ in rows.read_rows((Entry("test", partial(read, number), line=number) for number in count()), 2):
-        if entry.line == 3_000:
-            print("reading", flush=True)
+rows.ALONE = 0
+for entry, _ in rows.read_rows((Entry("test", partial(from_row, row(number)), line=number) for number in count()), 2):
+    if entry.line == 3_000:
+        print("reading", flush=True)
 """
 
 
