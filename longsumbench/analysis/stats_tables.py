@@ -57,6 +57,11 @@ def spread(values: "pd.Series[Any]") -> Spread:
     )
 
 
+def short(value: float) -> str:
+    """Write a number without decimals where it is large or whole, else with one."""
+    return f"{value:,.0f}" if value >= 100 or value % 1 == 0 else f"{value:.1f}"
+
+
 def lengths(split: SplitStats, num_tokenizers: int) -> dict[str, "pd.Series[Any]"]:
     """Return what is long → the lengths of its texts; targets of examples with a first reference only."""
     targets = split.counts["target_words"]
@@ -145,7 +150,7 @@ def _lengths(stats: DatasetStats) -> Block:
     for split in stats.splits:
         for name, values in lengths(split, len(stats.tokens)).items():
             found = spread(values)
-            whole = [f"{found.mean:,.1f}", f"{found.median:,.0f}", f"{found.p95:,.0f}", f"{found.longest:,.0f}"]
+            whole = [f"{found.mean:,.1f}", short(found.median), f"{found.p95:,.0f}", f"{found.longest:,.0f}"]
             rows.append([split.name, _text(name), f"{found.n:,}", *(whole if found.n else [ABSENT] * 4)])
     notes = [
         *about(stats),
@@ -263,7 +268,7 @@ def _seen(stats: DatasetStats) -> Block:
             first = (reading.label, whole) if not place else ("", "")
             counted = f"{tokens:,}" if reading.has_tokens else ABSENT
             rows.append([first[0], cause, counted, f"{words:,}", f"{share:.1f}", first[1]])
-    told = "what a system reads, and what its settings cut, cause by cause. Nothing is trained or written"
+    told = "what a system reads, and what its settings cut, cause by cause. No weights are trained"
     notes = [f"{looked_at(stats, stats.read_split)}: {told}."]
     notes += _notes_of(stats.readings)
     columns = ("system", "", "tokens", "words", "%", "examples read whole")

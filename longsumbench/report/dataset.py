@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 
 from longsumbench.analysis.dataset_stats import DatasetStats
-from longsumbench.analysis.stats_tables import about, blocks, sampled, title, to_csv, to_markdown
+from longsumbench.analysis.stats_tables import about, blocks, sampled, short, title, to_csv, to_markdown
 from longsumbench.records import write_atomically
 from longsumbench.report.dataset_figures import Picture, pictures
 from longsumbench.report.page import frame, table
@@ -77,7 +77,7 @@ def _tiles(stats: DatasetStats) -> str:
     found = [(sizes, f"examples ({' / '.join(split.name for split in stats.splits)})")]
     largest = max(stats.splits, key=lambda split: len(split.counts))
     for name, what in (("source_words", "source words"), ("target_words", "target words")):
-        found.append((f"{largest.counts[name].median():,.0f}", f"{what}, median of {largest.name}"))
+        found.append((short(float(largest.counts[name].median())), f"{what}, median of {largest.name}"))
     shared = [one for one in stats.overlaps or () if one.other == "test" and one.one == "train"]
     found += [(f"{one.of_other:,}", "test examples with a near-duplicate in train") for one in shared]
     tiles = (f'<div class="tile"><b>{escape(number)}</b><span>{escape(told)}</span></div>' for number, told in found)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longsumbench.analysis.dataset_stats import DatasetStats
-from longsumbench.analysis.stats_tables import ROUGE, STRUCTURE, entries, looked_at, sampled
+from longsumbench.analysis.stats_tables import ROUGE, STRUCTURE, entries, looked_at, sampled, short
 from longsumbench.analysis.what_is_read import Reading
 from longsumbench.metrics.extractive import Extractive
 from longsumbench.metrics.novelty import NovelNgrams
@@ -60,7 +60,7 @@ def pictures(stats: DatasetStats) -> Iterator[Picture]:
         yield Picture("Structure", f"{share}; all examples.", _histograms(structure))
     kept = _kept(stats)
     if any(len(values) for panel in kept for values in panel.values.values()):
-        told = f"{share}; at the right means, {sampled(stats)}."
+        told = f"{share}; novel n-grams: means, {sampled(stats)}."
         yield Picture("What the references keep", told, _histograms(kept, lambda plot: _novelty(plot, stats)))
         told = f"ROUGE F1 of the sentences closest to the references. {share}, {sampled(stats)}."
         yield Picture("The best extract", told, _histograms(_scores(stats)))
@@ -163,25 +163,25 @@ def _histogram(plot: "Axes", panel: Panel) -> None:
             colour = COLOUR_OF_SPLIT.get(split, GREY)
             if split == largest:
                 plot.stairs(shares, edges, fill=True, color=colour, alpha=0.15)
-            plot.stairs(shares, edges, color=colour, linewidth=1.6, label=f"{split}: {_short(np.median(values))}")
-    _plain_ticks(plot)
+            plot.stairs(shares, edges, color=colour, linewidth=1.6, label=f"{split}: {short(float(np.median(values)))}")
+    every = _joined(panel.values)
+    _plain_ticks(plot, whole=len(every) > 0 and every.max() - every.min() < FEW and bool((every % 1 == 0).all()))
     plot.set_xlabel(panel.name)
     if plot.get_legend_handles_labels()[0]:
         plot.legend(frameon=False, fontsize=8.5, handlelength=1.2)
 
 
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 or value == round(value) else f"{value:.1f}"
-
-
-def _plain_ticks(plot: "Axes") -> None:
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+def _plain_ticks(plot: "Axes", whole: bool) -> None:
+    """Write the numbers of the horizontal axis for people; of few whole things, whole ones."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
     if plot.get_xscale() == "log":
         low, high = plot.get_xlim()
         subs = (1.0, 2.0, 5.0) if high / low < 1_000 else (1.0,)
         plot.xaxis.set_major_locator(LogLocator(subs=subs))
         plot.xaxis.set_minor_formatter(NullFormatter())
+    elif whole:
+        plot.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
     plot.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
 
 
@@ -194,6 +194,7 @@ def _novelty(plot: "Axes", stats: DatasetStats) -> None:
         plot.bar(at, means, 0.9 * width, color=COLOUR_OF_SPLIT.get(split.name, GREY), label=split.name)
     plot.set_xticks(range(len(NovelNgrams.columns)), [f"{n + 1}-grams" for n in range(len(NovelNgrams.columns))])
     plot.set_ylim(0, 100)
+    plot.set_xlim(-0.6, len(NovelNgrams.columns) - 0.4)
     plot.set_xlabel("novel n-grams, mean (%)")
     plot.legend(frameon=False, fontsize=8.5, handlelength=1.2)
 
