@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toys import tiny_overrides, write_jsonl
+from toys import heed_interrupts, tiny_overrides, write_jsonl
 
 from longsumbench.cli import main
 
@@ -363,11 +363,6 @@ def test_a_fault_of_the_program_is_not_hidden(toy: Path, tmp_path: Path, monkeyp
     monkeypatch.setattr("longsumbench.pipeline.summarize_split", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         main(["run", "model=lead", "dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'results'}"])
-
-
-def heed_interrupts() -> None:
-    """Undo what a shell does to processes it starts in the background: they would ignore Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.mark.parametrize("during", ["training", "summarizing"])

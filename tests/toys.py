@@ -1,7 +1,8 @@
-"""Small texts that tests train on: the summary is the document's first sentence."""
+"""Small texts that tests train on: the summary is the document's first sentence; and how tests start commands."""
 
 import json
 import random
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -137,3 +138,8 @@ def tiny_overrides(folder: Path, steps: int = 6) -> list[str]:
     train = [f"train.max_steps={steps}", "train.eval_steps=2", "train.batch_size=8", "decode.batch_size=4"]
     groups = ["model=trunc", "scale=tiny", "dataset=jsonl"]
     return [*groups, f"dataset.path={folder}", "score.resamples=100", *train, *model]
+
+
+def heed_interrupts() -> None:
+    """Undo what a shell does to processes it starts in the background: they would ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

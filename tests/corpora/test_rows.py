@@ -14,6 +14,7 @@ from typing import Any
 
 import psutil
 import pytest
+from toys import heed_interrupts
 
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora import rows
@@ -210,18 +211,21 @@ def test_processes_end_with_the_one_that_started_them(sent: signal.Signals, tmp_
     """After Ctrl-C, which reaches all of them, and after a kill, which reaches the first alone, none is left."""
     script = tmp_path / "endless.py"
     script.write_text(ENDLESS)
-    with subprocess.Popen(
-        [sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as running:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    command = [sys.executable, script]
+    with subprocess.Popen(command, **pipes, start_new_session=True, preexec_fn=heed_interrupts) as running:
         assert running.stdout is not None
         assert running.stderr is not None
-        assert running.stdout.readline() == "reading\n"
-        children = psutil.Process(running.pid).children(recursive=True)
-        if sent == signal.SIGINT:
-            os.killpg(running.pid, sent)
-        else:
+        try:
+            assert running.stdout.readline() == "reading\n"
+            children = psutil.Process(running.pid).children(recursive=True)
+            if sent == signal.SIGINT:
+                os.killpg(running.pid, sent)
+            else:
+                running.kill()
+            running.wait(20)
+        finally:
             running.kill()
-        running.wait(20)
         said = running.stderr.read()
     assert len(children) >= 2
     _, alive = psutil.wait_procs(children, timeout=10)
