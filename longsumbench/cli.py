@@ -364,7 +364,7 @@ def inspect_command(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 def stats_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench stats`."""
-    from longsumbench.launch import asks_for_ranking
+    from longsumbench.dataset_commands import asks_for_ranking
 
     if asks_for_ranking(options.overrides):
         print(ranked_paragraphs(options))
@@ -375,7 +375,7 @@ def stats_command(options: argparse.Namespace, words: Sequence[str]) -> None:
 def ranked_paragraphs(options: argparse.Namespace) -> str:
     """Return the table of how much of the references the best paragraphs say."""
     from longsumbench.analysis.rank_recall import rank_recall
-    from longsumbench.launch import plan_stats
+    from longsumbench.dataset_commands import plan_stats
 
     if options.output:
         raise UsageError("--output goes with the description of a dataset; the numbers of rank= are written by --csv")
@@ -391,7 +391,7 @@ def description(options: argparse.Namespace) -> str:
     """Return the tables of what a dataset is like, and which files were written."""
     from longsumbench.analysis.dataset_stats import describe
     from longsumbench.analysis.stats_tables import render, to_csv
-    from longsumbench.launch import plan_description
+    from longsumbench.dataset_commands import plan_description
     from longsumbench.records import writable, write_atomically
     from longsumbench.report.dataset import write
 
@@ -423,7 +423,7 @@ def csv_file(name: str | None) -> Path | None:
 
 def analyze_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench analyze`."""
-    from longsumbench.launch import plan_analyze
+    from longsumbench.dataset_commands import plan_analyze
     from longsumbench.records import Results, writable
     from longsumbench.report.analyses import ANALYSES
 

@@ -24,16 +24,9 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from longsumbench import registry
-from longsumbench.analysis.coherence import CoherenceSettings
-from longsumbench.analysis.dataset_stats import StatsSettings
-from longsumbench.analysis.fusion import FusionSettings
-from longsumbench.analysis.locality import LocalitySettings
-from longsumbench.analysis.rank_recall import RankRecallSettings
-from longsumbench.analysis.sampled import SampleSettings
-from longsumbench.configuration import SECTIONS, DatasetSettings, Decoding, RunConfig, check_lengths, resolve, settle
+from longsumbench.configuration import SECTIONS, Decoding, RunConfig, check_lengths, resolve
 from longsumbench.corpora.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, SuiteError, UnknownName, UsageError, as_suite_error, did_you_mean
-from longsumbench.learned_ranking import RankerSettings
 from longsumbench.pipeline import BASELINES, Point, baseline, identity, run
 from longsumbench.records import RunRecord
 from longsumbench.stages import StageStore, cache_folder, digest
@@ -43,9 +36,6 @@ CONF = Path(__file__).parent / "conf"
 GROUPS = ("model", "dataset", "scale", "train", "decode", "score", "experiment")
 SETTINGS = ("model", *SECTIONS)
 TOP = tuple(item.name for item in fields(RunConfig) if item.name not in (*SETTINGS, "scale"))
-OF_RANKING = ("rank", "unit", "ranker")  # what `longsumbench stats` is asked of rankers
-OF_SYSTEMS = ("model", "scale", "train", "decode", "experiment", "device")  # and of what systems would see
-OF_ANALYSES = {"locality": LocalitySettings, "fusion": FusionSettings, "coherence": CoherenceSettings}
 OWN_SWEEP = "sweep"  # in an experiment's file: a list of lines, each the words of points as typed behind -m
 NO_VARIANT = ("device", "limit", "evidence", "reference_evidence")  # of decode: they change no summary
 
@@ -192,118 +182,6 @@ def plan(
             return points
     except (HydraException, OmegaConfBaseException) as error:
         raise translate(error) from error
-
-
-def asks_for_ranking(words: Sequence[str]) -> bool:
-    """Tell whether `longsumbench stats` is asked how much of the references the best paragraphs say."""
-    return any(head_of(word) in OF_RANKING for word in words)
-
-
-def head_of(word: str) -> str:
-    """Return the group or setting that a word of the command line begins with."""
-    return word.lstrip("+~").partition("=")[0].partition(".")[0]
-
-
-def plan_description(words: Sequence[str]) -> tuple[DatasetSettings, StatsSettings, list[tuple[RunConfig, str]]]:
-    """Compose and check what the words of `longsumbench stats` mean that describe a dataset; do no work.
-
-    Args:
-        words: the overrides as typed: `dataset=NAME`, `dataset.*`, `model=NAME[,NAME...]` and what else decides how
-            systems read, as `run -m` takes it, and the command's own.
-
-    Returns:
-        Which texts; what is asked; settings and variant of each system that is to tell what it would see.
-
-    Raises:
-        UsageError: the words cannot be meant.
-    """
-    of_systems = [word for word in words if head_of(word) in OF_SYSTEMS]
-    named = [word.partition("=")[2].strip() for word in words if word.partition("=")[0] == "run"]  # ids are no numbers
-    others = [word for word in words if word not in of_systems and word.partition("=")[0] != "run"]
-    texts, own = dataset_and_own(others, "stats")
-    asked: StatsSettings = settle(StatsSettings, {**own, **({"run": named[-1]} if named else {})}, "")
-    models = [word for word in of_systems if word.partition("=")[0] == "model"]
-    if not of_systems:
-        return texts, asked, []
-    if not models:
-        raise UsageError(f"'{of_systems[0]}' says how a system reads, and none is named: add model=NAME[,NAME...]")
-    shared = [word for word in words if head_of(word) in ("dataset", "seed")]
-    points = {one.identity: one for one in plan([*of_systems, *shared], sweep=True)}
-    for planned in points.values():
-        if planned.config.dataset != texts:
-            told = "read the dataset otherwise than dataset=… dataset.* alone say: give these settings, too"
-            raise UsageError(f"'{' '.join(of_systems)}' would {told}")
-    return texts, asked, [(planned.config, planned.variant) for planned in points.values()]
-
-
-def plan_stats(words: Sequence[str]) -> tuple[DatasetSettings, RankRecallSettings, RankerSettings]:
-    """Compose and check what the words of `longsumbench stats` mean that rank paragraphs; do no work.
-
-    Args:
-        words: the overrides as typed: `dataset=NAME`, `dataset.*`, `rank`, `unit`, `seed`, `device`, `ranker.*`.
-
-    Raises:
-        UsageError: the words cannot be meant.
-    """
-    texts, own = dataset_and_own(words, "stats")
-    of_ranker = own.pop("ranker", {})
-    if not isinstance(of_ranker, dict):
-        raise UsageError(f"ranker={of_ranker} is not a group of settings; set ranker.<setting>=<value>, or rank=<name>")
-    if own.get("rank") is None:  # "rank=": nothing is asked for
-        own.pop("rank", None)
-    asked: RankRecallSettings = settle(RankRecallSettings, {str(key): value for key, value in own.items()}, "")
-    inherited = {"unit": asked.unit, "seed": asked.seed, "device": asked.device}
-    for key in inherited.keys() & of_ranker.keys():
-        raise UsageError(f"ranker.{key} follows {key}: set {key}={of_ranker[key]}")
-    return texts, asked, settle(RankerSettings, {**inherited, **of_ranker}, "ranker.")
-
-
-def plan_analyze(analysis: str, words: Sequence[str]) -> tuple[DatasetSettings, SampleSettings]:
-    """Compose and check what the words of `longsumbench analyze` mean; do no work.
-
-    Args:
-        analysis: "locality", "fusion" or "coherence".
-        words: the overrides as typed: `dataset=NAME`, `dataset.*`, and the analysis's own settings.
-
-    Raises:
-        UsageError: the words cannot be meant.
-    """
-    runs = [word.partition("=")[2] for word in words if word.partition("=")[0] == "run"]  # an id may look like a number
-    others = [word for word in words if word.partition("=")[0] != "run"]
-    texts, own = dataset_and_own(others, "analyze")
-    if runs and analysis == "locality":
-        raise UsageError("run= has no meaning for locality, which looks at sources only: leave it out")
-    asked: SampleSettings = settle(OF_ANALYSES[analysis], {**own, **({"run": runs[-1]} if runs else {})}, "")
-    return texts, asked
-
-
-def dataset_and_own(words: Sequence[str], command: str) -> tuple[DatasetSettings, dict[str, Any]]:
-    """Read the words of a command that looks at one dataset: its settings, and the command's own as nested values.
-
-    Args:
-        words: the overrides as typed: `dataset=NAME`, `dataset.*`, and the command's own keys.
-        command: its name, for messages.
-
-    Raises:
-        UsageError: the words cannot be meant.
-    """
-    of_dataset = [word for word in words if word.partition("=")[0].partition(".")[0] == "dataset"]
-    others = [word for word in words if word not in of_dataset]
-    for word in others:
-        if "=" not in word:
-            raise UsageError(f"'{word}' is no setting: write key=value (see longsumbench {command} --help)")
-    offer_plugins(None)
-    try:
-        with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
-            ((_, chosen),) = expand([as_hydra(word) for word in of_dataset], sweep=False)
-            section = OmegaConf.to_container(compose(chosen, None).dataset, resolve=True)
-        own = OmegaConf.to_container(OmegaConf.from_dotlist(others))
-    except (HydraException, OmegaConfBaseException) as error:
-        raise translate(error) from error
-    assert isinstance(section, dict)
-    assert isinstance(own, dict)
-    texts: DatasetSettings = settle(DatasetSettings, {str(key): value for key, value in section.items()}, "dataset.")
-    return texts, {str(key): value for key, value in own.items()}
 
 
 def as_hydra(word: str) -> str:

@@ -10,7 +10,7 @@ from tiny_bert import write_bert
 from longsumbench.analysis.sampled import SampleSettings, draw
 from longsumbench.cli import main
 from longsumbench.configuration import DatasetSettings
-from longsumbench.launch import plan_analyze
+from longsumbench.dataset_commands import plan_analyze
 from longsumbench.records import Results
 
 WORDS = ["ash", "birch", "cedar", "elm", "fir", "oak", "pine", "yew", "lime"]
