@@ -3,12 +3,15 @@
 import json
 import random
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from longsumbench.configuration import Recipe
 from longsumbench.documents import Document, Example, Section, count_words
+from longsumbench.errors import DataError
 
 WORDS = [f"{first}{second}" for first in ("ka", "lo", "mi", "nu", "re") for second in ("dan", "fel", "gor", "hit")]
 
@@ -143,3 +146,12 @@ def tiny_overrides(folder: Path, steps: int = 6) -> list[str]:
 def heed_interrupts() -> None:
     """Undo what a shell does to processes it starts in the background: they would ignore Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def one_line(read: Callable[[], object]) -> str:
+    """Return the one line in which something that reads data ends."""
+    with pytest.raises(DataError) as caught:
+        read()
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
