@@ -213,7 +213,8 @@ def read(words: Sequence[str]) -> argparse.Namespace:
 
 def run_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench run`."""
-    from longsumbench.launch import Launch, plan, show
+    from longsumbench.launch import Launch
+    from longsumbench.planning import plan, show
 
     points = plan(options.overrides, options.multirun, options.config_dir, probe=not options.show)
     if options.show:

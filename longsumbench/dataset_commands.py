@@ -19,8 +19,8 @@ from longsumbench.analysis.rank_recall import RankRecallSettings
 from longsumbench.analysis.sampled import SampleSettings
 from longsumbench.configuration import DatasetSettings, RunConfig, settle
 from longsumbench.errors import UsageError
-from longsumbench.launch import as_hydra, compose, expand, offer_plugins, plan, translate
 from longsumbench.learned_ranking import RankerSettings
+from longsumbench.planning import as_hydra, compose, expand, offer_plugins, plan, translate
 
 OF_RANKING = ("rank", "unit", "ranker")  # what `longsumbench stats` is asked of rankers
 OF_SYSTEMS = ("model", "scale", "train", "decode", "experiment", "device")  # and of what systems would see

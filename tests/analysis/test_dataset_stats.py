@@ -33,9 +33,9 @@ from longsumbench.analysis.what_is_read import Reading as WhatIsRead
 from longsumbench.cli import main
 from longsumbench.configuration import DatasetSettings
 from longsumbench.documents import Cut, Document, Example, Section, Truncation
-from longsumbench.launch import plan
 from longsumbench.metrics.metric import aggregate
 from longsumbench.pipeline import Point, run
+from longsumbench.planning import plan
 
 SMALL = (
     "model.vocabulary_size=320 model.input_length=12 model.snippet_length=6 model.num_snippets=3 model.decode_length=5"

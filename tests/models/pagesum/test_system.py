@@ -16,9 +16,9 @@ from longsumbench.configuration import Decoding
 from longsumbench.documents import Cut, Document, Example, Section
 from longsumbench.errors import DataError, UsageError
 from longsumbench.generation import decode
-from longsumbench.launch import check_evidence
 from longsumbench.models.pagesum.config import PageSumConfig
 from longsumbench.models.pagesum.system import PageSum
+from longsumbench.planning import check_evidence
 from longsumbench.segmentation import EncodedSentence
 from longsumbench.stages import StageStore
 from longsumbench.tokenization import token_texts, train_tokenizer

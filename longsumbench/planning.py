@@ -1,0 +1,356 @@
+"""From the words of a command line to points: Hydra composes, `configuration` checks, `launch` runs them.
+
+All points of a sweep are composed and checked before the first one runs, so that a misspelt setting costs no time.
+Overrides of a setting (`model.page_size=128`) are handed to Hydra as additions, because its YAML files hold departures
+from the dataclasses only; whether such a setting exists is checked against the dataclasses, with better advice.
+"""
+
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from longsumbench import registry
+from longsumbench.configuration import SECTIONS, Decoding, RunConfig, check_lengths, resolve
+from longsumbench.corpora.hub import check_copy_or_network
+from longsumbench.errors import EnvironmentProblem, SuiteError, UnknownName, UsageError, did_you_mean
+from longsumbench.pipeline import identity
+from longsumbench.stages import StageStore, cache_folder, digest
+from longsumbench.system import System, check_search
+
+CONF = Path(__file__).parent / "conf"
+GROUPS = ("model", "dataset", "scale", "train", "decode", "score", "experiment")
+SETTINGS = ("model", *SECTIONS)
+TOP = tuple(item.name for item in fields(RunConfig) if item.name not in (*SETTINGS, "scale"))
+OWN_SWEEP = "sweep"  # in an experiment's file: a list of lines, each the words of points as typed behind -m
+NO_VARIANT = ("device", "limit", "evidence", "reference_evidence")  # of decode: they change no summary
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A point that is settled but not begun.
+
+    Attributes:
+        name: the words in which it differs from the others of its sweep; empty for a point alone.
+        config: all that was chosen.
+        variant: the model and decode overrides that differ from the recipe ("input_length=64,norm=post").
+        identity: equal for points that are one run, because they differ in nothing their system depends on.
+    """
+
+    name: str
+    config: RunConfig
+    variant: str
+    identity: str
+
+
+def plan(
+    words: Sequence[str], sweep: bool = False, config_dir: str | None = None, probe: bool = False
+) -> list[Planned]:
+    """Compose and check the points that the words of a command line mean; do no work.
+
+    Args:
+        words: the overrides as typed.
+        sweep: whether comma-separated values are swept over.
+        config_dir: a folder with more YAML files.
+        probe: whether to look if the texts, and what the metrics need, can be had.
+
+    Raises:
+        UsageError: the words cannot be meant.
+        EnvironmentProblem: all texts are on the hub, no copy is here, and it cannot be reached; or a metric lacks a
+            package or a model.
+    """
+    if config_dir is not None and not Path(config_dir).is_dir():
+        raise UsageError(f"--config-dir {config_dir}: no such folder")
+    offer_plugins(config_dir)
+    overrides = [as_hydra(word) for word in words]
+    try:
+        with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
+            named = [
+                point
+                for name, chosen in expand(overrides, sweep)
+                for point in of_experiment(name, chosen, sweep, config_dir)
+            ]
+            composed = [compose(chosen, config_dir) for _, chosen in named]
+            if probe:
+                check_datasets(composed)
+            if sweep:
+                leave_out_what_others_take(composed)
+            pairs = zip(named, composed, strict=True)
+            points = [settle_point(name, chosen, one, config_dir, probe) for (name, chosen), one in pairs]
+            check_metrics(points, probe)
+            return points
+    except (HydraException, OmegaConfBaseException) as error:
+        raise translate(error) from error
+
+
+def as_hydra(word: str) -> str:
+    """Check a word of the command line and return it as Hydra takes it.
+
+    Raises:
+        UsageError: it is no override, or of nothing that exists.
+    """
+    key, sign, value = word.lstrip("+~").partition("=")
+    if not sign:
+        raise UsageError(f"'{word}' is no override: write key=value (see longsumbench run --help)")
+    head = key.partition(".")[0].partition("/")[0].partition("@")[0]
+    if head == "hydra":
+        raise UsageError(f"'{word}': Hydra's own settings have no effect here; points run in this process")
+    if (head in SETTINGS and "." in key) or key in TOP:
+        return f"++{key}={value}"
+    if head not in GROUPS or "." in key:
+        raise UsageError(f"unknown setting '{key}'{did_you_mean(head, [*GROUPS, *TOP])} (see longsumbench run --help)")
+    return f"{key}={value}"
+
+
+def expand(overrides: Sequence[str], sweep: bool) -> Iterator[tuple[str, list[str]]]:
+    """Yield every combination of the values that are swept over: its name, and its overrides.
+
+    Raises:
+        UsageError: several values are given, but no sweep is asked for.
+    """
+    parsed = OverridesParser.create(GlobalHydra.instance().config_loader()).parse_overrides(list(overrides))
+    choices, swept = [], []
+    for word, override in zip(overrides, parsed, strict=True):
+        swept.append(override.is_sweep_override())
+        if swept[-1] and not sweep:
+            raise UsageError(f"'{readable(word)}' has several values: sweep over them with -m, or quote them as one")
+        values = override.sweep_string_iterator() if swept[-1] else ()
+        choices.append([f"{override.get_key_element()}={value}" for value in values] if swept[-1] else [word])
+    for chosen in product(*choices):
+        varying = (readable(word) for word, varies in zip(chosen, swept, strict=True) if varies)
+        yield " ".join(varying), list(chosen)
+
+
+def of_experiment(
+    name: str, overrides: Sequence[str], sweep: bool, config_dir: str | None
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield the points that an experiment's own sweep makes of one; the point itself where none is chosen.
+
+    Its words come before those that were typed, which therefore go before them, as before all that a file says.
+
+    Raises:
+        UsageError: it has points of its own, but no sweep is asked for, or they are not lines of words.
+    """
+    typed = {word.partition("=")[0]: readable(word) for word in overrides}
+    chosen = [word.partition("=")[2] for word in typed.values() if word.startswith("experiment=")]
+    lines = lay(overrides, config_dir).get(OWN_SWEEP) if chosen else None
+    if lines is None:
+        yield name, list(overrides)
+        return
+    if (
+        isinstance(lines, str)
+        or not isinstance(lines, Sequence)
+        or not lines
+        or not all(isinstance(line, str) and line.strip() for line in lines)
+    ):
+        form = "of lines with words as they would be typed behind -m"
+        raise UsageError(f"experiment={chosen[-1]}: '{OWN_SWEEP}' in its file is not a list {form}")
+    if not sweep:
+        raise UsageError(f"experiment={chosen[-1]} is a sweep over several points: run it with -m")
+    try:
+        typed_lines = [shlex.split(line) for line in lines]
+    except ValueError as error:  # a quotation mark that is not closed
+        raise UsageError(f"experiment={chosen[-1]}: '{OWN_SWEEP}' in its file cannot be read ({error})") from error
+    points = [point for line in typed_lines for _, point in expand([as_hydra(word) for word in line], sweep)]
+    for point in points:
+        differing = [word for word in point if not all(word in other for other in points)]
+        own = (typed.get(word.partition("=")[0], readable(word)) for word in differing)  # the name says what is taken
+        yield " ".join(filter(None, [name, *(word for word in own if word not in name.split())])), [*point, *overrides]
+
+
+def compose(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
+    """Return what the overrides make of the YAML files; what an experiment sweeps over is left out."""
+    composed = lay(overrides, config_dir)
+    composed.pop(OWN_SWEEP, None)
+    return composed
+
+
+def lay(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
+    """Let Hydra lay the overrides over the YAML files."""
+    quoted = str(Path(config_dir or ".").resolve()).replace("\\", "\\\\").replace("'", "\\'")
+    searched = [f"hydra.searchpath=['file://{quoted}']"] if config_dir is not None else []
+    try:
+        composed: DictConfig = hydra.compose("run", [*overrides, *searched])
+    except ValueError as error:  # Hydra's, of a group's value that is no name
+        raise UsageError(f"{error} (see longsumbench run --help)") from error
+    OmegaConf.set_struct(composed, False)
+    return composed
+
+
+def check_datasets(points: Sequence[DictConfig]) -> None:
+    """Look, before the seconds that importing a network takes, whether the texts of any point can be had.
+
+    Raises:
+        EnvironmentProblem: those of none.
+    """
+    stages, problems = StageStore(cache_folder()), []
+    chosen = dict.fromkeys((str(one.dataset.name), OmegaConf.select(one, "dataset.path")) for one in points)
+    for name, path in chosen:
+        corpus = registry.corpora.load(name)
+        if path is None and corpus.hub is not None and corpus.built_in is None:
+            try:
+                check_copy_or_network(corpus, stages)
+            except EnvironmentProblem as problem:
+                problems.append(problem)
+    if len(problems) == len(chosen):
+        raise problems[0]
+
+
+def check_metrics(points: Sequence[Planned], probe: bool) -> None:
+    """Look for the metrics by which the points are scored and, to probe, for what they need; the same once.
+
+    Raises:
+        UsageError: nobody registered a metric, or a setting of it is missing or cannot be meant.
+        EnvironmentProblem: a package or a model is missing.
+    """
+    checked = []
+    for config in (planned.config for planned in points):
+        wanted = dict.fromkeys([*registry.corpora.load(config.dataset.name).metrics, *config.score.metrics])
+        if probe:
+            wanted["rouge"] = None  # stemmed perl mode needs WordNet's lists
+        for name in wanted:
+            metric = registry.metrics.load(name)(config.score)
+            if probe and (name, config.score) not in checked:
+                checked.append((name, config.score))
+                metric.check()
+
+
+def leave_out_what_others_take(points: Sequence[DictConfig]) -> None:
+    """In a sweep over models, leave out a setting that only some of them have for the others; say so once."""
+    known = {
+        name: {item.name for item in fields(registry.systems.load(name).Config)}
+        for name in dict.fromkeys(str(composed.model.name) for composed in points)
+    }
+    anywhere = set().union(*known.values())
+    without: dict[str, dict[str, None]] = {}
+    for composed in points:
+        for key in [str(key) for key in composed.model if key in anywhere - known[composed.model.name]]:
+            without.setdefault(key, {})[composed.model.name] = None
+            del composed.model[key]
+    for models in dict.fromkeys(", ".join(names) for names in without.values()):
+        keys = ", ".join(f"model.{key}" for key, names in without.items() if ", ".join(names) == models)
+        print(f"left out for {models}, which have no such settings: {keys}", file=sys.stderr)
+
+
+def settle_point(
+    name: str, overrides: Sequence[str], composed: DictConfig, config_dir: str | None, probe: bool
+) -> Planned:
+    """Check a composed point; unless probing, a checkpoint on the hub need not be there."""
+    system_class = registry.systems.load(composed.model.name)
+    config = resolve(composed, system_class.Config)
+    check_lengths(config.model, config.decode)
+    system = system_class(config.model)
+    check_evidence(system, config.decode)
+    check_search(system, config.decode)
+    try:
+        same = identity(config, system)
+    except EnvironmentProblem:
+        if probe:
+            raise
+        same = digest(asdict(config))
+    return Planned(name, config, variant(overrides, config, system.decided_by, config_dir), same)
+
+
+def check_evidence(system: System, decode: Decoding) -> None:
+    """Check that a system can say what is looked at for a reference, where that is asked for.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    if decode.reference_evidence and not (system.keeps_evidence and system.keeps_reference_evidence):
+        told = f"model={system.config.name}, at least with these settings, cannot tell what is looked at for one"
+        raise UsageError(f"decode.reference_evidence=true asks what is looked at for the reference: {told}")
+
+
+def variant(overrides: Sequence[str], config: RunConfig, decided_by: frozenset[str], config_dir: str | None) -> str:
+    """Return the model and decode overrides that differ from the recipe and decide the outcome, sorted.
+
+    What a list is by itself may follow from other settings (all layers, of as many as there are): it differs where it
+    is not what these make of it.
+    """
+    kept = [word for word in overrides if not readable(word).startswith(("model.", "decode.", "decode="))]
+    if len(kept) == len(overrides):
+        return ""
+    typed = {readable(word).partition("=")[0] for word in overrides}
+    recipe = usual_settings(kept, config, config_dir)
+    lists = {f"model.{key}" for key, value in asdict(config.model).items() if isinstance(value, list)}
+    known = {f"model.{key}" for key in asdict(config.model)} - lists  # others were left out: see plan
+    others = [word for word in overrides if word in kept or readable(word).partition("=")[0] in known]
+    recipe_of_lists = usual_settings(others, config, config_dir) if lists else recipe
+    changed = []
+    for section in ("model", *({"decode"} & decided_by)):
+        for key, value in asdict(getattr(config, section)).items():
+            usual = asdict(getattr(recipe_of_lists if isinstance(value, list) else recipe, section))[key]
+            settled = value is None and f"{section}.{key}" not in typed  # it follows from what was typed
+            if value != usual and not settled and (section == "model" or key not in NO_VARIANT):
+                changed.append(f"{key}={plain(value)}")
+    return ",".join(sorted(changed))
+
+
+def usual_settings(overrides: Sequence[str], config: RunConfig, config_dir: str | None) -> RunConfig:
+    """Return what some overrides of a point would make of it alone.
+
+    A value that the user must give is missing: whatever is given differs from the default.
+    """
+    composed = compose(overrides, config_dir)
+    for section in ("model", "decode"):
+        for key in [key for key in composed[section] if OmegaConf.is_missing(composed[section], key)]:
+            del composed[section][key]
+    return resolve(composed, type(config.model))
+
+
+def plain(value: Any) -> str:
+    """Return a setting's value as it is typed on the command line; of a folder only its own name."""
+    if isinstance(value, list):
+        return f"[{','.join(map(plain, value))}]"
+    if isinstance(value, str) and "/" in value and Path(value).expanduser().is_dir():
+        return Path(value).name
+    return {"None": "null", "True": "true", "False": "false"}.get(str(value), str(value))
+
+
+def readable(override: str) -> str:
+    """Return one of Hydra's overrides as a user would write it."""
+    return override.lstrip("+")
+
+
+def offer_plugins(config_dir: str | None) -> None:
+    """Let systems and corpora of other packages be chosen by name even when they ship no YAML file."""
+    folders = [CONF, *([Path(config_dir)] if config_dir else [])]
+    store = ConfigStore.instance()
+    for group, table in (("model", registry.systems), ("dataset", registry.corpora)):
+        for name in table.targets():
+            if not any((folder / group / f"{name}.yaml").is_file() for folder in folders):
+                node: dict[str, Any] = {"name": name} if group == "model" else {"dataset": {"name": name}}
+                store.store(group=group, name=name, node=node, package=group if group == "model" else "_global_")
+
+
+def translate(error: Exception) -> SuiteError:
+    """Turn what Hydra says of a command line into one line."""
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file:
+        group, _, name = str(error.missing_cfg_file).rpartition("/")
+        return UnknownName(group or "configuration", name, error.options or [])
+    if isinstance(error, OverrideParseException):
+        word = readable(error.override)
+        return UsageError(f"cannot read '{word}': quote its value twice, \"{word.partition('=')[0]}='…'\"")
+    first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return UsageError(f"{first} (see longsumbench run --help)")
+
+
+def show(points: Sequence[Planned]) -> str:
+    """Return the resolved configurations as YAML, points that are the same run once."""
+    shown: dict[str, str] = {}
+    for planned in points:
+        text = OmegaConf.to_yaml(OmegaConf.create(asdict(planned.config)))
+        shown.setdefault(planned.identity, f"# {planned.name}\n{text}" if planned.name else text)
+    return "---\n".join(shown.values()).rstrip()
