@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from filelock import FileLock
 
 from longsumbench import tables
 from longsumbench.configuration import Scoring
 from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.ledger import PREFIX, cut_shares, ledger_block, ledger_columns
+from longsumbench.locks import held
 from longsumbench.metrics.metric import intervals_of
 from longsumbench.published import COLUMNS as PUBLISHED_SCORES
 from longsumbench.published import Published, read_published
@@ -164,7 +164,7 @@ def update(results: Results, dataset: str) -> Table:
     if dataset not in results.datasets():
         near = did_you_mean(dataset, results.datasets())
         raise UsageError(f"no finished run on '{dataset}' under {results.root}{near}")
-    with FileLock(results.root / f".leaderboard-{dataset}.lock"):
+    with held(results.root / f".leaderboard-{dataset}.lock"):
         table = read_table(results, dataset)
         stem = results.root / "leaderboard" / dataset
         for suffix, text in (("csv", table.csv()), ("md", table.markdown()), ("tex", table.latex())):

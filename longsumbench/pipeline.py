@@ -107,7 +107,7 @@ def run(point: Point) -> RunRecord:
     folder = results.run_folder(spec)
     if config.overwrite or not is_finished(folder) or is_lacking(config, system, texts, folder):
         (folder / "work").mkdir(parents=True, exist_ok=True)
-        with locked(folder / "work" / ".lock", lambda: point.say(f"another process does the same run: {folder}")):
+        with locked(folder / "work" / ".lock", f"the same run, {folder}", point.say):
             if config.overwrite:
                 empty(folder)
             if not is_finished(folder):  # a process waited for may have finished it

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
+from longsumbench.locks import held
 
 CACHE_VARIABLE = "LONGSUMBENCH_CACHE"
 
@@ -82,7 +82,7 @@ class StageStore:
     def _build(self, folder: Path, inputs: Mapping[str, Any], build: Callable[[Path], None], afresh: bool) -> None:
         partial, name = folder.with_name(folder.name + ".partial"), folder.parent.name
         partial.mkdir(parents=True, exist_ok=True)
-        with locked(folder.with_name(folder.name + ".lock"), lambda: self.say(f"waiting for another process: {name}")):
+        with locked(folder.with_name(folder.name + ".lock"), name, self.say):
             if afresh:
                 discard(folder)
                 discard(partial)
@@ -95,18 +95,20 @@ class StageStore:
 
 
 @contextmanager
-def locked(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold an operating-system lock, which dies with its holder; `waiting` is called when another process has it."""
-    lock = FileLock(path)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        waiting()
-        lock.acquire()
-    try:
+def locked(path: Path, what: str, say: Callable[[str], None]) -> Iterator[None]:
+    """Hold a lock, saying for whom this process waits, and whose work it takes over.
+
+    Args:
+        path: the lock's file.
+        what: is done under it, for people.
+        say: shows a line.
+    """
+    with held(
+        path,
+        lambda other: say(f"waiting for another process: {what} ({other})"),
+        lambda killed: say(f"taking over from {killed.name}, which ended before it was done: {what}"),
+    ):
         yield
-    finally:
-        lock.release()
 
 
 def discard(folder: Path) -> None:

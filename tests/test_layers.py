@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FLOORS = {
     "errors": 0,
+    "locks": 0,
     "progress": 0,
     "stages": 0,
     "documents": 1,
@@ -61,6 +62,9 @@ FLOORS = {
     "__main__": 6,
 }
 SAME_FLOOR = {  # who may import whom on one floor
+    ("locks", "errors"),
+    ("stages", "errors"),
+    ("stages", "locks"),
     ("corpora", "rouge"),
     ("tokenization", "system"),
     ("training", "system"),

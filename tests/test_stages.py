@@ -113,7 +113,7 @@ def test_two_processes_build_once(tmp_path: Path) -> None:
 
 
 def test_a_killed_builder_holds_no_lock(tmp_path: Path) -> None:
-    """After SIGKILL the next builder starts at once, with what the killed one left."""
+    """After SIGKILL the next builder starts at once, says whose work it takes over, and has what the killed one left."""
     killed = builder(tmp_path, "killed")
     wait_for(tmp_path / "built-by-killed")
     killed.send_signal(signal.SIGKILL)
@@ -121,7 +121,8 @@ def test_a_killed_builder_holds_no_lock(tmp_path: Path) -> None:
     found: list[str] = []
     store = StageStore(tmp_path / "cache", say=found.append)
     folder = store.get("corpus", {"x": 1}, lambda partial: found.append((partial / "half").read_text()))
-    assert found == ["from killed"]
+    assert found[0].startswith(f"taking over from process {killed.pid} on ")
+    assert found[1:] == ["from killed"]
     assert not (folder / "whole").exists()
 
 

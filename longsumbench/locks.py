@@ -1,0 +1,242 @@
+"""Locks between processes: they die with their holder, and say who it is.
+
+The operating system's lock (flock) on a file decides; the note in the file only tells. A note that stands in a file
+nobody holds was left by a process that was killed: whoever takes the lock next is told whose work it takes over. On a
+cluster the folder's file system must carry locks from node to node, as NFS and Lustre do unless they are switched off.
+"""
+
+import fcntl
+import json
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Self
+
+from filelock import lock_descriptor, unlock_descriptor
+
+from longsumbench.errors import EnvironmentProblem
+
+SECONDS_BETWEEN_TRIES = 0.05
+SECONDS_UNSAID = 0.2  # a shorter wait is none: somebody only looked who holds the lock
+COMMAND_LENGTH = 120  # characters
+_open_here: set[int] = set()  # descriptors of this process's locks
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who holds a lock, or held it when it was killed.
+
+    Attributes:
+        pid: the process; 0 when it is not known.
+        host: its machine.
+        since: when it took the lock, seconds since 1970.
+        command: what was typed, shortened.
+    """
+
+    pid: int
+    host: str
+    since: float
+    command: str = ""
+
+    @classmethod
+    def here(cls) -> Self:
+        """Return this process, from now on."""
+        command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])[:COMMAND_LENGTH]
+        return cls(os.getpid(), socket.gethostname(), round(time.time(), 3), command)
+
+    @property
+    def name(self) -> str:
+        """It, for people: "process 123 on node7"."""
+        return f"process {self.pid} on {self.host}" if self.pid else "another process"
+
+    def __str__(self) -> str:
+        return f"{self.name}, for {lasting(time.time() - self.since)}" if self.pid else self.name
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether it ran on this machine and does not any more; of another machine nothing can be told."""
+        if self.host != socket.gethostname():
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except OSError:
+            return False  # somebody else's
+        return False
+
+
+UNKNOWN = Holder(0, "", 0.0)
+
+
+def say_nothing(holder: Holder) -> None:
+    """Stand where nobody is to be told."""
+
+
+@contextmanager
+def held(
+    path: Path, waiting: Callable[[Holder], None] = say_nothing, took_over: Callable[[Holder], None] = say_nothing
+) -> Iterator[None]:
+    """Hold a lock that no other process, and no other thread, holds at the same time.
+
+    Args:
+        path: the lock's file; it is made if need be, and stays.
+        waiting: told once who has it when this process must wait; it may raise to give up.
+        took_over: told who held it when it was killed, once this process has the lock.
+
+    Raises:
+        EnvironmentProblem: the file system knows no locks.
+    """
+    descriptor, owner = _acquired(path, waiting), os.getpid()
+    try:
+        left = _noted(descriptor)
+        _note(descriptor, path, json.dumps(asdict(Holder.here())))
+        if left is not None:
+            took_over(left)
+        yield
+    finally:
+        if os.getpid() == owner:  # not so in a process that forked off
+            with suppress(OSError):  # what is left is a note in a free file, no more
+                os.ftruncate(descriptor, 0)
+            unlock_descriptor(descriptor)  # closing alone would leave it to whoever inherited the descriptor
+            close(descriptor)
+
+
+def holder(path: Path) -> Holder | None:
+    """Return who holds a lock right now; None when nobody does. Whoever waits for it is not disturbed.
+
+    Raises:
+        EnvironmentProblem: the file system knows no locks.
+    """
+    ends = time.monotonic() + SECONDS_UNSAID
+    while True:
+        try:
+            descriptor = _opened(path, os.O_RDONLY)
+        except FileNotFoundError:
+            return None
+        try:
+            if lock_shared(descriptor, path):
+                return None
+            noted = _noted(descriptor)
+        finally:
+            close(descriptor)
+        if noted is not None and not noted.is_dead:
+            return noted
+        if time.monotonic() > ends:  # it is held, and the note is not its holder's
+            return UNKNOWN
+        time.sleep(SECONDS_BETWEEN_TRIES / 10)  # its holder is about to write it
+
+
+def _acquired(path: Path, waiting: Callable[[Holder], None]) -> int:
+    """Return a descriptor that holds the lock."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    started, told = time.monotonic(), False
+    while True:
+        descriptor = _opened(path, os.O_RDWR | os.O_CREAT)
+        try:
+            while not lock_exclusively(descriptor, path):
+                if not told and time.monotonic() - started > SECONDS_UNSAID:
+                    noted = _noted(descriptor)
+                    waiting(UNKNOWN if noted is None or noted.is_dead else noted)
+                    told = True
+                time.sleep(SECONDS_BETWEEN_TRIES)
+            if stands_at(descriptor, path):
+                return descriptor
+        except BaseException:
+            close(descriptor)
+            raise
+        close(descriptor)  # the file was deleted by whoever held it: the lock is another file now
+
+
+def lock_exclusively(descriptor: int, path: Path) -> bool:
+    """Lock an open file for this process alone; False when another one has it.
+
+    Raises:
+        EnvironmentProblem: the file system knows no locks.
+    """
+    try:
+        return lock_descriptor(descriptor, blocking=False)
+    except OSError as error:
+        raise _without_locks(path, error) from error
+
+
+def lock_shared(descriptor: int, path: Path) -> bool:
+    """Lock an open file together with others that do so; False when somebody has it alone.
+
+    Raises:
+        EnvironmentProblem: the file system knows no locks.
+    """
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):  # the latter is what some file systems call it
+        return False
+    except OSError as error:
+        raise _without_locks(path, error) from error
+    return True
+
+
+def _without_locks(path: Path, error: OSError) -> EnvironmentProblem:
+    problem = f"files in {path.parent} cannot be locked ({error.strerror})"
+    advice = "choose a folder on another file system, by the environment variable LONGSUMBENCH_CACHE or by results_dir="
+    return EnvironmentProblem(f"{problem}: {advice}")
+
+
+def stands_at(descriptor: int, path: Path) -> bool:
+    """Tell whether an open file still has its name."""
+    try:
+        there, here = path.stat(), os.fstat(descriptor)
+    except FileNotFoundError:
+        return False
+    return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
+
+
+def _opened(path: Path, how: int) -> int:
+    descriptor = os.open(path, how, 0o666)
+    _open_here.add(descriptor)
+    return descriptor
+
+
+def close(descriptor: int) -> None:
+    """Close a lock's file, and with it give up the lock."""
+    _open_here.discard(descriptor)
+    os.close(descriptor)
+
+
+def _let_go() -> None:
+    """Close the locks of the process from which this one was forked: they would outlive their holder in it."""
+    for descriptor in _open_here:
+        with suppress(OSError):
+            os.close(descriptor)
+    _open_here.clear()
+
+
+os.register_at_fork(after_in_child=_let_go)
+
+
+def _noted(descriptor: int) -> Holder | None:
+    """Return whose note stands in a lock's file; None when there is none, or it is being written."""
+    try:
+        return Holder(**json.loads(os.pread(descriptor, 4_096, 0)))
+    except (ValueError, TypeError):
+        return None
+
+
+def _note(descriptor: int, path: Path, text: str) -> None:
+    try:
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, text.encode(), 0)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def lasting(seconds: float) -> str:
+    """Write a time for people, roughly: "42 s", "3 min", "2 h", "5 days"."""
+    for unit, length, until in (("s", 1, 60), ("min", 60, 3_600), ("h", 3_600, 48 * 3_600)):
+        if seconds < until:
+            return f"{max(0, int(seconds // length))} {unit}"
+    return f"{int(seconds // 86_400)} days"
