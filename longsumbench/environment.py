@@ -1,17 +1,21 @@
 """Where a run happened: versions, hardware, commit and patch, peak memory. Recorded, never hashed."""
 
+import json
 import os
 import platform
+import re
 import subprocess
 import sys
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
+from functools import cache
+from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path
 from typing import Any
 
 import longsumbench
 
 PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "hydra-core", "numpy", "numba")
+CODE = ("longsumbench", "models", "conf")  # of a checkout: what decides numbers
 
 
 def environment() -> dict[str, Any]:
@@ -20,7 +24,7 @@ def environment() -> dict[str, Any]:
     return {
         "longsumbench": longsumbench.__version__,
         "commit": (_git("rev-parse", "HEAD") or "").strip() or None,
-        "patched": bool(_git("status", "--porcelain", "--", "longsumbench", "models", "conf")),
+        "patched": bool(_git("status", "--porcelain", "--", *CODE)),
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),
@@ -32,8 +36,38 @@ def environment() -> dict[str, Any]:
 
 
 def patch() -> str:
-    """Return how the code differs from its commit; empty outside a checkout."""
-    return _git("diff", "HEAD", "--", "longsumbench", "models", "conf") or ""
+    """Return how the code differs from its commit, files that git does not know yet included; empty outside a checkout.
+
+    `git apply` takes it.
+    """
+    changed = _git("diff", "--binary", "HEAD", "--", *CODE) or ""
+    new = (_git("ls-files", "--others", "--exclude-standard", "-z", "--", *CODE) or "").split("\0")
+    added = (_git("diff", "--binary", "--no-index", "--", os.devnull, name, ends=1) or "" for name in new if name)
+    return changed + "".join(added)
+
+
+@cache  # nothing is installed while a process runs
+def constraints() -> str:
+    """Return every installed distribution but the suite itself as `pip install -c` takes it, a line each.
+
+    One that no index has, because it was installed from a folder or a repository, stands in a comment.
+    """
+    found = {}
+    for one in distributions():
+        if (name := project_name(one.name)) != "longsumbench":
+            origin = json.loads(one.read_text("direct_url.json") or "{}").get("url")
+            found.setdefault(name, f"# {name}=={one.version} from {origin}" if origin else f"{name}=={one.version}")
+    return "".join(f"{found[name]}\n" for name in sorted(found))
+
+
+def project_name(name: str) -> str:
+    """Return the name of a distribution as pip compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def file_at(commit: str, name: str) -> str | None:
+    """Return a file of the suite's checkout as it was at a commit; None where either is not known here."""
+    return _git("show", f"{commit}:{name}")
 
 
 def reset_peak_memory() -> None:
@@ -65,16 +99,22 @@ def _peak_resident_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-def _git(*arguments: str) -> str | None:
-    """Ask git about the suite's own checkout; None for an installed package, which has none."""
+def _git(*arguments: str, ends: int = 0) -> str | None:
+    """Ask git about the suite's own checkout; None for an installed package, which has none.
+
+    Args:
+        arguments: of git.
+        ends: the exit code of a question that is answered.
+    """
     checkout = Path(longsumbench.__file__).parent.parent
     if not (checkout / ".git").exists():
         return None
     command = ["git", "-C", str(checkout), *arguments]
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout  # noqa: S603 # fixed arguments
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20)  # noqa: S603 # fixed arguments
     except (OSError, subprocess.SubprocessError):
         return None
+    return done.stdout if done.returncode == ends else None
 
 
 def _version(name: str) -> str | None:

@@ -19,7 +19,7 @@ from longsumbench import registry, sentences
 from longsumbench.configuration import Decoding, Recipe, RunConfig, Scoring, without_later
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.documents import Example, total
-from longsumbench.environment import environment, patch, peak_memory_gb, reset_peak_memory
+from longsumbench.environment import constraints, environment, patch, peak_memory_gb, reset_peak_memory
 from longsumbench.errors import DataError
 from longsumbench.evidence import kept
 from longsumbench.metrics.metric import (
@@ -130,6 +130,7 @@ def carry_out(point: Point, system: System, spec: RunSpec, texts: Texts, stages:
     system.check_examples(split[index] for index in range(num_summarized(split, config.decode)))
     write_atomically(folder / "config.yaml", OmegaConf.to_yaml(OmegaConf.create(asdict(config))))
     write_atomically(workdir / "patch.diff", patch())
+    write_atomically(workdir / "constraints.txt", constraints())
     with point.timed("fit"):
         report = system.fit(texts.splits.get("train"), texts.splits.get("validation"), config.train, workdir, stages)
     link_stages(workdir, stages)

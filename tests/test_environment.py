@@ -2,13 +2,22 @@
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import longsumbench
 from longsumbench import environment as module
-from longsumbench.environment import environment, patch, peak_memory_gb, reset_peak_memory
+from longsumbench.environment import (
+    constraints,
+    environment,
+    file_at,
+    patch,
+    peak_memory_gb,
+    project_name,
+    reset_peak_memory,
+)
 
 
 def test_the_environment_is_complete_and_plain() -> None:
@@ -44,6 +53,50 @@ def test_a_checkout_is_known_by_its_commit_and_patch(tmp_path: Path, monkeypatch
     (package / "__init__.py").write_text("a = 2\n", encoding="utf-8")
     assert environment()["patched"]
     assert "+a = 2" in patch()
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout of one commit, with all of the code's folders, that is taken for the suite's own."""
+    for name in ("longsumbench/__init__.py", "models/a.py", "conf/a.yaml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("a = 1\n", encoding="utf-8")
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=t", "-c", "user.email=t@example.org"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "first"]):
+        subprocess.run([*git, *words], check=True)
+    monkeypatch.setattr(longsumbench, "__file__", str(tmp_path / "longsumbench" / "__init__.py"))
+    return tmp_path
+
+
+def test_a_patch_makes_the_code_that_ran(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Applied to a clone of the commit, it gives what was changed, deleted and new, texts and other bytes alike."""
+    (checkout / "conf" / "a.yaml").unlink()
+    written = {"models/a.py": b"a = 2\n", "models/new é.py": b"b = 1\n", "longsumbench/data.bin": bytes(range(256))}
+    for name, content in written.items():
+        (checkout / name).write_bytes(content)
+    other = tmp_path_factory.mktemp("other")
+    (other / "patch.diff").write_text(patch(), encoding="utf-8")
+    subprocess.run(["git", "clone", "-q", str(checkout), str(other / "clone")], check=True)
+    subprocess.run(["git", "-C", str(other / "clone"), "apply", "../patch.diff"], check=True)
+    assert {name: (other / "clone" / name).read_bytes() for name in written} == written
+    assert not (other / "clone" / "conf" / "a.yaml").exists()
+
+
+def test_a_file_is_read_as_a_commit_has_it(checkout: Path) -> None:
+    """What was changed since does not show; of commits and files that are not there it is None."""
+    commit = str(environment()["commit"])
+    (checkout / "models" / "a.py").write_text("a = 2\n", encoding="utf-8")
+    assert file_at(commit, "models/a.py") == "a = 1\n"
+    assert file_at(commit, "models/b.py") is file_at("0" * 40, "models/a.py") is None
+
+
+def test_constraints_are_what_pip_lists() -> None:
+    """Every installed distribution is named with its version, once, as pip names it; the suite itself is not."""
+    lines = [line.removeprefix("# ").partition(" from ")[0] for line in constraints().splitlines()]
+    pip = subprocess.run([sys.executable, "-m", "pip", "list", "--format=json"], capture_output=True, check=True)
+    listed = {f"{project_name(one['name'])}=={one['version']}" for one in json.loads(pip.stdout)}
+    assert {line for line in listed if not line.startswith("longsumbench==")} == set(lines)
+    assert len(lines) == len(set(lines))
 
 
 def test_without_git_there_is_no_commit(monkeypatch: pytest.MonkeyPatch) -> None:
