@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from longsumbench.segmentation import Units
-from longsumbench.stages import StageStore, clear
+from longsumbench.stages import StageStore, clear, opening
 
 WRITTEN_TOGETHER = 100  # rows; the library's 1,000, as Python's lists of token ids, would take a gigabyte
 IGNORED = -100  # the label of a position that is no target token (torch's cross-entropy leaves it out)
@@ -57,7 +57,9 @@ def stored_rows(
                 writer.write(one)
             writer.finalize()
 
-    stored: datasets.Dataset = datasets.Dataset.from_file(str(stages.get(stage, inputs, build) / "rows.arrow"))
+    folder = stages.get(stage, inputs, build)
+    with opening(folder):
+        stored: datasets.Dataset = datasets.Dataset.from_file(str(folder / "rows.arrow"))
     return stored
 
 

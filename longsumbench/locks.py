@@ -5,6 +5,7 @@ nobody holds was left by a process that was killed: whoever takes the lock next 
 cluster the folder's file system must carry locks from node to node, as NFS and Lustre do unless they are switched off.
 """
 
+import errno
 import fcntl
 import json
 import os
@@ -24,7 +25,9 @@ from longsumbench.errors import EnvironmentProblem
 SECONDS_BETWEEN_TRIES = 0.05
 SECONDS_UNSAID = 0.2  # a shorter wait is none: somebody only looked who holds the lock
 COMMAND_LENGTH = 120  # characters
+MOST_SHARED = 200  # by one process at once, for each is an open file
 _open_here: set[int] = set()  # descriptors of this process's locks
+_shared_here: dict[Path, int] = {}  # those it shares with others, the longest held first
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,66 @@ def holder(path: Path) -> Holder | None:
         time.sleep(SECONDS_BETWEEN_TRIES / 10)  # its holder is about to write it
 
 
+def share(path: Path) -> None:
+    """Hold a lock together with others until `unshare` or the end of this process, and set its file's time to now.
+
+    Waits while a process has it alone. Of more than `MOST_SHARED` locks, the first is given up. In a folder where this
+    process may only read, it is held without its time being set, or not at all where the file is not there yet.
+
+    Raises:
+        EnvironmentProblem: the file system knows no locks.
+    """
+    while path not in _shared_here:
+        try:
+            descriptor = _opened_for_sharing(path)
+        except OSError as error:
+            if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+                return
+            raise
+        try:
+            while not lock_shared(descriptor, path):
+                time.sleep(SECONDS_BETWEEN_TRIES)
+        except BaseException:
+            close(descriptor)
+            raise
+        if stands_at(descriptor, path):
+            _shared_here[path] = descriptor
+        else:
+            close(descriptor)
+    while len(_shared_here) > MOST_SHARED:
+        unshare(next(iter(_shared_here)))
+    with suppress(PermissionError):  # somebody else's
+        os.utime(_shared_here[path])
+
+
+def unshare(path: Path) -> None:
+    """Give up a lock that this process shares; nothing when it does not."""
+    if (descriptor := _shared_here.pop(path, None)) is not None:
+        close(descriptor)
+
+
+def is_shared(path: Path) -> bool:
+    """Tell whether any process shares a lock right now, this one included."""
+    try:
+        descriptor = _opened(path, os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    try:
+        return not lock_exclusively(descriptor, path)
+    finally:
+        close(descriptor)
+
+
+def _opened_for_sharing(path: Path) -> int:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        return _opened(path, os.O_RDWR | os.O_CREAT)
+    except OSError:
+        if path.exists():
+            return _opened(path, os.O_RDONLY)
+        raise
+
+
 def _acquired(path: Path, waiting: Callable[[Holder], None]) -> int:
     """Return a descriptor that holds the lock."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -213,6 +276,7 @@ def _let_go() -> None:
         with suppress(OSError):
             os.close(descriptor)
     _open_here.clear()
+    _shared_here.clear()
 
 
 os.register_at_fork(after_in_child=_let_go)

@@ -30,7 +30,7 @@ from longsumbench.pretrained import model_digest, model_folder, reading
 from longsumbench.progress import track
 from longsumbench.records import write_atomically
 from longsumbench.segmentation import QUERIES_VERSION, EncodedSentence, Query, Units
-from longsumbench.stages import StageStore
+from longsumbench.stages import StageStore, opening
 from longsumbench.system import Evidence, FitReport, Split, Summary, System, read_checkpoint
 from longsumbench.training import parameters, train, weights_folder
 
@@ -110,8 +110,9 @@ class NeuralSystem(System):
         }
         build = partial(self._train, rows=rows, validation=validation_rows, recipe=recipe)
         self.checkpoint = stages.get("checkpoint", inputs, build)
-        self.tokenizer, self.model = self._open(self.checkpoint)
-        return read_report(self.checkpoint)
+        with opening(self.checkpoint):
+            self.tokenizer, self.model = self._open(self.checkpoint)
+            return read_report(self.checkpoint)
 
     def ready_to_read(self, train: Split | None, validation: Split | None, recipe: Recipe, stages: StageStore) -> None:
         """Make the tokenizer, or find it, and what else units are made with.
@@ -142,7 +143,8 @@ class NeuralSystem(System):
 
     def use_kept(self, number: int) -> None:
         """Read the weights of one of the checkpoints that were kept."""
-        self.model = self._open(kept_folder(self.checkpoint, number))[1]
+        with opening(self.checkpoint):
+            self.model = self._open(kept_folder(self.checkpoint, number))[1]
 
     def prepare(self, train: Split, validation: Split | None, recipe: Recipe, stages: StageStore) -> None:
         """Learn what units are made with, when the tokenizer is there; here nothing."""

@@ -2,23 +2,29 @@
 
 A stage lives in `<cache>/<name>/<key>`, the key being the hash of its inputs. It is built in `<key>.partial` and
 renamed when done, so a folder without that suffix is always whole. A builder finds in the partial folder what a killed
-one left there, and continues it or clears it. An operating-system lock, which dies with its holder, keeps builders
-apart.
+one left there, and continues it or clears it. Beside it stand two files: `<key>.lock` keeps builders apart, and
+`<key>.used` is held, together with others, by whoever uses the stage, so that nobody deletes it; its time is that of
+the last use. Both are operating-system locks, which die with their holder. `<cache>/layout` says that all this is so.
 """
 
+import errno
 import hashlib
 import json
 import os
 import shutil
+import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from longsumbench.locks import held
+from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, as_suite_error
+from longsumbench.locks import held, share, unshare
 
 CACHE_VARIABLE = "LONGSUMBENCH_CACHE"
+LAYOUT = 1  # of a cache folder; rises when an older version could not use what a newer one keeps there
+MARKER = "layout"  # the file that says which it is
 
 
 def cache_folder() -> Path:
@@ -50,6 +56,7 @@ class StageStore:
         finished_only: whether a stage that is not there is an error, instead of being built.
         used: stage name → folder, of those this run asked for; the run links to them.
         say: told when another process holds a stage that this one waits for.
+        in_use: the locks that keep what this store returned from being deleted.
     """
 
     root: Path
@@ -57,6 +64,7 @@ class StageStore:
     used: dict[str, Path] = field(default_factory=dict)
     say: Callable[[str], None] = print
     finished_only: bool = False
+    in_use: set[Path] = field(default_factory=set)
 
     def get(self, name: str, inputs: Mapping[str, Any], build: Callable[[Path], None]) -> Path:
         """Return the finished stage's folder, building it first where there is none.
@@ -66,12 +74,19 @@ class StageStore:
             inputs: everything that decides the outcome, JSON values; put a version number of the building code in.
             build: fills a folder, which may hold what a killed build left.
 
+        It is not deleted by others until `release`, or until this process ends.
+
         Raises:
             MissingStage: it is not there, and nothing is to be built.
+            EnvironmentProblem: the cache folder was written by a version that keeps stages in another way.
         """
         key = digest({"stage": name, **inputs})[:24]
         folder = self.root / name / key
         afresh = name in self.rebuild and folder not in self.used.values()
+        check_layout(self.root)
+        if folder.is_dir() or not self.finished_only:
+            share(used := beside(folder, "used"))
+            self.in_use.add(used)
         if self.finished_only and not folder.is_dir():
             raise MissingStage(name)
         if afresh or not folder.is_dir():
@@ -79,19 +94,62 @@ class StageStore:
         self.used[name if name not in self.used or self.used[name] == folder else f"{name}-{key[:8]}"] = folder
         return folder
 
+    def release(self) -> None:
+        """Let others delete, or build anew, what this store has returned."""
+        while self.in_use:
+            unshare(self.in_use.pop())
+
     def _build(self, folder: Path, inputs: Mapping[str, Any], build: Callable[[Path], None], afresh: bool) -> None:
-        partial, name = folder.with_name(folder.name + ".partial"), folder.parent.name
-        partial.mkdir(parents=True, exist_ok=True)
-        with locked(folder.with_name(folder.name + ".lock"), name, self.say):
+        partial, name = beside(folder, "partial"), folder.parent.name
+        with locked(beside(folder, "lock"), name, self.say):
             if afresh:
-                discard(folder)
+                self._discard_unused(folder)
                 discard(partial)
-            elif folder.is_dir():  # the process waited for has finished it
+            elif is_there(folder):  # the process waited for has finished it
                 return
             partial.mkdir(exist_ok=True)
             build(partial)
             (partial / "inputs.json").write_text(json.dumps(dict(inputs), indent=1, sort_keys=True), encoding="utf-8")
-            partial.rename(folder)
+            flush(partial)
+            publish(partial, folder)
+
+    def _discard_unused(self, folder: Path) -> None:
+        """Delete a stage that is to be built anew, as soon as no other process uses it."""
+        used = beside(folder, "used")
+        unshare(used)
+        with held(used, lambda other: self.say(f"waiting for other processes that use the {folder.parent.name}")):
+            discard(folder)
+        share(used)
+
+
+def check_layout(root: Path) -> None:
+    """Check that stages are kept in a cache folder as they are here; mark one that has no mark yet.
+
+    Raises:
+        EnvironmentProblem: they are not.
+    """
+    marker = root / MARKER
+    found = marker.read_text(encoding="utf-8").strip() if marker.is_file() else ""
+    if found and found != str(LAYOUT):
+        told = f"the cache {root} was written by another version of longsumbench (layout {found}, here {LAYOUT})"
+        advice = f"empty it with `longsumbench cache prune --all`, or choose another folder by {CACHE_VARIABLE}"
+        raise EnvironmentProblem(f"{told}: {advice}")
+    if not found:
+        with suppress(PermissionError):  # where one may only read, its owner marks it
+            mark_layout(root)
+
+
+def mark_layout(root: Path) -> None:
+    """Say in a cache folder how stages are kept there."""
+    root.mkdir(parents=True, exist_ok=True)
+    written = root / f".{MARKER}-{uuid.uuid4().hex}"
+    written.write_text(f"{LAYOUT}\n", encoding="utf-8")
+    written.replace(root / MARKER)
+
+
+def beside(folder: Path, what: str) -> Path:
+    """Return what stands beside a stage: its "lock", its "used", its "partial"."""
+    return folder.with_name(f"{folder.name}.{what}")
 
 
 @contextmanager
@@ -111,11 +169,40 @@ def locked(path: Path, what: str, say: Callable[[str], None]) -> Iterator[None]:
         yield
 
 
+def is_there(folder: Path) -> bool:
+    """Tell whether a folder is there, also where the machine remembers that it was not (NFS): its parent is read."""
+    return folder.name in os.listdir(folder.parent)
+
+
+def flush(folder: Path) -> None:
+    """Wait until the files of a folder are on the disk: after a power cut, too, one that has its name is whole."""
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+
+def publish(partial: Path, folder: Path) -> None:
+    """Give a finished folder its name; where another process came before, which locks should prevent, take the other's.
+
+    The two hold the same, having the same inputs.
+    """
+    try:
+        partial.rename(folder)
+    except OSError as error:
+        if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+            raise
+        discard(partial)
+
+
 def discard(folder: Path) -> None:
     """Delete a folder; others see it whole or not at all."""
     if folder.is_dir():
-        folder.rename(old := folder.with_name(f"{folder.name}.old-{os.getpid()}"))
-        shutil.rmtree(old)
+        folder.rename(old := beside(folder, f"old-{uuid.uuid4().hex[:8]}"))
+        shutil.rmtree(old, ignore_errors=True)  # NFS keeps open files; `longsumbench cache prune` deletes what is left
 
 
 def clear(folder: Path) -> None:
@@ -125,3 +212,20 @@ def clear(folder: Path) -> None:
             shutil.rmtree(item)
         else:
             item.unlink()
+
+
+@contextmanager
+def opening(folder: Path) -> Iterator[None]:
+    """Read a finished stage; what goes wrong in that ends in one line that names it and how to be rid of it.
+
+    Raises:
+        DataError: a file of it is damaged or missing.
+    """
+    try:
+        yield
+    except Exception as error:  # those of the libraries that read have no class in common
+        if isinstance(as_suite_error(error), EnvironmentProblem):
+            raise
+        reason = (f"{error}" if isinstance(error, SuiteError) else f"{type(error).__name__}: {error}").splitlines()[0]
+        advice = f"remove it by `longsumbench cache prune {folder.name}` and run the same command again"
+        raise DataError(f"this finished {folder.parent.name} cannot be read ({reason}); {advice}", folder) from error

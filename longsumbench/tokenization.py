@@ -22,7 +22,7 @@ from longsumbench.documents import Example
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.progress import track
 from longsumbench.segmentation import EncodedSentence
-from longsumbench.stages import StageStore, clear, digest
+from longsumbench.stages import StageStore, clear, digest, opening
 from longsumbench.system import Split
 
 VERSION = 1  # rises when byte-level BPE would come out differently
@@ -104,7 +104,9 @@ def trained_tokenizer(
         train_tokenizer(texts, vocabulary_size, kind).save_pretrained(folder)
 
     inputs = {"train": train.fingerprint, "vocabulary_size": vocabulary_size, **decided_by(kind)}
-    return load_tokenizer(stages.get("tokenizer", inputs, build))
+    folder = stages.get("tokenizer", inputs, build)
+    with opening(folder):
+        return load_tokenizer(folder)
 
 
 def decided_by(kind: str) -> dict[str, Any]:

@@ -103,7 +103,10 @@ def _kept_revision(repository: str, config: str | None, root: Path) -> str | Non
         return cached[-1]
     found = []
     for path in (root / "corpus").glob("*/inputs.json"):
-        inputs = json.loads(path.read_text(encoding="utf-8"))
+        try:
+            inputs = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError:  # damaged: it says nothing of any revision
+            continue
         if (inputs.get("repository"), inputs.get("config")) == (repository, config):
             found.append((path.stat().st_mtime_ns, str(inputs["revision"])))
     return max(found)[1] if found else None

@@ -31,7 +31,7 @@ from longsumbench.documents import Example
 from longsumbench.errors import DataError, UsageError
 from longsumbench.progress import Progress
 from longsumbench.records import RunRecord
-from longsumbench.stages import StageStore, clear, digest
+from longsumbench.stages import StageStore, clear, digest, opening
 
 VERSION = 3  # of the normal form on disk
 MEGABYTE = 1_000_000
@@ -78,7 +78,8 @@ def load(settings: DatasetSettings, stages: StageStore) -> Texts:
         **source.inputs,
     }
     folder = stages.get("corpus", inputs, partial(_build, corpus, settings, source))
-    texts = _open(corpus, folder)
+    with opening(folder):
+        texts = _open(corpus, folder)
     _tell_overlaps(texts, settings.strict is True)
     return texts
 

@@ -40,7 +40,7 @@ from longsumbench.ranking import Scores
 from longsumbench.rouge.all_pairs import numbered, rouge_n
 from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.segmentation import QUERIES_VERSION
-from longsumbench.stages import StageStore
+from longsumbench.stages import StageStore, opening
 from longsumbench.system import Split
 from longsumbench.tokenization import load_tokenizer, trained_tokenizer
 from longsumbench.training import train as train_network
@@ -260,7 +260,9 @@ class LstmRanker(LearnedRanker):
             **({"queried": QUERIES_VERSION} if train.queried else {}),
         }
         build = partial(cls._train, tokenizer=tokenizer, splits=splits, settings=settings, stages=stages)
-        ranker = cls.load(stages.get("ranker", inputs, build))
+        folder = stages.get("ranker", inputs, build)
+        with opening(folder):
+            ranker = cls.load(folder)
         ranker.device = settings.device
         return ranker
 
