@@ -100,6 +100,15 @@ def run(point: Point) -> RunRecord:
     results = Results(writable(Path(config.results_dir).expanduser(), "results_dir="))
     cache = writable(cache_folder(), f"the environment variable {CACHE_VARIABLE}")
     stages = StageStore(cache, rebuild=frozenset({"checkpoint"} if config.overwrite else ()), say=point.say)
+    try:
+        return run_with(point, results, stages)
+    finally:
+        stages.release()
+
+
+def run_with(point: Point, results: Results, stages: StageStore) -> RunRecord:
+    """Do a run, or what is missing of it, or nothing when it is finished, with the finished stages that are there."""
+    config = point.config
     system: System = registry.systems.load(config.model.name)(config.model)
     with point.timed("read"):
         texts = load(config.dataset, stages)
