@@ -21,6 +21,7 @@ from longsumbench.help_texts import (
     RUN,
     SCORE,
     STATS,
+    STATUS,
     SUMMARIZE,
 )
 
@@ -54,6 +55,7 @@ FLAGS = (
     "--output",
     "--csv",
     "--help",
+    "--watch",
     "--version",
 )
 FREE_WORDS = ("overrides", "inputs", "texts", "runs")  # of the commands that take any number of words
@@ -102,6 +104,13 @@ def parser() -> argparse.ArgumentParser:
     table.add_argument("--ledger", action="store_true", help="print what was not read, learned or finished instead")
     table.add_argument("--measure", default="f1", help="of ROUGE, that is printed: f1 (default), precision or recall")
     table.add_argument(
+        "--results-dir", default="results", metavar="FOLDER", help="where the runs are (default: results)"
+    )
+
+    status = add("status", "show what a sweep is at", STATUS, status_command)
+    status.add_argument("sweep", nargs="?", metavar="SWEEP", help="its id, or the beginning of it (default: what runs)")
+    status.add_argument("--watch", nargs="?", type=float, const=5.0, metavar="SECONDS", help="again and again")
+    status.add_argument(
         "--results-dir", default="results", metavar="FOLDER", help="where the runs are (default: results)"
     )
 
@@ -214,26 +223,35 @@ def read(words: Sequence[str]) -> argparse.Namespace:
 def run_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench run`."""
     from longsumbench.launch import Launch
+    from longsumbench.launchers import HERE, Engine, is_hydras
     from longsumbench.planning import plan, show
 
-    points = plan(options.overrides, options.multirun, options.config_dir, probe=not options.show)
+    of_points = [word for word in options.overrides if not is_hydras(word)]
+    engine = Engine.of([word for word in options.overrides if is_hydras(word)], options.multirun, options.config_dir)
+    launch = Launch((), ("longsumbench", *words), options.multirun, engine)
+    if engine.sweeper == HERE:
+        launch.points = plan(of_points, options.multirun, options.config_dir, probe=not options.show)
     if options.show:
-        print(show(points))
+        print(show(launch.points))
         return
-    launch = Launch(points, ("longsumbench", *words), options.multirun)
     try:
-        launch.start()
+        if engine.sweeper == HERE:
+            launch.start()
+        else:
+            launch.search(of_points, options.config_dir)
     except Exception:
         show_tables(launch)  # of what was finished before
         raise
     show_tables(launch)
+    if table := launch.table():
+        print(f"\n{table}", file=sys.stderr)
     if launch.failed or launch.failed_baselines:
         from tabulate import tabulate
 
         failed = {**launch.failed, **launch.failed_baselines}
         reasons = tabulate(failed.items(), headers=["point", "reason"], tablefmt="plain")
         beside = f" and {len(launch.failed_baselines)} baselines" if launch.failed_baselines else ""
-        told = f"{len(launch.failed)} of {len(points)} points{beside} failed"
+        told = f"{len(launch.failed)} of {launch.planned()} points{beside} failed"
         raise PointsFailed(f"{told}, the others are kept:\n{reasons}")
 
 
@@ -251,6 +269,16 @@ def show_tables(launch: "Launch") -> None:
             print(f"\n{results.root / 'leaderboard' / name}.csv, .md, .tex")
             for file in table.pictures():
                 print(results.root / "leaderboard" / file)
+
+
+def status_command(options: argparse.Namespace, words: Sequence[str]) -> None:
+    """`longsumbench status`."""
+    from longsumbench.status import render, watch
+
+    results = Path(options.results_dir).expanduser()
+    if options.watch is not None:
+        watch(results, options.sweep, options.watch)
+    print(render(results, options.sweep))
 
 
 def leaderboard_command(options: argparse.Namespace, words: Sequence[str]) -> None:

@@ -206,9 +206,12 @@ class RunConfig:
     results_dir: str = "results"
     overwrite: bool = False  # True: a finished run is thrown away and done again
     baselines: bool = True  # lead, random and oracle are scored with the first run on a dataset
+    timeout_minutes: float | None = None  # a point of a sweep that takes longer is stopped and has failed; None: never
 
     def __post_init__(self) -> None:
         allowed("device", self.device, ("auto", "cpu", "cuda"))
+        if self.timeout_minutes is not None:
+            above("timeout_minutes", self.timeout_minutes, 0)
 
 
 SECTIONS = {"dataset": DatasetSettings, "train": Recipe, "decode": Decoding, "score": Scoring}

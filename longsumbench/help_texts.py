@@ -38,6 +38,16 @@ A value with a comma, a bracket or a blank in it is quoted twice: "dataset.path=
 are: "model.focus_layers=[1,2]", and to sweep over "model.focus_layers=[],[1,2]".
 """
 
+STATUS = """\
+Show what a sweep is at: which points are done, running, failed or waiting, and how long it will take.
+
+  longsumbench status                           the sweeps that are running, or the last one
+  longsumbench status 3fa2 --watch              one of them, again and again
+  longsumbench status --results-dir /shared/results            of another folder
+
+It reads the sweep's files alone, so it may be asked from another shell, or another machine that sees the folder.
+"""
+
 LEADERBOARD = """\
 Rebuild the tables of finished runs, and print them.
 

@@ -1,17 +1,28 @@
-"""The points of one `longsumbench run`, carried out one after the other."""
+"""The points of one `longsumbench run`: carried out here, or by a launcher of Hydra's, and what became of them.
 
-import sys
-import traceback
-from collections.abc import Iterator, Sequence
+A point alone is run, and raises what goes wrong. A sweep has a folder (`sweeps`), in which every point tells what
+becomes of it: so a launcher may lose a process, or a machine, and no other point's result with it. What has not ended
+is begun again, with the others at first, alone once it was at work when two processes died.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from longsumbench import registry
-from longsumbench.configuration import RunConfig
-from longsumbench.errors import as_suite_error
-from longsumbench.pipeline import BASELINES, Point, baseline, run
-from longsumbench.planning import Planned
-from longsumbench.records import RunRecord
+from longsumbench.errors import EnvironmentProblem, SuiteError
+from longsumbench.jobs import Job, Outcome, carry_out
+from longsumbench.launchers import HERE, Engine, LaunchBroke
+from longsumbench.planning import Planned, fixed_words, plan
+from longsumbench.progress import Progress, tell
+from longsumbench.records import RunRecord, writable
+from longsumbench.status import outcome, standing, table
+from longsumbench.sweeps import DONE, ENDED, FAILED, SAME, PointState, Sweep, sweep_folder
+
+PATIENCE = 2  # processes that died while at work on a point, before it is run alone
+SECONDS_BETWEEN_LOOKS = 0.5
 
 
 @dataclass
@@ -22,6 +33,7 @@ class Launch:
         points: to be run, in this order.
         command: everything as typed, for the records.
         sweep: whether a point's failure leaves the others untouched.
+        engine: how the points of a sweep are carried out.
         finished: the records so far, baselines included.
         failed: name of a point → why.
         failed_baselines: name of a baseline, and of the point it was scored beside → why.
@@ -31,71 +43,215 @@ class Launch:
     points: Sequence[Planned]
     command: tuple[str, ...] = ()
     sweep: bool = False
+    engine: Engine = field(default_factory=Engine)
     finished: list[RunRecord] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
     failed_baselines: dict[str, str] = field(default_factory=dict)
     done: int = 0
     _said: set[str] = field(default_factory=set)
     _taken: set[str] = field(default_factory=set)
+    _first: dict[str, int] = field(default_factory=dict)  # identity → number of the point that is this run
+    _named: dict[int, str] = field(default_factory=dict)
+    _folder: Sweep | None = None
 
     def start(self) -> None:
-        """Run the points, one after the other; points that are the same run once.
+        """Run the points, those that are the same run once.
 
         Raises:
-            SuiteError: the only point failed.
+            SuiteError: the only point failed, or a launcher could not begin.
         """
-        first: dict[str, int] = {}
         self._taken |= {planned.identity for planned in self.points}
-        for number, planned in enumerate(self.points, start=1):
-            same = first.setdefault(planned.identity, number)
-            if self.sweep:
-                end = "" if same == number else f": the same run as point {same}"
-                self.say(f"point {number}/{len(self.points)}: {planned.name}{end}")
-            if same == number:
-                self._run(planned)
-        if self.sweep:
-            found = len(first) - self.done - len(self.failed)
-            self.say(f"{len(first)} runs: {self.done} done, {found} found finished, {len(self.failed)} failed")
+        if not self.sweep:
+            for planned in self.points:
+                carry_out(planned, self.command, self.say, self._taken, Outcome(self.finished), sweep=False)
+            return
+        with self._conducting([planned.identity for planned in self.points]) as folder:
+            self._carry_out(folder, self.points)
+        self._say_how_many()
 
-    def _run(self, planned: Planned) -> None:
-        """Run one point; in a sweep its failure is noted and the others go on."""
-        point = Point(planned.config, planned.variant, self.command, self.say)
-        if too_large_for_a_cpu(planned.config):
-            self.say("scale=paper is meant for a GPU, and none is used: on a CPU choose scale=tiny or scale=small")
-        with self._noting(self.failed, planned.name):
-            self.finished.append(run(point))
-            self.done += point.carried_out
-        if planned.config.baselines and planned.name not in self.failed:
-            for name in BASELINES:
-                with self._noting(self.failed_baselines, f"{name} beside {planned.name}"):
-                    if name != planned.config.model.name:
-                        self.finished.extend(baseline(point, name, self._taken))
+    def search(self, words: Sequence[str], config_dir: str | None = None) -> None:
+        """Run the points that the engine's sweeper asks for, one after the other.
+
+        Args:
+            words: what was typed, without Hydra's own; of settings that are searched, their ranges.
+            config_dir: a folder with more YAML files.
+
+        Raises:
+            SuiteError: the words cannot be meant, or the sweeper could not begin.
+        """
+        self.points = plan(fixed_words(words, config_dir), config_dir=config_dir)  # one, that tells what all share
+        if (split := self.points[0].config.dataset.split) == "test":
+            self.say(
+                f"the search goes by the {split} split: to choose settings, dataset.split=validation is the honest one"
+            )
+        with self._conducting([*self.engine.words, *words]) as folder:
+
+            def ask(chosen: Sequence[str]) -> float | Exception:
+                try:
+                    planned = plan(chosen, config_dir=config_dir)[0]
+                except SuiteError as error:
+                    self.say(f"{' '.join(chosen)}: {error}")
+                    return error
+                self._carry_out(folder, [replace(planned, name=self._varying(chosen, words))])
+                state = folder.state(self._first[planned.identity])
+                return SuiteError(state.reason) if state.score is None else state.score
+
+            self.engine.search(ask, words, folder.root / "sweeper")
+        self._say_how_many()
+
+    def _varying(self, chosen: Sequence[str], words: Sequence[str]) -> str:
+        """Return the name of a point that a sweeper asks for: the words that were not typed like this."""
+        return " ".join(word for word in chosen if word not in words)
 
     @contextmanager
-    def _noting(self, failed: dict[str, str], name: str) -> Iterator[None]:
-        """In a sweep, note a failure instead of ending with it."""
+    def _conducting(self, told_by: Sequence[str]) -> Iterator[Sweep]:
+        """Be the one process that conducts a sweep, which is told by some words."""
+        results = Path(self.points[0].config.results_dir).expanduser()
+        folder = sweep_folder(writable(results, "results_dir="), told_by)
+        with folder.conducting(lambda who: self.say(f"another process conducts this sweep ({who}): waiting for it")):
+            folder.begin(self.command, self.engine.launcher)
+            self._folder = folder
+            yield folder
+
+    def _carry_out(self, folder: Sweep, points: Sequence[Planned]) -> None:
+        """Run some points of a sweep, and take note of what became of them."""
+        numbers = folder.add([planned.name for planned in points])
+        chosen = dict(zip(numbers, points, strict=True))
+        self._named |= {number: planned.name for number, planned in chosen.items()}
+        for number, planned in chosen.items():
+            if (first := self._first.setdefault(planned.identity, number)) != number:
+                folder.note(number, PointState(SAME, reason=f"the same run as point {first}"))
+        fresh = {number: one for number, one in chosen.items() if self._first[one.identity] == number}
+        job = Job(fresh, self.command, folder, taken=self._taken)
+        if self.engine.launcher == HERE:
+            self._work_here(job, chosen)
+        else:
+            self._launch(job)
+        for number in fresh:
+            self._take(self._named[number], folder.state(number))
+
+    def _work_here(self, job: Job, chosen: dict[int, Planned]) -> None:
+        """Run points one after the other, in this process."""
+        with Progress("sweep", len(chosen), "points", paced=False) as progress:
+            for number, planned in chosen.items():
+                same = job.sweep.state(number).reason
+                self.say(f"{self._point(number)}: {planned.name}{same and f': {same}'}")
+                if number in job.points:
+                    job.work(number, self._said_and_logged(job.sweep.log(number)))
+                progress.advance(1, standing([job.sweep.state(one) for one in chosen]))
+
+    def _launch(self, job: Job) -> None:
+        """Let the launcher run points, until each of them has ended.
+
+        Raises:
+            SuiteError: it could not begin.
+        """
+        folder, left, rounds = job.sweep, list(job.points), 0
+        with self._watching(folder, left):
+            while left:
+                alone = [number for number in left if folder.state(number).attempts >= PATIENCE][:1]
+                chosen, rounds = alone or left, rounds + 1
+                before = {number: folder.state(number).attempts for number in chosen}
+                why = self._one_round(replace(job, order=tuple(chosen)), folder.root / "launcher" / str(rounds))
+                begun = [number for number in chosen if folder.state(number).attempts > before[number]]
+                if not begun:
+                    told = f"hydra/launcher={self.engine.launcher} gave up before a point began"
+                    raise EnvironmentProblem(f"{told}: {why or 'it does not say why'}")
+                for number in begun:
+                    self._judge(job, number, last=bool(alone))
+                left = [number for number in left if folder.state(number).state not in ENDED]
+
+    def _one_round(self, job: Job, written: Path) -> str:
+        """Launch jobs once, and wait until nobody works on their points; return what the launcher complained of."""
+        why = ""
+        try:
+            self.engine.launch(job, len(job.order), written)
+        except LaunchBroke as error:
+            why = str(error)
+        while any(job.sweep.worker(number) for number in job.order):
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        return why
+
+    def _judge(self, job: Job, number: int, last: bool) -> None:
+        """Say of a point whose process died that it has failed, or will be tried again."""
+        state, limit = job.sweep.state(number), job.points[number].config.timeout_minutes
+        if state.state in ENDED:
+            return
+        if limit is not None and state.seconds > 60 * limit:
+            reason = f"hung, and was ended after timeout_minutes={limit:g}"
+        elif last:
+            reason = f"its process died {state.attempts} times, at last alone: killed, or out of memory"
+        else:
+            self.say(f"{self._point(number)}: its process died (killed, or out of memory?); it is tried again")
+            return
+        job.sweep.note(number, replace(state, state=FAILED, reason=reason, ended=time.time(), doing=""))
+
+    @contextmanager
+    def _watching(self, folder: Sweep, numbers: Sequence[int]) -> Iterator[None]:
+        """Show meanwhile how far other processes are."""
+        over = threading.Event()
+        shown: set[int] = set()
+
+        def look(progress: Progress) -> None:
+            states = {number: folder.state(number) for number in numbers}
+            for number in [one for one in numbers if states[one].state in ENDED and one not in shown]:
+                shown.add(number)
+                self.say(f"{self._point(number)}: {self._named[number]}: {outcome(states[number])}")
+            progress.advance(len(shown) - progress.done, standing(list(states.values())))
+
+        def watch() -> None:
+            with Progress("sweep", len(numbers), "points", paced=False) as progress:
+                while not over.wait(SECONDS_BETWEEN_LOOKS):
+                    look(progress)
+                look(progress)
+
+        self.say(
+            f"{len(numbers)} points by {self.engine.launcher}; from another shell: longsumbench status {folder.id}"
+        )
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
         try:
             yield
-        except Exception as error:
-            known = as_suite_error(error)
-            if not self.sweep:
-                raise known or error from error
-            if known is None:
-                traceback.print_exc()
-            failed[name] = str(known or f"{type(error).__name__}: {error}")
-            self.say(f"failed: {failed[name]}" if failed is self.failed else f"failed: {name}: {failed[name]}")
+        finally:
+            over.set()
+            watcher.join()
+
+    def _take(self, name: str, state: PointState) -> None:
+        """Take note of what became of a point."""
+        self.finished += [RunRecord.read(Path(folder)) for folder in state.runs]
+        self.failed_baselines |= state.failed_baselines
+        self.done += state.state == DONE
+        if state.state == FAILED:
+            self.failed[name] = state.reason
+
+    def planned(self) -> int:
+        """Return how many points there are so far, those that are the same run each counted."""
+        return len(self._named) or len(self.points)
+
+    def table(self) -> str:
+        """Return what became of the points of a sweep, a line each; nothing of a single point."""
+        return table(self._folder) if self._folder is not None and len(self._named) > 1 else ""
+
+    def _point(self, number: int) -> str:
+        return f"point {number}" if self.engine.sweeper != HERE else f"point {number}/{len(self.points)}"
+
+    def _say_how_many(self) -> None:
+        runs = len(self._first)
+        found = runs - self.done - len(self.failed)
+        self.say(f"{runs} runs: {self.done} done, {found} found finished, {len(self.failed)} failed")
+
+    def _said_and_logged(self, log: Path) -> Callable[[str], None]:
+        """Return what shows a line, and keeps it in the log of a point."""
+
+        def say(line: str) -> None:
+            self.say(line)
+            with log.open("a", encoding="utf-8") as file:
+                file.write(line + "\n")
+
+        return say
 
     def say(self, line: str) -> None:
         """Show a line, the same one once."""
         if line not in self._said:
-            print(line, file=sys.stderr, flush=True)
+            tell(line)
         self._said.add(line)
-
-
-def too_large_for_a_cpu(config: RunConfig) -> bool:
-    """Tell whether a system is to be trained at the papers' sizes without a GPU."""
-    torch = sys.modules.get("torch")  # there, once a system that needs it was loaded
-    trains = "train" in registry.systems.load(config.model.name).decided_by
-    if config.scale != "paper" or not trains or torch is None:
-        return False
-    return config.train.device == "cpu" or not torch.cuda.is_available()

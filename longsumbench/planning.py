@@ -105,7 +105,7 @@ def as_hydra(word: str) -> str:
         raise UsageError(f"'{word}' is no override: write key=value (see longsumbench run --help)")
     head = key.partition(".")[0].partition("/")[0].partition("@")[0]
     if head == "hydra":
-        raise UsageError(f"'{word}': Hydra's own settings have no effect here; points run in this process")
+        raise UsageError(f"'{word}': Hydra's own settings go with `longsumbench run -m` alone")
     if (head in SETTINGS and "." in key) or key in TOP:
         return f"++{key}={value}"
     if head not in GROUPS or "." in key:
@@ -130,6 +130,22 @@ def expand(overrides: Sequence[str], sweep: bool) -> Iterator[tuple[str, list[st
     for chosen in product(*choices):
         varying = (readable(word) for word, varies in zip(chosen, swept, strict=True) if varies)
         yield " ".join(varying), list(chosen)
+
+
+def fixed_words(words: Sequence[str], config_dir: str | None = None) -> list[str]:
+    """Return the words that give one value, not several or a range.
+
+    Raises:
+        UsageError: a word cannot be meant.
+    """
+    offer_plugins(config_dir)
+    overrides = [as_hydra(word) for word in words]
+    try:
+        with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
+            parsed = OverridesParser.create(GlobalHydra.instance().config_loader()).parse_overrides(overrides)
+    except HydraException as error:
+        raise translate(error) from error
+    return [word for word, override in zip(words, parsed, strict=True) if not override.is_sweep_override()]
 
 
 def of_experiment(
@@ -178,14 +194,19 @@ def compose(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
 
 def lay(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
     """Let Hydra lay the overrides over the YAML files."""
-    quoted = str(Path(config_dir or ".").resolve()).replace("\\", "\\\\").replace("'", "\\'")
-    searched = [f"hydra.searchpath=['file://{quoted}']"] if config_dir is not None else []
+    searched = [f"hydra.searchpath=[{quoted(config_dir, 'file://')}]"] if config_dir is not None else []
     try:
         composed: DictConfig = hydra.compose("run", [*overrides, *searched])
     except ValueError as error:  # Hydra's, of a group's value that is no name
         raise UsageError(f"{error} (see longsumbench run --help)") from error
     OmegaConf.set_struct(composed, False)
     return composed
+
+
+def quoted(folder: Path | str, before: str = "") -> str:
+    """Return a folder's path as Hydra reads it, whatever its name."""
+    path = str(Path(folder).resolve()).replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{before}{path}'"
 
 
 def check_datasets(points: Sequence[DictConfig]) -> None:

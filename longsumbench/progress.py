@@ -2,13 +2,15 @@
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TextIO, TypeVar
 
 from tqdm import tqdm
 
 Item = TypeVar("Item")
 SECONDS_BETWEEN_LINES = 15.0
+_watchers: list[Callable[["Progress"], None]] = []
 
 
 class Progress:
@@ -19,17 +21,30 @@ class Progress:
         total: how many items it has; None when unknown.
         unit: what an item is ("steps").
         stream: where it is shown; stderr unless a test says otherwise.
+        paced: whether the time left is told by the speed so far.
     """
 
-    def __init__(self, what: str, total: int | None, unit: str = "examples", stream: TextIO | None = None) -> None:
-        self.what, self.total, self.unit = what, total, unit
+    def __init__(
+        self,
+        what: str,
+        total: int | None,
+        unit: str = "examples",
+        stream: TextIO | None = None,
+        paced: bool = True,
+    ) -> None:
+        self.what, self.total, self.unit, self.paced = what, total, unit, paced
         self.done = 0
         self._stream = stream or sys.stderr
         self._started = self._said = time.monotonic()
         self._first = 0
         self._note = ""
         live = self._stream.isatty()
-        self._bar = tqdm(total=total, desc=what, unit=f" {unit}", file=self._stream, leave=False) if live else None
+        form = None if paced else "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
+        self._bar = (
+            tqdm(total=total, desc=what, unit=f" {unit}", bar_format=form, file=self._stream, leave=False)
+            if live
+            else None
+        )
 
     def __enter__(self) -> "Progress":
         return self
@@ -49,6 +64,8 @@ class Progress:
         """Say that some more items are done; `note` stands behind the bar ("loss 4.21")."""
         self.done += items
         self._note = note or self._note
+        for watcher in _watchers:
+            watcher(self)
         if self._bar is not None:
             self._bar.set_postfix_str(self._note, refresh=False)
             self._bar.update(items)
@@ -61,10 +78,20 @@ class Progress:
         of = f"/{self.total}" if self.total else ""
         parts = [f"{self.what}: {self.done}{of} {self.unit}"]
         elapsed, here = time.monotonic() - self._started, self.done - self._first
-        if self.total and here:
+        if self.paced and self.total and here:
             left = max(0, round(elapsed / here * (self.total - self.done)))
             parts.append(f"{left // 60}:{left % 60:02d} left")
         return ", ".join([*parts, self._note] if self._note else parts)
+
+
+@contextmanager
+def watched(watcher: Callable[[Progress], None]) -> Iterator[None]:
+    """Tell somebody of every advance of every step inside."""
+    _watchers.append(watcher)
+    try:
+        yield
+    finally:
+        _watchers.remove(watcher)
 
 
 def track(items: Iterable[Item], what: str, total: int | None, unit: str = "examples") -> Iterator[Item]:
@@ -73,3 +100,9 @@ def track(items: Iterable[Item], what: str, total: int | None, unit: str = "exam
         for item in items:
             yield item
             progress.advance()
+
+
+def tell(line: str) -> None:
+    """Print a line to stderr, above the bars that are shown there."""
+    tqdm.write(line, file=sys.stderr)
+    sys.stderr.flush()

@@ -9,7 +9,8 @@ from toys import tiny_overrides, write_jsonl
 
 from longsumbench.cli import main
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
-from longsumbench.launch import Launch, too_large_for_a_cpu
+from longsumbench.jobs import too_large_for_a_cpu
+from longsumbench.launch import Launch
 from longsumbench.planning import as_hydra, plain, plan, show
 
 SWEEP = ["model=lead,random,oracle,trunc", "model.input_length=64,256", "seed=1,2"]

@@ -1,0 +1,260 @@
+"""One point of a launch, in whatever process it runs: its run, the baselines beside it, and what became of them.
+
+`Job` is what a launcher sends to another process, or another machine: it can be pickled, holds the points as they were
+planned, and writes what becomes of a point into the files of its sweep. It never raises, for a launcher that sees one
+job fail gives up the others.
+"""
+
+import faulthandler
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from longsumbench import registry
+from longsumbench.configuration import RunConfig
+from longsumbench.errors import EnvironmentProblem, as_suite_error
+from longsumbench.pipeline import BASELINES, Point, baseline, run
+from longsumbench.planning import Planned
+from longsumbench.progress import Progress, watched
+from longsumbench.records import Results, RunRecord
+from longsumbench.standings import mean_of, ranked_by
+from longsumbench.sweeps import DONE, FAILED, FOUND, RUNNING, PointState, Sweep
+
+SECONDS_BETWEEN_NOTES = 2.0  # of what a point is doing
+GRACE = 60.0  # seconds from a point's timeout until its process, if it is one of its own, is ended from outside Python
+
+Say = Callable[[str], None]
+
+
+@dataclass
+class Outcome:
+    """What became of a point.
+
+    Attributes:
+        records: of its run and of the baselines beside it.
+        carried_out: whether its run was not found finished.
+        failed: why it failed; empty if it did not.
+        failed_baselines: name → why.
+    """
+
+    records: list[RunRecord] = field(default_factory=list)
+    carried_out: bool = False
+    failed: str = ""
+    failed_baselines: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Job:
+    """The points of a sweep, of which a launcher lets one be worked on by number.
+
+    Attributes:
+        points: number → point.
+        command: everything as typed, for the records.
+        sweep: where it is told what becomes of them.
+        order: the numbers of the points, as a launcher counts its jobs.
+        taken: the identities of baselines that need not be scored again.
+    """
+
+    points: dict[int, Planned]
+    command: tuple[str, ...]
+    sweep: Sweep
+    order: tuple[int, ...] = ()
+    taken: set[str] = field(default_factory=set)
+
+    def __call__(self, composed: Any) -> None:
+        """Work on the point of one of a launcher's jobs, in a process of its own.
+
+        All that it prints goes to the point's log.
+        """
+        from hydra.core.hydra_config import HydraConfig
+
+        number = self.order[HydraConfig.get().job.num]
+        share_a_cluster_job()
+        with printing_to(self.sweep.log(number)):
+            self.work(number, say=lambda line: print(line, file=sys.stderr, flush=True), alone=True)
+
+    def work(self, number: int, say: Say, alone: bool = False) -> Outcome:
+        """Work on a point; write what becomes of it.
+
+        Args:
+            number: the point's.
+            say: shows a line to the user.
+            alone: whether the process is the point's own, and may be ended with it.
+        """
+        planned = self.points[number]
+        with self.sweep.working(number, lambda who: say(f"another process works on this point ({who})")):
+            state = begun(self.sweep.state(number))
+            self.sweep.note(number, state)
+            with watched(Notes(self.sweep, number, state)), limited(planned.config.timeout_minutes, alone):
+                carry_out(planned, self.command, say, self.taken, outcome := Outcome())
+            self.sweep.note(number, ended(state, outcome))
+        return outcome
+
+
+def carry_out(
+    planned: Planned, command: tuple[str, ...], say: Say, taken: set[str], outcome: Outcome, sweep: bool = True
+) -> None:
+    """Run a point, then the baselines beside it; what fails in a sweep is noted.
+
+    Args:
+        planned: the point.
+        command: everything as typed.
+        say: shows a line to the user.
+        taken: identities of what need not be scored as a baseline; those that are scored here are added.
+        outcome: is filled as things end.
+        sweep: whether a failure is noted instead of raised.
+
+    Raises:
+        SuiteError: the only point failed, which is no sweep's.
+    """
+    point = Point(planned.config, planned.variant, command, say)
+    if too_large_for_a_cpu(planned.config):
+        say("scale=paper is meant for a GPU, and none is used: on a CPU choose scale=tiny or scale=small")
+    with noting(sweep, say) as failures:
+        outcome.records.append(run(point))
+        outcome.carried_out = point.carried_out
+    outcome.failed = "".join(failures)
+    if planned.config.baselines and not outcome.failed:
+        for name in BASELINES:
+            with noting(sweep, say, f"{name} beside {planned.name}: ") as failures:
+                if name != planned.config.model.name:
+                    outcome.records.extend(baseline(point, name, taken))
+            if failures:
+                outcome.failed_baselines[f"{name} beside {planned.name}"] = failures[0]
+
+
+@contextmanager
+def noting(sweep: bool, say: Say, what: str = "") -> Iterator[list[str]]:
+    """In a sweep, put the reason of a failure into the list instead of ending with it; `what` is said before it."""
+    failures: list[str] = []
+    try:
+        yield failures
+    except Exception as error:
+        known = as_suite_error(error)
+        if not sweep:
+            raise known or error from error
+        if known is None:
+            say(traceback.format_exc().rstrip())
+        failures.append(str(known or f"{type(error).__name__}: {error}"))
+        say(f"failed: {what}{failures[0]}")
+
+
+def begun(before: PointState) -> PointState:
+    """Return the state of a point that this process begins."""
+    job = os.environ.get("SLURM_JOB_ID", "")
+    if job and (array := os.environ.get("SLURM_ARRAY_JOB_ID")):
+        job = f"{array}_{os.environ['SLURM_ARRAY_TASK_ID']}"
+    host, pid = socket.gethostname(), os.getpid()
+    return PointState(RUNNING, attempts=before.attempts + 1, started=time.time(), host=host, pid=pid, job=job)
+
+
+def ended(state: PointState, outcome: Outcome) -> PointState:
+    """Return the state of a point that has come to its end."""
+    what = FAILED if outcome.failed else DONE if outcome.carried_out else FOUND
+    roots = [Results(Path(record.config["results_dir"]).expanduser()) for record in outcome.records]
+    return replace(
+        state,
+        state=what,
+        runs=tuple(str(root.run_folder(record)) for root, record in zip(roots, outcome.records, strict=True)),
+        reason=outcome.failed,
+        failed_baselines=outcome.failed_baselines,
+        ended=time.time(),
+        doing="",
+        score=score(outcome),
+    )
+
+
+def score(outcome: Outcome) -> float | None:
+    """Return what a point's run is judged by."""
+    if outcome.failed:
+        return None
+    record = outcome.records[0]
+    found = mean_of(record, ranked_by(record))
+    return found[0] if found else None
+
+
+@dataclass
+class Notes:
+    """Notes now and then what a point is doing, for `longsumbench status`."""
+
+    sweep: Sweep
+    number: int
+    state: PointState
+    _noted: float = 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        """Take note of an advance."""
+        if (now := time.monotonic()) - self._noted >= SECONDS_BETWEEN_NOTES:
+            self._noted = now
+            self.sweep.note(self.number, replace(self.state, doing=progress.line()))
+
+
+@contextmanager
+def limited(minutes: float | None, alone: bool) -> Iterator[None]:
+    """Stop what is inside after some minutes, by an error.
+
+    What hangs outside Python does not hear of it; a process of its own is then ended, its stack in its log.
+
+    Raises:
+        EnvironmentProblem: the time is over.
+    """
+    if minutes is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        told = "what it finished is kept, and the same command with a higher limit continues it"
+        raise EnvironmentProblem(f"stopped after timeout_minutes={minutes:g}; {told}")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 60 * minutes)
+    if alone:
+        faulthandler.dump_traceback_later(60 * minutes + GRACE, exit=True)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        faulthandler.cancel_dump_traceback_later()
+
+
+@contextmanager
+def printing_to(log: Path) -> Iterator[None]:
+    """Append what this process prints to a file, that of libraries outside Python too."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as back:
+        file = back.enter_context(log.open("a", encoding="utf-8"))
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+            kept = os.dup(stream.fileno())
+            back.callback(os.close, kept)
+            back.callback(os.dup2, kept, stream.fileno())
+            back.callback(stream.flush)
+            os.dup2(file.fileno(), stream.fileno())
+        yield
+
+
+def share_a_cluster_job() -> None:
+    """Let the tasks of one SLURM job work on one point together, as under torchrun."""
+    if int(os.environ.get("SLURM_NTASKS", "1")) > 1 and "SLURM_PROCID" in os.environ:
+        from submitit.helpers import TorchDistributedEnvironment
+
+        TorchDistributedEnvironment().export()
+
+
+def too_large_for_a_cpu(config: RunConfig) -> bool:
+    """Tell whether a system is to be trained at the papers' sizes without a GPU."""
+    torch = sys.modules.get("torch")  # there, once a system that needs it was loaded
+    trains = "train" in registry.systems.load(config.model.name).decided_by
+    if config.scale != "paper" or not trains or torch is None:
+        return False
+    return config.train.device == "cpu" or not torch.cuda.is_available()
