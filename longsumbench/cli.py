@@ -27,6 +27,7 @@ from longsumbench.help_texts import (
 
 if TYPE_CHECKING:
     from longsumbench.launch import Launch
+    from longsumbench.records import Results
 
 Command = Callable[[argparse.Namespace, Sequence[str]], None]
 
@@ -37,6 +38,7 @@ FLAGS = (
     "--latex",
     "--ledger",
     "--measure",
+    "--against",
     "--results-dir",
     "--together",
     "--query",
@@ -103,6 +105,10 @@ def parser() -> argparse.ArgumentParser:
     table.add_argument("--latex", action="store_true", help="print LaTeX (booktabs) instead")
     table.add_argument("--ledger", action="store_true", help="print what was not read, learned or finished instead")
     table.add_argument("--measure", default="f1", help="of ROUGE, that is printed: f1 (default), precision or recall")
+    table.add_argument(
+        "--against", action="append", default=[], metavar="SETTING", help="also draw scores against a setting, or two"
+    )
+    table.add_argument("--kind", metavar="NAME", help="what --against draws, as rouge2 (default: what ranks runs)")
     table.add_argument(
         "--results-dir", default="results", metavar="FOLDER", help="where the runs are (default: results)"
     )
@@ -298,7 +304,9 @@ def leaderboard_command(options: argparse.Namespace, words: Sequence[str]) -> No
         raise UsageError(f"no finished run under {results.root}: start with `longsumbench run`, or name --results-dir")
     if options.dataset and options.dataset not in found:
         raise UnknownName("dataset with results", options.dataset, found)
-    for name in [options.dataset] if options.dataset else found:
+    names = [options.dataset] if options.dataset else found
+    drawn = draw_against(options, results, names)
+    for name in names:
         table = leaderboard.update(results, name)
         shown = table if part == table.part else leaderboard.read_table(results, name, part)
         if options.ledger:
@@ -307,6 +315,23 @@ def leaderboard_command(options: argparse.Namespace, words: Sequence[str]) -> No
         print(shown.latex() if options.latex else shown.render(), end="\n\n")
         for file in table.pictures() if shown is table and not options.latex else ():
             print(results.root / "leaderboard" / file, end="\n\n")
+    if drawn:
+        print(*drawn, sep="\n")
+
+
+def draw_against(options: argparse.Namespace, results: "Results", names: Sequence[str]) -> list[Path]:
+    """Write what `--against` asks for, and return the files."""
+    if options.kind is not None and not options.against:
+        raise UsageError("--kind goes with --against SETTING: it says what is drawn")
+    if options.against and len(names) > 1:
+        raise UsageError(f"--against draws the runs on one dataset: name one of {', '.join(names)}")
+    if options.against and options.measure != "f1":
+        raise UsageError("--measure is of the printed table: --against draws F1, or what --kind names")
+    if not options.against:
+        return []
+    from longsumbench.report import sweep
+
+    return sweep.update(results, names[0], options.against, options.kind)
 
 
 def summarize_command(options: argparse.Namespace, words: Sequence[str]) -> None:

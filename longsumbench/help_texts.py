@@ -55,9 +55,11 @@ Rebuild the tables of finished runs, and print them.
   longsumbench leaderboard pydoc --latex        one of them, for a paper
   longsumbench leaderboard pydoc --measure recall          by ROUGE's recall, or precision, instead of F1
   longsumbench leaderboard pydoc --ledger       what was not read (by which setting), not learned, not finished
+  longsumbench leaderboard pydoc --against segment_length          also draw scores against a setting that was swept
+  longsumbench leaderboard pydoc --against page_size --against decode.num_beams --kind rouge2        … or two
 
 results/leaderboard/ holds each table as .csv (all columns), .md and .tex, by F1 whatever is printed, and where planted
-facts were looked for, a picture of what the systems found.
+facts were looked for, a picture of what the systems found. --against writes <dataset>-<setting>.csv, .png and .svg.
 """
 
 SUMMARIZE = """\

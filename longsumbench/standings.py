@@ -176,13 +176,7 @@ def numbers_shown(members: Sequence[RunRecord], part: str = "f") -> dict[str, st
 def notes(members: Sequence[RunRecord], part: str = "f") -> tuple[str, ...]:
     """Say what the budget of a block was, what the block is good for, and what its numbers are."""
     lines = [line for line in (budget(members), training_differences(members), starts(members)) if line]
-    trained = [record for record in members if record.fit["steps"]]
-    on_real_text = [record for record in trained if PLANTED not in record.measures]
-    if any(record.scale == "tiny" or record.fit["examples"] < SMALL_BUDGET for record in on_real_text):
-        lines.append(
-            "A check that everything works on real text, not a comparison of systems: "
-            "after so little training no model has learned to write."
-        )
+    lines += [told] if (told := caution(members)) else []
     if left_out := len(members[0].empty_references):
         lines.append(f"Left out for want of a reference: {left_out:,} examples.")
     empty = [
@@ -199,6 +193,18 @@ def notes(members: Sequence[RunRecord], part: str = "f") -> tuple[str, ...]:
         doubt += ", where the scores of each example (scores.csv) are at hand"
     lines.append(f"ROUGE {PARTS[part]} (0–100) {doubt}; {members[0].signature.replace('|', ' ')}")
     return tuple(lines)
+
+
+def caution(members: Sequence[RunRecord]) -> str:
+    """Say what runs are good for that were trained too little to compare systems by; nothing of others."""
+    trained = [record for record in members if record.fit["steps"]]
+    on_real_text = [record for record in trained if PLANTED not in record.measures]
+    if not any(record.scale == "tiny" or record.fit["examples"] < SMALL_BUDGET for record in on_real_text):
+        return ""
+    return (
+        "A check that everything works on real text, not a comparison of systems: "
+        "after so little training no model has learned to write."
+    )
 
 
 def ranked_by(record: RunRecord, part: str = "f") -> str:

@@ -1,0 +1,175 @@
+"""The picture of a sweep: whiskers around points, a line for each system, its name at its end.
+
+Layout --draw_layout--> PNG, SVG
+"""
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from longsumbench.report.pictures import picture, plain_axes
+from longsumbench.report.recall import COLOURS, GREY, MARKERS, spread
+from longsumbench.report.sweep_layout import Axis, Beside, Layout, Line
+from longsumbench.sweep_curves import shown
+from longsumbench.sweep_points import Number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Inches: a plot alone, one of several, the least height, what stands left and right of plots, a row of small text and
+# of a name, the title above and the axis below
+ALONE, PLOT, HEIGHT, LEFT, RIGHT, ROW, NAME_ROW, ABOVE, BELOW = 5.8, 3.3, 3.3, 0.75, 2.6, 0.175, 0.19, 0.68, 0.72
+LABEL_WIDTH, CHARACTERS_AN_INCH = 27, 17  # characters
+NEAR = 0.75  # of the curves' own height: what stands beside them and lies further off is named, not drawn
+LEAST_HEIGHT = 1e-3  # of what is drawn, in the unit of the scores
+PLAIN_TEXT: dict[str, Any] = {"parse_math": False}  # a dollar sign in a name is one
+
+
+def draw_layout(layout: Layout) -> dict[str, bytes]:
+    """Draw the plots side by side, the lines' names at their right; return "png" and "svg" → its bytes."""
+    width = LEFT + RIGHT + (ALONE if len(layout.headings) == 1 else PLOT * len(layout.headings))
+    told, notes = _wrapped([". ".join(layout.told) + "."], width), _wrapped(layout.notes, width)
+    above = ABOVE + ROW * (1 + told.count("\n")) + (0.2 if any(layout.headings) else 0)
+    below = BELOW + ROW * (1 + notes.count("\n"))
+    rows = sum(1 + text.count("\n") for text, _ in _names(layout))
+    height = above + max(HEIGHT, NAME_ROW * 1.15 * rows) + below
+
+    def draw(figure: "Figure") -> None:
+        plots = figure.subplots(1, len(layout.headings), sharey=True, squeeze=False)[0]
+        inside = {"left": LEFT / width, "right": 1 - RIGHT / width, "top": 1 - above / height, "bottom": below / height}
+        figure.subplots_adjust(**inside, wspace=0.08)
+        limits = _limits(layout.lines, layout.beside)
+        for index, (heading, plot) in enumerate(zip(layout.headings, plots, strict=True)):
+            _draw_plot(plot, index, layout, limits)
+            plot.text(0, 1.03, heading, transform=plot.transAxes, fontsize=10.5, fontweight="bold", **PLAIN_TEXT)
+        plots[0].set_ylabel(layout.measured, fontsize=9.5, **PLAIN_TEXT)
+        place = plots[-1].get_position()
+        _name_lines(plots[-1], (place.width * width, place.height * height), layout, limits)
+        left = 0.12 / width
+        small: dict[str, Any] = {"fontsize": 8.5, "color": GREY, **PLAIN_TEXT}
+        figure.text(left, 1 - 0.2 / height, layout.title, fontsize=12.5, fontweight="bold", va="top", **PLAIN_TEXT)
+        figure.text(left, 1 - 0.47 / height, told, va="top", **small)
+        figure.text(left, 0.1 / height, notes, va="bottom", **small)
+
+    return picture((width, height), draw)
+
+
+def _wrapped(lines: Sequence[str], width: float) -> str:
+    """Break lines to the width of a figure, in inches."""
+    characters = int((width - 0.3) * CHARACTERS_AN_INCH)
+    return "\n".join("\n".join(textwrap.wrap(line, characters)) for line in lines)
+
+
+def _names(layout: Layout) -> list[tuple[str, dict[str, Any]]]:
+    """Return what is written at the right, and in what style its line is drawn: lines, then what stands beside them."""
+    names = [(line.label, _style(place)) for place, line in enumerate(layout.lines)]
+    low, high = _limits(layout.lines, layout.beside)
+    for one in layout.beside:
+        mean, least, most = one.number
+        doubt = "" if least is None or most is None else f" ±{(most - least) / 2:.1f}"
+        off = " ▲" if mean > high else " ▼" if mean < low else ""
+        style = {"color": GREY, "linestyle": "--" if one.oracle else "-"}
+        names.append((f"{one.label} {mean:.1f}{doubt}{off}", style))
+    return [("\n".join(textwrap.wrap(text, LABEL_WIDTH)), style) for text, style in names]
+
+
+def _limits(lines: Sequence[Line], beside: Sequence[Beside]) -> tuple[float, float]:
+    """Return the ends of the vertical axis: around the curves, and what stands beside them, if it is near."""
+    ends = [bound for line in lines for one in line.numbers() for bound in one if bound is not None]
+    low, high = min(ends), max(ends)
+    room = NEAR * max(high - low, LEAST_HEIGHT)
+    near = [one.number.mean for one in beside if low - room <= one.number.mean <= high + room]
+    low, high = min([low, *near]), max([high, *near])
+    return low - 0.06 * max(high - low, LEAST_HEIGHT), high + 0.06 * max(high - low, LEAST_HEIGHT)
+
+
+def _style(index: int) -> dict[str, Any]:
+    cycle, colour = divmod(index, len(COLOURS))
+    drawn = {"color": COLOURS[colour], "linestyle": ("-", "-.")[cycle % 2], "marker": MARKERS[index % len(MARKERS)]}
+    return {**drawn, "markersize": 6.5, "markeredgecolor": "white", "markeredgewidth": 0.7}
+
+
+def _draw_plot(plot: "Axes", index: int, layout: Layout, limits: tuple[float, float]) -> None:
+    axis = layout.axis
+    for place, line in enumerate(layout.lines):
+        above = 3 + len(layout.lines) - place
+        style = _style(place)
+        values = [value for value in axis.values if value in line.plots[index]]
+        numbers = [line.plots[index][value] for value in values]
+        aside = _aside(place, len(layout.lines), axis)
+        _, _, whiskers = plot.errorbar(
+            [axis.places[value] + aside for value in values],
+            [one.mean for one in numbers],
+            yerr=[_lengths(numbers, "low"), _lengths(numbers, "high")],
+            linewidth=0.9 if axis.words else 1.6,
+            elinewidth=1.1,
+            zorder=above,
+            **{**style, "linestyle": ":" if axis.words else style["linestyle"]},
+        )
+        whiskers[0].set_alpha(0.6)
+        if flat := line.flat[index]:
+            plot.axhline(flat.mean, color=style["color"], linewidth=1.4, zorder=above)
+    for one in layout.beside:
+        plot.axhline(one.number.mean, color=GREY, linestyle="--" if one.oracle else "-", linewidth=1.0, zorder=2)
+    plain_axes(plot)
+    plot.set_xlim(*axis.ends)
+    plot.set_ylim(*limits)
+    ticks = axis.ticks()
+    plot.set_xticks([axis.places[value] for value in ticks], list(map(shown, ticks)), **PLAIN_TEXT)
+    plot.set_xlabel(axis.name, fontsize=9.5, **PLAIN_TEXT)
+
+
+def _lengths(numbers: Sequence[Number], end: str) -> list[float]:
+    """Return how far whiskers reach, none where no interval is known."""
+    bounds = [getattr(one, end) for one in numbers]
+    return [0.0 if bound is None else abs(bound - one.mean) for one, bound in zip(numbers, bounds, strict=True)]
+
+
+def _aside(place: int, count: int, axis: Axis) -> float:
+    """Return how far a line is drawn from its values, so that whiskers do not hide each other."""
+    left, right = axis.ends
+    step = (right - left) / max(2, len(axis.values))
+    return (place - (count - 1) / 2) * min(0.03, 0.3 / count) * step
+
+
+def _name_lines(plot: "Axes", inches: tuple[float, float], layout: Layout, limits: tuple[float, float]) -> None:
+    """Write every line's name at the height of its end, or as near to it as the others allow, and lead there.
+
+    What stands beside the curves and lies outside the plot is named at its edge.
+
+    Args:
+        plot: the last one.
+        inches: its width and height.
+        layout: what is drawn.
+        limits: of the vertical axis.
+    """
+    (width, height), (low, high) = inches, limits
+    names = _names(layout)
+    ends = [_end(line, place, layout) for place, line in enumerate(layout.lines)]
+    ends += [(layout.axis.ends[1], one.number.mean) for one in layout.beside]
+    wanted = [0.0 if end is None else 100 * (end[1] - low) / (high - low) for end in ends]
+    row = 100 * NAME_ROW / height
+    heights = spread(wanted, [row * (1 + text.count("\n")) + 0.6 for text, _ in names], top=102)
+    beside = plot.get_yaxis_transform()
+    lead_to, marker_from, marker, marker_to, text_at = (1 + x / width for x in (0.16, 0.2, 0.31, 0.42, 0.5))
+    for (text, style), end, percent in zip(names, ends, heights, strict=True):
+        colour, at = style["color"], low + percent / 100 * (high - low)
+        if end and low <= end[1] <= high:
+            dots: dict[str, Any] = {"linestyle": (0, (1, 2.5)), "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0}
+            lead = {"arrowstyle": "-", "color": colour, **dots}
+            plot.annotate("", end, (lead_to, at), xycoords="data", textcoords=beside, arrowprops=lead)
+        plot.plot([marker_from, marker, marker_to], [at] * 3, transform=beside, clip_on=False, markevery=[1], **style)
+        written: dict[str, Any] = {"color": GREY if colour == GREY else "black", "va": "center", "fontsize": 9.5}
+        plot.text(text_at, at, text, transform=beside, linespacing=1.05, **written, **PLAIN_TEXT)
+
+
+def _end(line: Line, place: int, layout: Layout) -> tuple[float, float] | None:
+    """Return where a line ends in the last plot; None where it has nothing there."""
+    if flat := line.flat[-1]:
+        return layout.axis.ends[1], flat.mean
+    known = [value for value in layout.axis.values if value in line.plots[-1]]
+    if not known:
+        return None
+    aside = _aside(place, len(layout.lines), layout.axis)
+    return layout.axis.places[known[-1]] + aside, line.plots[-1][known[-1]].mean
