@@ -25,6 +25,7 @@ from longsumbench.errors import EnvironmentProblem
 SECONDS_BETWEEN_TRIES = 0.05
 SECONDS_UNSAID = 0.2  # a shorter wait is none: somebody only looked who holds the lock
 COMMAND_LENGTH = 120  # characters
+NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 MOST_SHARED = 200  # by one process at once, for each is an open file
 _open_here: set[int] = set()  # descriptors of this process's locks
 _shared_here: dict[Path, int] = {}  # those it shares with others, the longest held first
@@ -148,7 +149,7 @@ def share(path: Path) -> None:
         try:
             descriptor = _opened_for_sharing(path)
         except OSError as error:
-            if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            if error.errno in NOT_ALLOWED:
                 return
             raise
         try:
@@ -177,8 +178,10 @@ def is_shared(path: Path) -> bool:
     """Tell whether any process shares a lock right now, this one included."""
     try:
         descriptor = _opened(path, os.O_RDWR)
-    except FileNotFoundError:
-        return False
+    except OSError as error:
+        if error.errno in (errno.ENOENT, *NOT_ALLOWED):  # nothing there, or nothing that this process could delete
+            return False
+        raise
     try:
         return not lock_exclusively(descriptor, path)
     finally:

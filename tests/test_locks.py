@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from toys import next_line, start_python
 
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.locks import UNKNOWN, Holder, held, holder, lasting
@@ -49,16 +50,6 @@ while True:
 """
 
 
-def start(code: str, *words: object) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", code, *map(str, words)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
-def first_line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    return process.stdout.readline().strip()
-
-
 def wait_until(is_so: Callable[[], bool]) -> None:
     ends = time.monotonic() + 30
     while not is_so():
@@ -74,7 +65,7 @@ def end(process: subprocess.Popen[str]) -> None:
 def test_processes_take_turns(tmp_path: Path) -> None:
     """Six processes that count in one file, each under the lock, lose no count."""
     (tmp_path / "number").write_text("0")
-    processes = [start(COUNTS, tmp_path / "number") for _ in range(6)]
+    processes = [start_python(COUNTS, tmp_path / "number") for _ in range(6)]
     assert [process.wait(timeout=120) for process in processes] == [0] * 6
     assert (tmp_path / "number").read_text() == "120"
     for process in processes:
@@ -85,8 +76,8 @@ def test_a_lock_says_who_has_it(tmp_path: Path) -> None:
     """While a process holds a lock, others learn its number, machine, time and command; when it is released, nobody."""
     lock = tmp_path / "deep" / "lock"
     assert holder(lock) is None
-    process = start(HOLDS, lock)
-    first_line(process)
+    process = start_python(HOLDS, lock)
+    next_line(process)
     found = holder(lock)
     assert found is not None
     assert (found.pid, found.host, found.command) == (process.pid, socket.gethostname(), f"-c {lock}")
@@ -100,8 +91,8 @@ def test_a_lock_says_who_has_it(tmp_path: Path) -> None:
 def test_a_lock_dies_with_its_holder(tmp_path: Path) -> None:
     """After SIGKILL nobody holds the lock, and the next one has it at once and is told whose work it takes over."""
     lock, told = tmp_path / "lock", list[object]()
-    process = start(HOLDS, lock)
-    first_line(process)
+    process = start_python(HOLDS, lock)
+    next_line(process)
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=30)
     assert json.loads(lock.read_text())["pid"] == process.pid
@@ -115,8 +106,8 @@ def test_a_lock_dies_with_its_holder(tmp_path: Path) -> None:
 def test_a_lock_does_not_live_on_in_a_child(tmp_path: Path) -> None:
     """A process that forked while it held a lock and was killed holds it no more, though its child lives."""
     lock = tmp_path / "lock"
-    process = start(HOLDS, lock, "forks")
-    child = int(first_line(process))
+    process = start_python(HOLDS, lock, "forks")
+    child = int(next_line(process))
     process.send_signal(signal.SIGKILL)
     process.wait(timeout=30)
     os.kill(child, 0)  # it lives
@@ -130,8 +121,8 @@ def test_a_lock_does_not_live_on_in_a_child(tmp_path: Path) -> None:
 def test_who_waits_says_for_whom(tmp_path: Path) -> None:
     """A process that must wait is told once who has the lock, may give up, and else goes on when it is free."""
     lock = tmp_path / "lock"
-    process = start(HOLDS, lock)
-    first_line(process)
+    process = start_python(HOLDS, lock)
+    next_line(process)
 
     def give_up(other: Holder) -> None:
         raise TimeoutError(other.name)
@@ -158,8 +149,8 @@ def test_looking_disturbs_nobody(tmp_path: Path) -> None:
     """While another process asks all the time who holds a lock, those who take it never think that they must wait."""
     lock = tmp_path / "lock"
     lock.touch()
-    looks = start(LOOKS, lock)
-    assert first_line(looks) == "None"
+    looks = start_python(LOOKS, lock)
+    assert next_line(looks) == "None"
     told: list[Holder] = []
     for _ in range(100):
         with held(lock, told.append):
@@ -171,8 +162,8 @@ def test_looking_disturbs_nobody(tmp_path: Path) -> None:
 def test_a_deleted_lock_is_no_lock(tmp_path: Path) -> None:
     """Whoever waited for a lock whose file was deleted meanwhile takes the one that stands in its place."""
     lock = tmp_path / "lock"
-    process = start(HOLDS, lock)
-    first_line(process)
+    process = start_python(HOLDS, lock)
+    next_line(process)
 
     def delete(other: Holder) -> None:
         lock.unlink()
