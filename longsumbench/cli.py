@@ -12,6 +12,7 @@ from longsumbench import __version__
 from longsumbench.errors import INTERRUPTED, PointsFailed, UsageError, as_suite_error, did_you_mean
 from longsumbench.help_texts import (
     ANALYZE,
+    CACHE,
     COMPARE,
     DESCRIPTION,
     EXIT_CODES,
@@ -49,6 +50,11 @@ FLAGS = (
     "--wordnet",
     "--tokenizer",
     "--per-example",
+    "--all",
+    "--unused-for",
+    "--kind",
+    "--left-over",
+    "--dry-run",
     "--intersect",
     "--resamples",
     "--resampling",
@@ -60,7 +66,7 @@ FLAGS = (
     "--watch",
     "--version",
 )
-FREE_WORDS = ("overrides", "inputs", "texts", "runs")  # of the commands that take any number of words
+FREE_WORDS = ("overrides", "inputs", "texts", "runs", "keys")  # of the commands that take any number of words
 
 
 class Parser(argparse.ArgumentParser):
@@ -177,6 +183,14 @@ def parser() -> argparse.ArgumentParser:
     analysis.add_argument(
         "--results-dir", default="results", metavar="FOLDER", help="where the runs are (default: results)"
     )
+
+    cache = add("cache", "show what is kept between runs, or delete of it", CACHE, cache_command)
+    cache.add_argument("keys", nargs="*", metavar="[prune] [KEY]", help="the beginnings of stages' keys")
+    cache.add_argument("--all", action="store_true", help="every stage in a row of its own; with prune: delete all")
+    cache.add_argument("--kind", nargs="+", default=[], metavar="NAME", help="only these kinds of stages")
+    cache.add_argument("--unused-for", metavar="TIME", help="of prune: 30d (default), 12h, 2w")
+    cache.add_argument("--left-over", action="store_true", help="of prune: only what killed processes began, at once")
+    cache.add_argument("--dry-run", action="store_true", help="of prune: say what would be deleted")
 
     known = add("list", "list what can be named", LIST, list_command)
     kinds = ("models", "datasets", "scales", "experiments", "metrics", "rankers", "settings")
@@ -492,6 +506,43 @@ def analyze_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     except KeyboardInterrupt:
         raise KeyboardInterrupt("nothing was written; the same command analyzes anew") from None
     print(found.render(), "", *written, sep="\n")
+
+
+def cache_command(options: argparse.Namespace, words: Sequence[str]) -> None:
+    """`longsumbench cache`."""
+    from longsumbench import cache
+    from longsumbench.stages import cache_folder, check_layout
+
+    root = cache_folder()
+    of_prune = {"--unused-for": options.unused_for, "--left-over": options.left_over, "--dry-run": options.dry_run}
+    given = [flag for flag, value in of_prune.items() if value]
+    if options.keys[:1] == ["prune"]:
+        prune_command(options, root, options.keys[1:])
+        return
+    if given:
+        raise UsageError(f"{given[0]} goes with `longsumbench cache prune`")
+    if root.is_dir():
+        check_layout(root)
+    there = cache.stages_in(root)
+    wanted = cache.chosen(there, options.kind, options.keys)
+    one_by_one = options.all or options.keys
+    print(cache.listing(root, wanted, there) if one_by_one else cache.overview(root, wanted))
+
+
+def prune_command(options: argparse.Namespace, root: Path, keys: Sequence[str]) -> None:
+    """`longsumbench cache prune`."""
+    from longsumbench import cache
+
+    asked = {"KEY": keys, "--all": options.all, "--left-over": options.left_over, "--unused-for": options.unused_for}
+    if len(together := [name for name, value in asked.items() if value]) > 1:
+        raise UsageError(f"{' and '.join(together)} do not go together: each says what to delete")
+    unused_for = cache.UNUSED_FOR if options.unused_for is None else cache.seconds_of(options.unused_for)
+    pruning = cache.Pruning(options.dry_run)
+    try:
+        cache.prune(root, pruning, options.kind, keys, unused_for, options.left_over, options.all)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"{pruning.told()}; the same command deletes the rest") from None
+    print(pruning.told())
 
 
 def list_command(options: argparse.Namespace, words: Sequence[str]) -> None:

@@ -108,8 +108,10 @@ class StageStore:
             elif is_there(folder):  # the process waited for has finished it
                 return
             partial.mkdir(exist_ok=True)
+            note = json.dumps(dict(inputs), indent=1, sort_keys=True)
+            (partial / "inputs.json").write_text(note, encoding="utf-8")  # so that it is known what a killed one began
             build(partial)
-            (partial / "inputs.json").write_text(json.dumps(dict(inputs), indent=1, sort_keys=True), encoding="utf-8")
+            (partial / "inputs.json").write_text(note, encoding="utf-8")  # a builder may clear the folder
             flush(partial)
             publish(partial, folder)
 

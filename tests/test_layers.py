@@ -14,6 +14,7 @@ FLOORS = {
     "locks": 0,
     "progress": 0,
     "stages": 0,
+    "cache": 1,
     "documents": 1,
     "sentences": 1,
     "records": 1,

@@ -3,6 +3,8 @@
 import json
 import random
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -141,6 +143,18 @@ def tiny_overrides(folder: Path, steps: int = 6) -> list[str]:
     train = [f"train.max_steps={steps}", "train.eval_steps=2", "train.batch_size=8", "decode.batch_size=4"]
     groups = ["model=trunc", "scale=tiny", "dataset=jsonl"]
     return [*groups, f"dataset.path={folder}", "score.resamples=100", *train, *model]
+
+
+def start_python(code: str, *words: object) -> subprocess.Popen[str]:
+    """Start Python on some code, with words on its command line and both ends of its pipes here."""
+    command = [sys.executable, "-c", code, *map(str, words)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def next_line(process: subprocess.Popen[str]) -> str:
+    """Wait for the next line that a process prints."""
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
 
 
 def heed_interrupts() -> None:
