@@ -2,6 +2,7 @@
 
     SuiteError
     ├── PointsFailed        1   some points of a sweep failed
+    ├── NotRepeated         1   a run came out otherwise when it was done again
     ├── UsageError          2   wrong usage or configuration
     │   └── UnknownName     2   a name nobody registered; says the nearest one
     ├── DataError           3   a file or an example that cannot be used
@@ -16,6 +17,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 INTERRUPTED = 130
+# A file where a folder should be, or the other way round; a disk or a server that does not answer.
+UNUSABLE = (errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EIO, errno.ESTALE, errno.ETIMEDOUT)
 
 
 class SuiteError(Exception):
@@ -26,6 +29,12 @@ class SuiteError(Exception):
 
 class PointsFailed(SuiteError):
     """Some points of a sweep failed; the others are finished and kept."""
+
+    exit_code = 1
+
+
+class NotRepeated(SuiteError):
+    """A run came out otherwise when it was done again; both are kept."""
 
     exit_code = 1
 
@@ -93,6 +102,8 @@ def as_suite_error(error: BaseException) -> SuiteError | None:
         return EnvironmentProblem(f"the disk is full{where}; free some space, then run the same command again")
     if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return EnvironmentProblem(f"no permission to use {error.filename or 'a file'} ({error.strerror})")
+    if isinstance(error, OSError) and error.errno in UNUSABLE and error.filename:
+        return EnvironmentProblem(f"cannot use {error.filename} ({error.strerror}); look at what stands there")
     return None
 
 

@@ -13,8 +13,11 @@ import json
 import os
 import shlex
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,6 +25,11 @@ from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.stages import digest
 
 FORMAT = 1  # of record.json
+LEFT_FOR = 86_400.0  # seconds, in which a process that writes a file has either finished or died
+
+
+class TornRecord(DataError):
+    """A run's record that a crash, a full disk or a hand has damaged; the same command does the run again."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +139,8 @@ class RunRecord:
         """Read `record.json` from a run folder.
 
         Raises:
-            DataError: it is not a record, or one of a later format.
+            TornRecord: it is not a record.
+            DataError: it is one of a later format.
         """
         path = folder / "record.json"
         try:
@@ -140,10 +149,10 @@ class RunRecord:
                 raise DataError(f"written by a later version (format {content['format']}); update longsumbench", path)
             content = {"measures": {}, "units": {}, "ranked_by": None, "measured_by": {}, "checkpoints": (), **content}
             values = {item.name: content[item.name] for item in fields(cls)}
+            values |= {name: tuple(values[name]) for name in ("empty_references", "command", "checkpoints")}
         except (ValueError, KeyError, TypeError) as error:
-            raise DataError(f"not a run's record ({error!r}); remove it and run again", path) from error
-        for name in ("empty_references", "command", "checkpoints"):
-            values[name] = tuple(values[name])
+            advice = "the same `longsumbench run` command makes it again, or remove it"
+            raise TornRecord(f"not a run's record ({error!r}); {advice}", path) from error
         return cls(**values)
 
 
@@ -231,6 +240,7 @@ def writable(folder: Path, chosen_by: str) -> Path:
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Write a file, text in UTF-8, so that readers see the old content or the new, and a full disk leaves the old."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    remove_left_over(path)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -242,3 +252,12 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+@cache  # once a process: what is left over now was left by others
+def remove_left_over(path: Path) -> None:
+    """Remove what killed processes have begun to write for a file; what is not a day old may yet be finished."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.{'?' * 8}"):  # as `tempfile` names it
+        with suppress(OSError):  # another process removes it, too, or it is somebody else's
+            if time.time() - left.stat().st_mtime > LEFT_FOR:
+                left.unlink()

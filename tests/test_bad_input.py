@@ -5,12 +5,14 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -391,3 +393,109 @@ def test_an_interrupt_is_continued(during: str, tmp_path: Path) -> None:
     assert again.returncode == 0, again.stderr
     (record,) = results.glob("runs/*/*/*/record.json")
     assert json.loads(record.read_text(encoding="utf-8"))["n"] == 24
+
+
+TORN = {
+    "nothing": b"",
+    "zero bytes": bytes(300),
+    "half": b'{\n "run_id": "0123',
+    "no record": b"{}",
+    "a list": b"[]",
+    "a field of another kind": None,
+}
+
+
+@pytest.mark.parametrize("kind", TORN)
+def test_a_torn_record_is_made_again(kind: str, toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Commands that need it end with exit code 3 and name the file; the same run makes it again, and says so."""
+    folder = works(toy, tmp_path, "model=lead")
+    path, whole = folder / "record.json", json.loads((folder / "record.json").read_text(encoding="utf-8"))
+    path.write_bytes(TORN[kind] or json.dumps({**whole, "command": 5}).encode())
+    where = ["--results-dir", str(tmp_path / "results")]
+    for words in (["leaderboard"], ["compare", folder.name, folder.name], ["inspect", folder.name, "0"]):
+        capsys.readouterr()
+        assert main([*words, *where]) == 3
+        (error,) = capsys.readouterr().err.splitlines()
+        assert error.startswith(f"longsumbench: {path}: not a run's record (")
+        assert "the same `longsumbench run` command makes it again" in error
+    assert works(toy, tmp_path, "model=lead") == folder
+    assert f"the record of this run cannot be read, and is made again: {path}" in capsys.readouterr().err
+    again = json.loads(path.read_text(encoding="utf-8"))
+    assert {again[name] == whole[name] for name in ("run_id", "scores", "n", "config", "signature")} == {True}
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("runs/jsonl/lead", ["run", "model=lead", "baselines=false"]),
+        ("runs", ["run", "model=lead", "baselines=false"]),
+        ("leaderboard", ["leaderboard"]),
+        ("comparisons", ["compare"]),
+    ],
+)
+def test_a_file_where_a_folder_should_be(
+    place: str, words: list[str], toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It ends with exit code 4 and one line that names the file, whichever command comes upon it."""
+    of_toy = ["dataset=jsonl", f"dataset.path={toy}", "score.resamples=100"]
+    results = tmp_path / "results"
+    if words[0] == "run":
+        words = [*words, *of_toy, f"results_dir={results}"]
+    else:
+        common = [*of_toy, f"results_dir={results}", "baselines=false"]
+        assert main(["run", "-m", "model=lead,oracle", *common]) == 0
+        runs = [path.parent.name for path in results.glob("runs/*/*/*/record.json")] if words == ["compare"] else []
+        words = [*words, *runs, "--results-dir", str(results)]
+        shutil.rmtree(results / place, ignore_errors=True)
+    (results / place).parent.mkdir(parents=True, exist_ok=True)
+    (results / place).touch()
+    capsys.readouterr()
+    assert main(words) == 4
+    (error,) = told_in(capsys.readouterr().err)
+    assert str(results / place) in error
+
+
+@pytest.fixture
+def nobody() -> Iterator[Callable[[], None]]:
+    """A function that gives up the rights of root, for the time of a test; others have none to give up."""
+    me = os.geteuid()
+    yield (lambda: os.seteuid(65_534)) if me == 0 else (lambda: None)
+    os.seteuid(me)
+
+
+def test_results_that_may_only_be_read(
+    toy: Path, nobody: Callable[[], None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each command that would write there ends with exit code 4 and one line that names the folder or the file."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        monkeypatch.setenv("LONGSUMBENCH_CACHE", str(folder / "cache"))
+        shutil.copytree(toy, folder / "toy")
+        results = folder / "results"
+        run = ["run", "dataset=jsonl", f"dataset.path={folder / 'toy'}", "score.resamples=100", "baselines=false"]
+        run += [f"results_dir={results}"]
+        assert main([*run, "-m", "model=lead,oracle"]) == 0
+        where = ["--results-dir", str(results)]
+        runs = [path.parent.name for path in results.glob("runs/*/*/*/record.json")]
+        commands = {
+            "run": ([*run, "model=random"], f"cannot write to {results} (Permission denied); choose another folder by"),
+            "leaderboard": (["leaderboard", *where], f"no permission to use {results}/"),
+            "compare": (["compare", *runs, *where], f"cannot write to {results}/comparisons"),
+        }
+        for words, _ in commands.values():
+            assert main(words) == 0  # as long as it may be written, which also imports what they need
+        shutil.rmtree(results / "comparisons")
+        (results / ".leaderboard-jsonl.lock").unlink()
+        for path in (folder, *folder.rglob("*")):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        for path in (folder / "cache", *(folder / "cache").rglob("*")):
+            path.chmod(0o777)
+        nobody()
+        capsys.readouterr()
+        for words, told in commands.values():
+            assert main(words) == 4
+            (error,) = capsys.readouterr().err.splitlines()
+            assert error.startswith(f"longsumbench: {told}")
+        os.seteuid(os.getuid())
+        for path in (folder, *folder.rglob("*")):
+            path.chmod(0o755)
