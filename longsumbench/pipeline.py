@@ -42,7 +42,7 @@ from longsumbench.predictions import (
     summarize_split,
 )
 from longsumbench.progress import track
-from longsumbench.records import Results, RunRecord, RunSpec, output_files, writable, write_atomically
+from longsumbench.records import Results, RunRecord, RunSpec, TornRecord, output_files, writable, write_atomically
 from longsumbench.rouge.signature import SCORING_VERSION
 from longsumbench.segmentation import QUERIES_VERSION
 from longsumbench.stages import CACHE_VARIABLE, MissingStage, StageStore, cache_folder, digest, locked
@@ -120,6 +120,7 @@ def run_with(point: Point, results: Results, stages: StageStore) -> RunRecord:
             if config.overwrite:
                 empty(folder)
             if not is_finished(folder):  # a process waited for may have finished it
+                tell_torn(point, folder)
                 return carry_out(point, system, spec, texts, stages, folder)
             if is_lacking(config, system, texts, folder):
                 add_what_is_lacking(point, system, texts, stages, folder)
@@ -434,8 +435,20 @@ def is_finished(folder: Path) -> bool:
     """Tell whether a run has all its files; a record that came with a checkout lacks the predictions, and is redone."""
     if not all((folder / name).is_file() for name in ("record.json", "predictions.jsonl", "scores.csv")):
         return False
-    every = output_files(len(RunRecord.read(folder).checkpoints))
+    try:
+        every = output_files(len(RunRecord.read(folder).checkpoints))
+    except TornRecord:
+        return False
     return all((folder / name).is_file() for files in every for name in files)
+
+
+def tell_torn(point: Point, folder: Path) -> None:
+    """Say so where a run is done again because its record cannot be read."""
+    if (folder / "record.json").is_file():
+        try:
+            RunRecord.read(folder)
+        except TornRecord:
+            point.say(f"the record of this run cannot be read, and is made again: {folder / 'record.json'}")
 
 
 def empty(folder: Path) -> None:
