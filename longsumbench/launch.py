@@ -14,7 +14,7 @@ from pathlib import Path
 
 from longsumbench.errors import EnvironmentProblem, SuiteError
 from longsumbench.jobs import Job, Outcome, carry_out
-from longsumbench.launchers import HERE, Engine, LaunchBroke
+from longsumbench.launchers import HERE, MOST_JOBS, Engine, LaunchBroke
 from longsumbench.planning import Planned, fixed_words, plan
 from longsumbench.progress import Progress, tell
 from longsumbench.records import RunRecord, writable
@@ -86,11 +86,11 @@ class Launch:
             )
         with self._conducting([*self.engine.words, *words]) as folder:
 
-            def ask(chosen: Sequence[str]) -> float | Exception:
+            def ask(chosen: list[str]) -> float | Exception:
                 try:
                     planned = plan(chosen, config_dir=config_dir)[0]
                 except SuiteError as error:
-                    self.say(f"{' '.join(chosen)}: {error}")
+                    self.say(f"{self._varying(chosen, words)}: {error}")
                     return error
                 self._carry_out(folder, [replace(planned, name=self._varying(chosen, words))])
                 state = folder.state(self._first[planned.identity])
@@ -150,7 +150,7 @@ class Launch:
         with self._watching(folder, left):
             while left:
                 alone = [number for number in left if folder.state(number).attempts >= PATIENCE][:1]
-                chosen, rounds = alone or left, rounds + 1
+                chosen, rounds = alone or left[:MOST_JOBS], rounds + 1
                 before = {number: folder.state(number).attempts for number in chosen}
                 why = self._one_round(replace(job, order=tuple(chosen)), folder.root / "launcher" / str(rounds))
                 begun = [number for number in chosen if folder.state(number).attempts > before[number]]

@@ -8,9 +8,9 @@ numbers of points, and a task (`jobs.Job`) that knows what these mean.
 import importlib.util
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn, JobStatus
 from hydra.errors import HydraException
-from hydra.plugins.launcher import Launcher as HydraLauncher
 from hydra.types import HydraContext, RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
@@ -30,7 +29,10 @@ from longsumbench.planning import quoted, translate
 HERE = "basic"  # Hydra's name for this process
 PLUGINS = {  # of Hydra: package → extra of the suite, and the choices that need it
     "hydra_joblib_launcher": ("joblib", ("joblib",)),
-    "hydra_submitit_launcher": ("slurm", ("submitit_slurm", "submitit_local", "slurm_cpu", "slurm_gpu")),
+    "hydra_submitit_launcher": (
+        "slurm",
+        ("submitit_slurm", "submitit_local", "slurm_cpu", "slurm_gpu", "slurm_preemptible"),
+    ),
     "hydra_optuna_sweeper": ("optuna", ("optuna",)),
 }
 GROUPS = ("launcher", "sweeper")
@@ -38,8 +40,11 @@ GROUPS = ("launcher", "sweeper")
 # point that fails ends nothing.
 SEARCH = {"direction": "maximize", "sampler.seed": "1", "n_jobs": "1", "max_failure_rate": "1.0"}
 SECONDS_BETWEEN_LOOKS = 2.0  # at jobs of a cluster
+SECONDS_BETWEEN_QUESTIONS = 30  # to a cluster
+MOST_JOBS = 1_000  # that SLURM takes as one array, unless it is told otherwise (MaxArraySize)
 
 Task = Callable[[Any], Any]
+Ask = Callable[[list[str]], float | Exception]
 
 
 def is_hydras(word: str) -> bool:
@@ -84,8 +89,7 @@ class Engine:
         engine = cls(tuple(words), **chosen, config_dir=config_dir)
         for group in GROUPS:
             engine.check_installed(group, chosen[group])
-        with engine.hydra(Path()):  # settings are checked before any work
-            pass
+        engine.composed(Path())  # settings are checked before any work
         return engine
 
     def check_installed(self, group: str, name: str) -> None:
@@ -104,9 +108,12 @@ class Engine:
         if name not in known and self.config_dir is None:
             raise UnknownName(f"hydra/{group}", name, known)
 
-    @contextmanager
-    def hydra(self, folder: Path, *more: str) -> "Iterator[tuple[HydraContext, DictConfig]]":
-        """Let Hydra lay its own words over its settings, for a sweep whose folder for launchers is given.
+    def composed(self, folder: Path, *more: str) -> tuple[HydraContext, DictConfig]:
+        """Let Hydra lay its own words over its settings; return what its plug-ins are made with.
+
+        Args:
+            folder: for what a launcher or sweeper writes.
+            more: words that go before those that were typed.
 
         Raises:
             UsageError: a setting does not exist, or cannot be meant.
@@ -117,30 +124,28 @@ class Engine:
         place = [f"hydra.sweep.dir={quoted(folder)}", "hydra.sweep.subdir=''", "hydra.job.name=longsumbench"]
         if self.config_dir is not None:
             place.append(f"hydra.searchpath=[{quoted(self.config_dir, 'file://')}]")
-        with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
-            core = GlobalHydra.instance().hydra
-            assert core is not None
-            try:
-                composed = core.compose_config(
-                    "run", [*quiet, *place, *self.words, *more], RunMode.MULTIRUN, with_log_configuration=False
-                )
-            except (HydraException, OmegaConfBaseException, ValueError) as error:
-                raise self.translated(error) from error
-            yield HydraContext(config_loader=core.config_loader, callbacks=Callbacks()), composed
+        words = [*quiet, *place, *self.words, *more]
+        try:
+            with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
+                core = GlobalHydra.instance().hydra
+                assert core is not None
+                composed = core.compose_config("run", words, RunMode.MULTIRUN, with_log_configuration=False)
+        except (HydraException, OmegaConfBaseException, ValueError) as error:
+            raise self.translated(error) from error
+        return HydraContext(config_loader=core.config_loader, callbacks=Callbacks()), composed
+
+    def settings(self, group: str) -> list[str]:
+        """Return the names of the settings of the launcher or the sweeper."""
+        _, composed = self.composed(Path())
+        return sorted(str(name) for name in composed.hydra[group] if not str(name).startswith("_"))
 
     def translated(self, error: Exception) -> SuiteError:
         """Turn what Hydra says of its words into one line, with the setting's nearest name."""
-        for word in self.words:
-            key = word.lstrip("+~").partition("=")[0]
-            if f"'{key}'" in str(error) and "struct" in str(error):
-                group = key.split(".")[1]
-                with Engine((f"hydra/{group}={getattr(self, group)}",), config_dir=self.config_dir).hydra(Path()) as (
-                    _,
-                    known,
-                ):
-                    names = [str(name) for name in known.hydra[group] if not str(name).startswith("_")]
-                near = did_you_mean(key.rpartition(".")[2], names)
-                return UsageError(f"unknown setting '{key}'{near}; known: {', '.join(sorted(names))}")
+        for key in (word.lstrip("+~").partition("=")[0] for word in self.words):
+            if f"Could not override '{key}'" in str(error):
+                group, _, name = key.removeprefix("hydra.").partition(".")
+                known = Engine((f"hydra/{group}={getattr(self, group)}",), config_dir=self.config_dir).settings(group)
+                return UsageError(f"unknown setting '{key}'{did_you_mean(name, known)}; known: {', '.join(known)}")
         return translate(error)
 
     def launch(self, task: Task, jobs: int, folder: Path) -> None:
@@ -155,19 +160,20 @@ class Engine:
             LaunchBroke: the launcher gave up: a process died.
             SuiteError: it could not begin.
         """
-        with self.hydra(folder) as (context, composed):
-            launcher = Plugins.instance().instantiate_launcher(context, task, composed)
-            try:
-                launcher.launch([[] for _ in range(jobs)], initial_job_idx=0)
-            except Exception as error:
-                wait_for_jobs(folder)
-                raise problem_of(error, self) from error
+        context, composed = self.composed(folder)
+        launcher = Plugins.instance().instantiate_launcher(context, task, composed)
+        look_more_often()
+        try:
+            launcher.launch([[] for _ in range(jobs)], initial_job_idx=0)
+        except Exception as error:
+            wait_for_jobs(folder)
+            raise problem_of(error, self) from error
 
-    def search(self, ask: Callable[[Sequence[str]], float | Exception], words: Sequence[str], folder: Path) -> None:
+    def search(self, ask: Ask, words: Sequence[str], folder: Path) -> None:
         """Let the sweeper ask for points until it has enough.
 
         Args:
-            ask: takes the words of a point, returns its score or why it has none.
+            ask: takes the words of a point; returns its score, or why it has none.
             words: what is typed; of settings that are searched, their ranges.
             folder: for what the sweeper writes.
 
@@ -175,35 +181,35 @@ class Engine:
             UsageError: a range cannot be meant.
         """
         typed = {word.lstrip("+~").partition("=")[0] for word in self.words}
-        usual = [
-            f"hydra.sweeper.{name}={value}" for name, value in SEARCH.items() if f"hydra.sweeper.{name}" not in typed
-        ]
-        Plugins.instance().register(Trials)
-        target = f"{Trials.__module__}.{Trials.__qualname__}"
-        with self.hydra(folder, *usual) as (context, composed):
-            composed.hydra.launcher = {"_target_": target}
-            sweeper = Plugins.instance().instantiate_sweeper(config=composed, hydra_context=context, task_function=ask)
-            folder.mkdir(parents=True, exist_ok=True)
-            try:
-                sweeper.sweep(arguments=list(words))
-            except (HydraException, OmegaConfBaseException, ValueError, AssertionError) as error:
-                raise as_suite_error(error) or translate(error) from error
+        known = {f"hydra.sweeper.{name}": value for name, value in SEARCH.items() if self.sweeper == "optuna"}
+        usual = [f"{name}={value}" for name, value in known.items() if name not in typed]
+        folder.mkdir(parents=True, exist_ok=True)
+        here = replace(self, words=tuple(word for word in self.words if "launcher" not in word))
+        context, composed = here.composed(folder, *usual)
+        sweeper: Any = Plugins.instance().instantiate_sweeper(
+            config=composed, hydra_context=context, task_function=lambda _: None
+        )
+        getattr(sweeper, "sweeper", sweeper).launcher = Trials(ask)  # the plug-in hands all to an inner one
+        try:
+            sweeper.sweep(arguments=list(words))
+        except (HydraException, OmegaConfBaseException, ValueError, AssertionError) as error:
+            raise as_suite_error(error) or translate(error) from error
 
 
-class Trials(HydraLauncher):
-    """What a sweeper takes for a launcher: hands the words of each point it asks for to `Engine.search`."""
+@dataclass
+class Trials:
+    """What a sweeper takes for a launcher: it hands on the words of each point that is asked for."""
 
-    def setup(self, *, hydra_context: HydraContext, task_function: Task, config: DictConfig) -> None:
-        """Take note of whom to ask."""
-        self.ask = task_function
+    ask: Ask
 
-    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        """Return the score of each point."""
+    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> list[JobReturn]:
+        """Return the score of each point, or why it has none."""
         returns = []
         for words in job_overrides:
-            found = self.ask(words)
-            status = JobStatus.FAILED if isinstance(found, Exception) else JobStatus.COMPLETED
-            returns.append(JobReturn(overrides=words, _return_value=found, status=status))
+            found = JobReturn(overrides=words)
+            found.return_value = self.ask(list(words))
+            found.status = JobStatus.FAILED if isinstance(found._return_value, Exception) else JobStatus.COMPLETED
+            returns.append(found)
         return returns
 
 
@@ -225,6 +231,15 @@ def problem_of(error: Exception, engine: Engine) -> Exception:
         other = "hydra/launcher=joblib works on this machine alone"
         return EnvironmentProblem(f"hydra/launcher={engine.launcher}: no SLURM on this machine (no srun); {other}")
     return LaunchBroke(said or type(error).__name__)
+
+
+def look_more_often() -> None:
+    """Let submitit ask a cluster for its jobs' states twice a minute; by itself it waits longer and longer."""
+    with suppress(ImportError):
+        from submitit import SlurmJob
+        from submitit.slurm.slurm import SlurmInfoWatcher
+
+        SlurmJob.watcher = SlurmInfoWatcher(delay_s=SECONDS_BETWEEN_QUESTIONS)
 
 
 def wait_for_jobs(folder: Path) -> None:

@@ -1,0 +1,383 @@
+"""The files of a sweep, what `longsumbench status` reads from them, and what a launch makes of lost processes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from toys import tiny_overrides, write_jsonl
+
+from longsumbench import jobs
+from longsumbench.cli import main
+from longsumbench.errors import EnvironmentProblem, UsageError
+from longsumbench.jobs import Job, limited
+from longsumbench.launch import Launch
+from longsumbench.launchers import Engine, LaunchBroke
+from longsumbench.planning import plan
+from longsumbench.status import current, heading, render, standing
+from longsumbench.sweeps import (
+    DONE,
+    FAILED,
+    FOUND,
+    RUNNING,
+    SAME,
+    WAITING,
+    PointState,
+    Sweep,
+    seconds_left,
+    sweep_folder,
+    sweeps_in,
+)
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    """A small dataset of three splits."""
+    return write_jsonl(tmp_path / "toy")
+
+
+@pytest.fixture
+def words(toy: Path, tmp_path: Path) -> list[str]:
+    """The words of points that take no training."""
+    return ["dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'r'}", "score.resamples=100"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Sweep:
+    """A sweep of three points that has begun."""
+    sweep = Sweep(tmp_path / "sweeps" / "abcd1234")
+    sweep.begin(["longsumbench", "run", "-m", "seed=1,2,3"], "basic")
+    sweep.add(["seed=1", "seed=2", "seed=3"])
+    return sweep
+
+
+class Scripted(Engine):
+    """An engine whose launcher does as told with each job: "work", "die" at work, or "leave" it.
+
+    Dying at work is what a killed process leaves behind: a point that is running, and that nobody works on.
+    """
+
+    def __init__(self, does: Callable[[int, int], str]) -> None:
+        super().__init__(launcher="scripted")
+        object.__setattr__(self, "does", does)
+        object.__setattr__(self, "rounds", [])
+
+    def launch(self, task: Job, jobs: int, folder: Path) -> None:  # type: ignore[override]
+        """Do so; complain, as loky does, when a process died."""
+        self.rounds.append(task.order)  # type: ignore[attr-defined]
+        for number in task.order:
+            what = self.does(number, len(task.order))  # type: ignore[attr-defined]
+            if what == "work":
+                task.work(number, say=lambda line: None)
+            elif what == "die":
+                task.sweep.note(number, jobs_begun(task.sweep.state(number)))
+                raise LaunchBroke("a worker was killed")
+            elif what == "leave":
+                raise LaunchBroke("nothing works here")
+
+
+def jobs_begun(state: PointState) -> PointState:
+    """Return the state of a point whose process has begun it."""
+    return replace(jobs.begun(state), pid=2**22 + 1)
+
+
+def launched(words: list[str], engine: Engine) -> Launch:
+    """Carry out a sweep of three points by an engine."""
+    points = plan([*words, "model=lead", "model.length=3,5,7", "baselines=false"], sweep=True)
+    launch = Launch(points, ("longsumbench",), sweep=True, engine=engine)
+    launch.start()
+    return launch
+
+
+def test_a_lost_process_costs_no_point_its_result(words: list[str]) -> None:
+    """A process that dies once takes its point with it for a round only; all points end, each record is there."""
+    died: list[int] = []
+
+    def does(number: int, together: int) -> str:
+        return "work" if number != 2 or died.append(number) or len(died) > 1 else "die"  # type: ignore[func-returns-value]
+
+    engine = Scripted(does)
+    launch = launched(words, engine)
+    assert engine.rounds == [(1, 2, 3), (2, 3)]  # type: ignore[attr-defined]
+    assert [one.config["model"]["length"] for one in launch.finished] == ["3", "5", "7"]
+    assert not launch.failed
+
+
+def test_a_point_that_always_dies_ends_alone(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Twice it is tried with the others, then alone; then it has failed, and the others have their results."""
+    engine = Scripted(lambda number, together: "die" if number == 1 else "work")
+    launch = launched(words, engine)
+    assert engine.rounds == [(1, 2, 3), (1, 2, 3), (1,), (2, 3)]  # type: ignore[attr-defined]
+    assert list(launch.failed) == ["model.length=3"]
+    assert "died 3 times, at last alone" in launch.failed["model.length=3"]
+    assert [one.config["model"]["length"] for one in launch.finished] == ["5", "7"]
+    assert "3 runs: 2 done, 0 found finished, 1 failed" in capsys.readouterr().err
+
+
+def test_a_point_beside_one_that_dies_is_not_charged(words: list[str]) -> None:
+    """One that was at work in both rounds in which a process died ends well alone."""
+
+    def does(number: int, together: int) -> str:
+        return "die" if number == 1 and together > 1 else "work"
+
+    launch = launched(words, Scripted(does))
+    assert not launch.failed
+    assert len(launch.finished) == 3
+
+
+def test_a_launcher_that_begins_nothing_is_one_line(words: list[str]) -> None:
+    """It is not asked for ever."""
+    with pytest.raises(EnvironmentProblem, match="gave up before a point began: nothing works here"):
+        launched(words, Scripted(lambda number, together: "leave"))
+
+
+def test_what_hung_is_not_tried_again(words: list[str]) -> None:
+    """A process that was ended after the limit, from outside Python, is a failure at once."""
+
+    class Hanging(Scripted):
+        def launch(self, task: Job, jobs: int, folder: Path) -> None:  # type: ignore[override]
+            for number in task.order:
+                state = jobs_begun(task.sweep.state(number))
+                task.sweep.note(number, replace(state, started=time.time() - 61))
+            raise LaunchBroke("a worker ended")
+
+    launch = launched([*words, "timeout_minutes=1"], Hanging(lambda number, together: ""))
+    assert set(launch.failed.values()) == {"hung, and was ended after timeout_minutes=1"}
+
+
+def test_joblib_gives_what_one_process_gives(toy: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The same sweep by joblib's processes writes the same records and predictions; the second time it finds them."""
+    words = [*tiny_overrides(toy, steps=4), "baselines=false", "seed=1,2"]
+    engine = ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]
+    assert main(["run", "-m", *words, f"results_dir={tmp_path / 'one'}"]) == 0
+    assert main(["run", "-m", *words, f"results_dir={tmp_path / 'many'}", *engine]) == 0
+    capfd.readouterr()
+    one, many = (
+        {path.relative_to(root / "runs"): path.read_bytes() for path in root.rglob("predictions.jsonl")}
+        for root in (tmp_path / "one", tmp_path / "many")
+    )
+    assert one == many
+    assert len(one) == 2
+    assert main(["run", "-m", *words, f"results_dir={tmp_path / 'many'}", *engine]) == 0
+    said = capfd.readouterr().err
+    assert "2 runs: 0 done, 2 found finished, 0 failed" in said
+    assert "training" not in said
+    logs = sorted((tmp_path / "many").rglob("points/*.log"))
+    assert ["already finished" in log.read_text(encoding="utf-8") for log in logs] == [True, True]
+
+
+def test_a_failure_in_another_process_is_told_with_its_log(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Exit code 1, the reason, and where its log is; the other point is done."""
+    toy = write_jsonl(tmp_path / "toy", train=0, validation=0)
+    words = ["dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'r'}", "baselines=false"]
+    assert main(["run", "-m", *words, "model=lead,oracle", "hydra/launcher=joblib", "hydra.launcher.n_jobs=1"]) == 1
+    said = capfd.readouterr().err
+    assert "1 of 2 points failed" in said
+    log = next((tmp_path / "r").rglob("points/1.log"))
+    assert "needs a train split" in log.read_text(encoding="utf-8")
+    assert f"({log})" in said
+    state = json.loads(log.with_suffix(".json").read_text(encoding="utf-8"))
+    assert (state["state"], state["attempts"]) == ("failed", 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (["hydra/launcher=joblob"], 2, "unknown hydra/launcher 'joblob' (did you mean 'joblib'?)"),
+        (["hydra/launcher=joblib", "hydra.launcher.n_job=2"], 2, "'hydra.launcher.n_job' (did you mean 'n_jobs'?)"),
+        (["hydra/launcher=joblib", "hydra.launcher.n_jobs=two"], 2, "two"),
+        (["hydra.run.dir=x"], 2, "of Hydra's own settings, hydra/launcher=… and hydra.launcher.…"),
+        (["hydra/launcher"], 2, "of Hydra's own settings"),
+        (["model.lenght=3,5"], 2, "'model.lenght'"),
+        (["modle.length=3,5"], 2, "unknown setting 'modle.length' (did you mean 'model'?)"),
+    ],
+)
+def test_what_cannot_be_launched_is_one_line(
+    words: list[str], code: int, told: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A launcher, its setting, or a swept key that does not exist is wrong usage; nothing is begun."""
+    assert main(["run", "-m", "model=lead", f"results_dir={tmp_path / 'r'}", *words]) == code
+    said = capsys.readouterr().err.strip()
+    assert told in said
+    assert "\n" not in said
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_launcher_is_for_sweeps() -> None:
+    """A single point is not sent anywhere in silence."""
+    with pytest.raises(UsageError, match="add -m"):
+        Engine.of(["hydra/launcher=joblib"], sweep=False)
+
+
+@pytest.mark.parametrize(
+    ("word", "extra"),
+    [
+        ("hydra/launcher=joblib", "joblib"),
+        ("hydra/launcher=submitit_slurm", "slurm"),
+        ("hydra/sweeper=optuna", "optuna"),
+    ],
+)
+def test_a_launcher_that_is_not_installed_names_its_extra(
+    word: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exit code 4, and the command that installs it."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(EnvironmentProblem, match=f"pip install 'longsumbench\\[{extra}\\]'"):
+        Engine.of([word], sweep=True)
+
+
+def test_a_search_finds_the_best_and_is_continued(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Optuna asks for points by their score; the same command asks for the same ones, which are found finished."""
+    search = ["hydra/sweeper=optuna", "hydra.sweeper.n_trials=6", "model.length=choice(1,2,4,6)", "model=lead"]
+    command = ["run", "-m", *words, "baselines=false", "dataset.split=validation", *search]
+    assert main(command) == 0
+    said = capsys.readouterr()
+    done = sorted((tmp_path / "r").rglob("record.json"))
+    assert 1 <= len(done) <= 4
+    assert f"{len(done)} runs: {len(done)} done" in said.err
+    best = next((tmp_path / "r").rglob("optimization_results.yaml")).read_text(encoding="utf-8")
+    scores = {}
+    for path in done:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        scores[record["config"]["model"]["length"]] = record["scores"]["rougeLsum"]["f"]
+    assert f"best_value: {max(scores.values())}" in best
+    assert main(command) == 0
+    assert f"{len(done)} runs: 0 done, {len(done)} found finished" in capsys.readouterr().err
+
+
+def test_a_searched_point_that_cannot_be_meant_ends_nothing(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is told with its reason, and counts as a trial without a score."""
+    search = ["hydra/sweeper=optuna", "hydra.sweeper.n_trials=6", "model.length=choice(-1,4)", "model=lead"]
+    assert main(["run", "-m", *words, "baselines=false", *search]) == 0
+    said = capsys.readouterr().err
+    assert "model.length=-1" in said
+    assert "the search goes by the test split" in said
+
+
+def test_points_of_one_run_have_one_worker(folder: Sweep) -> None:
+    """A point's worker is who holds its lock, and nobody once it is given up."""
+    assert folder.worker(1) is None
+    with folder.working(1, lambda who: None):
+        found = folder.worker(1)
+        assert found is not None
+        assert found.pid == os.getpid()
+    assert folder.worker(1) is None
+
+
+def test_a_point_whose_process_was_killed_is_waiting_again(folder: Sweep) -> None:
+    """What a killed process wrote of itself is not believed: the lock that died with it says otherwise."""
+    code = (
+        "import sys, time\nfrom pathlib import Path\nfrom longsumbench.sweeps import *\n"
+        f"sweep = Sweep(Path({str(folder.root)!r}))\n"
+        "with sweep.working(2, lambda who: None):\n"
+        "    sweep.note(2, PointState(RUNNING, attempts=1, started=time.time(), host='here'))\n"
+        "    print('ready', flush=True)\n    time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        assert [state.state for state in current(folder)] == [WAITING, RUNNING, WAITING]
+        process.send_signal(signal.SIGKILL)
+    assert [state.state for state in current(folder)] == [WAITING, WAITING, WAITING]
+    assert "its process died" in render(folder.root.parents[1], "abcd")
+
+
+def test_status_of_a_sweep(folder: Sweep, capsys: pytest.CaptureFixture[str]) -> None:
+    """Done, running and failed points, the time left, and what each one is at, from the files alone."""
+    now = time.time()
+    folder.note(1, PointState(DONE, started=now - 100, ended=now - 40, score=31.25))
+    folder.note(2, PointState(FAILED, started=now - 9, ended=now, reason="the disk is full"))
+    folder.log(2).write_text("…", encoding="utf-8")
+    with folder.working(3, lambda who: None):
+        running = PointState(RUNNING, attempts=2, started=now, doing="training: 3/9 steps", host="node7", pid=11)
+        folder.note(3, running)
+        assert main(["status", "--results-dir", str(folder.root.parents[1])]) == 0
+    said = capsys.readouterr().out
+    assert "1 done, 1 running, 1 failed, about 60 s left" in said
+    assert "31.2" in said
+    assert f"the disk is full ({folder.log(2)})" in said
+    assert "node7 11, attempt 2: training: 3/9 steps" in said
+    assert "interrupted; the same command continues it" in said  # nobody conducts it
+    with folder.conducting(lambda who: None):
+        assert f"sweep {folder.id}: running" in heading(folder)
+
+
+def test_status_without_sweeps_or_of_an_unknown_one_is_one_line(folder: Sweep, tmp_path: Path) -> None:
+    """It says where it looked, and what there is."""
+    with pytest.raises(UsageError, match=r"no sweep under .*`longsumbench run -m` starts one"):
+        render(tmp_path / "elsewhere")
+    with pytest.raises(UsageError, match="no sweep is called 'zz'; there are abcd1234"):
+        render(folder.root.parents[1], "zz")
+
+
+def test_a_torn_file_of_a_point_is_a_point_that_nobody_began(folder: Sweep) -> None:
+    """A killed machine may leave an empty file; the sweep goes on."""
+    folder.note(1, PointState(DONE))
+    for content in ("", "[1]", '{"state": ', "null"):
+        (folder.points / "1.json").write_text(content, encoding="utf-8")
+        assert folder.state(1) == PointState()
+
+
+def test_the_same_points_have_the_same_folder(tmp_path: Path) -> None:
+    """So the same command continues its sweep, and another one has its own; the newest comes first."""
+    first, second = sweep_folder(tmp_path, ["a", "b"]), sweep_folder(tmp_path, ["a", "c"])
+    assert first == sweep_folder(tmp_path, ["a", "b"]) != second
+    for sweep in (first, second):
+        sweep.begin(["x"], "basic")
+    os.utime(first.root / "sweep.json", (2e9, 2e9))
+    assert list(sweeps_in(tmp_path)) == [first, second]
+
+
+def test_the_time_left_by_hand() -> None:
+    """Two points of 60 s done, one 20 s at work, three to go, one at a time: 40 + 180 s; two at a time half of it."""
+    now = time.time()
+    done = [PointState(DONE, started=0.0, ended=60.0)] * 2
+    running = PointState(RUNNING, started=now - 20)
+    waiting = [PointState()] * 3
+    assert seconds_left([*done, running, *waiting]) == pytest.approx(220, abs=1)
+    assert seconds_left([*done, running, running, *waiting]) == pytest.approx((80 + 180) / 2, abs=1)
+    assert seconds_left([running, *waiting]) is None
+    assert seconds_left([PointState(FOUND), PointState(SAME)]) is None
+
+
+@given(st.lists(st.sampled_from([WAITING, RUNNING, DONE, FOUND, SAME, FAILED])))
+def test_every_point_is_counted_once(states: list[str]) -> None:
+    """The numbers in the line of a sweep add up to its points."""
+    told = standing([PointState(state, started=1.0, ended=2.0) for state in states])
+    counts = [int(part.split()[0]) for part in told.split(", ") if part[0].isdigit()]
+    assert sum(counts) == len(states)
+
+
+def test_a_point_that_takes_too_long_is_stopped() -> None:
+    """By an error that says what to do; one that ends in time is left alone, and the alarm with it."""
+    with pytest.raises(EnvironmentProblem, match=r"stopped after timeout_minutes=0\.001"), limited(0.001, alone=False):
+        signal.pause()
+    with limited(1, alone=False):
+        pass
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_what_hangs_outside_python_ends_its_process() -> None:
+    """The alarm is not heard there: the process is ended from outside, its stack in its log."""
+    code = (
+        "import signal\nfrom longsumbench import jobs\njobs.GRACE = 0.3\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])\n"
+        "with jobs.limited(0.001, alone=True):\n    signal.sigwait([signal.SIGUSR1])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "Timeout" in done.stderr
+    assert "sigwait" in code
+    assert "line 6" in done.stderr
