@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from filelock import FileLock
 
 from longsumbench.errors import UsageError
+from longsumbench.locks import held
 from longsumbench.metrics.metric import read_scores
 from longsumbench.records import Results, RunRecord
 from longsumbench.report.pictures import write_files
@@ -43,7 +43,7 @@ def update(
         UsageError: there is nothing to draw, or an unknown setting or number.
         DataError: a record, or a run's scores, cannot be read.
     """
-    with FileLock(results.root / f".leaderboard-{dataset}.lock"):
+    with held(results.root / f".leaderboard-{dataset}.lock"):
         try:
             sweep = sweep_of(dataset, results.records(dataset), words, lambda record: _scores(results, record))
         except UsageError:

@@ -243,9 +243,9 @@ def _notes(sweep: Sweep, kind: str, num_lines: int) -> list[str]:
     told += ". Dashed: oracles, which saw the references" if any(one.first.oracle for one in group.beside) else ""
     notes = [f"{told}."]
     follows = {key: value for curve in group.curves for key, value in curve.follows.items()}
-    axes = " and ".join(map(short, sweep.keys))
+    axes, verb = " and ".join(map(short, sweep.keys)), "gives" if len(sweep.keys) == 1 else "give"
     notes += [
-        f"{short(key)} is {shown(value)} or, where {axes} gives it no meaning, null." for key, value in follows.items()
+        f"{short(key)} is {shown(value)} or, where {axes} {verb} it no meaning, null." for key, value in follows.items()
     ]
     if num_lines > MOST_LINES:
         notes.append(f"{MOST_LINES} of {num_lines} lines, those with the most points; the others stand in the CSV.")

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 # Inches: a plot alone, one of several, the least height, what stands left and right of plots, a row of small text and
 # of a name, the title above and the axis below
-ALONE, PLOT, HEIGHT, LEFT, RIGHT, ROW, NAME_ROW, ABOVE, BELOW = 5.8, 3.3, 3.3, 0.75, 2.6, 0.175, 0.19, 0.68, 0.72
-LABEL_WIDTH, CHARACTERS_AN_INCH = 27, 17  # characters
+ALONE, PLOT, HEIGHT, LEFT, RIGHT, ROW, NAME_ROW, ABOVE, BELOW = 5.8, 3.3, 3.3, 0.75, 2.65, 0.175, 0.19, 0.68, 0.72
+LABEL_WIDTH, CHARACTERS_AN_INCH = 26, 17  # characters
 NEAR = 0.75  # of the curves' own height: what stands beside them and lies further off is named, not drawn
 LEAST_HEIGHT = 1e-3  # of what is drawn, in the unit of the scores
 PLAIN_TEXT: dict[str, Any] = {"parse_math": False}  # a dollar sign in a name is one
@@ -102,10 +102,10 @@ def _draw_plot(plot: "Axes", index: int, layout: Layout, limits: tuple[float, fl
             [axis.places[value] + aside for value in values],
             [one.mean for one in numbers],
             yerr=[_lengths(numbers, "low"), _lengths(numbers, "high")],
-            linewidth=0.9 if axis.words else 1.6,
+            linewidth=0.8 if axis.words else 1.6,  # between words there is nothing
             elinewidth=1.1,
             zorder=above,
-            **{**style, "linestyle": ":" if axis.words else style["linestyle"]},
+            **style,
         )
         whiskers[0].set_alpha(0.6)
         if flat := line.flat[index]:
@@ -148,7 +148,8 @@ def _name_lines(plot: "Axes", inches: tuple[float, float], layout: Layout, limit
     names = _names(layout)
     ends = [_end(line, place, layout) for place, line in enumerate(layout.lines)]
     ends += [(layout.axis.ends[1], one.number.mean) for one in layout.beside]
-    wanted = [0.0 if end is None else 100 * (end[1] - low) / (high - low) for end in ends]
+    means = [line.numbers()[-1].mean if end is None else end[1] for line, end in zip(layout.lines, ends, strict=False)]
+    wanted = [100 * (mean - low) / (high - low) for mean in [*means, *(one.number.mean for one in layout.beside)]]
     row = 100 * NAME_ROW / height
     heights = spread(wanted, [row * (1 + text.count("\n")) + 0.6 for text, _ in names], top=102)
     beside = plot.get_yaxis_transform()
@@ -156,7 +157,7 @@ def _name_lines(plot: "Axes", inches: tuple[float, float], layout: Layout, limit
     for (text, style), end, percent in zip(names, ends, heights, strict=True):
         colour, at = style["color"], low + percent / 100 * (high - low)
         if end and low <= end[1] <= high:
-            dots: dict[str, Any] = {"linestyle": (0, (1, 2.5)), "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0}
+            dots: dict[str, Any] = {"linestyle": (0, (1, 3)), "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0}
             lead = {"arrowstyle": "-", "color": colour, **dots}
             plot.annotate("", end, (lead_to, at), xycoords="data", textcoords=beside, arrowprops=lead)
         plot.plot([marker_from, marker, marker_to], [at] * 3, transform=beside, clip_on=False, markevery=[1], **style)
