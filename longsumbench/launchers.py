@@ -6,6 +6,8 @@ numbers of points, and a task (`jobs.Job`) that knows what these mean.
 """
 
 import importlib.util
+import re
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -163,6 +165,7 @@ class Engine:
         context, composed = self.composed(folder)
         launcher = Plugins.instance().instantiate_launcher(context, task, composed)
         look_more_often()
+        say_it_once()
         try:
             launcher.launch([[] for _ in range(jobs)], initial_job_idx=0)
         except Exception as error:
@@ -221,13 +224,14 @@ def problem_of(error: Exception, engine: Engine) -> Exception:
     """Tell a launcher that could not begin from one of whose jobs a process died."""
     if known := as_suite_error(error):
         return known
-    said = " ".join(str(error).split())
+    text = str(error)
     if isinstance(error, subprocess.CalledProcessError):
-        said = " ".join(str(error.stderr or error.output or error).split())
-    if "sbatch: error" in said:
-        reason = said[said.index("sbatch: error") :]
-        return UsageError(f"SLURM did not take the sweep: {reason} (hydra.launcher.*; see docs/slurm.md)")
-    if "srun" in said and "slurm" in said.lower():
+        text = str(error.stderr or error.output or error)
+    said = " ".join(text.split())
+    if said.startswith("sbatch:"):
+        lines = [re.sub(r"^sbatch: (error|fatal): ", "", line) for line in text.strip().splitlines()]
+        return UsageError(f"SLURM did not take the sweep: {'; '.join(lines)} (hydra.launcher.*; see docs/slurm.md)")
+    if "srun" in said and shutil.which("srun") is None:
         other = "hydra/launcher=joblib works on this machine alone"
         return EnvironmentProblem(f"hydra/launcher={engine.launcher}: no SLURM on this machine (no srun); {other}")
     return LaunchBroke(said or type(error).__name__)
@@ -240,6 +244,14 @@ def look_more_often() -> None:
         from submitit.slurm.slurm import SlurmInfoWatcher
 
         SlurmJob.watcher = SlurmInfoWatcher(delay_s=SECONDS_BETWEEN_QUESTIONS)
+
+
+def say_it_once() -> None:
+    """Keep submitit from printing what sbatch complains of: the error that it raises says it too."""
+    with suppress(ImportError):
+        from submitit.core import utils
+
+        vars(utils)["print"] = lambda *_, **__: None
 
 
 def wait_for_jobs(folder: Path) -> None:
