@@ -6,18 +6,22 @@ import pytest
 
 from longsumbench.stages import CACHE_VARIABLE, StageStore
 
+ASKED_FOR = {"slow": "takes minutes", "slurm": "needs a SLURM, which tests/slurm/start.sh starts"}
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add --slow."""
-    parser.addoption("--slow", action="store_true", help="also run the tests that take minutes")
+    """Add --slow and --slurm."""
+    for name, what in ASKED_FOR.items():
+        parser.addoption(f"--{name}", action="store_true", help=f"also run what {what}")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out slow tests unless they are asked for."""
-    if not config.getoption("--slow"):
-        for item in items:
-            if item.get_closest_marker("slow"):
-                item.add_marker(pytest.mark.skip(reason="takes minutes: run with --slow"))
+    """Leave out the tests that are run only when asked for."""
+    for name, what in ASKED_FOR.items():
+        if not config.getoption(f"--{name}"):
+            for item in items:
+                if item.get_closest_marker(name):
+                    item.add_marker(pytest.mark.skip(reason=f"{what}: run with --{name}"))
 
 
 @pytest.fixture(autouse=True)

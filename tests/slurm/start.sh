@@ -92,6 +92,7 @@ SelectTypeParameters=CR_Core
 SchedulerParameters=sched_interval=5,bf_interval=5
 KillWait=5
 JobRequeue=1
+EnforcePartLimits=ALL # a job that no node can ever hold is refused, not queued for ever
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 AccountingStorageType=accounting_storage/slurmdbd

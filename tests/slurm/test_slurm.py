@@ -1,0 +1,241 @@
+"""Sweeps on a real SLURM, which tests/slurm/start.sh starts; docs/slurm.md keeps what they show (`pytest -s`).
+
+They take minutes, and the cores of the whole machine.
+"""
+
+import csv
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from toys import tiny_overrides, write_jsonl
+
+from longsumbench.stages import CACHE_VARIABLE
+from longsumbench.sweeps import PointState, sweeps_in
+
+pytestmark = pytest.mark.slurm
+
+MEASURED = ("train_seconds", "tokens_per_second", "peak_memory_gb")  # columns that no two runs share
+POINTS, STEPS, SAVED_EVERY = 6, 600, 50
+SEEDS = f"seed={','.join(map(str, range(1, POINTS + 1)))}"
+LONGEST = 420.0  # seconds that anything is waited for
+CPU = ["hydra/launcher=slurm_cpu", "hydra.launcher.partition=low", "hydra.launcher.cpus_per_task=1"]
+
+
+def told(*command: str) -> str:
+    """Return what a command of SLURM prints."""
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+def until(what: str, condition: Callable[[], object]) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + LONGEST
+    while not condition():
+        assert time.monotonic() < end, f"waited {LONGEST:.0f} s for this: {what}"
+        time.sleep(0.1)
+
+
+@pytest.fixture(scope="module")
+def cores() -> int:
+    """How many cores the one node of the SLURM has."""
+    try:
+        lines = [line.split() for line in told("sinfo", "--noheader", "--format=%R %c").splitlines()]
+    except (OSError, subprocess.SubprocessError) as error:
+        pytest.fail(f'no SLURM answers: eval "$(tests/slurm/start.sh)" starts one ({error})')
+    assert {name for name, _ in lines} == {"low", "high"}, "not the SLURM of tests/slurm/start.sh: it preempts others"
+    return int(lines[0][1])
+
+
+class Sweep:
+    """A `longsumbench run -m` of Trunc with a cache and results of its own.
+
+    Args:
+        texts: a jsonl dataset.
+        folder: for cache and results.
+        words: what is typed.
+    """
+
+    def __init__(self, texts: Path, folder: Path, *words: str) -> None:
+        self.results = folder / "results"
+        budget = [f"train.eval_steps={SAVED_EVERY}", f"results_dir={self.results}"]
+        self.command = [*self.longsumbench("run", "-m"), *tiny_overrides(texts, STEPS), *budget, *words]
+        self.environment = {**os.environ, CACHE_VARIABLE: str(folder / "cache"), "OMP_NUM_THREADS": "1"}
+        self.said = folder / "said.txt"
+
+    @staticmethod
+    def longsumbench(*words: str) -> list[str]:
+        """Return a command of the suite."""
+        return [sys.executable, "-m", "longsumbench.cli", *words]
+
+    def start(self) -> "subprocess.Popen[bytes]":
+        """Start it in the background."""
+        with self.said.open("wb") as said:
+            return subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=said, env=self.environment)
+
+    def finish(self) -> str:
+        """Run it to its end; return what it said."""
+        assert self.start().wait(LONGEST) == 0, self.said.read_text()
+        return self.said.read_text()
+
+    def status(self) -> str:
+        """Return what `longsumbench status` says of it, in a process that knows its results folder alone."""
+        return told(*self.longsumbench("status", "--results-dir", str(self.results)))
+
+    def states(self) -> dict[int, PointState]:
+        """Return the states of its points by number."""
+        sweeps = list(sweeps_in(self.results))
+        return {number: sweeps[0].state(number) for number in range(1, POINTS + 1)} if sweeps else {}
+
+    def table(self) -> list[dict[str, str]]:
+        """Return the leaderboard without what was measured."""
+        with (self.results / "leaderboard" / "jsonl.csv").open(encoding="utf-8", newline="") as file:
+            return [{key: cell for key, cell in row.items() if key not in MEASURED} for row in csv.DictReader(file)]
+
+    def predictions(self) -> dict[str, bytes]:
+        """Return run and file → predictions."""
+        found = self.results.rglob("predictions*.jsonl")
+        return {f"{path.parent.name}/{path.name}": path.read_bytes() for path in found}
+
+
+def step(state: PointState) -> int:
+    """Return the step at which a training is; 0 of a point that does something else."""
+    found = re.match(r"training: (\d+)/", state.doing) if state.state == "running" else None
+    return int(found[1]) if found else 0
+
+
+def in_training(sweep: Sweep, but: Sequence[int]) -> int:
+    """Wait for a point in the midst of its first training, with some checkpoints behind it; return its number."""
+    found: list[int] = []
+
+    def look() -> list[int]:
+        states = sweep.states().items()
+        found.extend(
+            number
+            for number, state in states
+            if number not in but and state.attempts == 1 and 2 * SAVED_EVERY < step(state) < STEPS - 2 * SAVED_EVERY
+        )
+        return found
+
+    until("a point in the midst of training", look)
+    return found[0]
+
+
+def records_of(job: str) -> list[tuple[str, str]]:
+    """Return what the accounting says of a job, (task, state) for every time that a task was begun."""
+    lines = told("sacct", "-j", job, "-D", "-X", "-n", "-P", "-o", "JobID,State").splitlines()
+    return [(task, state.split()[0]) for task, _, state in (line.partition("|") for line in lines)]
+
+
+def show(title: str, text: str) -> None:
+    """Print a step of the proceedings, for the record."""
+    print(f"\n# {title}\n{text.rstrip()}", flush=True)
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The dataset of all sweeps here."""
+    return write_jsonl(tmp_path_factory.mktemp("texts"), train=24, validation=6, test=12)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Sweep:
+    """The sweep in process."""
+    sweep = Sweep(texts, tmp_path_factory.mktemp("here"), SEEDS)
+    sweep.finish()
+    return sweep
+
+
+@pytest.fixture
+def ended(tmp_path: Path) -> Iterator[list["subprocess.Popen[bytes]"]]:
+    """Processes that are ended after the test, with all jobs."""
+    processes: list[subprocess.Popen[bytes]] = []
+    yield processes
+    for process in processes:
+        process.kill()
+        process.wait(30)
+    told("scancel", "--name=longsumbench")
+
+
+def test_an_array_job_survives_kill_preemption_and_time_out(
+    cores: int, texts: Path, undisturbed: Sweep, tmp_path: Path, ended: list["subprocess.Popen[bytes]"]
+) -> None:
+    """One task killed, one preempted, one out of its time: all ends complete, equal to what no disturbance gives."""
+    sweep = Sweep(texts, tmp_path, *CPU, SEEDS)
+    began = time.monotonic()
+    ended.append(process := sweep.start())
+
+    killed = in_training(sweep, but=())
+    task = sweep.states()[killed].job
+    array = task.partition("_")[0]
+    told("scancel", "--signal=KILL", task)
+    until("the killed task has failed", lambda: (task, "FAILED") in records_of(array))
+    show(f"point {killed}, job {task}, was killed while training: squeue", told("squeue"))
+
+    preempted = in_training(sweep, but=[killed])
+    told("srun", "--partition=high", f"--cpus-per-task={cores}", "true")
+    until("a task was preempted", lambda: "PREEMPTED" in [state for _, state in records_of(array)])
+    show(
+        f"point {preempted}, job {sweep.states()[preempted].job}, lost its place to a job on high: squeue",
+        told("squeue"),
+    )
+
+    late = in_training(sweep, but=[killed, preempted])
+    told("scancel", "--signal=USR2", sweep.states()[late].job)
+    until("the task has requeued itself", lambda: (sweep.states()[late].job, "REQUEUED") in records_of(array))
+    show(f"point {late}, job {sweep.states()[late].job}, was told that its time is over: squeue", told("squeue"))
+
+    resumed: dict[int, int] = {}
+
+    def look() -> bool:
+        for number, state in sweep.states().items():
+            if state.attempts > 1 and step(state):
+                resumed.setdefault(number, step(state))
+        return process.poll() is not None
+
+    until("some points are done and some at work", lambda: re.search(r" \d+ done, \d+ running", sweep.status()))
+    show("longsumbench status, from another shell", sweep.status())
+    until("the sweep has ended", look)
+    said = sweep.said.read_text()
+    show(f"the sweep ended after {time.monotonic() - began:.0f} s, exit code {process.returncode}", said)
+    show("sacct", told("sacct", "-j", array, "-D", "-X", "-o", "JobID,JobName,Partition,State,ExitCode,Start,End"))
+
+    assert process.returncode == 0, said
+    assert f"{POINTS} runs: {POINTS} done, 0 found finished, 0 failed" in said
+    records = records_of(array)
+    assert {name for name, _ in records} == {f"{array}_{index}" for index in range(POINTS)}, "one array job"
+    last = dict(records)
+    assert last.pop(f"{array}_{killed - 1}") == "FAILED"
+    assert set(last.values()) == {"COMPLETED"}
+    assert {killed, preempted, late} <= {number for number, state in sweep.states().items() if state.attempts > 1}
+    assert all(first > SAVED_EVERY for first in resumed.values()), "resumed, not begun anew"
+    assert sweep.table() == undisturbed.table()
+    assert sweep.predictions() == undisturbed.predictions()
+
+
+def test_a_partition_that_does_not_exist_is_one_line(cores: int, texts: Path, tmp_path: Path) -> None:
+    """A misspelt partition costs no point, and says what SLURM said, in one line."""
+    sweep = Sweep(texts, tmp_path, *CPU, "hydra.launcher.partition=lwo", "seed=1,2")
+    assert sweep.start().wait(LONGEST) == 2
+    started, *complaint = sweep.said.read_text().splitlines()
+    assert started.startswith("2 points by slurm_cpu")
+    assert len(complaint) == 1
+    assert "invalid partition specified: lwo" in complaint[0]
+
+
+def test_two_tasks_train_one_point_together(
+    cores: int, texts: Path, undisturbed: Sweep, tmp_path: Path, ended: list["subprocess.Popen[bytes]"]
+) -> None:
+    """With two tasks a job, two processes train each point, on half of each batch."""
+    if cores < 2:
+        pytest.skip("two tasks need two cores")
+    sweep = Sweep(
+        texts, tmp_path, *CPU, "hydra.launcher.tasks_per_node=2", "seed=1,2", "train.batch_size=4", "train.max_steps=60"
+    )
+    ended.append(process := sweep.start())
+    assert process.wait(LONGEST) == 0, sweep.said.read_text()
+    show("two tasks for each point", sweep.said.read_text())
