@@ -164,7 +164,7 @@ def share(path: Path) -> None:
             close(descriptor)
     while len(_shared_here) > MOST_SHARED:
         unshare(next(iter(_shared_here)))
-    with suppress(PermissionError):  # somebody else's
+    with suppress(OSError):  # somebody else's, or where one may only read
         os.utime(_shared_here[path])
 
 

@@ -1,5 +1,6 @@
 """Finished pieces of work: built once, whole, by one process."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -8,8 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from toys import next_line, start_python
 
-from longsumbench.stages import CACHE_VARIABLE, StageStore, cache_folder, clear, digest
+from longsumbench import locks
+from longsumbench.locks import is_shared
+from longsumbench.stages import CACHE_VARIABLE, MARKER, StageStore, beside, cache_folder, clear, digest
 
 BUILDER = """
 import sys, time
@@ -27,6 +31,15 @@ def build(folder):
 
 store = StageStore(root / "cache", say=lambda text: (root / f"waiting-{name}").touch())
 print((store.get("corpus", {"x": 1}, build) / "whole").read_text())
+"""
+USER = """
+import sys
+from pathlib import Path
+from longsumbench.stages import StageStore
+
+folder = StageStore(Path(sys.argv[1])).get("checkpoint", {}, lambda folder: (folder / "text").write_text("old"))
+print((folder / "text").read_text(), flush=True)
+sys.stdin.readline()
 """
 
 
@@ -113,7 +126,7 @@ def test_two_processes_build_once(tmp_path: Path) -> None:
 
 
 def test_a_killed_builder_holds_no_lock(tmp_path: Path) -> None:
-    """After SIGKILL the next builder starts at once, says whose work it takes over, and has what the killed one left."""
+    """After SIGKILL the next builder starts at once, with what the killed one left, and says whose work that was."""
     killed = builder(tmp_path, "killed")
     wait_for(tmp_path / "built-by-killed")
     killed.send_signal(signal.SIGKILL)
@@ -134,6 +147,93 @@ def test_a_rebuilt_stage_is_built_once_more(tmp_path: Path) -> None:
     assert (store.get("corpus", {}, writes("new")) / "text").read_text(encoding="utf-8") == "new"
     store.get("corpus", {}, never)
     store.get("tokenizer", {}, never)
+
+
+def test_a_stage_in_use_is_not_built_anew_under_its_user(tmp_path: Path) -> None:
+    """Building a stage anew waits, and says so, until the other process that uses the old one has ended."""
+    user = start_python(USER, tmp_path)
+    assert next_line(user) == "old"
+    told: list[str] = []
+
+    def let_go(line: str) -> None:
+        told.append(line)
+        assert (folder / "text").read_text(encoding="utf-8") == "old"
+        user.communicate("\n", timeout=30)
+
+    folder = StageStore(tmp_path).get("checkpoint", {}, never)
+    store = StageStore(tmp_path, rebuild=frozenset({"checkpoint"}), say=let_go)
+    assert (store.get("checkpoint", {}, writes("new")) / "text").read_text(encoding="utf-8") == "new"
+    assert told == ["waiting for other processes that use the checkpoint"]
+
+
+def test_a_stage_is_in_use_until_it_is_released(tmp_path: Path) -> None:
+    """What a store returned is held until `release`, whatever else this process does; what failed to be built, too."""
+
+    def fails(folder: Path) -> None:
+        raise RuntimeError("stopped")
+
+    one, other = StageStore(tmp_path), StageStore(tmp_path)
+    used = beside(one.get("units", {}, writes("x")), "used")
+    assert is_shared(used)
+    one.release()
+    assert not is_shared(used)
+    with pytest.raises(RuntimeError):
+        other.get("labels", {}, fails)
+    (held,) = (tmp_path / "labels").glob("*.used")
+    assert is_shared(held)
+    other.release()
+    assert not is_shared(held)
+
+
+def test_stages_in_use_are_few_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many stages a process uses, it holds the last ones only, for each is an open file."""
+    monkeypatch.setattr(locks, "MOST_SHARED", 3)
+    store = StageStore(tmp_path)
+    used = [beside(store.get("units", {"x": x}, writes("x")), "used") for x in range(5)]
+    assert [is_shared(path) for path in used] == [False, False, True, True, True]
+    store.release()
+    assert not any(is_shared(path) for path in used)
+
+
+def test_where_locks_do_not_reach_the_first_one_counts(tmp_path: Path) -> None:
+    """If another process finishes the same stage although this one has the lock, the other's stays, whole."""
+
+    def overtaken(folder: Path) -> None:
+        (folder / "text").write_text("mine", encoding="utf-8")
+        whole = folder.with_suffix("")
+        whole.mkdir()
+        (whole / "text").write_text("the other's", encoding="utf-8")
+
+    folder = StageStore(tmp_path).get("corpus", {}, overtaken)
+    assert (folder / "text").read_text(encoding="utf-8") == "the other's"
+    assert [path.name for path in folder.parent.iterdir() if path.is_dir()] == [folder.name]
+
+
+def test_a_cache_that_may_only_be_read(tmp_path: Path) -> None:
+    """A finished stage is found in a cache where nothing may be written, with or without a trace of earlier uses."""
+    store = StageStore(tmp_path)
+    folder = store.get("corpus", {}, writes("x"))
+    store.release()
+    me = os.geteuid()
+    for spoil in (lambda: None, beside(folder, "used").unlink, (tmp_path / MARKER).unlink):
+        tmp_path.chmod(0o755)
+        folder.parent.chmod(0o755)
+        spoil()
+        folder.parent.chmod(0o555)
+        tmp_path.chmod(0o555)
+        parents = {path: path.stat().st_mode for path in (tmp_path.parent, tmp_path.parent.parent)}
+        try:
+            if me == 0:
+                for path in parents:
+                    path.chmod(0o755)
+                os.seteuid(65_534)
+            assert StageStore(tmp_path, finished_only=True).get("corpus", {}, never) == folder
+        finally:
+            os.seteuid(me)
+            for path, mode in parents.items():
+                path.chmod(mode)
+    tmp_path.chmod(0o755)
+    folder.parent.chmod(0o755)
 
 
 def test_a_store_knows_what_was_used(tmp_path: Path) -> None:
