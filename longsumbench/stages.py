@@ -137,7 +137,7 @@ def check_layout(root: Path) -> None:
         advice = f"empty it with `longsumbench cache prune --all`, or choose another folder by {CACHE_VARIABLE}"
         raise EnvironmentProblem(f"{told}: {advice}")
     if not found:
-        with suppress(PermissionError):  # where one may only read, its owner marks it
+        with suppress(OSError):  # where one may only read, its owner marks it; where the disk is full, the next one
             mark_layout(root)
 
 
