@@ -15,7 +15,7 @@ from pathlib import Path
 from longsumbench.errors import EnvironmentProblem, SuiteError
 from longsumbench.jobs import Job, Outcome, carry_out
 from longsumbench.launchers import HERE, MOST_JOBS, Engine, LaunchBroke
-from longsumbench.planning import Planned, fixed_words, plan
+from longsumbench.planning import Planned, apart, plan
 from longsumbench.progress import Progress, tell
 from longsumbench.records import RunRecord, writable
 from longsumbench.status import outcome, standing, table
@@ -79,7 +79,7 @@ class Launch:
         Raises:
             SuiteError: the words cannot be meant, or the sweeper could not begin.
         """
-        self.points = plan(fixed_words(words, config_dir), config_dir=config_dir)  # one, that tells what all share
+        self.points = plan(apart(words, config_dir)[0], config_dir=config_dir)  # one, that tells what all share
         if (split := self.points[0].config.dataset.split) == "test":
             self.say(
                 f"the search goes by the {split} split: to choose settings, dataset.split=validation is the honest one"
@@ -97,6 +97,11 @@ class Launch:
                 return SuiteError(state.reason) if state.score is None else state.score
 
             self.engine.search(ask, words, folder.root / "sweeper")
+            states = {number: folder.state(number) for number in self._named}
+            scores = {number: state.score for number, state in states.items() if state.score is not None}
+            if scores:
+                first = max(scores, key=lambda number: scores[number])
+                self.say(f"best of {len(states)}: {self._named[first]}, {scores[first]:.1f}")
         self._say_how_many()
 
     def _varying(self, chosen: Sequence[str], words: Sequence[str]) -> str:

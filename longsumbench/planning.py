@@ -132,8 +132,8 @@ def expand(overrides: Sequence[str], sweep: bool) -> Iterator[tuple[str, list[st
         yield " ".join(varying), list(chosen)
 
 
-def fixed_words(words: Sequence[str], config_dir: str | None = None) -> list[str]:
-    """Return the words that give one value, not several or a range.
+def apart(words: Sequence[str], config_dir: str | None = None) -> tuple[list[str], list[str]]:
+    """Return the words that give one value, and those that give several or a range.
 
     Raises:
         UsageError: a word cannot be meant.
@@ -145,7 +145,15 @@ def fixed_words(words: Sequence[str], config_dir: str | None = None) -> list[str
             parsed = OverridesParser.create(GlobalHydra.instance().config_loader()).parse_overrides(overrides)
     except HydraException as error:
         raise translate(error) from error
-    return [word for word, override in zip(words, parsed, strict=True) if not override.is_sweep_override()]
+    swept = [override.is_sweep_override() for override in parsed]
+    pairs = list(zip(words, swept, strict=True))
+    return [word for word, several in pairs if not several], [word for word, several in pairs if several]
+
+
+def swept_settings(words: Sequence[str], config_dir: str | None = None) -> list[str]:
+    """Return the settings that are swept over ("model.page_size"): no seeds, and nothing that is chosen by name."""
+    keys = [word.lstrip("+~").partition("=")[0] for word in apart(words, config_dir)[1]]
+    return [key for key in dict.fromkeys(keys) if "." in key]
 
 
 def of_experiment(
