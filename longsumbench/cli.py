@@ -19,6 +19,7 @@ from longsumbench.help_texts import (
     INSPECT,
     LEADERBOARD,
     LIST,
+    REPRO,
     RUN,
     SCORE,
     STATS,
@@ -62,6 +63,7 @@ FLAGS = (
     "--examples",
     "--output",
     "--csv",
+    "--check",
     "--help",
     "--watch",
     "--version",
@@ -191,6 +193,14 @@ def parser() -> argparse.ArgumentParser:
     cache.add_argument("--unused-for", metavar="TIME", help="of prune: 30d (default), 12h, 2w")
     cache.add_argument("--left-over", action="store_true", help="of prune: only what killed processes began, at once")
     cache.add_argument("--dry-run", action="store_true", help="of prune: say what would be deleted")
+
+    repeat = add("repro", "repeat a finished run", REPRO, repro_command)
+    repeat.add_argument("run", metavar="RUN", help="a run's folder, its id, or the beginning of its id")
+    repeat.add_argument("--check", action="store_true", help="repeat it now, and compare what is written")
+    repeat.add_argument("--output", metavar="FOLDER", help="also write repro.sh there, and what it needs")
+    repeat.add_argument(
+        "--results-dir", default="results", metavar="FOLDER", help="where the runs are (default: results)"
+    )
 
     known = add("list", "list what can be named", LIST, list_command)
     kinds = ("models", "datasets", "scales", "experiments", "metrics", "rankers", "settings")
@@ -543,6 +553,25 @@ def prune_command(options: argparse.Namespace, root: Path, keys: Sequence[str]) 
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"{pruning.told()}; the same command deletes the rest") from None
     print(pruning.told())
+
+
+def repro_command(options: argparse.Namespace, words: Sequence[str]) -> None:
+    """`longsumbench repro`."""
+    from longsumbench.records import Results, writable
+    from longsumbench.repro import page, reproduce, write
+
+    folder = writable(Path(options.output).expanduser(), "--output") if options.output else None
+    found = reproduce(options.run, Results(Path(options.results_dir).expanduser()))
+    print(page(found))
+    if folder is not None:
+        print("", *write(found, folder), sep="\n")
+    if options.check:
+        from longsumbench.repeating import check
+
+        try:
+            print("", check(found), sep="\n")
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("the run is as it was; the same command repeats it anew") from None
 
 
 def list_command(options: argparse.Namespace, words: Sequence[str]) -> None:

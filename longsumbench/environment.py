@@ -52,7 +52,7 @@ def constraints() -> str:
 
     One that no index has, because it was installed from a folder or a repository, stands in a comment.
     """
-    found = {}
+    found: dict[str, str] = {}
     for one in distributions():
         if (name := project_name(one.name)) != "longsumbench":
             origin = json.loads(one.read_text("direct_url.json") or "{}").get("url")

@@ -13,6 +13,7 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
   longsumbench inspect RUN 0                    what a system looked at while it wrote a summary
   longsumbench stats dataset=pydoc              what a dataset is like, and what systems would see of it
   longsumbench analyze fusion dataset=pydoc     how far apart the sentences stand that summaries join
+  longsumbench repro RUN --check                repeat a run, and see whether it comes out the same
   longsumbench list models                      what can be named
 """
 
@@ -186,6 +187,19 @@ again when it is asked for; runs and tables do not change. What is in use or bei
 Left over is what killed processes began. The same command would continue it, so prune deletes it after a day, or with
 --left-over at once (and nothing else). The folder is the user's cache folder, or what the environment variable
 LONGSUMBENCH_CACHE names (docs/cache.md).
+"""
+
+REPRO = """\
+Say what it takes to repeat a finished run: code, packages, texts, and the command of its own point.
+
+  longsumbench repro 85f3139c                    a page to follow; of a sweep's point, the command for it alone
+  longsumbench repro 85f3139c --output again     also as again/repro.sh, with patch, constraints and configuration
+  longsumbench repro 85f3139c --check            repeat it here and now, and compare what is written
+
+The command is found from the run's record, under today's settings; what these cannot say is named. --check trains,
+summarizes and scores from nothing, in a folder of its own, on texts that may have been read before. It compares with
+the run's predictions or, where it came without them, with its scores. What differs from the machine and the versions
+of the run is said first; where a prediction differs, the repeat is kept, and the exit code is 1. docs/repro.md
 """
 
 LIST = """\

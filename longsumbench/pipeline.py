@@ -373,11 +373,25 @@ def specify(config: RunConfig, system: System, texts: Texts) -> RunSpec:
     if config.dataset.split not in texts.splits:
         has = ", ".join(texts.splits)
         raise DataError(f"{config.dataset.name} has no {config.dataset.split} split; choose dataset.split={has}")
-    beside = {f"metric {name}": registry.metrics.load(name).version for name in texts.metrics}
-    if "train" in system.decided_by and any(split.queried for split in texts.splits.values()):
+    queried = any(split.queried for split in texts.splits.values())
+    return specify_on(config, system, texts.fingerprint, texts.metrics, queried)
+
+
+def specify_on(config: RunConfig, system: System, fingerprint: str, metrics: Collection[str], queried: bool) -> RunSpec:
+    """Return all that decides the outcome on texts that need not be here.
+
+    Args:
+        config: of the run.
+        system: with the run's settings.
+        fingerprint: of the texts.
+        metrics: those that the dataset names.
+        queried: whether the texts come with queries.
+    """
+    beside = {f"metric {name}": registry.metrics.load(name).version for name in metrics}
+    if "train" in system.decided_by and queried:
         beside["queries"] = QUERIES_VERSION
     settings, versions = outcome_settings(config, system), {**VERSIONS, **system.versions(), **beside}
-    return RunSpec(config.model.name, config.dataset.name, settings, texts.fingerprint, versions)
+    return RunSpec(config.model.name, config.dataset.name, settings, fingerprint, versions)
 
 
 def describe(point: Point, system: System, spec: RunSpec, texts: Texts) -> dict[str, Any]:

@@ -1,0 +1,209 @@
+"""`longsumbench repro --check`: a run is done again, from nothing, and what it writes is compared with what it wrote.
+
+Reproduction --repeat--> a finished run in a folder of its own --compare--> Comparison
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from longsumbench.corpora.loading import load
+from longsumbench.environment import environment, patch
+from longsumbench.errors import DataError, NotRepeated, UsageError
+from longsumbench.metrics.metric import read_scores
+from longsumbench.pipeline import Point, run
+from longsumbench.predictions import read_summaries
+from longsumbench.records import RunRecord, output_files
+from longsumbench.repro import Reproduction
+from longsumbench.stages import CACHE_VARIABLE, MissingStage, StageStore, cache_folder, check_layout
+from longsumbench.standings import TYPES
+
+FACTS = ("longsumbench", "commit", "python", "system", "processor", "cores", "threads", "gpu")  # that numbers hang on
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What two runs wrote.
+
+    Attributes:
+        kind: what was compared ("predictions").
+        total: how many there are, on either side.
+        unlike: of which examples they differ → (the run's, its repeat's); None where one side has none.
+    """
+
+    kind: str
+    total: int
+    unlike: Mapping[str, tuple[str | None, str | None]]
+
+    def __str__(self) -> str:
+        """How many are the same, and the first that is not."""
+        lines = [f"{self.total - len(self.unlike)} of {self.total} {self.kind} are the same"]
+        for example, (then, now) in [*self.unlike.items()][:1]:
+            lines += [f"the first that differ: {example}", f"  the run:    {then}", f"  its repeat: {now}"]
+        return "\n".join(lines)
+
+
+def check(found: Reproduction) -> Comparison:
+    """Repeat a run from nothing, though on texts that were read before, and compare.
+
+    Returns:
+        The comparison; all is the same.
+
+    Raises:
+        UsageError: the run is not repeatable.
+        DataError: the texts are other ones here.
+        NotRepeated: something differs; the repeat is kept.
+        SuiteError: the repeat failed.
+    """
+    if not found.record.repeatable:
+        raise UsageError(f"{found.folder} is not repeatable: its training was ended by train.max_minutes")
+    for line in differences(found):
+        say(line)
+    root = Path(tempfile.mkdtemp(prefix="longsumbench-repro-"))
+    compared = None
+    try:
+        compared = compare(found.folder, repeat(found, root), found.record)
+    finally:
+        if compared is None or not compared.unlike:
+            shutil.rmtree(root)
+    if compared.unlike:
+        print(compared)
+        raise NotRepeated(f"{len(compared.unlike)} of {compared.total} {compared.kind} differ; the repeat is in {root}")
+    return compared
+
+
+def say(line: str) -> None:
+    """Show a line to the user."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def differences(found: Reproduction) -> Iterator[str]:
+    """Yield in what the machine and the code of today differ from those of a run."""
+    then, now = found.record.environment, environment()
+    facts = [(name, then.get(name), now[name]) for name in FACTS if then.get(name) != now[name]]
+    packages = {**then.get("packages", {}), **now["packages"]}
+    facts += [(name, then.get("packages", {}).get(name), now["packages"].get(name)) for name in packages]
+    for name, before, today in facts:
+        if before != today and (name != "threads" or None not in (before, today)):
+            yield f"{name}: {before} in the run, {today} here{' (its repeat takes as many)' * (name == 'threads')}"
+    if found.patch is None:
+        yield "the code differed from its commit in the run, and how is not known"
+    elif found.patch != patch():
+        yield "the code differs from its commit in another way than in the run"
+    if not found.same_run:
+        yield "the outcome of a step has changed since the run"
+    if then.get("gpu"):
+        yield f"the run was on a GPU ({then['gpu']}): the last bits may differ from run to run"
+
+
+def repeat(found: Reproduction, root: Path) -> Path:
+    """Do a run again in a folder with a cache of its own; return its run folder.
+
+    Raises:
+        DataError: the texts are other ones here.
+    """
+    config = replace(found.rewritten.planned.config, results_dir=str(root / "results"), baselines=False)
+    if config.device == "auto" and not found.record.environment.get("gpu"):
+        parts = {name: replace(getattr(config, name), device="cpu") for name in ("train", "decode", "score")}
+        config = replace(config, device="cpu", **parts)
+    shared = StageStore(cache_folder(), say=say, finished_only=True)
+    own = StageStore(root / "cache", say=say)
+    try:
+        try:
+            texts = load(config.dataset, shared)
+        except MissingStage:
+            texts = load(config.dataset, own)
+        if texts.fingerprint != found.record.fingerprint:
+            told = f"{texts.fingerprint[:12]}, those of the run {found.record.fingerprint[:12]}"
+            raise DataError(f"dataset '{texts.name}' has other texts here: their fingerprint is {told}")
+        check_layout(own.root)
+        for folder in shared.used.values():
+            link = own.root / folder.parent.name / folder.name
+            link.parent.mkdir(parents=True)
+            link.symlink_to(folder.resolve(), target_is_directory=True)
+        command = ("longsumbench", "run", *found.rewritten.words)
+        point = Point(config, found.rewritten.planned.variant, command, say)
+        with with_cache(own.root), with_threads(found.record.environment.get("threads")):
+            record = run(point)
+    finally:
+        shared.release()
+        own.release()
+    return root / "results" / "runs" / record.dataset / record.model / record.run_id
+
+
+@contextmanager
+def with_cache(folder: Path) -> Iterator[None]:
+    """Keep finished stages in another folder meanwhile."""
+    before = os.environ.get(CACHE_VARIABLE)
+    os.environ[CACHE_VARIABLE] = str(folder)
+    try:
+        yield
+    finally:
+        os.environ.pop(CACHE_VARIABLE)
+        if before is not None:
+            os.environ[CACHE_VARIABLE] = before
+
+
+@contextmanager
+def with_threads(number: int | None) -> Iterator[None]:
+    """Compute on as many threads meanwhile; None: on those that there are."""
+    torch = sys.modules.get("torch")  # there, where a system that needs it was loaded
+    if torch is None or number is None:
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def compare(folder: Path, repeated: Path, record: RunRecord) -> Comparison:
+    """Compare what a run wrote with what its repeat wrote: of what came with the run, what says most.
+
+    Args:
+        folder: of the run.
+        repeated: of its repeat.
+        record: of the run.
+
+    Raises:
+        DataError: a file of the run is damaged.
+    """
+    predictions, scores = zip(*output_files(len(record.checkpoints)), strict=True)
+    kinds: dict[str, tuple[Sequence[str], Callable[[Path], dict[str, str]]]] = {
+        "predictions": (predictions, texts_in),
+        "examples' scores": (scores, scores_in),
+        "mean scores": (["record.json"], means_in),
+    }
+    kind = next(kind for kind, (names, _) in kinds.items() if all((folder / name).is_file() for name in names))
+    names, read = kinds[kind]
+    then, now = ({(name, key): value for name in names for key, value in read(of / name).items()}
+                 for of in (folder, repeated))  # fmt: skip
+    keys = dict.fromkeys([*then, *now])
+    unlike = {key: (then.get(key), now.get(key)) for key in keys if then.get(key) != now.get(key)}
+    shown = {f"{key}{f' ({name})' if names[1:] else ''}": pair for (name, key), pair in unlike.items()}
+    return Comparison(kind, len(keys), shown)
+
+
+def texts_in(path: Path) -> dict[str, str]:
+    """Return id → prediction."""
+    return {summary.id: summary.text for summary in read_summaries(path)}
+
+
+def scores_in(path: Path) -> dict[str, str]:
+    """Return id → all scores of ROUGE, to the last bit: those of other metrics may have been added later."""
+    table = read_scores(path)
+    columns = [f"{kind}_{part}" for kind in TYPES for part in "prf" if f"{kind}_{part}" in table]
+    return {str(name): ", ".join(map(str, row)) for name, *row in table[columns].itertuples(name=None)}
+
+
+def means_in(path: Path) -> dict[str, str]:
+    """Return type of ROUGE → its means and interval, to the last bit."""
+    scores = RunRecord.read(path.parent).scores
+    return {kind: ", ".join(f"{part} {mean}" for part, mean in parts.items()) for kind, parts in scores.items()}

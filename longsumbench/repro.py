@@ -1,0 +1,288 @@
+"""`longsumbench repro`: what it takes to repeat a finished run: code, packages, texts, machine, and its point's words.
+
+RUN --reproduce--> Reproduction --> page, for a person; script, with the files it needs
+"""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from longsumbench import registry
+from longsumbench.configuration import RunConfig
+from longsumbench.environment import file_at, project_name
+from longsumbench.errors import UnknownName, UsageError
+from longsumbench.pipeline import specify_on
+from longsumbench.records import Results, RunRecord, write_atomically
+from longsumbench.rewriting import NOT_OF_THE_POINT, Rewritten, as_value, as_word, rewrite
+from longsumbench.standings import label
+
+WHEELS = "https://download.pytorch.org/whl"  # of PyTorch's builds with a local version: "+cpu"
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What it takes to repeat a run.
+
+    Attributes:
+        record: of the run.
+        folder: the run's.
+        rewritten: its configuration in today's words.
+        config_dir: the folder with more YAML files that it was given, if any.
+        same_run: whether today's code takes the words, on the same texts, for the very run.
+        patch: how the code differed from its commit; None where it did, and that is not there any more.
+        constraints: of all packages, as `pip install -c` takes them.
+        noted: whether these were written by the run; else they are put together from what is known.
+    """
+
+    record: RunRecord
+    folder: Path
+    rewritten: Rewritten
+    config_dir: str | None
+    same_run: bool
+    patch: str | None
+    constraints: str
+    noted: bool
+
+    @property
+    def command(self) -> str:
+        """The one line to be typed into a shell."""
+        more = [] if self.config_dir is None else ["--config-dir", self.config_dir]
+        return shlex.join(["longsumbench", "run", *self.rewritten.words, *more])
+
+    @property
+    def commit(self) -> str | None:
+        """Of the code; None of an installed package."""
+        commit: str | None = self.record.environment.get("commit")
+        return commit
+
+    @property
+    def python(self) -> str:
+        """The name of the interpreter that it ran under ("python3.11")."""
+        return "python" + ".".join(str(self.record.environment.get("python", "3")).split(".")[:2])
+
+
+def reproduce(run: str, results: Results) -> Reproduction:
+    """Gather what it takes to repeat a run.
+
+    Args:
+        run: its folder, its id or a unique prefix of that.
+        results: where ids of runs are looked for.
+
+    Raises:
+        UsageError: no run, or several, are meant; today's code has no such system or dataset, or refuses its settings.
+        DataError: its record is damaged.
+    """
+    folder = results.find(run)
+    record = RunRecord.read(folder)
+    config_dir = typed_config_dir(record.command)
+    if config_dir is not None and not Path(config_dir).is_dir():
+        raise UsageError(f"{folder} was run with --config-dir {config_dir}: there is no such folder here")
+    try:
+        rewritten = rewrite(record.config, config_dir)
+    except UsageError as problem:
+        kind = "has no such thing" if isinstance(problem, UnknownName) else "refuses its settings"
+        told = f"the code of today {kind}, that of its commit {record.environment.get('commit')} did not"
+        raise UsageError(f"{folder} cannot be repeated here: {told} ({problem})") from problem
+    patch, constraints = folder / "work" / "patch.diff", folder / "work" / "constraints.txt"
+    return Reproduction(
+        record,
+        folder,
+        rewritten,
+        config_dir,
+        is_same_run(rewritten.planned.config, record),
+        patch.read_text(encoding="utf-8") if patch.is_file() else None if record.environment.get("patched") else "",
+        constraints.read_text(encoding="utf-8") if constraints.is_file() else known_constraints(record),
+        constraints.is_file(),
+    )
+
+
+def typed_config_dir(command: Sequence[str]) -> str | None:
+    """Return the folder with more YAML files that a command line names."""
+    for word, following in zip(command, [*command[1:], ""], strict=True):
+        name, sign, value = word.partition("=")
+        if name == "--config-dir":
+            return value if sign else following
+    return None
+
+
+def is_same_run(config: RunConfig, record: RunRecord) -> bool:
+    """Tell whether a configuration, on the texts that a finished run has read, has that run's id.
+
+    Whether these came with queries is not in the record: either will do.
+    """
+    system = registry.systems.load(config.model.name)(config.model)
+    metrics = registry.corpora.load(config.dataset.name).metrics
+    ids = (specify_on(config, system, record.fingerprint, metrics, queried).run_id for queried in (False, True))
+    return record.run_id in ids
+
+
+def known_constraints(record: RunRecord) -> str:
+    """Return the versions that a record has and, of other packages, those of `constraints.txt` at its commit."""
+    pins = {project_name(name): f"{name}=={found}" for name, found in record.environment.get("packages", {}).items()}
+    for line in (file_at(str(record.environment.get("commit")), "constraints.txt") or "").splitlines():
+        pins.setdefault(project_name(line.partition("==")[0]), line)
+    return "".join(f"{pins[name]}\n" for name in sorted(pins))
+
+
+def page(found: Reproduction) -> str:
+    """Return what a person has to do, step by step."""
+    work = found.folder / "work"
+    constraints = shlex.quote(str(work / "constraints.txt")) if found.noted else "constraints.txt"
+    steps = {
+        "The code": code(found, "<this repository>", "longsumbench", shlex.quote(str(work.absolute() / "patch.diff"))),
+        f"The packages: {constraints_told(found)}": packages(found, ".venv", "longsumbench", constraints),
+        f"The texts: {texts(found.record)}": [],
+        f"The run, {machine(found.record)}": [settings(found.record), found.command],
+    }
+    lines = about(found.record)
+    for number, (step, content) in enumerate(steps.items(), start=1):
+        lines += ["", f"{number}. {step}", *(f"   {line}" for line in content)]
+    return "\n".join([*lines, "", *remarks(found)])
+
+
+def write(found: Reproduction, folder: Path) -> list[Path]:
+    """Write `repro.sh` and the files that it needs; return where they are."""
+    config = {key: value for key, value in found.record.config.items() if key not in NOT_OF_THE_POINT}
+    shown = {**config, **{key: False for key in NOT_OF_THE_POINT if key in found.record.config}}
+    contents = {
+        "repro.sh": script(found),
+        "constraints.txt": found.constraints,
+        "config.yaml": OmegaConf.to_yaml(OmegaConf.create({key: shown[key] for key in found.record.config})),
+        **({"patch.diff": found.patch} if found.patch else {}),
+    }
+    (folder / "patch.diff").unlink(missing_ok=True)  # of another run
+    for name, content in contents.items():
+        write_atomically(folder / name, content)
+    return [folder / name for name in contents]
+
+
+def script(found: Reproduction) -> str:
+    """Return the steps as a shell script; it makes sure that the code of that day makes the same of the command."""
+    clone = '"$here/longsumbench"'
+    stop = "echo 'the command means another configuration at this commit (see above): not run' >&2; exit 1"
+    comments = [
+        *about(found.record),
+        f"texts: {texts(found.record)}",
+        f"packages: {constraints_told(found)}",
+        *remarks(found),
+        "usage: bash repro.sh REPOSITORY     (the address of longsumbench's repository, or the folder of a clone)",
+        "Code and packages are put beside this script. Start it where relative paths lead to the texts.",
+    ]
+    lines = [
+        "#!/usr/bin/env bash",
+        *(f"# {line}" for comment in comments for line in comment.splitlines()),
+        "set -euo pipefail",
+        'here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)',
+        *code(found, '"${1:?usage: bash repro.sh REPOSITORY}"', clone, '"$here/patch.diff"'),
+        *packages(found, '"$here/.venv"', clone, '"$here/constraints.txt"'),
+        settings(found.record),
+        f'{found.command} --show | diff "$here/config.yaml" - || {{ {stop}; }}',
+        found.command,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def about(record: RunRecord) -> list[str]:
+    """Say which run is repeated, and what was typed."""
+    seed = "" if record.seed is None else f", seed {record.seed}"
+    swept = " (the run is a point of this sweep)" if {"-m", "--multirun"} & set(record.command) else ""
+    return [
+        f"run {record.run_id}: {label(record)} on {record.dataset}{seed}, finished {record.finished}",
+        f"typed as: {shlex.join(record.command)}{swept}",
+    ]
+
+
+def code(found: Reproduction, repository: str, clone: str, patch: str) -> Iterator[str]:
+    """Yield what gets the code that ran.
+
+    Args:
+        found: of the run.
+        repository: where it is cloned from, as a shell takes it; likewise the others.
+        clone: the folder for it.
+        patch: the file with its departure from its commit.
+    """
+    if found.commit is not None:
+        yield f"git clone -q {repository} {clone}"
+        yield f"git -C {clone} checkout -q {shlex.quote(found.commit)}"
+        if found.patch:
+            yield f"git -C {clone} apply {patch}"
+
+
+def packages(found: Reproduction, environment: str, clone: str, constraints: str) -> Iterator[str]:
+    """Yield what installs the versions that were installed.
+
+    Args:
+        found: of the run.
+        environment: the folder for them, as a shell takes it; likewise the others.
+        clone: the folder with the code.
+        constraints: the file with the versions.
+    """
+    version = shlex.quote(f"longsumbench=={found.record.environment['longsumbench']}")
+    suite = version if found.commit is None else f"-e {clone}"
+    build = next((line for line in found.constraints.splitlines() if line.startswith("torch==")), "").partition("+")[2]
+    wheels = f" --extra-index-url {shlex.quote(f'{WHEELS}/{build}')}" if build else ""
+    yield f"{shlex.quote(found.python)} -m venv {environment}"
+    yield f". {environment}/bin/activate"
+    yield f"pip install{wheels} -c {constraints} {suite}"
+
+
+def constraints_told(found: Reproduction) -> str:
+    """Say which versions `constraints.txt` holds, and how it is known."""
+    python = f"Python {found.record.environment.get('python')}"
+    if found.noted:
+        return f"{python}, and what was installed then"
+    known = ", ".join(f"{name} {version}" for name, version in found.record.environment.get("packages", {}).items())
+    return f"{python}, {known}; the run has noted no others, of which constraints.txt has those of its commit"
+
+
+def texts(record: RunRecord) -> str:
+    """Say what was read."""
+    path = record.config["dataset"].get("path")
+    place = record.corpus.get("source") or "" if path is None else f"at {path}, from where the run was started"
+    return f"{record.dataset} ({place}), fingerprint {record.fingerprint[:12]}"
+
+
+def machine(record: RunRecord) -> str:
+    """Say what the run had to compute on."""
+    where = record.environment
+    threads = "" if where.get("threads") is None else f", threads: {where['threads']}"
+    return f"on {where.get('gpu') or 'the CPU'} ({where.get('processor')}, {where.get('cores')} cores{threads})"
+
+
+def settings(record: RunRecord) -> str:
+    """Return what makes a shell's commands compute as the run did: on as many threads, on the GPU only if it did."""
+    threads = int(record.environment.get("threads") or 1)
+    return f"export OMP_NUM_THREADS={threads}{'' if record.environment.get('gpu') else ' CUDA_VISIBLE_DEVICES='}"
+
+
+def remarks(found: Reproduction) -> Iterator[str]:
+    """Yield what a repeat may fail by."""
+    record, rewritten = found.record, found.rewritten
+    if found.commit is None:
+        yield "The code was installed as a package, without a checkout: its commit is not known."
+    if found.patch is None:
+        yield "The code differed from its commit, and how is not known: work/patch.diff did not come with the run."
+    if found.same_run:
+        yield f"Today's code takes the command, on these texts, for the same run: its id is {record.run_id} again."
+    else:
+        yield "Today's code takes the command for another run, since the outcome of a step has changed: use its commit."
+    if rewritten.gone:
+        yield f"Settings that no longer exist, to be added at that commit: {listed(rewritten.gone)}"
+    if rewritten.unlike:
+        differing = (f"{key} ({as_value(a)} then, {as_value(b)} now)" for key, (a, b) in rewritten.unlike.items())
+        yield f"Settings whose default has changed since: {', '.join(differing)}"
+    if rewritten.later:
+        yield f"Settings that came later, and what the command makes of them: {listed(rewritten.later)}"
+    if not record.repeatable:
+        yield "Training was ended by train.max_minutes, wherever it was then: a repeat ends elsewhere."
+    if record.environment.get("gpu"):
+        yield "On a GPU, the last bits may differ from run to run, and with them single words."
+
+
+def listed(values: Mapping[str, Any]) -> str:
+    """Return settings as they are typed."""
+    return ", ".join(as_word(key, value) for key, value in values.items())
