@@ -51,7 +51,7 @@ class Holder:
     def here(cls) -> Self:
         """Return this process, from now on."""
         command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])[:COMMAND_LENGTH]
-        return cls(os.getpid(), socket.gethostname(), round(time.time(), 3), command)
+        return cls(os.getpid(), socket.gethostname(), time.time(), command)
 
     @property
     def name(self) -> str:
