@@ -58,6 +58,7 @@ class NeuralSystem(System):
     """
 
     decided_by = frozenset({"seed", "train", "decode"})
+    shares_work = True
     Model: ClassVar[type[PreTrainedModel]]
     units_decided_by: ClassVar[tuple[str, ...]]
     free_settings: ClassVar[frozenset[str]] = frozenset()
@@ -108,7 +109,7 @@ class NeuralSystem(System):
             **self.units_also_decided_by(),
             "version": [FIT_VERSION, UNITS_VERSION, self.version],
         }
-        build = partial(self._train, rows=rows, validation=validation_rows, recipe=recipe)
+        build = partial(self._train, rows=rows, validation=validation_rows, recipe=recipe, stages=stages)
         self.checkpoint = stages.get("checkpoint", inputs, build)
         with opening(self.checkpoint):
             self.tokenizer, self.model = self._open(self.checkpoint)
@@ -149,8 +150,11 @@ class NeuralSystem(System):
     def prepare(self, train: Split, validation: Split | None, recipe: Recipe, stages: StageStore) -> None:
         """Learn what units are made with, when the tokenizer is there; here nothing."""
 
-    def _train(self, folder: Path, rows: Any, validation: Any, recipe: Recipe) -> None:
-        """Build the checkpoint stage; a killed training continues from its newest whole checkpoint."""
+    def _train(self, folder: Path, rows: Any, validation: Any, recipe: Recipe, stages: StageStore) -> None:
+        """Build the checkpoint stage; a killed training continues from its newest whole checkpoint.
+
+        A process that only helps to train (`stages.finished_only`) saves nothing.
+        """
         trainer_folder = folder / "trainer"
         if not (folder / "fit.json").is_file():
             set_seed(recipe.seed)
@@ -158,7 +162,10 @@ class NeuralSystem(System):
             self.model.config.label_smoothing = recipe.label_smoothing
             report = FitReport(parameters=parameters(self.model), ended_by="max_steps")
             if recipe.max_steps > 0:
-                report = train(self.model, rows, validation, self.collator(), recipe, trainer_folder)
+                with stages.together(folder):
+                    report = train(self.model, rows, validation, self.collator(), recipe, trainer_folder)
+            if stages.finished_only:
+                return
             self._save_ready(folder)
             for number, (step, _) in enumerate(report.kept[1:], start=2):
                 self.model = self.Model.from_pretrained(weights_folder(trainer_folder, step))

@@ -16,6 +16,7 @@ import pandas as pd
 from omegaconf import OmegaConf
 
 from longsumbench import registry, sentences
+from longsumbench.assisting import Assistants, assistants
 from longsumbench.configuration import Decoding, Recipe, RunConfig, Scoring, without_later
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.documents import Example, total
@@ -35,6 +36,7 @@ from longsumbench.metrics.metric import (
     write_scores,
 )
 from longsumbench.predictions import (
+    Crew,
     asked_evidence,
     num_summarized,
     read_summaries,
@@ -48,6 +50,7 @@ from longsumbench.segmentation import QUERIES_VERSION
 from longsumbench.stages import CACHE_VARIABLE, MissingStage, StageStore, cache_folder, digest, locked
 from longsumbench.standings import RANKED_BY, ranked_by
 from longsumbench.system import FitReport, Split, Summary, System
+from longsumbench.team import of_this_process
 
 VERSIONS = {"decode": 1, "score": SCORING_VERSION, "sentences": sentences.VERSION}  # rise with a step's outcome
 BASELINES = ("lead", "random", "oracle")
@@ -141,12 +144,15 @@ def carry_out(point: Point, system: System, spec: RunSpec, texts: Texts, stages:
     write_atomically(folder / "config.yaml", OmegaConf.to_yaml(OmegaConf.create(asdict(config))))
     write_atomically(workdir / "patch.diff", patch())
     write_atomically(workdir / "constraints.txt", constraints())
+    helped = assistants(system, config, folder)
+    if helped is not None:
+        stages.together = helped.training
     with point.timed("fit"):
         report = system.fit(texts.splits.get("train"), texts.splits.get("validation"), config.train, workdir, stages)
     link_stages(workdir, stages)
     keep_predictions_of(report, folder)
     with point.timed("summarize"):
-        written = summarize_each(system, split, config.decode, folder, len(report.kept))
+        written = summarize_each(system, split, config.decode, folder, len(report.kept), helped)
     rouge: Metric = registry.metrics.load("rouge")(config.score)
     its_own: list[Metric] = [registry.metrics.load(name)(config.score) for name in texts.metrics]
     asked = asked_metrics(config, texts)
@@ -174,19 +180,26 @@ def carry_out(point: Point, system: System, spec: RunSpec, texts: Texts, stages:
 
 
 def summarize_each(
-    system: System, split: Split, decoding: Decoding, folder: Path, checkpoints: int
+    system: System,
+    split: Split,
+    decoding: Decoding,
+    folder: Path,
+    checkpoints: int,
+    helped: Assistants | None = None,
 ) -> list[list[Summary]]:
     """Summarize a split by each checkpoint of a fitted system that was kept, the best first.
 
     Evidence, and the seconds it took, are kept of the best alone.
     """
     log, evidence = folder / "work" / "decoding.jsonl", folder / "evidence"
-    (best, _), *others = output_files(checkpoints)
-    name = f"summarizing, checkpoint {{}} of {checkpoints}" if others else "summarizing"
-    written = [summarize_split(system, split, decoding, folder / best, log, evidence, name.format(1))]
-    for number, (predictions, _) in enumerate(others, start=2):
-        system.use_kept(number)
-        written.append(summarize_split(system, split, decoding, folder / predictions, shown_as=name.format(number)))
+    written = []
+    for number, (predictions, _) in enumerate(files := output_files(checkpoints), start=1):
+        name = f"summarizing, checkpoint {number} of {checkpoints}" if files[1:] else "summarizing"
+        kept_of_it: tuple[Path | None, Path | None] = (log, evidence) if number == 1 else (None, None)
+        if number > 1:
+            system.use_kept(number)
+        crew = helped.crew(number, folder / predictions, *kept_of_it) if helped else Crew()
+        written.append(summarize_split(system, split, decoding, folder / predictions, *kept_of_it, name, crew))
     return written
 
 
@@ -409,7 +422,7 @@ def describe(point: Point, system: System, spec: RunSpec, texts: Texts) -> dict[
         "fingerprint": texts.fingerprint,
         "corpus": texts.facts,
         "config": asdict(config),
-        "environment": environment(),
+        "environment": {**environment(), "processes": of_this_process().size},
         "command": point.command,
     }
 
@@ -481,7 +494,7 @@ def keep_predictions_of(report: FitReport, folder: Path) -> None:
     A training is told by its report: its seconds and losses are never the same twice.
     """
     if not is_fitted_by(report, folder):
-        for path in (*folder.glob("predictions*.jsonl"), folder / "work" / "decoding.jsonl"):
+        for path in (*folder.glob("predictions*.jsonl"), *(folder / "work").glob("decoding*.jsonl")):
             path.unlink(missing_ok=True)
         shutil.rmtree(folder / "evidence", ignore_errors=True)
         write_atomically(folder / "work" / "fitted.json", mark(report))

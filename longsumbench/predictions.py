@@ -3,8 +3,10 @@
 import contextlib
 import json
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,21 @@ from longsumbench.records import write_atomically
 from longsumbench.system import Split, Summary, System
 
 
+@dataclass(frozen=True)
+class Crew:
+    """The processes that write summaries together, as one of them sees them.
+
+    Attributes:
+        place: which of them this is, from 0.
+        size: how many they are.
+        called: entered by the first one for the batches that are to be written, while the others write their shares.
+    """
+
+    place: int = 0
+    size: int = 1
+    called: Callable[[Sequence[list[int]]], AbstractContextManager[object]] = nullcontext
+
+
 def summarize_split(
     system: System,
     split: Split,
@@ -24,6 +41,7 @@ def summarize_split(
     log: Path | None = None,
     evidence: Path | None = None,
     shown_as: str = "summarizing",
+    crew: Crew = Crew(),
 ) -> list[Summary]:
     """Summarize the first `decoding.limit` examples of a split, in batches of similar length.
 
@@ -40,37 +58,126 @@ def summarize_split(
         log: JSON lines; the seconds of each batch of new summaries, appended when given.
         evidence: a folder for that of the first examples, as many as `decoding.evidence` says; None: none is kept.
         shown_as: what its progress is called.
+        crew: who writes them; the other processes write into files of their own, which are taken over at the end.
 
     Returns:
         The summaries in the data's order, without their evidence.
     """
     examples, ids = num_summarized(split, decoding), split.ids
-    asked_for = asked_evidence(system, decoding, examples) if evidence is not None else set()
-    lacking = asked_for - kept(evidence, decoding.reference_evidence) if evidence is not None else set()
-    done = {summary.id: summary for summary in read_summaries(path)}
-    write_summaries(path, done.values())
-    with Progress(shown_as, examples) as progress, path.open("a", encoding="utf-8") as file:
-        for bucket in length_buckets(split.source_words[:examples], decoding.batch_size):
-            unwritten = any(ids[index] not in done for index in bucket)
-            if unwritten or lacking.intersection(bucket):
-                started = time.monotonic()
-                how = decoding if asked_for.intersection(bucket) else replace(decoding, evidence="none")
-                batch = list(system.summarize([split[index] for index in bucket], how))
-                fresh = [replace(summary, evidence=None) for summary in batch]
-                due = asked_for if unwritten else lacking  # what is kept may say more than is asked for now
-                for index, summary, bare in zip(bucket, batch, fresh, strict=True):
-                    if evidence is not None and index in due and (unwritten or bare == done[bare.id]):
-                        write_evidence(evidence, index, summary)
-            if unwritten:
-                done |= {summary.id: summary for summary in fresh}
-                file.write("".join(map(to_line, fresh)))
-                file.flush()
-                if log is not None:
-                    note_batch(log, len(fresh), time.monotonic() - started)
+    writer = Writer(system, split, decoding, path, log, evidence, crew.size)
+    lacking = writer.asked_for - kept(evidence, decoding.reference_evidence) if evidence is not None else set()
+    done = take_over(path, log)
+    buckets = length_buckets(split.source_words[:examples], decoding.batch_size)
+    unwritten = [bucket for bucket in buckets if any(ids[index] not in done for index in bucket)]
+    own = {bucket[0] for bucket in share_of(unwritten, 0, crew.size)}
+    others = {bucket[0] for bucket in unwritten} - own
+    with Progress(shown_as, examples) as progress, crew.called(unwritten):
+        for bucket in buckets:
+            if bucket[0] in own:
+                done |= writer.write(bucket)
+            elif bucket[0] not in others and lacking.intersection(bucket):
+                writer.add_evidence(bucket, lacking, done)
             progress.advance(len(bucket))
+    if crew.size > 1:
+        done = take_over(path, log)
     ordered = [done[ids[index]] for index in range(examples)]
     write_summaries(path, ordered)
     return ordered
+
+
+def summarize_share(
+    system: System,
+    split: Split,
+    decoding: Decoding,
+    buckets: Sequence[list[int]],
+    crew: Crew,
+    path: Path,
+    log: Path | None = None,
+    evidence: Path | None = None,
+) -> None:
+    """Write one process's share of what `summarize_split` asks of several, into files of its own.
+
+    They stand beside the first one's, whose names are given, as everything else is, as there.
+    """
+    own_log = None if log is None else part(log, crew.place)
+    writer = Writer(system, split, decoding, part(path, crew.place), own_log, evidence, crew.size)
+    for bucket in share_of(buckets, crew.place, crew.size):
+        writer.write(bucket)
+
+
+@dataclass
+class Writer:
+    """Writes summaries in batches, and the evidence that is asked for.
+
+    Attributes:
+        system, split, decoding, path, log, evidence: as of `summarize_split`.
+        processes: how many write at the same time.
+    """
+
+    system: System
+    split: Split
+    decoding: Decoding
+    path: Path
+    log: Path | None
+    evidence: Path | None
+    processes: int = 1
+
+    @cached_property
+    def asked_for(self) -> set[int]:
+        """The places of the examples whose evidence is asked for, and kept."""
+        if self.evidence is None:
+            return set()
+        return asked_evidence(self.system, self.decoding, num_summarized(self.split, self.decoding))
+
+    def write(self, bucket: Sequence[int]) -> dict[str, Summary]:
+        """Append the summaries of a batch, their evidence first; return them by id, without it."""
+        started = time.monotonic()
+        batch = self._decode(bucket)
+        for index, summary in zip(bucket, batch, strict=True):
+            if self.evidence is not None and index in self.asked_for:
+                write_evidence(self.evidence, index, summary)
+        fresh = [replace(summary, evidence=None) for summary in batch]
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write("".join(map(to_line, fresh)))
+        if self.log is not None:
+            note_batch(self.log, len(fresh), (time.monotonic() - started) / self.processes)
+        return {summary.id: summary for summary in fresh}
+
+    def add_evidence(self, bucket: Sequence[int], lacking: set[int], done: Mapping[str, Summary]) -> None:
+        """Write the evidence that a batch lacks, of those summaries that come out as they were written."""
+        for index, summary in zip(bucket, self._decode(bucket), strict=True):
+            bare = replace(summary, evidence=None)
+            if self.evidence is not None and index in lacking and bare == done[bare.id]:
+                write_evidence(self.evidence, index, summary)
+
+    def _decode(self, bucket: Sequence[int]) -> list[Summary]:
+        how = self.decoding if self.asked_for.intersection(bucket) else replace(self.decoding, evidence="none")
+        return list(self.system.summarize([self.split[index] for index in bucket], how))
+
+
+def share_of(batches: Sequence[list[int]], place: int, size: int) -> Sequence[list[int]]:
+    """Return the batches, of about one length and the longest first, that one of several processes takes."""
+    return batches[place::size]
+
+
+def part(path: Path, place: int) -> Path:
+    """Return the file into which another process than the first one writes."""
+    return path.with_name(f"{path.stem}.part{place}{path.suffix}")
+
+
+def take_over(path: Path, log: Path | None) -> dict[str, Summary]:
+    """Make one file of what is written so far, in any process; return the summaries by id."""
+    parts = [*path.parent.glob(f"{path.stem}.part*{path.suffix}")]
+    done = {summary.id: summary for file in (path, *parts) for summary in read_summaries(file)}
+    write_summaries(path, done.values())
+    for file in parts:
+        file.unlink()
+    if log is not None:
+        for file in log.parent.glob(f"{log.stem}.part*{log.suffix}"):
+            with log.open("a", encoding="utf-8") as whole:
+                whole.write(file.read_text(encoding="utf-8"))
+            file.unlink()
+    return done
 
 
 def num_summarized(split: Split, decoding: Decoding) -> int:

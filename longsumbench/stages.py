@@ -14,7 +14,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,8 +42,21 @@ def digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+Build = Callable[[Path], None]
+
+
 class MissingStage(Exception):
-    """A stage is not there, and was not to be built."""
+    """A stage is not there, and was not to be built.
+
+    Args:
+        name: its.
+        folder: where it would be built.
+        build: fills that folder.
+    """
+
+    def __init__(self, name: str, folder: Path, build: Build) -> None:
+        super().__init__(name)
+        self.folder, self.build = folder, build
 
 
 @dataclass
@@ -57,6 +70,7 @@ class StageStore:
         used: stage name → folder, of those this run asked for; the run links to them.
         say: told when another process holds a stage that this one waits for.
         in_use: the locks that keep what this store returned from being deleted.
+        together: entered for what the builder of a stage in some folder lets other processes do with it.
     """
 
     root: Path
@@ -65,8 +79,9 @@ class StageStore:
     say: Callable[[str], None] = print
     finished_only: bool = False
     in_use: set[Path] = field(default_factory=set)
+    together: Callable[[Path], AbstractContextManager[object]] = nullcontext
 
-    def get(self, name: str, inputs: Mapping[str, Any], build: Callable[[Path], None]) -> Path:
+    def get(self, name: str, inputs: Mapping[str, Any], build: Build) -> Path:
         """Return the finished stage's folder, building it first where there is none.
 
         Args:
@@ -88,7 +103,7 @@ class StageStore:
             share(used := beside(folder, "used"))
             self.in_use.add(used)
         if self.finished_only and not folder.is_dir():
-            raise MissingStage(name)
+            raise MissingStage(name, beside(folder, "partial"), build)
         if afresh or not folder.is_dir():
             self._build(folder, inputs, build, afresh)
         self.used[name if name not in self.used or self.used[name] == folder else f"{name}-{key[:8]}"] = folder
@@ -99,7 +114,7 @@ class StageStore:
         while self.in_use:
             unshare(self.in_use.pop())
 
-    def _build(self, folder: Path, inputs: Mapping[str, Any], build: Callable[[Path], None], afresh: bool) -> None:
+    def _build(self, folder: Path, inputs: Mapping[str, Any], build: Build, afresh: bool) -> None:
         partial, name = beside(folder, "partial"), folder.parent.name
         with locked(beside(folder, "lock"), name, self.say):
             if afresh:

@@ -149,6 +149,7 @@ class System(ABC):
         keeps_reference_evidence: whether that can also say what is looked at for the reference, fed token by token.
         gives_attention: whether its decoder attends to one memory for each text, the same at all steps, so that a
             search can rank by its coverage (`decode.coverage`).
+        shares_work: whether several processes can write its summaries, and train it as its stages say, together.
         version: rises when the same settings would give another outcome.
     """
 
@@ -158,6 +159,7 @@ class System(ABC):
     keeps_evidence: bool = False
     keeps_reference_evidence: ClassVar[bool] = False
     gives_attention: bool = False
+    shares_work: ClassVar[bool] = False
     version: ClassVar[int] = 1
 
     def __init__(self, config: Any) -> None:

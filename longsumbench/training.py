@@ -1,11 +1,15 @@
-"""A recipe → transformers' Trainer: the papers' schedules, budgets, the best checkpoints, exact resume."""
+"""A recipe → transformers' Trainer: the papers' schedules, budgets, the best checkpoints, exact resume.
 
+Several processes train as one does with the same batch: see `shares`.
+"""
+
+import io
 import json
 import math
-import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence, Sized
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +18,7 @@ import transformers
 from torch import Tensor
 from torch.optim import Adagrad, Adam, Optimizer
 from torch.optim.lr_scheduler import LambdaLR
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import BatchSampler, DataLoader, Dataset
 from transformers import (
     Adafactor,
     EarlyStoppingCallback,
@@ -23,14 +27,25 @@ from transformers import (
     Trainer,
     TrainerCallback,
     TrainingArguments,
+    set_seed,
 )
 from transformers.trainer_callback import ExportableState, TrainerControl, TrainerState
 from transformers.trainer_pt_utils import LengthGroupedSampler, get_length_grouped_indices
 
 from longsumbench.configuration import Recipe
-from longsumbench.errors import UsageError
 from longsumbench.nn.device import choose_device
 from longsumbench.progress import Progress
+from longsumbench.shares import (
+    SPARE,
+    counted_together,
+    num_processes,
+    num_trained_on,
+    of_all,
+    of_the_first,
+    own_share,
+    place,
+    wait,
+)
 from longsumbench.system import FitReport
 from longsumbench.training_batches import whole_budget
 
@@ -38,6 +53,7 @@ transformers.utils.logging.set_verbosity_error()  # its advice is for people who
 transformers.utils.logging.disable_progress_bar()
 
 LOGGED_PARTS = 50  # stretches of a training whose mean loss is kept
+OTHER_DRAWS = 1_000_003  # between the seeds of processes that train together: each draws its own dropout
 ADAGRAD_START = 0.1  # of its sum of squares, as with those who brought in the rate of 0.15 (See et al. 2017, §6)
 
 Schedule = Callable[[int], float]
@@ -106,10 +122,13 @@ class Budget(TrainerCallback, ExportableState):
         return {"args": self.limits, "attributes": {name: getattr(self, name) for name in names}}
 
     def count(self, batch: dict[str, Tensor]) -> None:
-        """Count the real tokens of a batch that is trained on."""
-        self.examples += len(batch["labels"])
-        self.source_tokens += int(batch["unit_mask"].sum())
-        self.target_tokens += int(batch["labels"].ne(-100).sum())
+        """Count a batch that is trained on here, and its real tokens."""
+        self.add(num_trained_on(batch))
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Add what was counted: `examples`, `source_tokens`, `target_tokens`."""
+        for name, count in counts.items():
+            setattr(self, name, getattr(self, name) + count)
 
     def _tick(self) -> None:
         now = time.monotonic()
@@ -139,7 +158,10 @@ class Budget(TrainerCallback, ExportableState):
     ) -> TrainerControl:
         """End training, with a last validation and checkpoint, when a budget is used up."""
         self._tick()
-        if ended_by := self.used_up(state.global_step):
+        ended_by = self.used_up(state.global_step)
+        if self.limits["max_minutes"] is not None:
+            ended_by = of_the_first(ended_by)  # clocks differ
+        if ended_by:
             self.ended_by = ended_by
             control.should_training_stop = control.should_save = True
             control.should_evaluate = args.eval_strategy != "no"
@@ -187,11 +209,13 @@ class KeepBest(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, model: Any = None, **_: Any
     ) -> None:
         """Write the weights, if they are among the best so far."""
-        if state.global_step in dict(lowest(validations(state), self.most)):
+        if state.is_world_process_zero and state.global_step in dict(lowest(validations(state), self.most)):
             model.save_pretrained(weights_folder(self.folder, state.global_step))
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """Delete the weights that are no longer among the best."""
+        if not state.is_world_process_zero:
+            return
         best = {weights_folder(self.folder, step) for step, _ in lowest(validations(state), self.most)}
         for surpassed in set(self.folder.glob("weights-*")) - best:
             shutil.rmtree(surpassed)
@@ -217,7 +241,8 @@ class BudgetTrainer(Trainer):
     """As Trainer, except: our schedules, our sampler, counted tokens, and a validation loss per target token."""
 
     def __init__(self, recipe: Recipe, lengths: list[int], **kwargs: Any) -> None:
-        self.recipe, self.lengths = recipe, lengths
+        self.recipe = recipe
+        self._order = EpochSampler(recipe.batch_size * recipe.accumulation, lengths, recipe.seed)
         super().__init__(optimizer_cls_and_kwargs=optimizer_settings(recipe), **kwargs)
 
     @property
@@ -230,6 +255,7 @@ class BudgetTrainer(Trainer):
         if self.budget.ended_by:
             self.control.should_training_stop = True
             return
+        self._order.set_epoch(kwargs["epoch"])
         super()._run_epoch(*args, **kwargs)
 
     def create_scheduler(self, num_training_steps: int, optimizer: Optimizer | None = None) -> LambdaLR:
@@ -240,35 +266,36 @@ class BudgetTrainer(Trainer):
         return self.lr_scheduler
 
     def _get_train_sampler(self, train_dataset: Any = None) -> EpochSampler:
-        return EpochSampler(self.recipe.batch_size * self.recipe.accumulation, self.lengths, self.recipe.seed)
+        return self._order
 
     def get_train_dataloader(self) -> DataLoader[Any]:
         """Hand over the batches of the whole budget, as one epoch, where the recipe's go by words or tokens."""
-        batches = whole_budget(self.train_dataset, self.recipe)
+        batches: Any = whole_budget(self.train_dataset, self.recipe)
+        settings = {"num_workers": self.args.dataloader_num_workers, "pin_memory": self.args.dataloader_pin_memory}
+        if num_processes() > 1:  # the library would give each process batches of its own, and examples twice at the end
+            batches = batches or BatchSampler(self._order, self.recipe.batch_size, drop_last=False)
+            return own_share(batches, self.train_dataset, self.data_collator, **settings)
         if batches is None:
             loader: DataLoader[Any] = super().get_train_dataloader()
             return loader
-        loader = DataLoader(
-            self.train_dataset,
-            batch_sampler=batches,
-            collate_fn=self.data_collator,
-            num_workers=self.args.dataloader_num_workers,
-            pin_memory=self.args.dataloader_pin_memory,
-        )
+        loader = DataLoader(self.train_dataset, batch_sampler=batches, collate_fn=self.data_collator, **settings)
         prepared: DataLoader[Any] = self.accelerator.prepare(loader)
         return prepared
 
-    def get_batch_samples(self, *args: Any, **kwargs: Any) -> tuple[list[dict[str, Tensor]], Any]:
-        """Return the batches of an optimizer step, every count among their entries (`num_…`) that of the whole step.
+    def get_eval_dataloader(self, *args: Any, **kwargs: Any) -> DataLoader[Any]:
+        """Hand over the batches of one process, every one of several, none twice."""
+        if num_processes() == 1:
+            loader: DataLoader[Any] = super().get_eval_dataloader(*args, **kwargs)
+            return loader
+        order, size = range(len(self.eval_dataset)), self.recipe.batch_size
+        batches = [list(order[start : start + size]) for start in order[::size]]
+        share: Any = batches[place() :: num_processes()]
+        return DataLoader(self.eval_dataset, batch_sampler=share, collate_fn=self.data_collator)
 
-        A loss that is a mean over such things then weighs each of them the same under accumulation, as the library's
-        own count does for target tokens.
-        """
+    def get_batch_samples(self, *args: Any, **kwargs: Any) -> tuple[list[dict[str, Tensor]], Any]:
+        """Return this process's batches of an optimizer step, with the counts of the whole step in all processes."""
         batches, num_items = super().get_batch_samples(*args, **kwargs)
-        for name in [key for key in (batches[0] if batches else ()) if key.startswith("num_")]:
-            whole = sum(batch[name] for batch in batches)
-            for batch in batches:
-                batch[name] = whole
+        self.budget.add(counted_together(batches))
         return batches, num_items
 
     def training_step(self, model: torch.nn.Module, inputs: dict[str, Tensor], *args: Any, **kwargs: Any) -> Tensor:
@@ -277,18 +304,30 @@ class BudgetTrainer(Trainer):
         loss: Tensor = super().training_step(model, inputs, *args, **kwargs)
         return loss
 
+    def compute_loss(self, model: torch.nn.Module, inputs: dict[str, Tensor], *args: Any, **kwargs: Any) -> Any:
+        """Return the loss; 0, with a gradient, of a batch that is not learned from."""
+        spare = inputs.pop(SPARE, False)
+        loss = super().compute_loss(model, inputs, *args, **kwargs)
+        return loss * 0 if spare else loss
+
+    def _save_rng_state(self, output_dir: str) -> None:
+        """Save this process's draws, and wait for the others': the file that makes a checkpoint whole comes last."""
+        super()._save_rng_state(output_dir)
+        wait()
+
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
         """Return the mean validation loss in nats per target token, over all real tokens."""
         started = time.monotonic()
         self.model.eval()
-        sums = torch.zeros(2, dtype=torch.float64)
+        nats, tokens = 0.0, 0
         with torch.no_grad():
             for batch in self.get_eval_dataloader():
                 prepared = self._prepare_inputs(batch)
                 with self.compute_loss_context_manager():
                     loss = self.model(**prepared, num_items_in_batch=1).loss
-                sums += torch.tensor([float(loss), int(prepared["labels"].ne(-100).sum())], dtype=torch.float64)
-        sums = self.accelerator.reduce(sums.to(torch.float32).to(self.accelerator.device), reduction="sum")
+                nats += float(loss)
+                tokens += int(prepared["labels"].ne(-100).sum())
+        sums = torch.tensor(of_all((nats, tokens)), dtype=torch.float64).sum(0).to(torch.float32)
         metrics = {"eval_loss": float(sums[0] / sums[1].clamp(min=1))}
         self.budget.validation_seconds += time.monotonic() - started
         self.log(metrics)
@@ -320,7 +359,8 @@ def train(
         shown_as: what its progress is called.
     """
     arguments = training_arguments(recipe, folder, validates=validation is not None)
-    with Progress(shown_as, recipe.max_steps, unit="steps") as progress:
+    unseen = None if place() == 0 else io.StringIO()
+    with Progress(shown_as, recipe.max_steps, unit="steps", stream=unseen) as progress:
         callbacks: list[TrainerCallback] = [Shown(progress)]
         if (most := max(recipe.keep_best, recipe.average_weights)) > 1:
             callbacks.append(KeepBest(folder, most))
@@ -338,21 +378,20 @@ def train(
             callbacks=callbacks,
         )
         trainer.remove_callback(PrinterCallback)
-        trainer.train(resume_from_checkpoint=newest_checkpoint(folder))
+        if place():
+            set_seed(recipe.seed + OTHER_DRAWS * place())
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*broadcast_buffers", FutureWarning)  # accelerate hands it on
+            trainer.train(resume_from_checkpoint=of_the_first(newest_checkpoint(folder)))
     done = report(trainer, arguments)
     if done.averaged:
         model.load_state_dict(mean_weights([weights_folder(folder, step) for step, _ in done.averaged], type(model)))
+    wait()  # before anyone deletes what others may still read
     return done
 
 
 def training_arguments(recipe: Recipe, folder: Path, validates: bool) -> TrainingArguments:
-    """Translate a recipe into the Trainer's own arguments.
-
-    Raises:
-        UsageError: several processes train together, whose batch would not be the recipe's.
-    """
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise UsageError("several processes (WORLD_SIZE > 1) cannot train one point yet: start a single one")
+    """Translate a recipe into the Trainer's own arguments."""
     on_cpu = choose_device(recipe.device).type == "cpu"
     bf16 = recipe.bf16
     if bf16 is None:
@@ -367,6 +406,8 @@ def training_arguments(recipe: Recipe, folder: Path, validates: bool) -> Trainin
         bf16=bf16,
         use_cpu=on_cpu,
         activation_checkpointing=recipe.gradient_checkpointing,
+        ddp_find_unused_parameters=True,  # of a share, some may have no gradient
+        ddp_broadcast_buffers=False,  # they are tables, as long as what each process has read
         eval_strategy="steps" if validates else "no",
         eval_steps=recipe.eval_steps,
         save_strategy="steps",
@@ -383,6 +424,7 @@ def training_arguments(recipe: Recipe, folder: Path, validates: bool) -> Trainin
         label_names=["labels"],
         seed=recipe.seed,
         data_seed=recipe.seed,
+        log_level_replica="error",  # of processes that help
         report_to=[],
         disable_tqdm=True,
     )

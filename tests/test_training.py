@@ -11,7 +11,6 @@ from transformers import TrainerCallback
 
 from longsumbench import training
 from longsumbench.configuration import Recipe
-from longsumbench.errors import UsageError
 from longsumbench.models.seal.system import Trunc
 from longsumbench.neural import read_report
 from longsumbench.stages import StageStore
@@ -173,13 +172,6 @@ def test_a_torn_report_is_no_report(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             fit(store, tiny_recipe(max_steps=2))
     _, report = fit(store, tiny_recipe(max_steps=2))
     assert report.steps == 2
-
-
-def test_several_processes_are_refused(stages: StageStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Started by torchrun the batch would not be the recipe's, so nothing is trained."""
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(UsageError, match="WORLD_SIZE"):
-        fit(stages, tiny_recipe(max_steps=1))
 
 
 def test_counts_by_hand(stages: StageStore) -> None:

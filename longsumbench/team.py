@@ -1,0 +1,310 @@
+"""Several processes for one point: the first one works as if it were alone, and lets the others help where they can.
+
+torchrun, or a cluster's job of several tasks, starts the same command several times and tells each process its place by
+environment variables. The first one reads, locks, prints and writes; the others wait until it calls them to a task.
+Calls, and how they ended, go through a store of torch's; only what trains together is connected by more (`group`).
+Without those variables there is a team of one, which needs no torch.
+"""
+
+import os
+import pickle
+import sys
+import threading
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError, as_suite_error
+
+if TYPE_CHECKING:
+    from torch._C._distributed_c10d import Store
+
+PLACE = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+MEETING = ("MASTER_ADDR", "MASTER_PORT")
+ALSO_MISTAKEN = ("PMI_SIZE",)  # libraries take it, too, for that of a team
+CALLS_ANSWERED = "LONGSUMBENCH_CALLS_ANSWERED"  # of a helper that began anew: by the process that it was
+LONGEST = timedelta(days=20)  # of any waiting, for death is noticed otherwise; more milliseconds overflow in gloo
+SECONDS_BETWEEN_LOOKS = 0.1
+GRACE = 5.0  # seconds that a helper is given to come out of a task that has failed elsewhere
+PATIENCE = 60.0  # likewise the first process; and the others, to say how a task that failed has ended with them
+
+Task = Callable[["Team"], None]
+
+
+@dataclass
+class Team:
+    """The processes that were started for one command, as one of them sees them.
+
+    Attributes:
+        rank: its place, from 0.
+        size: how many there are.
+        local_rank: its place among those on this machine.
+        local_size: how many there are on this machine.
+        calls: how often the others were called so far.
+    """
+
+    rank: int = 0
+    size: int = 1
+    local_rank: int = 0
+    local_size: int = 1
+    calls: int = 0
+    _variables: dict[str, str] = field(default_factory=dict)
+    _store: "Store | None" = None
+    _lost: str = ""
+
+    @property
+    def first(self) -> bool:
+        """Whether this process is the one that all others help."""
+        return self.rank == 0
+
+    @contextmanager
+    def helped(self, task: Task) -> Iterator[None]:
+        """Let the others do a task while the first process does its part; they have ended it on leaving.
+
+        Args:
+            task: can be pickled; is called with the other process's team.
+
+        Raises:
+            SuiteError: what went wrong first, be it in another process.
+        """
+        if self.size == 1:
+            yield
+            return
+        if self._lost:
+            raise EnvironmentProblem(self._lost)
+        self.calls += 1
+        self._tell("task", task)
+        try:
+            yield
+        except Exception as error:
+            problem = self._failed(error)
+            self._wait_for_ends(PATIENCE)
+            raise problem from error
+        self._wait_for_ends()
+        if self._ask(self._key("failures")):
+            raise self._heard("problem", PATIENCE) or EnvironmentProblem("another process failed")
+
+    def help(self) -> None:
+        """Do what the first process calls for, until it needs no more help.
+
+        A process in which a task fails, or that hangs in one that has failed elsewhere, begins anew.
+        """
+        while (task := self._next_task()) is not None:
+            try:
+                with self._leaving(GRACE, self._begin_anew):
+                    task(self)
+            except Exception as error:
+                self._failed(error)
+                self._begin_anew()
+            self._tell(f"end {self.rank}", None)
+        self._tell(f"left {self.rank}", None)
+
+    def dismiss(self) -> None:
+        """Let the others go, and wait until they are gone."""
+        if self.size > 1:
+            self.calls += 1
+            self._tell("task", None)
+            for rank in range(1, self.size):
+                self._heard(f"left {rank}", 0 if self._lost else PATIENCE)
+
+    @contextmanager
+    def group(self, device: str) -> Iterator[None]:
+        """Connect the processes, all of which must come here, for what torch does with them together.
+
+        Meanwhile libraries see the team. All leave together.
+
+        Args:
+            device: "auto", "cpu" or "cuda".
+
+        Raises:
+            UsageError: there are more processes on this machine than GPUs.
+        """
+        from torch import distributed
+        from torch.distributed import PrefixStore  # type: ignore[attr-defined]  # it does, at run time
+
+        on_gpu = self.take_gpu(device)
+        distributed.init_process_group(
+            "nccl" if on_gpu else "gloo",
+            store=PrefixStore(self._key("group"), self._met()),
+            rank=self.rank,
+            world_size=self.size,
+            timeout=LONGEST,
+        )
+        os.environ.update(self._variables)
+        try:
+            with self._leaving(PATIENCE, self._end) if self.first else nullcontext():  # helpers watch a whole task
+                yield
+                distributed.barrier()
+        finally:
+            _hide()
+            distributed.destroy_process_group()
+
+    def take_gpu(self, device: str) -> bool:
+        """Let this process use a GPU of its own from now on; return whether it uses one.
+
+        Args:
+            device: "auto", "cpu" or "cuda".
+
+        Raises:
+            UsageError: there are more processes on this machine than GPUs.
+        """
+        import torch
+
+        if device == "cpu" or not torch.cuda.is_available():
+            return False
+        if (gpus := torch.cuda.device_count()) < self.local_size:
+            problem = f"{self.local_size} processes on a machine with {gpus} GPU{'s' if gpus > 1 else ''}"
+            raise UsageError(f"{problem}: start as many as there are GPUs, or choose device=cpu")
+        torch.cuda.set_device(self.local_rank)
+        return True
+
+    def _met(self) -> "Store":
+        """Return this process's connection to the store that all share; the first of them may have to open it."""
+        if self._store is None:
+            launchers_own = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+            self._store = self._meet(opens=self.first and not launchers_own)
+        return self._store
+
+    def _meet(self, opens: bool = False) -> "Store":
+        """Return a new connection to the store: a thread needs one of its own."""
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # its advice is for people who call it themselves
+        from torch.distributed import TCPStore  # type: ignore[attr-defined]  # likewise
+
+        address, port = (os.environ[name] for name in MEETING)
+        return TCPStore(address, int(port), None, opens, LONGEST, wait_for_workers=False, multi_tenant=True)
+
+    def _key(self, what: str) -> str:
+        return f"longsumbench/{self.calls}/{what}"
+
+    def _tell(self, what: str, value: Any) -> None:
+        self._met().set(self._key(what), pickle.dumps(value))  # type: ignore[arg-type]  # bytes are taken, too
+
+    def _heard(self, what: str, seconds: float | None = None) -> Any:
+        """Return what was told in this call; None also when nothing was within some seconds."""
+        ends = None if seconds is None else time.monotonic() + seconds
+        while not self._met().check([self._key(what)]):
+            if ends is not None and time.monotonic() > ends:
+                return None
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        return pickle.loads(self._met().get(self._key(what)))  # noqa: S301 - written by the same command
+
+    def _ask(self, key: str) -> int:
+        """Return a counter."""
+        return int(self._met().add(key, 0))
+
+    def _next_task(self) -> Task | None:
+        self.calls += 1
+        try:
+            task: Task | None = self._heard("task")
+        except RuntimeError as error:  # torch's, when the connection is gone
+            raise EnvironmentProblem(f"process 0 of {self.size}, which this one helped, is gone") from error
+        return task
+
+    def _failed(self, error: Exception) -> SuiteError | Exception:
+        """Tell the others that a task has failed here; return what went wrong first, here or there."""
+        known = as_suite_error(error)
+        if self._met().add(self._key("failures"), 1) > 1:
+            return self._heard("problem", PATIENCE) or known or error
+        if known is None and not self.first:
+            traceback.print_exception(error)
+        unknown = EnvironmentProblem(f"process {self.rank} of {self.size} failed: {type(error).__name__}: {error}")
+        self._tell("problem", known or unknown)
+        return known or error
+
+    def _wait_for_ends(self, seconds: float | None = None) -> None:
+        """Wait until the others have ended a task; remember who has not done so in time."""
+        ends = None if seconds is None else time.monotonic() + seconds
+        for rank in range(1, self.size):
+            while not self._met().check([self._key(f"end {rank}")]):
+                if ends is not None and time.monotonic() > ends:
+                    self._lost = f"process {rank} of {self.size} does not answer: start the same command again"
+                    return
+                time.sleep(SECONDS_BETWEEN_LOOKS)
+
+    @contextmanager
+    def _leaving(self, grace: float, otherwise: Callable[[], None]) -> Iterator[None]:
+        """Do something else when what is inside does not end within some seconds of a failure in any process."""
+        over = threading.Event()
+        store, key = self._meet(), self._key("failures")
+
+        def watch() -> None:
+            while not over.wait(SECONDS_BETWEEN_LOOKS * 5):
+                with suppress(RuntimeError):  # torch's, when the connection is gone: whoever was there is, too
+                    if store.add(key, 0) and not over.wait(grace):
+                        otherwise()
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watcher.join()
+
+    def _begin_anew(self) -> None:
+        """End a task and become a fresh process, with nothing open: whoever waits for this one is torn from it."""
+        self._store = self._meet()  # the other one belongs to what hangs
+        self._tell(f"end {self.rank}", None)
+        os.environ.update({**self._variables, CALLS_ANSWERED: str(self.calls)})
+        sys.stderr.flush()
+        for descriptor in filter(lambda one: one > 2, map(int, os.listdir("/dev/fd"))):
+            with suppress(OSError):
+                os.close(descriptor)
+        os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - the command that it is
+
+    def _end(self) -> None:
+        """End this process from outside what it hangs in."""
+        told = "another process failed, and this one hangs: start the same command again"
+        print(f"longsumbench: {told}", file=sys.stderr, flush=True)
+        os._exit(EnvironmentProblem.exit_code)
+
+
+@cache
+def of_this_process() -> Team:
+    """Return the team that the environment variables of this process tell of; one process, when they do not.
+
+    From now on they are hidden from all libraries, but for as long as the team works as a `group`.
+    """
+    variables = {name: os.environ[name] for name in PLACE if name in os.environ}
+    answered = int(os.environ.pop(CALLS_ANSWERED, "0"))
+    _hide()
+    try:
+        rank, size = int(variables["RANK"]), int(variables["WORLD_SIZE"])
+        local_rank = int(variables.setdefault("LOCAL_RANK", str(rank)))
+        local_size = int(variables.setdefault("LOCAL_WORLD_SIZE", str(size)))
+    except (KeyError, ValueError):
+        return Team()
+    if size == 1 or not 0 <= rank < size or not all(os.environ.get(name) for name in MEETING):
+        return Team()
+    return Team(rank, size, local_rank, local_size, answered, variables)
+
+
+def _hide() -> None:
+    for name in (*PLACE, *ALSO_MISTAKEN):
+        os.environ.pop(name, None)
+
+
+def by_the_first(work: Callable[[], None]) -> None:
+    """Do something in the first process of a team; in the others, help it for as long as it does."""
+    team = of_this_process()
+    if not team.first:
+        warnings.simplefilter("ignore")  # the first one gives them
+        try:
+            team.help()
+        except KeyboardInterrupt:  # told by the first process
+            sys.exit(130)
+        return
+    if team.size > 1:
+        team._met()
+    try:
+        work()
+    except Exception:  # after an interrupt nobody waits for the others: they are interrupted, too
+        team.dismiss()
+        raise
+    team.dismiss()
