@@ -102,7 +102,7 @@ def parser() -> argparse.ArgumentParser:
         return command
 
     scales = "|".join(sorted(path.stem for path in (Path(__file__).parent / "conf" / "scale").glob("*.yaml")))
-    run = add("run", "run a point or a sweep", RUN.format(scales=scales), run_command)
+    run = add("run", "run a point or a sweep", RUN.format(scales=scales), run_by_the_first)
     run.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="what departs from the defaults")
     run.add_argument("-m", "--multirun", action="store_true", help="sweep over comma-separated values")
     run.add_argument("--config-dir", metavar="FOLDER", help="a folder with more YAML files (model/, dataset/, …)")
@@ -248,6 +248,13 @@ def read(words: Sequence[str]) -> argparse.Namespace:
         if hasattr(options, name):
             setattr(options, name, [*getattr(options, name), *extra])  # argparse takes those before the first flag only
     return options
+
+
+def run_by_the_first(options: argparse.Namespace, words: Sequence[str]) -> None:
+    """`longsumbench run`; of several processes that torchrun started, the others help the first one."""
+    from longsumbench.team import by_the_first
+
+    by_the_first(lambda: run_command(options, words))
 
 
 def run_command(options: argparse.Namespace, words: Sequence[str]) -> None:
