@@ -261,7 +261,7 @@ def run_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench run`."""
     from longsumbench.launch import Launch
     from longsumbench.launchers import HERE, Engine, is_hydras
-    from longsumbench.planning import plan, show
+    from longsumbench.planning import plan, show, swept_settings
 
     of_points = [word for word in options.overrides if not is_hydras(word)]
     engine = Engine.of([word for word in options.overrides if is_hydras(word)], options.multirun, options.config_dir)
@@ -279,7 +279,7 @@ def run_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     except Exception:
         show_tables(launch)  # of what was finished before
         raise
-    show_tables(launch)
+    show_tables(launch, swept_settings(of_points, options.config_dir))
     if table := launch.table():
         print(f"\n{table}", file=sys.stderr)
     if launch.failed or launch.failed_baselines:
@@ -292,10 +292,14 @@ def run_command(options: argparse.Namespace, words: Sequence[str]) -> None:
         raise PointsFailed(f"{told}, the others are kept:\n{reasons}")
 
 
-def show_tables(launch: "Launch") -> None:
-    """Rebuild the tables of the datasets that a launch has finished runs on, and print them."""
+def show_tables(launch: "Launch", swept: Sequence[str] = ()) -> None:
+    """Rebuild the tables of the datasets that a launch has finished runs on, and print them.
+
+    Where one or two settings were swept over, what came of it is drawn.
+    """
     from longsumbench import leaderboard
     from longsumbench.records import Results
+    from longsumbench.report import sweep
 
     folders = {planned.config.results_dir for planned in launch.points}
     for folder in sorted(folders):
@@ -306,6 +310,8 @@ def show_tables(launch: "Launch") -> None:
             print(f"\n{results.root / 'leaderboard' / name}.csv, .md, .tex")
             for file in table.pictures():
                 print(results.root / "leaderboard" / file)
+            for path in sweep.update(results, name, swept, required=False) if len(swept) in (1, 2) else ():
+                print(path)
 
 
 def status_command(options: argparse.Namespace, words: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
   longsumbench run                              train a tiny system on built-in text, print the table (minutes)
   longsumbench run model=lead dataset=pubmed dataset.path=FOLDER
   longsumbench run -m model=lead,random,oracle,trunc model.input_length=64,256 seed=1,2
+  longsumbench status                           what a running sweep is at
   longsumbench leaderboard pydoc                print a table again
   longsumbench summarize RUN paper.md           summarize a file of your own
   longsumbench score out.jsonl test.jsonl       the ROUGE of any system's outputs
@@ -23,17 +24,23 @@ Run one point, or with -m every combination of the comma-separated values.
 groups:    model=NAME  dataset=NAME  scale={scales}       (longsumbench list models|datasets|scales)
            experiment=NAME, settings that go together                                    (longsumbench list experiments)
 settings:  model.*  dataset.*  train.*  decode.*  score.*                         (longsumbench list settings [MODEL])
-top level: seed=1  device=auto|cpu|cuda  results_dir=results  overwrite=false  baselines=true
+top level: seed=1  device=auto|cpu|cuda  results_dir=results  overwrite=false  baselines=true  timeout_minutes=null
+sweeps:    hydra/launcher=joblib|slurm_cpu|slurm_gpu|slurm_preemptible  hydra/sweeper=optuna  and hydra.launcher.*,
+           hydra.sweeper.*, the settings of these plug-ins of Hydra                                    (docs/sweeps.md)
 
   longsumbench run model=trunc model.input_length=512 train.max_minutes=8
   longsumbench run dataset=jsonl dataset.path=my_texts scale=tiny
   longsumbench run -m seed=1,2,3 --show         what would be run, without running it
+  longsumbench run -m seed=1,2,3 hydra/launcher=joblib                   side by side, on all cores
+  longsumbench run -m seed=1,2,3 hydra/launcher=slurm_gpu hydra.launcher.partition=gpu       as an array job of SLURM
+  torchrun --nproc-per-node=4 -m longsumbench.cli run model=seal         one point by four processes
   longsumbench run -m experiment=etads-table5 dataset=cnn_dailymail      points that an experiment names itself
 
 Running the same command again continues it: what is finished is skipped, what was broken off is resumed.
-In a sweep, all points are checked before the first one runs; one that fails later leaves the others untouched,
-and points that differ in nothing their system depends on are done once. An experiment may name a sweep of its own
-(`sweep:` in its file), which is combined with the values typed.
+In a sweep, all points are checked before the first one runs; one that fails, hangs or is killed later leaves the
+others untouched, and points that differ in nothing their system depends on are done once. Where one or two settings
+were swept over, the score is drawn against them. An experiment may name a sweep of its own (`sweep:` in its file),
+which is combined with the values typed. `longsumbench status`, from any shell, shows how far it is.
 Lead, Random and Oracle are scored beside the first run on a dataset (baselines=false: not).
 A value with a comma, a bracket or a blank in it is quoted twice: "dataset.path='my texts'". Lists are typed as they
 are: "model.focus_layers=[1,2]", and to sweep over "model.focus_layers=[],[1,2]".

@@ -28,6 +28,7 @@ from longsumbench.progress import Progress, watched
 from longsumbench.records import Results, RunRecord
 from longsumbench.standings import mean_of, ranked_by
 from longsumbench.sweeps import DONE, FAILED, FOUND, RUNNING, PointState, Sweep
+from longsumbench.team import by_the_first
 
 SECONDS_BETWEEN_NOTES = 2.0  # of what a point is doing
 GRACE = 60.0  # seconds from a point's timeout until its process, if it is one of its own, is ended from outside Python
@@ -80,7 +81,10 @@ class Job:
         number = self.order[HydraConfig.get().job.num]
         share_a_cluster_job()
         with printing_to(self.sweep.log(number)):
-            self.work(number, say=lambda line: print(line, file=sys.stderr, flush=True), alone=True)
+            by_the_first(lambda: self._work_alone(number))
+
+    def _work_alone(self, number: int) -> None:
+        self.work(number, say=lambda line: print(line, file=sys.stderr, flush=True), alone=True)
 
     def work(self, number: int, say: Say, alone: bool = False) -> Outcome:
         """Work on a point; write what becomes of it.
