@@ -236,7 +236,7 @@ def constraints_told(found: Reproduction) -> str:
     if found.noted:
         return f"{python}, and what was installed then"
     known = ", ".join(f"{name} {version}" for name, version in found.record.environment.get("packages", {}).items())
-    return f"{python}, {known}; the run has noted no others, of which constraints.txt has those of its commit"
+    return f"{python}, {known}; constraints.txt (--output writes it) has them and, of others, those of the commit's own"
 
 
 def texts(record: RunRecord) -> str:
