@@ -479,7 +479,8 @@ def tell_torn(point: Point, folder: Path) -> None:
 
 
 def empty(folder: Path) -> None:
-    """Delete a run's files, all but the lock that is held meanwhile."""
+    """Delete a run's files, the record first, so that nobody reads the rest; the lock, which is held, stays."""
+    (folder / "record.json").unlink(missing_ok=True)
     for path in [*folder.iterdir(), *(folder / "work").iterdir()]:
         if path.is_symlink() or path.is_file():
             if path.name != ".lock":

@@ -169,7 +169,11 @@ class Results:
     def records(self, dataset: str) -> Iterator[RunRecord]:
         """Yield the records of all finished runs on a dataset, sorted by model and run id."""
         for path in sorted((self.root / "runs" / dataset).glob("*/*/record.json")):
-            yield RunRecord.read(path.parent)
+            try:
+                record = RunRecord.read(path.parent)
+            except FileNotFoundError:  # the run is being done anew
+                continue
+            yield record
 
     def datasets(self) -> list[str]:
         """Return the datasets that have finished runs."""

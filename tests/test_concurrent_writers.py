@@ -5,6 +5,7 @@ import random
 import signal
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,25 @@ def test_the_last_table_holds_all(tmp_path: Path, pattern: Path) -> None:
     assert {line.split(",")[column] for line in table[1:]} == {f"{n:02d}{turn}" for n in range(8) for turn in range(2)}
     leaderboard.update(results, "arxiv")
     assert (results.root / "leaderboard" / "arxiv.csv").read_text(encoding="utf-8").splitlines() == table
+
+
+def test_a_run_that_is_done_anew_meanwhile_is_left_out(
+    tmp_path: Path, pattern: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A record that is deleted between the listing of the folder and its reading is no error: the others are read."""
+    results = Results(tmp_path)
+    for name in ("a", "b", "c"):
+        made = replace(RunRecord.read(pattern), run_id=name)
+        made.write(results.run_folder(made))
+    usual = Path.glob
+
+    def deleting(self: Path, what: str) -> list[Path]:
+        found = sorted(usual(self, what))
+        found[1].unlink()
+        return found
+
+    monkeypatch.setattr(Path, "glob", deleting)
+    assert [one.run_id for one in results.records("arxiv")] == ["a", "c"]
 
 
 def many() -> list[RunRecord]:
