@@ -1,5 +1,6 @@
 """Options and fixtures of all tests: nothing is read from or written to the user's own cache."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,9 @@ import pytest
 from longsumbench.stages import CACHE_VARIABLE, StageStore
 
 ASKED_FOR = {"slow": "takes minutes", "slurm": "needs a SLURM, which tests/slurm/start.sh starts"}
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # before torch counts the cores: test processes side by side share them
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
