@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from longsumbench import __version__
-from longsumbench.errors import INTERRUPTED, PointsFailed, UsageError, as_suite_error, did_you_mean
+from longsumbench.errors import INTERRUPTED, DataError, PointsFailed, UsageError, as_suite_error, did_you_mean
 from longsumbench.help_texts import (
     ANALYZE,
     CACHE,
@@ -279,7 +279,7 @@ def run_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     except Exception:
         show_tables(launch)  # of what was finished before
         raise
-    show_tables(launch, swept_settings(of_points, options.config_dir))
+    unreadable = show_tables(launch, swept_settings(of_points, options.config_dir))
     if table := launch.table():
         print(f"\n{table}", file=sys.stderr)
     if launch.failed or launch.failed_baselines:
@@ -290,28 +290,37 @@ def run_command(options: argparse.Namespace, words: Sequence[str]) -> None:
         beside = f" and {len(launch.failed_baselines)} baselines" if launch.failed_baselines else ""
         told = f"{len(launch.failed)} of {launch.planned()} points{beside} failed"
         raise PointsFailed(f"{told}, the others are kept:\n{reasons}")
+    if unreadable is not None:
+        raise unreadable
 
 
-def show_tables(launch: "Launch", swept: Sequence[str] = ()) -> None:
+def show_tables(launch: "Launch", swept: Sequence[str] = ()) -> DataError | None:
     """Rebuild the tables of the datasets that a launch has finished runs on, and print them.
 
-    Where one or two settings were swept over, what came of it is drawn.
+    Where one or two settings were swept over, what came of it is drawn. Returns why a table could not be made, for
+    which runs of others may be to blame.
     """
     from longsumbench import leaderboard
     from longsumbench.records import Results
     from longsumbench.report import sweep
 
+    unreadable = None
     folders = {planned.config.results_dir for planned in launch.points}
     for folder in sorted(folders):
         results = Results(Path(folder).expanduser())
         for name in sorted({record.dataset for record in launch.finished} & set(results.datasets())):
-            table = leaderboard.update(results, name)
+            try:
+                table = leaderboard.update(results, name)
+            except DataError as error:
+                unreadable = error
+                continue
             print(table.render())
             print(f"\n{results.root / 'leaderboard' / name}.csv, .md, .tex")
             for file in table.pictures():
                 print(results.root / "leaderboard" / file)
             for path in sweep.update(results, name, swept, required=False) if len(swept) in (1, 2) else ():
                 print(path)
+    return unreadable
 
 
 def status_command(options: argparse.Namespace, words: Sequence[str]) -> None:
