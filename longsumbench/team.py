@@ -57,6 +57,7 @@ class Team:
     _variables: dict[str, str] = field(default_factory=dict)
     _store: "Store | None" = None
     _lost: str = ""
+    _failure: tuple[int, SuiteError | Exception] | None = None  # number of the call, and what went wrong
 
     @property
     def first(self) -> bool:
@@ -85,9 +86,10 @@ class Team:
         except Exception as error:
             problem = self._failed(error)
             self._wait_for_ends(PATIENCE)
-            raise problem from error
+            lost = self._lost and not isinstance(problem, SuiteError)
+            raise EnvironmentProblem(self._lost) if lost else problem from error
         self._wait_for_ends()
-        if self._ask(self._key("failures")):
+        if self._met().add(self._key("failures"), 0):
             raise self._heard("problem", PATIENCE) or EnvironmentProblem("another process failed")
 
     def help(self) -> None:
@@ -123,46 +125,56 @@ class Team:
             device: "auto", "cpu" or "cuda".
 
         Raises:
-            UsageError: there are more processes on this machine than GPUs.
+            UsageError: two processes use one GPU.
         """
         from torch import distributed
         from torch.distributed import PrefixStore  # type: ignore[attr-defined]  # it does, at run time
 
-        on_gpu = self.take_gpu(device)
+        gpu = self.take_gpu(device)
+        self._check_gpus(gpu)
         distributed.init_process_group(
-            "nccl" if on_gpu else "gloo",
+            "gloo" if gpu is None else "nccl",
             store=PrefixStore(self._key("group"), self._met()),
             rank=self.rank,
             world_size=self.size,
             timeout=LONGEST,
         )
-        os.environ.update(self._variables)
+        os.environ.update(self._variables, **({} if gpu is None else {"LOCAL_RANK": str(gpu)}))
         try:
             with self._leaving(PATIENCE, self._end) if self.first else nullcontext():  # helpers watch a whole task
                 yield
                 distributed.barrier()
+        except Exception as error:
+            self._failed(error)  # before the others are torn from this one, and fail for that
+            raise
         finally:
             _hide()
             distributed.destroy_process_group()
 
-    def take_gpu(self, device: str) -> bool:
-        """Let this process use a GPU of its own from now on; return whether it uses one.
+    def take_gpu(self, device: str) -> int | None:
+        """Let this process use a GPU of its own from now on; return which of those that it sees. None: it uses none.
 
         Args:
             device: "auto", "cpu" or "cuda".
-
-        Raises:
-            UsageError: there are more processes on this machine than GPUs.
         """
         import torch
 
         if device == "cpu" or not torch.cuda.is_available():
-            return False
-        if (gpus := torch.cuda.device_count()) < self.local_size:
-            problem = f"{self.local_size} processes on a machine with {gpus} GPU{'s' if gpus > 1 else ''}"
+            return None
+        chosen = self.local_rank % torch.cuda.device_count()  # a cluster may show each process a single one
+        torch.cuda.set_device(chosen)
+        return chosen
+
+    def _check_gpus(self, gpu: int | None) -> None:
+        if gpu is None:
+            return
+        import torch
+
+        self._tell(f"gpu {self.rank}", str(torch.cuda.get_device_properties(gpu).uuid))
+        found = len({self._heard(f"gpu {rank}") for rank in range(self.size)})
+        if found < self.size:
+            problem = f"{self.size} processes on {found} GPU{'s' if found > 1 else ''}"
             raise UsageError(f"{problem}: start as many as there are GPUs, or choose device=cpu")
-        torch.cuda.set_device(self.local_rank)
-        return True
 
     def _met(self) -> "Store":
         """Return this process's connection to the store that all share; the first of them may have to open it."""
@@ -194,10 +206,6 @@ class Team:
             time.sleep(SECONDS_BETWEEN_LOOKS)
         return pickle.loads(self._met().get(self._key(what)))  # noqa: S301 - written by the same command
 
-    def _ask(self, key: str) -> int:
-        """Return a counter."""
-        return int(self._met().add(key, 0))
-
     def _next_task(self) -> Task | None:
         self.calls += 1
         try:
@@ -207,15 +215,20 @@ class Team:
         return task
 
     def _failed(self, error: Exception) -> SuiteError | Exception:
-        """Tell the others that a task has failed here; return what went wrong first, here or there."""
+        """Tell the others, once, that a task has failed here; return what went wrong first, here or there."""
+        if self._failure is not None and self._failure[0] == self.calls:
+            return self._failure[1]
         known = as_suite_error(error)
-        if self._met().add(self._key("failures"), 1) > 1:
-            return self._heard("problem", PATIENCE) or known or error
-        if known is None and not self.first:
-            traceback.print_exception(error)
-        unknown = EnvironmentProblem(f"process {self.rank} of {self.size} failed: {type(error).__name__}: {error}")
-        self._tell("problem", known or unknown)
-        return known or error
+        found = known or error
+        if self._met().add(self._key("failures"), 1) == 1:
+            if known is None and not self.first:
+                traceback.print_exception(error)
+            unknown = EnvironmentProblem(f"process {self.rank} of {self.size} failed: {type(error).__name__}: {error}")
+            self._tell("problem", known or unknown)
+        else:
+            found = self._heard("problem", PATIENCE) or found
+        self._failure = self.calls, found
+        return found
 
     def _wait_for_ends(self, seconds: float | None = None) -> None:
         """Wait until the others have ended a task; remember who has not done so in time."""

@@ -34,7 +34,7 @@ from transformers.trainer_pt_utils import LengthGroupedSampler, get_length_group
 
 from longsumbench.configuration import Recipe
 from longsumbench.nn.device import choose_device
-from longsumbench.progress import Progress
+from longsumbench.progress import Progress, tell
 from longsumbench.shares import (
     SPARE,
     counted_together,
@@ -382,7 +382,7 @@ def train(
             set_seed(recipe.seed + OTHER_DRAWS * place())
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", ".*broadcast_buffers", FutureWarning)  # accelerate hands it on
-            trainer.train(resume_from_checkpoint=of_the_first(newest_checkpoint(folder)))
+            trainer.train(resume_from_checkpoint=found_checkpoint(folder))
     done = report(trainer, arguments)
     if done.averaged:
         model.load_state_dict(mean_weights([weights_folder(folder, step) for step, _ in done.averaged], type(model)))
@@ -430,6 +430,17 @@ def training_arguments(recipe: Recipe, folder: Path, validates: bool) -> Trainin
     )
     arguments._n_gpu = min(1, arguments.n_gpu)  # several would multiply the recipe's batch
     return arguments
+
+
+def found_checkpoint(folder: Path) -> str | None:
+    """Return the newest whole checkpoint, the same one in all processes; say when it is not from as many processes."""
+    found: str | None = of_the_first(newest_checkpoint(folder))
+    if found is not None and place() == 0:
+        before = len(list(Path(found).glob("rng_state*.pth")))
+        if before != num_processes():
+            told = f"{before} began and {num_processes()} continue: dropout draws otherwise than in either"
+            tell(f"processes that train: {told}")
+    return found
 
 
 def newest_checkpoint(folder: Path) -> str | None:
