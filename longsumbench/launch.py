@@ -8,17 +8,17 @@ is begun again, with the others at first, alone once it was at work when two pro
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from longsumbench.errors import EnvironmentProblem, SuiteError
+from longsumbench.errors import EnvironmentProblem, SuiteError, as_suite_error
 from longsumbench.jobs import Job, Outcome, carry_out
 from longsumbench.launchers import HERE, MOST_JOBS, Engine, LaunchBroke
 from longsumbench.planning import Planned, apart, plan
 from longsumbench.progress import Progress, tell
 from longsumbench.records import RunRecord, writable
-from longsumbench.status import outcome, standing, table
+from longsumbench.status import outcome, present, standing, table
 from longsumbench.sweeps import DONE, ENDED, FAILED, SAME, PointState, Sweep, sweep_folder
 
 PATIENCE = 2  # processes that died while at work on a point, before it is run alone
@@ -142,8 +142,16 @@ class Launch:
                 same = job.sweep.state(number).reason
                 self.say(f"{self._point(number)}: {planned.name}{same and f': {same}'}")
                 if number in job.points:
-                    job.work(number, self._said_and_logged(job.sweep.log(number)))
+                    self._work_on(number, job)
                 progress.advance(1, standing([job.sweep.state(one) for one in chosen]))
+
+    def _work_on(self, number: int, job: Job) -> None:
+        try:
+            job.work(number, self._said_and_logged(job.sweep.log(number)))
+        except OSError as error:  # of the sweep's own files: others may find some space again
+            reason = str(as_suite_error(error) or error)
+            self.say(f"failed: {reason}")
+            job.sweep.note(number, PointState(FAILED, reason=reason))
 
     def _launch(self, job: Job) -> None:
         """Let the launcher run points, until each of them has ended.
@@ -160,6 +168,7 @@ class Launch:
                 why = self._one_round(replace(job, order=tuple(chosen)), folder.root / "launcher" / str(rounds))
                 begun = [number for number in chosen if folder.state(number).attempts > before[number]]
                 if not begun:
+                    folder.add([])  # says it, if the disk is full
                     told = f"hydra/launcher={self.engine.launcher} gave up before a point began"
                     raise EnvironmentProblem(f"{told}: {why or 'it does not say why'}")
                 for number in begun:
@@ -198,7 +207,7 @@ class Launch:
         shown: set[int] = set()
 
         def look(progress: Progress) -> None:
-            states = {number: folder.state(number) for number in numbers}
+            states = {number: present(folder, number) for number in numbers}
             for number in [one for one in numbers if states[one].state in ENDED and one not in shown]:
                 shown.add(number)
                 self.say(f"{self._point(number)}: {self._named[number]}: {outcome(states[number])}")
@@ -250,7 +259,7 @@ class Launch:
 
         def say(line: str) -> None:
             self.say(line)
-            with log.open("a", encoding="utf-8") as file:
+            with suppress(OSError), log.open("a", encoding="utf-8") as file:
                 file.write(line + "\n")
 
         return say

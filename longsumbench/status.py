@@ -71,17 +71,18 @@ def ending(states: Sequence[PointState], conducted: bool) -> str:
 
 
 def current(sweep: Sweep) -> list[PointState]:
-    """Return the states of all points; one that claims to be running, and that nobody works on, is waiting again."""
-    states = []
-    for number in range(1, len(sweep.told()["points"]) + 1):
-        state = sweep.state(number)
-        if state.state == RUNNING and sweep.worker(number) is None:
-            state = sweep.state(number)  # it may have ended meanwhile
-            if state.state == RUNNING:
-                lost = f"its process died ({state.host} {state.pid})"
-                state = PointState(WAITING, attempts=state.attempts, reason=lost)
-        states.append(state)
-    return states
+    """Return the present states of all points."""
+    return [present(sweep, number) for number in range(1, len(sweep.told()["points"]) + 1)]
+
+
+def present(sweep: Sweep, number: int) -> PointState:
+    """Return the present state of a point: one that claims to be running, and that nobody works on, is waiting again."""
+    state = sweep.state(number)
+    if state.state == RUNNING and sweep.worker(number) is None:
+        state = sweep.state(number)  # it may have ended meanwhile
+        if state.state == RUNNING:
+            return PointState(WAITING, attempts=state.attempts, reason=f"its process died ({state.host} {state.pid})")
+    return state
 
 
 def standing(states: Sequence[PointState]) -> str:
