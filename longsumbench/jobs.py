@@ -78,10 +78,12 @@ class Job:
         """
         from hydra.core.hydra_config import HydraConfig
 
-        number = self.order[HydraConfig.get().job.num]
+        number, conductor = self.order[HydraConfig.get().job.num], os.getppid()
         share_a_cluster_job()
         with printing_to(self.sweep.log(number)):
             by_the_first(lambda: self._work_alone(number))
+        if os.getppid() != conductor:  # it was killed: nobody asks this process for more, nor ends it
+            os._exit(0)
 
     def _work_alone(self, number: int) -> None:
         self.work(number, say=lambda line: print(line, file=sys.stderr, flush=True), alone=True)

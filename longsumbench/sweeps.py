@@ -67,9 +67,15 @@ class PointState:
 
 @dataclass(frozen=True)
 class Sweep:
-    """The folder of a sweep."""
+    """The folder of a sweep.
+
+    Attributes:
+        root: where it is.
+        unwritten: what became of points whose files this process could not write, for the disk was full.
+    """
 
     root: Path
+    unwritten: dict[int, PointState] = field(default_factory=dict, compare=False)
 
     @property
     def id(self) -> str:
@@ -119,6 +125,8 @@ class Sweep:
 
     def state(self, number: int) -> PointState:
         """Return what became of a point; one that nobody has begun, or whose file is torn, is waiting."""
+        if number in self.unwritten:
+            return self.unwritten[number]
         try:
             told = json.loads((self.points / f"{number}.json").read_text(encoding="utf-8"))
             known = {item.name: told[item.name] for item in fields(PointState) if item.name in told}
@@ -127,8 +135,12 @@ class Sweep:
             return PointState()
 
     def note(self, number: int, state: PointState) -> None:
-        """Write what became of a point."""
-        write_atomically(self.points / f"{number}.json", json.dumps(asdict(state), ensure_ascii=False) + "\n")
+        """Write what became of a point; a file that cannot be written takes no point's result, and is no error."""
+        try:
+            write_atomically(self.points / f"{number}.json", json.dumps(asdict(state), ensure_ascii=False) + "\n")
+            self.unwritten.pop(number, None)
+        except OSError:
+            self.unwritten[number] = state
 
     def working(self, number: int, waiting: Callable[[Holder | None], None]) -> AbstractContextManager[None]:
         """Hold a point's lock; whoever holds it is at work on the point."""
