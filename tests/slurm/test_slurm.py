@@ -17,6 +17,7 @@ import pytest
 from toys import tiny_overrides, write_jsonl
 
 from longsumbench.stages import CACHE_VARIABLE
+from longsumbench.status import current
 from longsumbench.sweeps import PointState, sweeps_in
 
 pytestmark = pytest.mark.slurm
@@ -90,7 +91,7 @@ class Sweep:
     def states(self) -> dict[int, PointState]:
         """Return the states of its points by number."""
         sweeps = list(sweeps_in(self.results))
-        return {number: sweeps[0].state(number) for number in range(1, POINTS + 1)} if sweeps else {}
+        return dict(enumerate(current(sweeps[0]), start=1)) if sweeps else {}
 
     def table(self) -> list[dict[str, str]]:
         """Return the leaderboard without what was measured."""
@@ -124,6 +125,12 @@ def in_training(sweep: Sweep, but: Sequence[int]) -> int:
 
     until("a point in the midst of training", look)
     return found[0]
+
+
+def send(state: PointState, number: signal.Signals) -> None:
+    """Send a signal to the process that works on a point, on this machine."""
+    assert state.pid is not None
+    os.kill(state.pid, number)
 
 
 def records_of(job: str) -> list[tuple[str, str]]:
@@ -171,25 +178,23 @@ def test_an_array_job_survives_kill_preemption_and_time_out(
     ended.append(process := sweep.start())
 
     killed = in_training(sweep, but=())
-    task, process_id = sweep.states()[killed].job, sweep.states()[killed].pid
+    task = sweep.states()[killed].job
     array = task.partition("_")[0]
-    assert process_id is not None
-    os.kill(process_id, signal.SIGKILL)  # as the kernel does where memory is short
+    send(sweep.states()[killed], signal.SIGKILL)  # as the kernel does where memory is short
     until("the killed task has failed", lambda: (task, "FAILED") in records_of(array))
     show(f"point {killed}, job {task}, was killed while training: squeue", told("squeue"))
 
     preempted = in_training(sweep, but=[killed])
+    task = sweep.states()[preempted].job
     told("srun", "--partition=high", f"--cpus-per-task={cores}", "true")
-    until("a task was preempted", lambda: "PREEMPTED" in [state for _, state in records_of(array)])
-    show(
-        f"point {preempted}, job {sweep.states()[preempted].job}, lost its place to a job on high: squeue",
-        told("squeue"),
-    )
+    until("the task was preempted", lambda: (task, "PREEMPTED") in records_of(array))
+    show(f"point {preempted}, job {task}, lost its place to a job on high: squeue", told("squeue"))
 
     late = in_training(sweep, but=[killed, preempted])
-    told("scancel", "--signal=USR2", sweep.states()[late].job)
-    until("the task has requeued itself", lambda: (sweep.states()[late].job, "REQUEUED") in records_of(array))
-    show(f"point {late}, job {sweep.states()[late].job}, was told that its time is over: squeue", told("squeue"))
+    task = sweep.states()[late].job
+    send(sweep.states()[late], signal.SIGUSR2)  # as SLURM does some time before a stretch ends
+    until("the task has requeued itself", lambda: (task, "REQUEUED") in records_of(array))
+    show(f"point {late}, job {task}, was told that its time is over: squeue", told("squeue"))
 
     resumed: dict[int, int] = {}
 
