@@ -76,7 +76,7 @@ def current(sweep: Sweep) -> list[PointState]:
 
 
 def present(sweep: Sweep, number: int) -> PointState:
-    """Return the present state of a point: one that claims to be running, and that nobody works on, is waiting again."""
+    """Return the present state of a point; one that claims to be running, and that nobody works on, is waiting."""
     state = sweep.state(number)
     if state.state == RUNNING and sweep.worker(number) is None:
         state = sweep.state(number)  # it may have ended meanwhile
