@@ -85,9 +85,10 @@ def say(line: str) -> None:
 def differences(found: Reproduction) -> Iterator[str]:
     """Yield in what the machine and the code of today differ from those of a run."""
     then, now = found.record.environment, environment()
-    facts = [(name, then.get(name), now[name]) for name in FACTS if then.get(name) != now[name]]
+    facts = [(name, then.get(name), now[name]) for name in FACTS]
     packages = {**then.get("packages", {}), **now["packages"]}
     facts += [(name, then.get("packages", {}).get(name), now["packages"].get(name)) for name in packages]
+    facts.append(("processes that worked together", found.processes, 1))
     for name, before, today in facts:
         if before != today and (name != "threads" or None not in (before, today)):
             yield f"{name}: {before} in the run, {today} here{' (its repeat takes as many)' * (name == 'threads')}"

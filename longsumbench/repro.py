@@ -51,7 +51,14 @@ class Reproduction:
     def command(self) -> str:
         """The one line to be typed into a shell."""
         more = [] if self.config_dir is None else ["--config-dir", self.config_dir]
-        return shlex.join(["longsumbench", "run", *self.rewritten.words, *more])
+        team = ["torchrun", f"--nproc-per-node={self.processes}", "-m", "longsumbench.cli"]
+        suite = team if self.processes > 1 else ["longsumbench"]
+        return shlex.join([*suite, "run", *self.rewritten.words, *more])
+
+    @property
+    def processes(self) -> int:
+        """That worked on the run together."""
+        return int(self.record.environment.get("processes", 1))
 
     @property
     def commit(self) -> str | None:
@@ -180,10 +187,15 @@ def script(found: Reproduction) -> str:
         *code(found, '"${1:?usage: bash repro.sh REPOSITORY}"', clone, '"$here/patch.diff"'),
         *packages(found, '"$here/.venv"', clone, '"$here/constraints.txt"'),
         settings(found.record),
-        f'{found.command} --show | diff "$here/config.yaml" - || {{ {stop}; }}',
+        f'{shown(found)} | diff "$here/config.yaml" - || {{ {stop}; }}',
         found.command,
     ]
     return "\n".join(lines) + "\n"
+
+
+def shown(found: Reproduction) -> str:
+    """Return the command that shows the configuration, by one process."""
+    return f"longsumbench{found.command[found.command.index(' run ') :]} --show"
 
 
 def about(record: RunRecord) -> list[str]:

@@ -21,7 +21,7 @@ from longsumbench.cli import main
 from longsumbench.errors import UsageError
 from longsumbench.planning import plan
 from longsumbench.records import Results, RunRecord
-from longsumbench.repeating import compare, with_cache
+from longsumbench.repeating import compare, differences, with_cache
 from longsumbench.repro import is_same_run, known_constraints, page, reproduce, script
 from longsumbench.rewriting import as_value, as_word, flat, rewrite
 
@@ -334,6 +334,16 @@ def test_a_patch_is_handed_on(copied: Callable[..., Path], tmp_path: Path) -> No
     assert main(["repro", str(unchanged), "--output", str(tmp_path / "out")]) == 0
     assert not (tmp_path / "out" / "patch.diff").exists()
     assert "apply" not in (tmp_path / "out" / "repro.sh").read_text(encoding="utf-8").replace("applied", "")
+
+
+def test_a_run_of_several_processes_says_how_many(copied: Callable[..., Path], tmp_path: Path) -> None:
+    """The command starts as many; the configuration is shown by one."""
+    found = reproduce(str(copied(environment={"processes": 3})), Results(tmp_path))
+    assert found.command.startswith("torchrun --nproc-per-node=3 -m longsumbench.cli run model=lead dataset=jsonl")
+    check, last = script(found).splitlines()[-2:]
+    assert last == found.command
+    assert check.startswith("longsumbench run model=lead dataset=jsonl")
+    assert "processes that worked together: 3 in the run, 1 here" in list(differences(found))
 
 
 def test_constraints_of_an_older_run(copied: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
