@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,15 @@ from watching import Watching, WatchingConfig, like
 from longsumbench.configuration import Decoding
 from longsumbench.documents import Cut, Example, Truncation
 from longsumbench.evidence import kept, read_evidence
-from longsumbench.predictions import length_buckets, read_summaries, summarize_split, to_line
+from longsumbench.predictions import (
+    Crew,
+    length_buckets,
+    part,
+    read_summaries,
+    summarize_share,
+    summarize_split,
+    to_line,
+)
 from longsumbench.system import REFERENCE_AXIS, Evidence, Summary, System
 
 SPLIT = ToySplit.of("test", 10)
@@ -89,6 +98,41 @@ def test_nothing_is_summarized_twice(tmp_path: Path) -> None:
     """When all summaries are there, the system is not asked."""
     summaries = summarize_split(Counting(), SPLIT, Decoding(batch_size=3), tmp_path / "p.jsonl")
     assert summarize_split(Counting(fails_at=0), SPLIT, Decoding(batch_size=3), tmp_path / "p.jsonl") == summaries
+
+
+@pytest.mark.parametrize("cut", [0, 9])
+def test_the_shares_of_a_killed_crew_are_taken_over(cut: int, tmp_path: Path) -> None:
+    """What other processes wrote is not written again, but for a torn line; their seconds are counted, too."""
+    path, log = tmp_path / "p.jsonl", tmp_path / "log.jsonl"
+    whole = summarize_split(Counting(), SPLIT, Decoding(batch_size=1), path, log)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:2]))
+    part(path, 1).write_bytes(b"".join(lines[2:5])[: -cut or None])
+    log.rename(part(log, 1))
+    again = Counting()
+    assert summarize_split(again, SPLIT, Decoding(batch_size=1), path, log) == whole
+    assert len(again.batches) == len(SPLIT) - (4 if cut else 5)
+    assert path.read_bytes().splitlines(keepends=True) == lines
+    assert len(log.read_text(encoding="utf-8").splitlines()) == len(SPLIT) + len(again.batches)
+    assert not list(tmp_path.glob("*.part*"))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_a_crew_writes_every_summary_once(size: int, tmp_path: Path) -> None:
+    """Each process writes its share while the first one does; together they are what one would have written."""
+    alone = summarize_split(Counting(), SPLIT, Decoding(batch_size=2), tmp_path / "alone.jsonl")
+    systems, path = [Counting() for _ in range(size)], tmp_path / "p.jsonl"
+
+    @contextmanager
+    def called(batches: Sequence[list[int]]) -> Iterator[None]:
+        for place in range(1, size):
+            summarize_share(systems[place], SPLIT, Decoding(batch_size=2), batches, Crew(place, size), path)
+        yield
+
+    assert summarize_split(systems[0], SPLIT, Decoding(batch_size=2), path, crew=Crew(0, size, called)) == alone
+    assert path.read_bytes() == (tmp_path / "alone.jsonl").read_bytes()
+    assert sorted(id for system in systems for batch in system.batches for id in batch) == sorted(SPLIT.ids)
+    assert all(system.batches for system in systems)
 
 
 @pytest.mark.parametrize("cut", range(1, 60, 7))

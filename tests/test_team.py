@@ -71,24 +71,24 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_jsonl(tmp_path_factory.mktemp("texts"), train=25, validation=7, test=11)
 
 
+def of_two(points: dict[str, list[str]], texts: Path, folder: Path) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """Let two processes do all points, and the first one again; return the results folder, and what was said."""
+    commands = [words(model, texts, *others, f"results_dir={folder / 'results'}") for model, others in points.items()]
+    return folder / "results", in_two_processes(
+        folder, [str(TESTS / "commands.py"), json.dumps([*commands, commands[0]])]
+    )
+
+
 @pytest.fixture(scope="module")
 def by_two(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
-    """What two processes make of all points, and of the first one again: the results folder, and what was said."""
-    folder = tmp_path_factory.mktemp("two")
-    commands = [words(model, texts, *others, f"results_dir={folder / 'results'}") for model, others in POINTS.items()]
-    script = [str(TESTS / "commands.py"), json.dumps([*commands, commands[0]])]
-    return folder / "results", in_two_processes(folder, script)
+    """What two processes make of all points."""
+    return of_two(POINTS, texts, tmp_path_factory.mktemp("two"))
 
 
-@pytest.mark.parametrize("model", POINTS)
-def test_two_processes_do_what_one_does(
-    model: str, texts: Path, by_two: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
-) -> None:
-    """The same run, counts and predictions, and losses that differ in rounding alone."""
-    results, done = by_two
-    assert done.returncode == 0, done.stderr
-    assert main(words(model, texts, *POINTS[model], f"results_dir={tmp_path}")) == 0
-    (one, predictions), (two, same) = record_of(tmp_path, model), record_of(results, model)
+def check_the_same(model: str, others: Sequence[str], texts: Path, folder: Path, results: Path) -> None:
+    """Let this process do a point, in a folder, that two did; check that it is the same run with the same outcome."""
+    assert main(words(model, texts, *others, f"results_dir={folder}")) == 0
+    (one, predictions), (two, same) = record_of(folder, model), record_of(results, model)
     assert (one.run_id, one.environment["processes"]) == (two.run_id, 1)
     assert two.environment["processes"] == 2
     assert predictions == same
@@ -99,6 +99,27 @@ def test_two_processes_do_what_one_does(
     if model != "lead":
         ends = [(run.fit["first_loss"], run.fit["last_loss"]) for run in (one, two)]
         assert ends[0] == pytest.approx(ends[1], rel=CLOSE)
+
+
+@pytest.mark.parametrize("model", POINTS)
+def test_two_processes_do_what_one_does(
+    model: str, texts: Path, by_two: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    """The same run, counts and predictions, and losses that differ in rounding alone."""
+    results, done = by_two
+    assert done.returncode == 0, done.stderr
+    check_the_same(model, POINTS[model], texts, tmp_path, results)
+
+
+@pytest.mark.slow
+def test_two_processes_do_what_one_does_with_every_system(texts: Path, tmp_path: Path) -> None:
+    """The others that train, too."""
+    names = [name for name in registry.systems.targets() if registry.systems.load(name).shares_work]
+    points: dict[str, list[str]] = {name: [] for name in names if name not in POINTS}
+    results, done = of_two(points, texts, tmp_path)
+    assert done.returncode == 0, done.stderr
+    for model in points:
+        check_the_same(model, [], texts, tmp_path / model, results)
 
 
 def test_the_first_process_alone_speaks(by_two: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
@@ -162,6 +183,18 @@ class Killed:
         (weights,) = (path.read_bytes() for path in self.folder.glob("cache/checkpoint/*/model.safetensors"))
         fit = {name: value for name, value in record.fit.items() if name != "seconds"}
         return {"fit": fit, "predictions": predictions, "weights": weights}
+
+
+@pytest.mark.slow
+def test_a_point_that_is_stopped_in_one_process_leaves_the_next_to_both(texts: Path, tmp_path: Path) -> None:
+    """In a sweep, one that takes too long is stopped while the other process waits for it; the next is done by two."""
+    endless = ["-m", "train.max_steps=100000,2", "train.eval_steps=1000", "timeout_minutes=1"]
+    command = [*CLI, *words("trunc", texts, f"results_dir={tmp_path / 'results'}", *endless)]
+    done = in_two_processes(tmp_path, command)
+    assert "failed: stopped after timeout_minutes=1" in done.stderr
+    assert "2 runs: 1 done, 0 found finished, 1 failed" in done.stderr
+    record, _ = record_of(tmp_path / "results", "trunc")
+    assert (record.fit["steps"], record.environment["processes"]) == (2, 2)
 
 
 def everyone(process: psutil.Process) -> bool:

@@ -296,6 +296,22 @@ def test_the_newest_whole_checkpoint_is_chosen(tmp_path: Path) -> None:
     assert newest_checkpoint(tmp_path / "none") is None
 
 
+@pytest.mark.parametrize(
+    ("files", "told"), [(["rng_state.pth"], ""), (["rng_state_0.pth", "rng_state_1.pth"], "2 began")]
+)
+def test_another_number_of_processes_is_told(
+    files: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A training that one process continues is said to have been begun by two, if it was."""
+    (checkpoint := tmp_path / "checkpoint-4").mkdir()
+    for name in ("trainer_state.json", *files):
+        (checkpoint / name).write_text("{}", encoding="utf-8")
+    assert training.found_checkpoint(tmp_path) == str(checkpoint)
+    said = capsys.readouterr().err
+    assert told in said
+    assert bool(told) == bool(said)
+
+
 def test_an_epoch_is_a_permutation_that_seed_and_epoch_decide() -> None:
     """Every row once an epoch, another order each epoch, the same one again when asked again."""
     sampler = EpochSampler(4, lengths=list(range(30)), seed=3)
