@@ -17,7 +17,7 @@ from longsumbench.jobs import Job, Outcome, carry_out
 from longsumbench.launchers import HERE, MOST_JOBS, Engine, LaunchBroke
 from longsumbench.planning import Planned, apart, plan
 from longsumbench.progress import Progress, tell
-from longsumbench.records import RunRecord, writable
+from longsumbench.records import RunRecord, TornRecord, writable
 from longsumbench.status import outcome, present, standing, table
 from longsumbench.sweeps import DONE, ENDED, FAILED, SAME, PointState, Sweep, sweep_folder
 
@@ -137,13 +137,15 @@ class Launch:
 
     def _work_here(self, job: Job, chosen: dict[int, Planned]) -> None:
         """Run points one after the other, in this process."""
+        states = {number: job.sweep.state(number) for number in chosen}
         with Progress("sweep", len(chosen), "points", paced=False) as progress:
             for number, planned in chosen.items():
-                same = job.sweep.state(number).reason
+                same = states[number].reason
                 self.say(f"{self._point(number)}: {planned.name}{same and f': {same}'}")
                 if number in job.points:
                     self._work_on(number, job)
-                progress.advance(1, standing([job.sweep.state(one) for one in chosen]))
+                states[number] = job.sweep.state(number)
+                progress.advance(1, standing(list(states.values())))
 
     def _work_on(self, number: int, job: Job) -> None:
         try:
@@ -159,13 +161,13 @@ class Launch:
         Raises:
             SuiteError: it could not begin.
         """
-        folder, left, rounds = job.sweep, list(job.points), 0
+        folder, left = job.sweep, list(job.points)
         with self._watching(folder, left):
             while left:
                 alone = [number for number in left if folder.state(number).attempts >= PATIENCE][:1]
-                chosen, rounds = alone or left[:MOST_JOBS], rounds + 1
+                chosen = alone or left[:MOST_JOBS]
                 before = {number: folder.state(number).attempts for number in chosen}
-                why = self._one_round(replace(job, order=tuple(chosen)), folder.root / "launcher" / str(rounds))
+                why = self._one_round(replace(job, order=tuple(chosen)), folder.new_launch())
                 begun = [number for number in chosen if folder.state(number).attempts > before[number]]
                 if not begun:
                     folder.add([])  # says it, if the disk is full
@@ -191,7 +193,7 @@ class Launch:
         state, limit = job.sweep.state(number), job.points[number].config.timeout_minutes
         if state.state in ENDED:
             return
-        if limit is not None and state.seconds > 60 * limit:
+        if limit is not None and job.sweep.seconds_of_work(number) > 60 * limit:
             reason = f"hung, and was ended after timeout_minutes={limit:g}"
         elif last:
             reason = f"its process died {state.attempts} times, at last alone: killed, or out of memory"
@@ -204,14 +206,15 @@ class Launch:
     def _watching(self, folder: Sweep, numbers: Sequence[int]) -> Iterator[None]:
         """Show meanwhile how far other processes are."""
         over = threading.Event()
-        shown: set[int] = set()
+        states: dict[int, PointState] = {}
+        working = list(numbers)  # the files of those that have ended are not read again
 
         def look(progress: Progress) -> None:
-            states = {number: present(folder, number) for number in numbers}
-            for number in [one for one in numbers if states[one].state in ENDED and one not in shown]:
-                shown.add(number)
+            states.update((number, present(folder, number)) for number in working)
+            for number in [one for one in working if states[one].state in ENDED]:
+                working.remove(number)
                 self.say(f"{self._point(number)}: {self._named[number]}: {outcome(states[number])}")
-            progress.advance(len(shown) - progress.done, standing(list(states.values())))
+            progress.advance(len(numbers) - len(working) - progress.done, standing(list(states.values())))
 
         def watch() -> None:
             with Progress("sweep", len(numbers), "points", paced=False) as progress:
@@ -231,8 +234,10 @@ class Launch:
             watcher.join()
 
     def _take(self, name: str, state: PointState) -> None:
-        """Take note of what became of a point."""
-        self.finished += [RunRecord.read(Path(folder)) for folder in state.runs]
+        """Take note of what became of a point; a record that others have begun to make anew is theirs."""
+        for folder in state.runs:
+            with suppress(FileNotFoundError, TornRecord):
+                self.finished.append(RunRecord.read(Path(folder)))
         self.failed_baselines |= state.failed_baselines
         self.done += state.state == DONE
         if state.state == FAILED:

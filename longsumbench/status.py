@@ -100,9 +100,9 @@ def standing(states: Sequence[PointState]) -> str:
 
 def table(sweep: Sweep) -> str:
     """Return a line a point: what became of it, how long it took, and why it failed or what it is doing."""
-    names, states = sweep.told()["points"], current(sweep)
     rows = []
-    for number, (name, state) in enumerate(zip(names, states, strict=True), start=1):
+    for number, name in enumerate(sweep.told()["points"], start=1):
+        state = present(sweep, number)
         score = "" if state.score is None else f"{state.score:.1f}"
         took = duration(state.seconds) if state.state in (DONE, RUNNING, FAILED) else ""
         rows.append([number, name, word(state), took, score, note(sweep, number, state)])
@@ -141,7 +141,13 @@ def outcome(state: PointState) -> str:
 
 
 def watch(results: Path, name: str | None, seconds: float) -> None:
-    """Show it again and again, until interrupted."""
+    """Show it again and again, until interrupted.
+
+    Raises:
+        UsageError: there is no such sweep, or no such number of seconds.
+    """
+    if not seconds > 0:
+        raise UsageError(f"--watch {seconds:g}: it takes a number of seconds above 0")
     while True:
         text = render(results, name)
         print("\x1b[2J\x1b[H" + text, flush=True)

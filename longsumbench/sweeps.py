@@ -123,6 +123,23 @@ class Sweep:
         """Return where a point says what it does."""
         return self.points / f"{number}.log"
 
+    def seconds_of_work(self, number: int) -> float:
+        """How long a point whose process died was at work on it: until it last said something; 0 where it did not.
+
+        A launcher may be told long after that, when all the others have ended.
+        """
+        started = self.state(number).started
+        try:
+            return 0.0 if started is None else self.log(number).stat().st_mtime - started
+        except FileNotFoundError:
+            return 0.0
+
+    def new_launch(self) -> Path:
+        """Return a folder for what a launcher writes that none has written to: its older jobs are not waited for."""
+        folder = self.root / "launcher"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / str(1 + max((int(path.name) for path in folder.iterdir() if path.name.isdecimal()), default=0))
+
     def state(self, number: int) -> PointState:
         """Return what became of a point; one that nobody has begun, or whose file is torn, is waiting."""
         if number in self.unwritten:

@@ -140,17 +140,52 @@ def test_a_launcher_that_begins_nothing_is_one_line(words: list[str]) -> None:
 
 
 def test_what_hung_is_not_tried_again(words: list[str]) -> None:
-    """A process that was ended after the limit, from outside Python, is a failure at once."""
+    """A process that was ended after the limit, from outside Python, is a failure at once; one killed before is not.
+
+    Both are judged 61 s after they began: the one said its last then, the other right after it began.
+    """
 
     class Hanging(Scripted):
         def launch(self, task: Job, jobs: int, folder: Path) -> None:  # type: ignore[override]
-            for number in task.order:
-                state = jobs_begun(task.sweep.state(number))
-                task.sweep.note(number, replace(state, started=time.time() - 61))
+            self.rounds.append(task.order)  # type: ignore[attr-defined]
+            for number in task.order if len(self.rounds) == 1 else ():  # type: ignore[attr-defined]
+                began = time.time() - 61
+                task.sweep.note(number, replace(jobs_begun(task.sweep.state(number)), started=began))
+                task.sweep.log(number).touch()
+                if number != 2:
+                    os.utime(task.sweep.log(number), (began + 1, began + 1))
+            if len(self.rounds) > 1:  # type: ignore[attr-defined]
+                for number in task.order:
+                    task.work(number, say=lambda line: None)
             raise LaunchBroke("a worker ended")
 
-    launch = launched([*words, "timeout_minutes=1"], Hanging(lambda number, together: ""))
-    assert set(launch.failed.values()) == {"hung, and was ended after timeout_minutes=1"}
+    engine = Hanging(lambda number, together: "")
+    launch = launched([*words, "timeout_minutes=1"], engine)
+    assert launch.failed == {"model.length=5": "hung, and was ended after timeout_minutes=1"}
+    assert engine.rounds == [(1, 2, 3), (1, 3)]  # type: ignore[attr-defined]
+
+
+def test_a_launcher_writes_where_none_has_written(folder: Sweep) -> None:
+    """What an earlier launch of the same sweep submitted is not taken for the present one's jobs."""
+    first = folder.new_launch()
+    first.mkdir()
+    (folder.root / "launcher" / "multirun.yaml").touch()
+    second = folder.new_launch()
+    second.mkdir()
+    assert [first.name, second.name, folder.new_launch().name] == ["1", "2", "3"]
+
+
+def test_a_record_that_others_make_anew_ends_no_sweep(words: list[str], tmp_path: Path) -> None:
+    """Another sweep may have emptied a run's folder, which is its own affair: the other points are told."""
+
+    class Emptied(Scripted):
+        def launch(self, task: Job, jobs: int, folder: Path) -> None:  # type: ignore[override]
+            super().launch(task, jobs, folder)
+            next((tmp_path / "r").rglob("record.json")).unlink()
+
+    launch = launched(words, Emptied(lambda number, together: "work"))
+    assert len(launch.finished) == 2
+    assert not launch.failed
 
 
 def test_joblib_gives_what_one_process_gives(toy: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -320,6 +355,13 @@ def test_status_without_sweeps_or_of_an_unknown_one_is_one_line(folder: Sweep, t
         render(tmp_path / "elsewhere")
     with pytest.raises(UsageError, match="no sweep is called 'zz'; there are abcd1234"):
         render(folder.root.parents[1], "zz")
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan"])
+def test_watching_takes_a_time(seconds: str, folder: Sweep, capsys: pytest.CaptureFixture[str]) -> None:
+    """No time, or less than none, is wrong usage."""
+    assert main(["status", f"--watch={seconds}", "--results-dir", str(folder.root.parents[1])]) == 2
+    assert f"--watch {seconds}: it takes a number of seconds above 0" in capsys.readouterr().err
 
 
 def test_a_torn_file_of_a_point_is_a_point_that_nobody_began(folder: Sweep) -> None:
