@@ -89,8 +89,7 @@ class Team:
             lost = self._lost and not isinstance(problem, SuiteError)
             raise EnvironmentProblem(self._lost) if lost else problem from error
         self._wait_for_ends()
-        if self._met().add(self._key("failures"), 0):
-            raise self._heard("problem", PATIENCE) or EnvironmentProblem("another process failed")
+        self._heed_failures()
 
     def help(self) -> None:
         """Do what the first process calls for, until it needs no more help.
@@ -126,12 +125,13 @@ class Team:
 
         Raises:
             UsageError: two processes use one GPU.
+            SuiteError: what went wrong in another process on its way here.
         """
         from torch import distributed
         from torch.distributed import PrefixStore  # type: ignore[attr-defined]  # it does, at run time
 
         gpu = self.take_gpu(device)
-        self._check_gpus(gpu)
+        self._assemble(gpu)
         distributed.init_process_group(
             "gloo" if gpu is None else "nccl",
             store=PrefixStore(self._key("group"), self._met()),
@@ -165,15 +165,20 @@ class Team:
         torch.cuda.set_device(chosen)
         return chosen
 
-    def _check_gpus(self, gpu: int | None) -> None:
-        if gpu is None:
-            return
-        import torch
+    def _assemble(self, gpu: int | None) -> None:
+        """Wait until all are here, each with a GPU of its own or none: connecting would wait for one that never comes."""
+        own = ""
+        if gpu is not None:
+            import torch
 
-        self._tell(f"gpu {self.rank}", str(torch.cuda.get_device_properties(gpu).uuid))
-        found = len({self._heard(f"gpu {rank}") for rank in range(self.size)})
-        if found < self.size:
-            problem = f"{self.size} processes on {found} GPU{'s' if found > 1 else ''}"
+            own = str(torch.cuda.get_device_properties(gpu).uuid)
+        self._tell(f"here {self.rank}", own)
+        for rank in range(self.size):
+            while not self._is_told(f"here {rank}", seconds=SECONDS_BETWEEN_LOOKS):
+                self._heed_failures()
+        found = {self._heard(f"here {rank}") for rank in range(self.size)} - {""}
+        if found and len(found) < self.size:
+            problem = f"{self.size} processes on {len(found)} GPU{'s' if len(found) > 1 else ''}"
             raise UsageError(f"{problem}: start as many as there are GPUs, or choose device=cpu")
 
     def _met(self) -> "Store":
@@ -199,12 +204,23 @@ class Team:
 
     def _heard(self, what: str, seconds: float | None = None) -> Any:
         """Return what was told in this call; None also when nothing was within some seconds."""
+        if not self._is_told(what, seconds):
+            return None
+        return pickle.loads(self._met().get(self._key(what)))  # noqa: S301 - written by the same command
+
+    def _is_told(self, what: str, seconds: float | None = None) -> bool:
+        """Wait for what is to be told in this call; say whether it was within some seconds."""
         ends = None if seconds is None else time.monotonic() + seconds
         while not self._met().check([self._key(what)]):
             if ends is not None and time.monotonic() > ends:
-                return None
+                return False
             time.sleep(SECONDS_BETWEEN_LOOKS)
-        return pickle.loads(self._met().get(self._key(what)))  # noqa: S301 - written by the same command
+        return True
+
+    def _heed_failures(self) -> None:
+        """Raise what went wrong first in any process, if anything has in this call."""
+        if self._met().add(self._key("failures"), 0):
+            raise self._heard("problem", PATIENCE) or EnvironmentProblem("another process failed")
 
     def _next_task(self) -> Task | None:
         self.calls += 1
@@ -232,13 +248,10 @@ class Team:
 
     def _wait_for_ends(self, seconds: float | None = None) -> None:
         """Wait until the others have ended a task; remember who has not done so in time."""
-        ends = None if seconds is None else time.monotonic() + seconds
         for rank in range(1, self.size):
-            while not self._met().check([self._key(f"end {rank}")]):
-                if ends is not None and time.monotonic() > ends:
-                    self._lost = f"process {rank} of {self.size} does not answer: start the same command again"
-                    return
-                time.sleep(SECONDS_BETWEEN_LOOKS)
+            if not self._is_told(f"end {rank}", seconds):
+                self._lost = f"process {rank} of {self.size} does not answer: start the same command again"
+                return
 
     @contextmanager
     def _leaving(self, grace: float, otherwise: Callable[[], None]) -> Iterator[None]:
