@@ -261,15 +261,15 @@ def run_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench run`."""
     from longsumbench.launch import Launch
     from longsumbench.launchers import HERE, Engine, is_hydras
-    from longsumbench.planning import plan, show, swept_settings
+    from longsumbench.planning import apart, plan, show, swept_settings
 
     of_points = [word for word in options.overrides if not is_hydras(word)]
     engine = Engine.of([word for word in options.overrides if is_hydras(word)], options.multirun, options.config_dir)
     launch = Launch((), ("longsumbench", *words), options.multirun, engine)
     if engine.sweeper == HERE:
         launch.points = plan(of_points, options.multirun, options.config_dir, probe=not options.show)
-    if options.show:
-        print(show(launch.points))
+    if options.show:  # of a search, what all of its points share
+        print(show(launch.points or plan(apart(of_points, options.config_dir)[0], config_dir=options.config_dir)))
         return
     try:
         if engine.sweeper == HERE:

@@ -15,7 +15,7 @@ from pathlib import Path
 from longsumbench.errors import EnvironmentProblem, SuiteError, as_suite_error
 from longsumbench.jobs import Job, Outcome, carry_out
 from longsumbench.launchers import HERE, MOST_JOBS, Engine, LaunchBroke
-from longsumbench.planning import Planned, apart, plan
+from longsumbench.planning import Planned, apart, plan, readable
 from longsumbench.progress import Progress, tell
 from longsumbench.records import RunRecord, TornRecord, writable
 from longsumbench.status import outcome, present, standing, table
@@ -77,9 +77,12 @@ class Launch:
             config_dir: a folder with more YAML files.
 
         Raises:
-            SuiteError: the words cannot be meant, or the sweeper could not begin.
+            SuiteError: the words cannot be meant, at no point that was asked for, or the sweeper could not begin.
         """
-        self.points = plan(apart(words, config_dir)[0], config_dir=config_dir)  # one, that tells what all share
+        shared, searched = apart(words, config_dir)
+        varies = {readable(word).partition("=")[0] for word in searched}
+        refused: list[SuiteError] = []
+        self.points = plan(shared, config_dir=config_dir, probe=True)  # one, that tells what all share
         if (split := self.points[0].config.dataset.split) == "test":
             self.say(
                 f"the search goes by the {split} split: to choose settings, dataset.split=validation is the honest one"
@@ -87,26 +90,30 @@ class Launch:
         with self._conducting([*self.engine.words, *words]) as folder:
 
             def ask(chosen: list[str]) -> float | Exception:
+                name = " ".join(word for word in map(readable, chosen) if word.partition("=")[0] in varies)
                 try:
                     planned = plan(chosen, config_dir=config_dir)[0]
                 except SuiteError as error:
-                    self.say(f"{self._varying(chosen, words)}: {error}")
+                    self.say(f"{name}: {error}")
+                    refused.append(error)
                     return error
-                self._carry_out(folder, [replace(planned, name=self._varying(chosen, words))])
+                self._carry_out(folder, [replace(planned, name=name)])
                 state = folder.state(self._first[planned.identity])
                 return SuiteError(state.reason) if state.score is None else state.score
 
-            self.engine.search(ask, words, folder.root / "sweeper")
+            try:
+                self.engine.search(ask, words, folder.root / "sweeper")
+            except SuiteError as error:  # a sweeper's, too, that has not got a single score
+                if refused and not self._named:
+                    raise refused[0] from error
+                if len(self.failed) < len(self._first) or not self._first:
+                    raise
             states = {number: folder.state(number) for number in self._named}
             scores = {number: state.score for number, state in states.items() if state.score is not None}
             if scores:
                 first = max(scores, key=lambda number: scores[number])
                 self.say(f"best of {len(states)}: {self._named[first]}, {scores[first]:.1f}")
         self._say_how_many()
-
-    def _varying(self, chosen: Sequence[str], words: Sequence[str]) -> str:
-        """Return the name of a point that a sweeper asks for: the words that were not typed like this."""
-        return " ".join(word for word in chosen if word not in words)
 
     @contextmanager
     def _conducting(self, told_by: Sequence[str]) -> Iterator[Sweep]:
@@ -222,9 +229,8 @@ class Launch:
                     look(progress)
                 look(progress)
 
-        self.say(
-            f"{len(numbers)} points by {self.engine.launcher}; from another shell: longsumbench status {folder.id}"
-        )
+        points = "1 point" if len(numbers) == 1 else f"{len(numbers)} points"
+        self.say(f"{points} by {self.engine.launcher}; from another shell: longsumbench status {folder.id}")
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
         try:

@@ -38,6 +38,7 @@ PLUGINS = {  # of Hydra: package → extra of the suite, and the choices that ne
     "hydra_optuna_sweeper": ("optuna", ("optuna",)),
 }
 GROUPS = ("launcher", "sweeper")
+USUAL = {"launcher": "joblib", "sweeper": "optuna"}  # that a message names
 # Of optuna, unless typed: higher scores are better, the same command asks for the same points, one at a time, and a
 # point that fails ends nothing.
 SEARCH = {"direction": "maximize", "sampler.seed": "1", "n_jobs": "1", "max_failure_rate": "1.0"}
@@ -146,6 +147,10 @@ class Engine:
         for key in (word.lstrip("+~").partition("=")[0] for word in self.words):
             if f"Could not override '{key}'" in str(error):
                 group, _, name = key.removeprefix("hydra.").partition(".")
+                if getattr(self, group) == HERE:
+                    return UsageError(
+                        f"'{key}' is of a {group} of Hydra's: choose one, as hydra/{group}={USUAL[group]}"
+                    )
                 known = Engine((f"hydra/{group}={getattr(self, group)}",), config_dir=self.config_dir).settings(group)
                 return UsageError(f"unknown setting '{key}'{did_you_mean(name, known)}; known: {', '.join(known)}")
         return translate(error)

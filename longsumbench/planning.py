@@ -117,7 +117,7 @@ def expand(overrides: Sequence[str], sweep: bool) -> Iterator[tuple[str, list[st
     """Yield every combination of the values that are swept over: its name, and its overrides.
 
     Raises:
-        UsageError: several values are given, but no sweep is asked for.
+        UsageError: several values are given, but no sweep is asked for; or a range, in which only a sweeper searches.
     """
     parsed = OverridesParser.create(GlobalHydra.instance().config_loader()).parse_overrides(list(overrides))
     choices, swept = [], []
@@ -125,6 +125,10 @@ def expand(overrides: Sequence[str], sweep: bool) -> Iterator[tuple[str, list[st
         swept.append(override.is_sweep_override())
         if swept[-1] and not sweep:
             raise UsageError(f"'{readable(word)}' has several values: sweep over them with -m, or quote them as one")
+        if override.is_interval_sweep():
+            raise UsageError(
+                f"'{readable(word)}' names no values, only their range: hydra/sweeper=optuna searches in it"
+            )
         values = override.sweep_string_iterator() if swept[-1] else ()
         choices.append([f"{override.get_key_element()}={value}" for value in values] if swept[-1] else [word])
     for chosen in product(*choices):
@@ -181,7 +185,7 @@ def of_experiment(
         form = "of lines with words as they would be typed behind -m"
         raise UsageError(f"experiment={chosen[-1]}: '{OWN_SWEEP}' in its file is not a list {form}")
     if not sweep:
-        raise UsageError(f"experiment={chosen[-1]} is a sweep over several points: run it with -m")
+        raise UsageError(f"experiment={chosen[-1]} is a sweep over several points: run it with -m, without a sweeper")
     try:
         typed_lines = [shlex.split(line) for line in lines]
     except ValueError as error:  # a quotation mark that is not closed
@@ -372,8 +376,15 @@ def translate(error: Exception) -> SuiteError:
     if isinstance(error, OverrideParseException):
         word = readable(error.override)
         return UsageError(f"cannot read '{word}': quote its value twice, \"{word.partition('=')[0]}='…'\"")
-    first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    first = first_line(error)
+    if first.startswith("Error merging override") and error.__cause__ is not None:
+        first += f": {first_line(error.__cause__)}"  # which alone says why
     return UsageError(f"{first} (see longsumbench run --help)")
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of what an error says that is not empty; its kind if there is none."""
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 def show(points: Sequence[Planned]) -> str:

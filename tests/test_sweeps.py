@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -228,7 +229,10 @@ def test_a_failure_in_another_process_is_told_with_its_log(tmp_path: Path, capfd
     [
         (["hydra/launcher=joblob"], 2, "unknown hydra/launcher 'joblob' (did you mean 'joblib'?)"),
         (["hydra/launcher=joblib", "hydra.launcher.n_job=2"], 2, "'hydra.launcher.n_job' (did you mean 'n_jobs'?)"),
-        (["hydra/launcher=joblib", "hydra.launcher.n_jobs=two"], 2, "two"),
+        (["hydra/launcher=joblib", "hydra.launcher.n_jobs=two"], 2, "Value 'two' of type 'str' could not be converted"),
+        (["hydra.launcher.n_jobs=2"], 2, "choose one, as hydra/launcher=joblib"),
+        (["model.length=interval(3,5)"], 2, "names no values, only their range: hydra/sweeper=optuna searches in it"),
+        (["hydra/sweeper=optuna", "experiment=etads-table5"], 2, "run it with -m, without a sweeper"),
         (["hydra.run.dir=x"], 2, "of Hydra's own settings, hydra/launcher=… and hydra.launcher.…"),
         (["hydra/launcher"], 2, "of Hydra's own settings"),
         (["model.lenght=3,5"], 2, "'model.lenght'"),
@@ -299,6 +303,33 @@ def test_a_searched_point_that_cannot_be_meant_ends_nothing(
     said = capsys.readouterr().err
     assert "model.length=-1" in said
     assert "the search goes by the test split" in said
+
+
+def test_a_search_of_which_no_point_can_be_meant_is_wrong_usage(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A searched key that does not exist ends in what is wrong with it, not in what the sweeper makes of that."""
+    search = ["hydra/sweeper=optuna", "hydra.sweeper.n_trials=2", "model.lenght=choice(3,4)", "model=lead"]
+    assert main(["run", "-m", *words, *search]) == 2
+    said = capsys.readouterr().err.strip().splitlines()
+    assert said[-1].startswith("longsumbench: unknown setting 'model.lenght' (did you mean 'length'?)")
+
+
+def test_a_search_of_which_every_point_fails_has_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As with any sweep, exit code 1 and each reason; a point is named by what is searched alone."""
+    toy = write_jsonl(tmp_path / "toy", train=0, validation=0)
+    words = ["dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'r'}", "baselines=false", "model=trunc"]
+    search = ["hydra/sweeper=optuna", "hydra.sweeper.n_trials=2", "model.snippet_length=choice(16,32)", "scale=tiny"]
+    assert main(["run", "-m", *words, *search]) == 1
+    said = capsys.readouterr().err
+    assert "of 1 points failed" in said or "of 2 points failed" in said
+    assert re.search(r"^model\.snippet_length=\d\d  .*learns from a training split", said, flags=re.M)
+
+
+def test_a_search_shows_what_its_points_share(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """With --show nothing is asked for yet: the configuration without the searched settings is shown."""
+    assert main(["run", "-m", *words, "hydra/sweeper=optuna", "model=lead", "seed=choice(1,2)", "--show"]) == 0
+    assert "name: lead" in capsys.readouterr().out
 
 
 def test_points_of_one_run_have_one_worker(folder: Sweep) -> None:
