@@ -85,9 +85,8 @@ class Team:
             yield
         except Exception as error:
             problem = self._failed(error)
-            self._wait_for_ends(PATIENCE)
-            lost = self._lost and not isinstance(problem, SuiteError)
-            raise EnvironmentProblem(self._lost) if lost else problem from error
+            lost = self._wait_for_ends(PATIENCE)
+            raise EnvironmentProblem(lost) if lost and not isinstance(problem, SuiteError) else problem from error
         self._wait_for_ends()
         self._heed_failures()
 
@@ -166,7 +165,7 @@ class Team:
         return chosen
 
     def _assemble(self, gpu: int | None) -> None:
-        """Wait until all are here, each with a GPU of its own or none: connecting would wait for one that never comes."""
+        """Wait until all are here, each with its own GPU or none, for connecting waits for ever for one that failed."""
         own = ""
         if gpu is not None:
             import torch
@@ -197,7 +196,8 @@ class Team:
         return TCPStore(address, int(port), None, opens, LONGEST, wait_for_workers=False, multi_tenant=True)
 
     def _key(self, what: str) -> str:
-        return f"longsumbench/{self.calls}/{what}"
+        attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")  # torchrun keeps its store when it starts all again
+        return f"longsumbench/{attempt}/{self.calls}/{what}"
 
     def _tell(self, what: str, value: Any) -> None:
         self._met().set(self._key(what), pickle.dumps(value))  # type: ignore[arg-type]  # bytes are taken, too
@@ -246,12 +246,13 @@ class Team:
         self._failure = self.calls, found
         return found
 
-    def _wait_for_ends(self, seconds: float | None = None) -> None:
-        """Wait until the others have ended a task; remember who has not done so in time."""
+    def _wait_for_ends(self, seconds: float | None = None) -> str:
+        """Wait until the others have ended a task; return, and remember, who has not done so in time."""
         for rank in range(1, self.size):
             if not self._is_told(f"end {rank}", seconds):
                 self._lost = f"process {rank} of {self.size} does not answer: start the same command again"
-                return
+                break
+        return self._lost
 
     @contextmanager
     def _leaving(self, grace: float, otherwise: Callable[[], None]) -> Iterator[None]:
@@ -281,7 +282,7 @@ class Team:
         sys.stderr.flush()
         for descriptor in filter(lambda one: one > 2, map(int, os.listdir("/dev/fd"))):
             with suppress(OSError):
-                os.close(descriptor)
+                os.set_inheritable(descriptor, False)  # closed with all threads gone, of which some may use it now
         os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - the command that it is
 
     def _end(self) -> None:

@@ -17,7 +17,7 @@ import pytest
 import torch
 from toys import TINY_FOR_ALL, write_jsonl
 
-from longsumbench import registry, shares, team
+from longsumbench import jobs, registry, shares, team
 from longsumbench.cli import main
 from longsumbench.records import RunRecord
 from longsumbench.stages import CACHE_VARIABLE
@@ -53,9 +53,9 @@ def environment(folder: Path) -> dict[str, str]:
     return {**os.environ, CACHE_VARIABLE: str(folder / "cache"), "OMP_NUM_THREADS": "1"}
 
 
-def in_two_processes(folder: Path, script: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Let torchrun start a script in two processes."""
-    command = [*TORCHRUN, *script]
+def in_two_processes(folder: Path, script: Sequence[str], *how: str) -> subprocess.CompletedProcess[str]:
+    """Let torchrun start a script in two processes; `how` are its own flags."""
+    command = [*TORCHRUN, *how, *script]
     return subprocess.run(command, capture_output=True, text=True, timeout=560, env=environment(folder), check=False)
 
 
@@ -266,6 +266,39 @@ def test_a_team_is_read_from_the_environment_and_hidden_there(untold: pytest.Mon
     found = team.of_this_process.__wrapped__()
     assert (found.rank, found.size, found.local_rank, found.first) == (1, 2, 1, False)
     assert not any(name in os.environ for name in team.PLACE)
+
+
+TASK = {
+    **{"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "1", "SLURM_NODEID": "0", "SLURM_NTASKS": "2"},
+    **{"SLURM_PROCID": "1", "SLURM_LOCALID": "1", "CUDA_VISIBLE_DEVICES": "4,5"},
+}
+
+
+def test_tasks_of_a_cluster_job_are_a_team(untold: pytest.MonkeyPatch) -> None:
+    """The second task of a job is told its place, twice where it began anew, and keeps the GPUs it was given."""
+    pytest.importorskip("submitit")
+    for name, value in {**TASK, "SUBMITIT_EXECUTOR": "slurm"}.items():
+        untold.setenv(name, value)
+    jobs.share_a_cluster_job()
+    jobs.share_a_cluster_job()
+    found = team.of_this_process.__wrapped__()
+    assert (found.rank, found.size, found.local_rank, found.local_size) == (1, 2, 1, 2)
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "4,5"
+
+
+def test_a_sweep_inside_a_cluster_job_waits_for_no_team(untold: pytest.MonkeyPatch) -> None:
+    """Where a job was given two tasks and its script starts a sweep by joblib, that one's processes work alone."""
+    for name, value in {**TASK, "SLURM_PROCID": "0"}.items():
+        untold.setenv(name, value)
+    untold.delenv("SUBMITIT_EXECUTOR", raising=False)
+    jobs.share_a_cluster_job()
+    assert team.of_this_process.__wrapped__().size == 1
+
+
+def test_torchrun_starts_a_team_again(tmp_path: Path) -> None:
+    """A team of which one was killed in a task, and that torchrun starts again, hears nothing of the first attempt."""
+    done = in_two_processes(tmp_path, [str(TESTS / "killed_team.py")], "--max-restarts=1")
+    assert (done.returncode, done.stdout.splitlines()) == (0, ["both are here"]), done.stderr
 
 
 def test_one_process_imports_no_torch_for_its_team() -> None:

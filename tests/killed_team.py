@@ -1,0 +1,33 @@
+"""A script for torchrun that starts it again: of a team of two, one is killed in its first task, the first time."""
+
+import os
+import signal
+
+from torch import distributed
+
+from longsumbench.errors import UsageError
+from longsumbench.team import Team, by_the_first, of_this_process
+
+
+def meet(team: Team) -> None:
+    """Meet the other process; the first time one is killed."""
+    with team.group("cpu"):
+        distributed.barrier()
+        if team.rank and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+            os.kill(os.getpid(), signal.SIGKILL)
+        distributed.barrier()
+
+
+def work() -> None:
+    """Let both meet."""
+    team = of_this_process()
+    try:
+        with team.helped(meet):
+            meet(team)
+    except Exception as error:
+        raise UsageError("only one is here") from error
+    print("both are here")
+
+
+if __name__ == "__main__":
+    by_the_first(work)
