@@ -250,11 +250,15 @@ def printing_to(log: Path) -> Iterator[None]:
 
 
 def share_a_cluster_job() -> None:
-    """Let the tasks of one SLURM job work on one point together, as under torchrun."""
-    if int(os.environ.get("SLURM_NTASKS", "1")) > 1 and "SLURM_PROCID" in os.environ:
+    """Let the tasks of one SLURM job work on one point together, as under torchrun.
+
+    Processes that joblib starts in a job are no tasks of it, however many it was given; submitit marks its own jobs.
+    """
+    if os.environ.get("SUBMITIT_EXECUTOR") == "slurm" and int(os.environ.get("SLURM_NTASKS", "1")) > 1:
         from submitit.helpers import TorchDistributedEnvironment
 
-        TorchDistributedEnvironment().export()
+        # GPUs are dealt by `Team.take_gpu` among those that SLURM shows; a process that began anew is told again.
+        TorchDistributedEnvironment().export(set_cuda_visible_devices=False, overwrite=True)
 
 
 def too_large_for_a_cpu(config: RunConfig) -> bool:
