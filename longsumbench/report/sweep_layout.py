@@ -145,12 +145,6 @@ def layout_of(sweep: Sweep, kind: str | None = None) -> Layout:
     axis, other = _roles(sweep)
     values = sweep.values(other) if other is not None and _in_plots(sweep, other) else [LACKS]
     lines = _lines(sweep, kind, axis, other, values)
-    beside = [
-        Beside(curve.label, point.numbers[kind], curve.first.oracle)
-        for curve in group.beside
-        for point in curve.points.values()
-        if kind in point.numbers
-    ]
     return Layout(
         f"{sweep.dataset}: {_name_of(kind)} against {' and '.join(map(short, sweep.keys))}",
         group.told,
@@ -161,8 +155,23 @@ def layout_of(sweep: Sweep, kind: str | None = None) -> Layout:
             "" if value == LACKS or other is None else f"{short(sweep.keys[other])}={shown(value)}" for value in values
         ),
         tuple(lines[:MOST_LINES]),
-        tuple(beside),
+        tuple(_beside(group, kind)),
     )
+
+
+def _beside(group: Group, kind: str) -> list[Beside]:
+    """Return what stands beside the curves: of a model with several runs there, the best."""
+    models: dict[tuple[str, bool], list[tuple[str, Number]]] = {}
+    for curve in group.beside:
+        for point in curve.points.values():
+            if kind in point.numbers:
+                same = models.setdefault((curve.first.model, curve.first.oracle), [])
+                same.append((curve.label, point.numbers[kind]))
+    shown_of_each = []
+    for (model, oracle), same in models.items():
+        label, best = max(same, key=lambda one: one[1].mean)
+        shown_of_each.append(Beside(label if len(same) == 1 else f"{model} (best of {len(same)})", best, oracle))
+    return shown_of_each
 
 
 def _check_kind(kind: str, sweep: Sweep, group: Group) -> None:

@@ -75,6 +75,13 @@ def test_what_is_drawn() -> None:
     assert layout_of(swept(PAGES, "page_size"), "rouge2").lines[0].plots[0]["128"] == Number(11, 10, 11.6)
 
 
+def test_of_a_system_beside_the_best_run_is_drawn() -> None:
+    """Three runs of a system that has no page size are one line, which says so."""
+    others = [trained("ea", score, segment=place) for place, score in enumerate((9, 19, 14), start=1)]
+    layout = layout_of(swept([*PAGES, *others], "page_size"))
+    assert [(one.label, one.number.mean) for one in layout.beside] == [("ea (best of 3)", 19)]
+
+
 def test_two_settings_of_one_system_are_lines() -> None:
     """The setting with more values is the axis; each value of the other is a line; one who varies neither is flat."""
     layout = layout_of(swept([*GRID, trained("ea", 9, segment=2)], "segment", "extractive"))
