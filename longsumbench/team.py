@@ -30,6 +30,7 @@ MEETING = ("MASTER_ADDR", "MASTER_PORT")
 ALSO_MISTAKEN = ("PMI_SIZE",)  # libraries take it, too, for that of a team
 CALLS_ANSWERED = "LONGSUMBENCH_CALLS_ANSWERED"  # of a helper that began anew: by the process that it was
 LONGEST = timedelta(days=20)  # of any waiting, for death is noticed otherwise; more milliseconds overflow in gloo
+STARTING = timedelta(minutes=10)  # from the start of one process until the first one is there
 SECONDS_BETWEEN_LOOKS = 0.1
 GRACE = 5.0  # seconds that a helper is given to come out of a task that has failed elsewhere
 PATIENCE = 60.0  # likewise the first process; and the others, to say how a task that failed has ended with them
@@ -188,12 +189,23 @@ class Team:
         return self._store
 
     def _meet(self, opens: bool = False) -> "Store":
-        """Return a new connection to the store: a thread needs one of its own."""
+        """Return a new connection to the store: a thread needs one of its own.
+
+        Raises:
+            EnvironmentProblem: there is none, or none can be opened.
+        """
         os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # its advice is for people who call it themselves
         from torch.distributed import TCPStore  # type: ignore[attr-defined]  # likewise
 
         address, port = (os.environ[name] for name in MEETING)
-        return TCPStore(address, int(port), None, opens, LONGEST, wait_for_workers=False, multi_tenant=True)
+        try:
+            store = TCPStore(address, int(port), None, opens, STARTING, wait_for_workers=False, multi_tenant=True)
+        except (RuntimeError, ValueError) as error:  # torch's; the port is no number
+            reason = str(error).splitlines()[0]
+            told = f"{self.size} processes cannot meet at MASTER_ADDR={address}, MASTER_PORT={port}: {reason}"
+            raise EnvironmentProblem(told) from error
+        store.set_timeout(LONGEST)
+        return store
 
     def _key(self, what: str) -> str:
         attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")  # torchrun keeps its store when it starts all again

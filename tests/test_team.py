@@ -4,11 +4,13 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from toys import TINY_FOR_ALL, write_jsonl
 
 from longsumbench import jobs, registry, shares, team
 from longsumbench.cli import main
+from longsumbench.errors import EnvironmentProblem
 from longsumbench.records import RunRecord
 from longsumbench.stages import CACHE_VARIABLE
 
@@ -266,6 +269,21 @@ def test_a_team_is_read_from_the_environment_and_hidden_there(untold: pytest.Mon
     found = team.of_this_process.__wrapped__()
     assert (found.rank, found.size, found.local_rank, found.first) == (1, 2, 1, False)
     assert not any(name in os.environ for name in team.PLACE)
+
+
+@pytest.mark.parametrize("rank", ["0", "1"])
+def test_processes_that_cannot_meet_say_so(rank: str, untold: pytest.MonkeyPatch) -> None:
+    """A port that another program has, and a first process that is not there, are one line each."""
+    untold.setattr(team, "STARTING", timedelta(seconds=1))
+    with socket.socket() as taken:
+        taken.bind(("localhost", 0))
+        if rank == "0":
+            taken.listen()
+        for name, value in {**TOLD, "RANK": rank, "MASTER_PORT": str(taken.getsockname()[1])}.items():
+            untold.setenv(name, value)
+        with pytest.raises(EnvironmentProblem, match=r"^2 processes cannot meet at MASTER_ADDR=localhost") as problem:
+            team.of_this_process.__wrapped__()._met()
+    assert "\n" not in str(problem.value)
 
 
 TASK = {
