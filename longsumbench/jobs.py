@@ -6,6 +6,7 @@ job fail gives up the others.
 """
 
 import faulthandler
+import math
 import os
 import signal
 import socket
@@ -63,6 +64,7 @@ class Job:
         sweep: where it is told what becomes of them.
         order: the numbers of the points, as a launcher counts its jobs.
         taken: the identities of baselines that need not be scored again.
+        since: when the sweep began; what is older is done anew where a point says `overwrite=true`.
     """
 
     points: dict[int, Planned]
@@ -70,6 +72,7 @@ class Job:
     sweep: Sweep
     order: tuple[int, ...] = ()
     taken: set[str] = field(default_factory=set)
+    since: float = math.inf
 
     def __call__(self, composed: Any) -> None:
         """Work on the point of one of a launcher's jobs, in a process of its own.
@@ -101,13 +104,19 @@ class Job:
             state = begun(self.sweep.state(number))
             self.sweep.note(number, state)
             with watched(Notes(self.sweep, number, state)), limited(planned.config.timeout_minutes, alone):
-                carry_out(planned, self.command, say, self.taken, outcome := Outcome())
+                carry_out(planned, self.command, say, self.taken, outcome := Outcome(), since=self.since)
             self.sweep.note(number, ended(state, outcome))
         return outcome
 
 
 def carry_out(
-    planned: Planned, command: tuple[str, ...], say: Say, taken: set[str], outcome: Outcome, sweep: bool = True
+    planned: Planned,
+    command: tuple[str, ...],
+    say: Say,
+    taken: set[str],
+    outcome: Outcome,
+    sweep: bool = True,
+    since: float = math.inf,
 ) -> None:
     """Run a point, then the baselines beside it; what fails in a sweep is noted.
 
@@ -118,11 +127,12 @@ def carry_out(
         taken: identities of what need not be scored as a baseline; those that are scored here are added.
         outcome: is filled as things end.
         sweep: whether a failure is noted instead of raised.
+        since: what is older, `overwrite=true` does anew.
 
     Raises:
         SuiteError: the only point failed, which is no sweep's.
     """
-    point = Point(planned.config, planned.variant, command, say)
+    point = Point(planned.config, planned.variant, command, say, since=since)
     if too_large_for_a_cpu(planned.config):
         say("scale=paper is meant for a GPU, and none is used: on a CPU choose scale=tiny or scale=small")
     with noting(sweep, say) as failures:

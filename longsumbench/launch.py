@@ -5,6 +5,7 @@ becomes of it: so a launcher may lose a process, or a machine, and no other poin
 is begun again, with the others at first, alone once it was at work when two processes died.
 """
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -53,6 +54,7 @@ class Launch:
     _first: dict[str, int] = field(default_factory=dict)  # identity → number of the point that is this run
     _named: dict[int, str] = field(default_factory=dict)
     _folder: Sweep | None = None
+    _since: float = math.inf
 
     def start(self) -> None:
         """Run the points, those that are the same run once.
@@ -121,7 +123,7 @@ class Launch:
         results = Path(self.points[0].config.results_dir).expanduser()
         folder = sweep_folder(writable(results, "results_dir="), told_by)
         with folder.conducting(lambda who: self.say(f"another process conducts this sweep ({who}): waiting for it")):
-            folder.begin(self.command, self.engine.launcher)
+            self._since = folder.begin(self.command, self.engine.launcher)
             self._folder = folder
             yield folder
 
@@ -134,7 +136,7 @@ class Launch:
             if (first := self._first.setdefault(planned.identity, number)) != number:
                 folder.note(number, PointState(SAME, reason=f"the same run as point {first}"))
         fresh = {number: one for number, one in chosen.items() if self._first[one.identity] == number}
-        job = Job(fresh, self.command, folder, taken=self._taken)
+        job = Job(fresh, self.command, folder, taken=self._taken, since=self._since)
         if self.engine.launcher == HERE:
             self._work_here(job, chosen)
         else:

@@ -3,6 +3,7 @@
 Every step leaves its result on disk before the next begins, and finds it there when the run is started again.
 """
 
+import math
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -47,7 +48,7 @@ from longsumbench.progress import track
 from longsumbench.records import Results, RunRecord, RunSpec, TornRecord, output_files, writable, write_atomically
 from longsumbench.rouge.signature import SCORING_VERSION
 from longsumbench.segmentation import QUERIES_VERSION
-from longsumbench.stages import CACHE_VARIABLE, MissingStage, StageStore, cache_folder, digest, locked
+from longsumbench.stages import CACHE_VARIABLE, MissingStage, StageStore, cache_folder, digest, is_older, locked
 from longsumbench.standings import RANKED_BY, ranked_by
 from longsumbench.system import FitReport, Split, Summary, System
 from longsumbench.team import of_this_process
@@ -72,6 +73,8 @@ class Point:
         started: when it began, on the monotonic clock.
         carried_out: whether anything had to be done; False for a run that was found finished.
         quiet: whether a run that is found finished goes without saying.
+        since: seconds since 1970; `overwrite=true` does anew what was begun before then. So what a sweep's points share is
+            made anew once, and a point that is begun again continues.
     """
 
     config: RunConfig
@@ -82,6 +85,7 @@ class Point:
     started: float = field(default_factory=time.monotonic)
     carried_out: bool = False
     quiet: bool = False
+    since: float = math.inf
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
@@ -102,7 +106,8 @@ def run(point: Point) -> RunRecord:
     config = point.config
     results = Results(writable(Path(config.results_dir).expanduser(), "results_dir="))
     cache = writable(cache_folder(), f"the environment variable {CACHE_VARIABLE}")
-    stages = StageStore(cache, rebuild=frozenset({"checkpoint"} if config.overwrite else ()), say=point.say)
+    rebuild = frozenset({"checkpoint"} if config.overwrite else ())
+    stages = StageStore(cache, rebuild, before=point.since, say=point.say)
     try:
         return run_with(point, results, stages)
     finally:
@@ -120,7 +125,7 @@ def run_with(point: Point, results: Results, stages: StageStore) -> RunRecord:
     if config.overwrite or not is_finished(folder) or is_lacking(config, system, texts, folder):
         (folder / "work").mkdir(parents=True, exist_ok=True)
         with locked(folder / "work" / ".lock", f"the same run, {folder}", point.say):
-            if config.overwrite:
+            if config.overwrite and is_older(folder / "config.yaml", point.since):
                 empty(folder)
             if not is_finished(folder):  # a process waited for may have finished it
                 tell_torn(point, folder)

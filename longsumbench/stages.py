@@ -10,6 +10,7 @@ the last use. Both are operating-system locks, which die with their holder. `<ca
 import errno
 import hashlib
 import json
+import math
 import os
 import shutil
 import uuid
@@ -66,6 +67,7 @@ class StageStore:
     Attributes:
         root: where they live.
         rebuild: names of stages that are thrown away and built again, once each.
+        before: seconds since 1970; of those, only what was built, or begun, before then is thrown away.
         finished_only: whether a stage that is not there is an error, instead of being built.
         used: stage name → folder, of those this run asked for; the run links to them.
         say: told when another process holds a stage that this one waits for.
@@ -75,6 +77,7 @@ class StageStore:
 
     root: Path
     rebuild: frozenset[str] = frozenset()
+    before: float = math.inf
     used: dict[str, Path] = field(default_factory=dict)
     say: Callable[[str], None] = print
     finished_only: bool = False
@@ -104,7 +107,7 @@ class StageStore:
             self.in_use.add(used)
         if self.finished_only and not folder.is_dir():
             raise MissingStage(name, beside(folder, "partial"), build)
-        if afresh or not folder.is_dir():
+        if not folder.is_dir() or (afresh and is_older(folder / "inputs.json", self.before)):
             self._build(folder, inputs, build, afresh)
         self.used[name if name not in self.used or self.used[name] == folder else f"{name}-{key[:8]}"] = folder
         return folder
@@ -115,13 +118,16 @@ class StageStore:
             unshare(self.in_use.pop())
 
     def _build(self, folder: Path, inputs: Mapping[str, Any], build: Build, afresh: bool) -> None:
-        partial, name = beside(folder, "partial"), folder.parent.name
+        partial, used, name = beside(folder, "partial"), beside(folder, "used"), folder.parent.name
+        unshare(used)  # whoever has the lock may wait for all that hold it
         with locked(beside(folder, "lock"), name, self.say):
-            if afresh:
+            if afresh and is_older(folder / "inputs.json", self.before):
                 self._discard_unused(folder)
-                discard(partial)
-            elif is_there(folder):  # the process waited for has finished it
+            share(used)
+            if is_there(folder):  # the process waited for has finished it
                 return
+            if afresh and is_older(partial, self.before):
+                discard(partial)
             partial.mkdir(exist_ok=True)
             note = json.dumps(dict(inputs), indent=1, sort_keys=True)
             (partial / "inputs.json").write_text(note, encoding="utf-8")  # so that it is known what a killed one began
@@ -132,11 +138,9 @@ class StageStore:
 
     def _discard_unused(self, folder: Path) -> None:
         """Delete a stage that is to be built anew, as soon as no other process uses it."""
-        used = beside(folder, "used")
-        unshare(used)
-        with held(used, lambda other: self.say(f"waiting for other processes that use the {folder.parent.name}")):
+        waiting = f"waiting for other processes that use the {folder.parent.name}"
+        with held(beside(folder, "used"), lambda other: self.say(waiting)):
             discard(folder)
-        share(used)
 
 
 def check_layout(root: Path) -> None:
@@ -184,6 +188,14 @@ def locked(path: Path, what: str, say: Callable[[str], None]) -> Iterator[None]:
         lambda killed: say(f"taking over from {killed.name}, which ended before it was done: {what}"),
     ):
         yield
+
+
+def is_older(path: Path, moment: float) -> bool:
+    """Tell whether a file or folder is of before a moment (seconds since 1970), or not there."""
+    try:
+        return path.stat().st_mtime < moment
+    except FileNotFoundError:
+        return True
 
 
 def is_there(folder: Path) -> bool:

@@ -82,12 +82,16 @@ class Sweep:
         """Its name in `longsumbench status`."""
         return self.root.name
 
-    def begin(self, command: Sequence[str], launcher: str) -> None:
-        """Write what the sweep is; forget what an earlier process said of its points."""
+    def begin(self, command: Sequence[str], launcher: str) -> float:
+        """Write what the sweep is; forget what an earlier process said of its points.
+
+        Returns: now, in seconds since 1970, by the clock that its files' times are of.
+        """
         for path in self.points.glob("*.json"):
             path.unlink()
         told = {"host": socket.gethostname(), "pid": os.getpid(), "started": time.time()}
         self._write({"command": list(command), "launcher": launcher, **told, "points": []})
+        return (self.root / "sweep.json").stat().st_mtime
 
     def add(self, names: Iterable[str]) -> list[int]:
         """Note more points; return their numbers, which count from 1."""

@@ -1,6 +1,7 @@
 """One run: what decides its id, what is found again, what its record says."""
 
 import json
+import time
 import os
 import shutil
 import subprocess
@@ -211,6 +212,15 @@ def test_overwriting_does_it_again(toy: Path) -> None:
     assert not said
     assert (folder / PREDICTIONS).read_text(encoding="utf-8").count("\n") == 8
     assert checkpoint.stat().st_mtime_ns > before
+
+
+def test_overwriting_leaves_what_was_begun_since(toy: Path) -> None:
+    """A sweep's point whose process died does not throw away again what it has done anew."""
+    config, began = configured(toy), time.time() - 60
+    run(Point(config, say=silent))
+    again = Point(replace(config, overwrite=True), say=silent, since=began)
+    run(again)
+    assert not again.carried_out
 
 
 def test_a_run_without_a_record_is_not_summarized_again(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import pytest
 from toys import next_line, start_python
 
 from longsumbench import locks
-from longsumbench.locks import is_shared
+from longsumbench.locks import held, is_shared, unshare
 from longsumbench.stages import CACHE_VARIABLE, MARKER, StageStore, beside, cache_folder, clear, digest
 
 BUILDER = """
@@ -147,6 +147,42 @@ def test_a_rebuilt_stage_is_built_once_more(tmp_path: Path) -> None:
     assert (store.get("corpus", {}, writes("new")) / "text").read_text(encoding="utf-8") == "new"
     store.get("corpus", {}, never)
     store.get("tokenizer", {}, never)
+
+
+def test_what_was_built_since_a_moment_is_not_built_anew(tmp_path: Path) -> None:
+    """Of two stores that build a stage anew because it is old, one does; what a killed one began is continued."""
+    now = time.time()
+    old = StageStore(tmp_path).get("checkpoint", {}, writes("old"))
+    os.utime(old / "inputs.json", (now - 60, now - 60))
+    first, second = (StageStore(tmp_path, frozenset({"checkpoint"}), before=now - 30) for _ in range(2))
+
+    def is_killed(partial: Path) -> None:
+        (partial / "half").write_text("new", encoding="utf-8")
+        raise KeyboardInterrupt
+
+    def continues(partial: Path) -> None:
+        (partial / "half").rename(partial / "text")
+
+    with pytest.raises(KeyboardInterrupt):
+        first.get("checkpoint", {}, is_killed)
+    assert (first.get("checkpoint", {}, continues) / "text").read_text(encoding="utf-8") == "new"
+    second.get("checkpoint", {}, never)
+
+
+def test_who_waits_for_a_stage_does_not_hold_what_is_waited_for(tmp_path: Path) -> None:
+    """Who builds a stage anew waits for all that use it, so who waits for the builder must not be one of them."""
+    told: list[bool] = []
+    folder = StageStore(tmp_path).get("checkpoint", {}, writes("old"))
+    unshare(beside(folder, "used"))
+    building = held(beside(folder, "lock"))
+    building.__enter__()
+
+    def finished(line: str) -> None:
+        told.append(is_shared(beside(folder, "used")))
+        building.__exit__(None, None, None)
+
+    StageStore(tmp_path, frozenset({"checkpoint"}), say=finished).get("checkpoint", {}, writes("new"))
+    assert told == [False]
 
 
 def test_a_stage_in_use_is_not_built_anew_under_its_user(tmp_path: Path) -> None:

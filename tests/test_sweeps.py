@@ -273,6 +273,23 @@ def test_a_launcher_that_is_not_installed_names_its_extra(
         Engine.of([word], sweep=True)
 
 
+def test_a_sweep_does_anew_once_what_its_points_share(toy: Path, tmp_path: Path) -> None:
+    """With overwrite=true two points that share a checkpoint train again, once, also side by side; each is told."""
+    words = [*tiny_overrides(toy, steps=4), f"results_dir={tmp_path / 'r'}", "baselines=false", "decode.num_beams=1,2"]
+
+    def trained() -> list[float]:
+        records = [json.loads(path.read_text(encoding="utf-8")) for path in (tmp_path / "r").rglob("record.json")]
+        return [record["fit"]["seconds"] for record in records]
+
+    times = []
+    for engine in ([], ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]):
+        assert main(["run", "-m", *words, "overwrite=true", *engine]) == 0
+        assert len(trained()) == 2
+        times.append(set(trained()))
+    assert [len(seconds) for seconds in times] == [1, 1]
+    assert times[0] != times[1]
+
+
 def test_a_search_finds_the_best_and_is_continued(
     words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
