@@ -73,8 +73,8 @@ class Point:
         started: when it began, on the monotonic clock.
         carried_out: whether anything had to be done; False for a run that was found finished.
         quiet: whether a run that is found finished goes without saying.
-        since: seconds since 1970; `overwrite=true` does anew what was begun before then. So what a sweep's points share is
-            made anew once, and a point that is begun again continues.
+        since: seconds since 1970; `overwrite=true` does anew what was begun before then. So what a sweep's points
+            share is made anew once, and a point that is begun again continues.
     """
 
     config: RunConfig

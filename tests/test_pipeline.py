@@ -1,11 +1,11 @@
 """One run: what decides its id, what is found again, what its record says."""
 
 import json
-import time
 import os
 import shutil
 import subprocess
 import sys
+import time
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
