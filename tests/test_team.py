@@ -191,10 +191,10 @@ class Killed:
 @pytest.mark.slow
 def test_a_point_that_is_stopped_in_one_process_leaves_the_next_to_both(texts: Path, tmp_path: Path) -> None:
     """In a sweep, one that takes too long is stopped while the other process waits for it; the next is done by two."""
-    endless = ["-m", "train.max_steps=100000,2", "train.eval_steps=1000", "timeout_minutes=1"]
+    endless = ["-m", "train.max_steps=100000,2", "train.eval_steps=1000", "timeout_minutes=3"]
     command = [*CLI, *words("trunc", texts, f"results_dir={tmp_path / 'results'}", *endless)]
     done = in_two_processes(tmp_path, command)
-    assert "failed: stopped after timeout_minutes=1" in done.stderr
+    assert "failed: stopped after timeout_minutes=3" in done.stderr
     assert "2 runs: 1 done, 0 found finished, 1 failed" in done.stderr
     record, _ = record_of(tmp_path / "results", "trunc")
     assert (record.fit["steps"], record.environment["processes"]) == (2, 2)
