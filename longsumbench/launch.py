@@ -53,7 +53,7 @@ class Launch:
     _taken: set[str] = field(default_factory=set)
     _first: dict[str, int] = field(default_factory=dict)  # identity → number of the point that is this run
     _named: dict[int, str] = field(default_factory=dict)
-    _folder: Sweep | None = None
+    _told: str = ""
     _since: float = math.inf
 
     def start(self) -> None:
@@ -124,8 +124,8 @@ class Launch:
         folder = sweep_folder(writable(results, "results_dir="), told_by)
         with folder.conducting(lambda who: self.say(f"another process conducts this sweep ({who}): waiting for it")):
             self._since = folder.begin(self.command, self.engine.launcher)
-            self._folder = folder
             yield folder
+            self._told = table(folder)  # before another process conducts it
 
     def _carry_out(self, folder: Sweep, points: Sequence[Planned]) -> None:
         """Run some points of a sweep, and take note of what became of them."""
@@ -257,7 +257,7 @@ class Launch:
 
     def table(self) -> str:
         """Return what became of the points of a sweep, a line each; nothing of a single point."""
-        return table(self._folder) if self._folder is not None and len(self._named) > 1 else ""
+        return self._told if len(self._named) > 1 else ""
 
     def _point(self, number: int) -> str:
         return f"point {number}" if self.engine.sweeper != HERE else f"point {number}/{len(self.points)}"

@@ -166,6 +166,13 @@ def test_what_hung_is_not_tried_again(words: list[str]) -> None:
     assert engine.rounds == [(1, 2, 3), (1, 3)]  # type: ignore[attr-defined]
 
 
+def test_a_launch_tells_what_became_of_its_own_points(words: list[str]) -> None:
+    """Another process that has waited for the sweep writes over its files; the table is of before that."""
+    launch = launched(words, Scripted(lambda number, together: "work"))
+    launched(words, Scripted(lambda number, together: "work"))
+    assert launch.table().count("done") == 3
+
+
 def test_a_launcher_writes_where_none_has_written(folder: Sweep) -> None:
     """What an earlier launch of the same sweep submitted is not taken for the present one's jobs."""
     first = folder.new_launch()
