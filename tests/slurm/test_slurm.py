@@ -209,7 +209,9 @@ def test_an_array_job_survives_kill_preemption_and_time_out(
     until("the sweep has ended", look)
     said = sweep.said.read_text()
     show(f"the sweep ended after {time.monotonic() - began:.0f} s, exit code {process.returncode}", said)
-    show("sacct", told("sacct", "-j", array, "-D", "-X", "-o", "JobID,JobName,Partition,State,ExitCode,Start,End"))
+    until("the jobs have ended", lambda: "RUNNING" not in {state for _, state in records_of(array)})
+    jobs = f"{array},{sweep.states()[killed].job}"
+    show("sacct", told("sacct", "-j", jobs, "-D", "-X", "-o", "JobID%-8,Partition%10,State,ExitCode,Start,End"))
 
     assert process.returncode == 0, said
     assert f"{POINTS} runs: {POINTS} done, 0 found finished, 0 failed" in said
@@ -237,12 +239,18 @@ def test_a_partition_that_does_not_exist_is_one_line(cores: int, texts: Path, tm
 def test_two_tasks_train_one_point_together(
     cores: int, texts: Path, undisturbed: Sweep, tmp_path: Path, ended: list["subprocess.Popen[bytes]"]
 ) -> None:
-    """With two tasks a job, two processes train each point, on half of each batch."""
-    if cores < 2:
-        pytest.skip("two tasks need two cores")
-    sweep = Sweep(
-        texts, tmp_path, *CPU, "hydra.launcher.tasks_per_node=2", "seed=1,2", "train.batch_size=4", "train.max_steps=60"
-    )
+    """Two tasks a job are two processes that train a point together, on as many steps, examples and tokens as one."""
+    assert cores >= 2
+    sweep = Sweep(texts, tmp_path, *CPU, "hydra.launcher.tasks_per_node=2", "seed=1,2")
     ended.append(process := sweep.start())
     assert process.wait(LONGEST) == 0, sweep.said.read_text()
-    show("two tasks for each point", sweep.said.read_text())
+    array = sweep.states()[1].job.partition("_")[0]
+    until("the jobs have ended", lambda: {"COMPLETED"} == {state for _, state in records_of(array)})
+    tasks = told("sacct", "-j", array, "-n", "-P", "-o", "JobID,NTasks,State").splitlines()
+    assert {line for line in tasks if ".0|" in line} == {f"{array}_{index}.0|2|COMPLETED" for index in (0, 1)}
+    show("two tasks for each point: sacct", "\n".join(tasks))
+    trained = [key for key in sweep.table()[0] if key == "seed" or key.startswith("train_")]
+    expected = [row for row in undisturbed.table() if row["seed"] in ("1", "2") and row["model"] == "trunc"]
+    found = [row for row in sweep.table() if row["model"] == "trunc"]
+    by_seed = {row["seed"]: [row[key] for key in trained] for row in expected}
+    assert {row["seed"]: [row[key] for key in trained] for row in found} == by_seed
