@@ -5,10 +5,12 @@ Overrides of a setting (`model.page_size=128`) are handed to Hydra as additions,
 from the dataclasses only; whether such a setting exists is checked against the dataclasses, with better advice.
 """
 
+import copy
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -205,7 +207,12 @@ def compose(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
 
 
 def lay(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
-    """Let Hydra lay the overrides over the YAML files."""
+    """Let Hydra lay the overrides over the YAML files, the same ones once."""
+    return copy.deepcopy(_laid(tuple(overrides), config_dir))
+
+
+@lru_cache(maxsize=64)
+def _laid(overrides: tuple[str, ...], config_dir: str | None) -> DictConfig:
     searched = [f"hydra.searchpath=[{quoted(config_dir, 'file://')}]"] if config_dir is not None else []
     try:
         composed: DictConfig = hydra.compose("run", [*overrides, *searched])
@@ -358,7 +365,11 @@ def readable(override: str) -> str:
 
 
 def offer_plugins(config_dir: str | None) -> None:
-    """Let systems and corpora of other packages be chosen by name even when they ship no YAML file."""
+    """Let systems and corpora of other packages be chosen by name even when they ship no YAML file.
+
+    YAML files are read anew from here on.
+    """
+    _laid.cache_clear()
     folders = [CONF, *([Path(config_dir)] if config_dir else [])]
     store = ConfigStore.instance()
     for group, table in (("model", registry.systems), ("dataset", registry.corpora)):
