@@ -55,10 +55,10 @@ def heading(sweep: Sweep) -> str:
     told, states = sweep.told(), current(sweep)
     conductor = sweep.conductor()
     begun = datetime.fromtimestamp(told["started"]).astimezone().strftime("%Y-%m-%d %H:%M")
-    where = conductor.name if conductor else told["host"]
-    by = "" if told["launcher"] == "basic" else f" by {told['launcher']}"
+    where = f"by {conductor.name}" if conductor else f"on {told['host']}"
+    by = "" if told["launcher"] == "basic" else f", launcher {told['launcher']}"
     lines = [f"sweep {sweep.id}: {ending(states, conductor is not None)}", shlex.join(told["command"])]
-    return "\n".join([*lines, f"begun {begun} on {where}{by}; {standing(states)}"])
+    return "\n".join([*lines, f"begun {begun} {where}{by}; {standing(states)}"])
 
 
 def ending(states: Sequence[PointState], conducted: bool) -> str:
@@ -81,7 +81,7 @@ def present(sweep: Sweep, number: int) -> PointState:
     if state.state == RUNNING and sweep.worker(number) is None:
         state = sweep.state(number)  # it may have ended meanwhile
         if state.state == RUNNING:
-            return PointState(WAITING, attempts=state.attempts, reason=f"its process died ({state.host} {state.pid})")
+            return PointState(WAITING, attempts=state.attempts, reason=f"lost its process ({state.host} {state.pid})")
     return state
 
 

@@ -381,7 +381,7 @@ def test_a_point_whose_process_was_killed_is_waiting_again(folder: Sweep) -> Non
         assert [state.state for state in current(folder)] == [WAITING, RUNNING, WAITING]
         process.send_signal(signal.SIGKILL)
     assert [state.state for state in current(folder)] == [WAITING, WAITING, WAITING]
-    assert "its process died" in render(folder.root.parents[1], "abcd")
+    assert "lost its process" in render(folder.root.parents[1], "abcd")
 
 
 def test_status_of_a_sweep(folder: Sweep, capsys: pytest.CaptureFixture[str]) -> None:
