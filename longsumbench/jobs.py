@@ -1,6 +1,6 @@
 """One point of a launch, in whatever process it runs: its run, the baselines beside it, and what became of them.
 
-`Job` is what a launcher sends to another process, or another machine: it can be pickled, holds the points as they were
+`Job` is what another process, or another machine, is sent (`Sent`): it can be pickled, holds the points as they were
 planned, and writes what becomes of a point into the files of its sweep. It never raises, for a launcher that sees one
 job fail gives up the others.
 """
@@ -8,6 +8,7 @@ job fail gives up the others.
 import faulthandler
 import math
 import os
+import pickle
 import signal
 import socket
 import sys
@@ -26,7 +27,7 @@ from longsumbench.errors import EnvironmentProblem, as_suite_error
 from longsumbench.pipeline import BASELINES, Point, baseline, run
 from longsumbench.planning import Planned
 from longsumbench.progress import Progress, watched
-from longsumbench.records import Results, RunRecord
+from longsumbench.records import Results, RunRecord, write_atomically
 from longsumbench.standings import mean_of, ranked_by
 from longsumbench.sweeps import DONE, FAILED, FOUND, RUNNING, PointState, Sweep
 from longsumbench.team import by_the_first
@@ -107,6 +108,32 @@ class Job:
                 carry_out(planned, self.command, say, self.taken, outcome := Outcome(), since=self.since)
             self.sweep.note(number, ended(state, outcome))
         return outcome
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A job in a file, which is what a launcher hands to each process: a line, however many points there are.
+
+    Attributes:
+        path: where the job is, in pickled form.
+    """
+
+    path: Path
+
+    @classmethod
+    def of(cls, job: Job, folder: Path) -> "Sent":
+        """Write a job into a folder."""
+        write_atomically(folder / "job.pickle", pickle.dumps(job))
+        return cls((folder / "job.pickle").resolve())
+
+    def job(self) -> Job:
+        """Read it."""
+        job: Job = pickle.loads(self.path.read_bytes())  # noqa: S301 - written by the process that sent it
+        return job
+
+    def __call__(self, composed: Any) -> None:
+        """Do it, in another process."""
+        self.job()(composed)
 
 
 def carry_out(

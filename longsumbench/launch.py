@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from longsumbench.errors import EnvironmentProblem, SuiteError, as_suite_error
-from longsumbench.jobs import Job, Outcome, carry_out
+from longsumbench.jobs import Job, Outcome, Sent, carry_out
 from longsumbench.launchers import HERE, MOST_JOBS, Engine, LaunchBroke
 from longsumbench.planning import Planned, apart, plan, readable
 from longsumbench.progress import Progress, tell
@@ -181,7 +181,7 @@ class Launch:
                 if not begun:
                     folder.add([])  # says it, if the disk is full
                     told = f"hydra/launcher={self.engine.launcher} gave up before a point began"
-                    raise EnvironmentProblem(f"{told}: {why or 'it does not say why'}")
+                    raise EnvironmentProblem(f"{told}: {why or f'see {folder.log(chosen[0])}'}")
                 for number in begun:
                     self._judge(job, number, last=bool(alone))
                 left = [number for number in left if folder.state(number).state not in ENDED]
@@ -190,7 +190,7 @@ class Launch:
         """Launch jobs once, and wait until nobody works on their points; return what the launcher complained of."""
         why = ""
         try:
-            self.engine.launch(job, len(job.order), written)
+            self.engine.launch(Sent.of(job, written), len(job.order), written)
         except LaunchBroke as error:
             why = str(error)
         while any(job.sweep.worker(number) for number in job.order):

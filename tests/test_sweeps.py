@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -19,7 +20,7 @@ from toys import tiny_overrides, write_jsonl
 from longsumbench import jobs
 from longsumbench.cli import main
 from longsumbench.errors import EnvironmentProblem, UsageError
-from longsumbench.jobs import Job, limited
+from longsumbench.jobs import Job, Sent, limited
 from longsumbench.launch import Launch
 from longsumbench.launchers import Engine, LaunchBroke
 from longsumbench.planning import plan
@@ -71,8 +72,12 @@ class Scripted(Engine):
         object.__setattr__(self, "does", does)
         object.__setattr__(self, "rounds", [])
 
-    def launch(self, task: Job, jobs: int, folder: Path) -> None:  # type: ignore[override]
+    def launch(self, task: Sent, jobs: int, folder: Path) -> None:  # type: ignore[override]
         """Do so; complain, as loky does, when a process died."""
+        self.carry_out(task.job())
+
+    def carry_out(self, task: Job) -> None:
+        """Do as told with each point."""
         self.rounds.append(task.order)  # type: ignore[attr-defined]
         for number in task.order:
             what = self.does(number, len(task.order))  # type: ignore[attr-defined]
@@ -134,6 +139,15 @@ def test_a_point_beside_one_that_dies_is_not_charged(words: list[str]) -> None:
     assert len(launch.finished) == 3
 
 
+def test_what_is_sent_to_a_process_is_small(words: list[str], folder: Sweep) -> None:
+    """However many points a sweep has, a launcher hands on a line; the job that is read from it is the one sent."""
+    points = plan([*words, "model=lead", f"model.length={','.join(map(str, range(1, 30)))}"], sweep=True)
+    job = Job(dict(enumerate(points, start=1)), ("longsumbench",), folder)
+    sent = pickle.loads(pickle.dumps(Sent.of(job, folder.new_launch())))  # noqa: S301 - written a moment ago
+    assert len(pickle.dumps(sent)) < 500 < len(pickle.dumps(job))
+    assert sent.job() == job
+
+
 def test_a_launcher_that_begins_nothing_is_one_line(words: list[str]) -> None:
     """It is not asked for ever."""
     with pytest.raises(EnvironmentProblem, match="gave up before a point began: nothing works here"):
@@ -147,7 +161,7 @@ def test_what_hung_is_not_tried_again(words: list[str]) -> None:
     """
 
     class Hanging(Scripted):
-        def launch(self, task: Job, jobs: int, folder: Path) -> None:  # type: ignore[override]
+        def carry_out(self, task: Job) -> None:
             self.rounds.append(task.order)  # type: ignore[attr-defined]
             for number in task.order if len(self.rounds) == 1 else ():  # type: ignore[attr-defined]
                 began = time.time() - 61
@@ -187,8 +201,8 @@ def test_a_record_that_others_make_anew_ends_no_sweep(words: list[str], tmp_path
     """Another sweep may have emptied a run's folder, which is its own affair: the other points are told."""
 
     class Emptied(Scripted):
-        def launch(self, task: Job, jobs: int, folder: Path) -> None:  # type: ignore[override]
-            super().launch(task, jobs, folder)
+        def carry_out(self, task: Job) -> None:
+            super().carry_out(task)
             next((tmp_path / "r").rglob("record.json")).unlink()
 
     launch = launched(words, Emptied(lambda number, together: "work"))
