@@ -148,10 +148,10 @@ def render(turns: Sequence[dict[str, Any]], jobs: int) -> str:
     """Return the tables: commands beside the straight line, and steps beside each other."""
 
     def median(name: str, part: str) -> float:
-        return statistics.median(getattr(one[name], part) for one in turns)
+        return float(statistics.median(getattr(one[name], part) for one in turns))
 
     def ratio(name: str, part: str) -> float:
-        return statistics.median(getattr(one[name], part) / getattr(one["straight"], part) for one in turns)
+        return float(statistics.median(getattr(one[name], part) / getattr(one["straight"], part) for one in turns))
 
     names = {
         "straight": "the distinct work, in a straight line",
