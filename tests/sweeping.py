@@ -84,10 +84,14 @@ class Swept:
         mark = f"LONGSUMBENCH_CACHE={self.cache}".encode()
         return [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/environ") if mark in bytes_of(path)]
 
+    def finished(self) -> list[Path]:
+        """Return the records there are."""
+        return list(self.results.glob("runs/*/*/*/record.json"))
+
     def records(self) -> dict[str, dict[str, Any]]:
         """Return run id → record without what was measured."""
         found = {}
-        for path in self.results.glob("runs/*/*/*/record.json"):
+        for path in self.finished():
             told = json.loads(path.read_text(encoding="utf-8"))
             told["fit"].pop("seconds")
             found[path.parent.name] = {key: value for key, value in told.items() if key not in OF_ITS_TIME}
@@ -131,7 +135,7 @@ def wait_until(true: Callable[[], object], process: "subprocess.Popen[str] | Non
     while not true():
         assert process is None or process.poll() is None, f"it ended too early: {process.communicate()}"
         assert time.monotonic() < until, "waited in vain"
-        time.sleep(0.01)
+        time.sleep(0.05)
 
 
 def bytes_of(path: Path) -> bytes:

@@ -4,7 +4,6 @@ import os
 import random
 import signal
 import subprocess
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from sweeping import JOBLIB, TWELVE, Swept, assert_same, killed, said_by, wait_until
 from toys import write_jsonl
 
+RECORDS = 12  # ten runs, and the oracle on as many examples as each half of them has
 KILLS = [5, pytest.param(30, marks=pytest.mark.slow)]
 
 
@@ -29,26 +29,27 @@ def undisturbed(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Swept:
     return sweep
 
 
-def moments(kills: int, whole: int) -> list[float]:
-    """Return after how many traces a sweep is killed."""
+def moments(kills: int) -> list[tuple[int, int]]:
+    """Return when a sweep is killed: after so many runs are finished, and so many more traces were left."""
     chance = random.Random(kills)
-    return sorted(chance.uniform(0.05, 0.9) * whole for _ in range(kills))
+    return sorted((chance.randrange(RECORDS - 2), chance.randint(1, 15)) for _ in range(kills))
 
 
-def further(sweep: Swept, moment: float) -> Callable[[], bool]:
-    """Return what is true once a sweep has come to a moment of its life, and further than it is now."""
-    least = max(moment, sweep.traces() + 1)
-    return lambda: sweep.traces() >= least
+def wait_for(sweep: Swept, process: "subprocess.Popen[str]", moment: tuple[int, int]) -> None:
+    """Wait until a sweep has come to a moment of its life, and further than it is now."""
+    finished, traces = moment
+    wait_until(lambda: len(sweep.finished()) >= finished, process)
+    traces += sweep.traces()
+    wait_until(lambda: sweep.traces() >= traces, process)
 
 
 @pytest.mark.parametrize("kills", KILLS)
 def test_a_killed_sweep_continues(kills: int, texts: Path, undisturbed: Swept, tmp_path: Path) -> None:
     """SIGKILL at seeded moments of its life changes no number and no prediction, and leaves no broken piece."""
     sweep = Swept(texts, tmp_path, TWELVE)
-    for moment in moments(kills, undisturbed.traces()):
-        to_come = further(sweep, moment)
+    for moment in moments(kills):
         process = sweep.start()
-        wait_until(to_come, process)
+        wait_for(sweep, process, moment)
         killed(process)
         assert ": interrupted; the same command continues it\n" in sweep.status()
     sweep.finish()
@@ -59,10 +60,10 @@ def test_a_killed_sweep_continues(kills: int, texts: Path, undisturbed: Swept, t
 def test_killed_workers_cost_nothing(kills: int, texts: Path, undisturbed: Swept, tmp_path: Path) -> None:
     """Whether its workers are killed, or who conducts them, or both: the command, or the same again, ends as ever."""
     sweep, chance = Swept(texts, tmp_path, (*TWELVE, *JOBLIB)), random.Random(kills)
-    victims = ["worker", "worker", "conductor", "both", "worker"] * (kills // 5)
+    victims = ["worker", "both", "worker", "conductor", "worker"] * (kills // 5)
     process = sweep.start()
-    for victim, moment in zip(victims, moments(kills, undisturbed.traces()), strict=True):
-        wait_until(further(sweep, moment), process)
+    for victim, moment in zip(victims, moments(kills), strict=True):
+        wait_for(sweep, process, moment)
         if victim != "conductor":
             kill_one(sweep, process, chance)
         if victim != "worker":
