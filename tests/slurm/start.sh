@@ -61,7 +61,7 @@ write_configuration() {
     chmod 600 "$folder/munge.key"
     local node cpus memory
     node=$(hostname -s)
-    cpus=$(nproc)
+    cpus=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc) # which heeds these two
     memory=$(awk '/MemTotal/ {print int($2 / 1024)}' /proc/meminfo) # MiB
     cat >"$folder/slurm.conf" <<END
 ClusterName=longsumbench
