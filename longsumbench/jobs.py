@@ -23,7 +23,7 @@ from typing import Any
 
 from longsumbench import registry
 from longsumbench.configuration import RunConfig
-from longsumbench.errors import EnvironmentProblem, as_suite_error
+from longsumbench.errors import EnvironmentProblem, SuiteError, as_suite_error
 from longsumbench.pipeline import BASELINES, Point, baseline, run
 from longsumbench.planning import Planned
 from longsumbench.progress import Progress, watched
@@ -182,13 +182,21 @@ def noting(sweep: bool, say: Say, what: str = "") -> Iterator[list[str]]:
     try:
         yield failures
     except Exception as error:
-        known = as_suite_error(error)
+        known = as_suite_error(error) or out_of_stretches(error)
         if not sweep:
             raise known or error from error
         if known is None:
             say(traceback.format_exc().rstrip())
         failures.append(str(known or f"{type(error).__name__}: {error}"))
         say(f"failed: {what}{failures[0]}")
+
+
+def out_of_stretches(error: Exception) -> SuiteError | None:
+    """Return what submitit means when it does not let a point of a cluster go on any more."""
+    if "timed-out too many times" not in str(error):
+        return None
+    advice = "choose a higher hydra.launcher.timeout_min or hydra.launcher.max_num_timeout"
+    return EnvironmentProblem(f"not done within the time of its job, however often begun again: {advice}")
 
 
 def begun(before: PointState) -> PointState:

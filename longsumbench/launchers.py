@@ -42,6 +42,7 @@ USUAL = {"launcher": "joblib", "sweeper": "optuna"}  # that a message names
 # Of optuna, unless typed: higher scores are better, the same command asks for the same points, one at a time, and a
 # point that fails ends nothing.
 SEARCH = {"direction": "maximize", "sampler.seed": "1", "n_jobs": "1", "max_failure_rate": "1.0"}
+ENDS_JOBS = "scancel --name=longsumbench"
 SECONDS_BETWEEN_LOOKS = 2.0  # at jobs of a cluster
 SECONDS_BETWEEN_QUESTIONS = 30  # to a cluster
 MOST_JOBS = 1_000  # that SLURM takes as one array, unless it is told otherwise (MaxArraySize)
@@ -173,6 +174,11 @@ class Engine:
         say_it_once()
         try:
             launcher.launch([[] for _ in range(jobs)], initial_job_idx=0)
+        except KeyboardInterrupt:
+            if "slurm" not in self.launcher:
+                raise
+            told = f"the submitted jobs go on ({ENDS_JOBS} ends them), and what they finish is kept"
+            raise KeyboardInterrupt(told) from None
         except Exception as error:
             wait_for_jobs(folder)
             raise problem_of(error, self) from error

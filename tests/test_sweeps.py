@@ -271,6 +271,28 @@ def test_what_cannot_be_launched_is_one_line(
     assert not (tmp_path / "r").exists()
 
 
+def test_jobs_of_a_cluster_outlive_an_interrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C says that submitted jobs go on, and how to end them."""
+
+    class Interrupted:
+        def launch(self, *_: object, **__: object) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("hydra.core.plugins.Plugins.instantiate_launcher", lambda *_: Interrupted())
+    engine = Engine.of(["hydra/launcher=slurm_cpu"], sweep=True)
+    with pytest.raises(KeyboardInterrupt, match="scancel --name=longsumbench"):
+        engine.launch(print, 1, tmp_path)
+    with pytest.raises(KeyboardInterrupt, match=r"^$"):
+        Engine.of(["hydra/launcher=joblib"], sweep=True).launch(print, 1, tmp_path)
+
+
+def test_a_point_out_of_stretches_says_which_settings_give_it_more() -> None:
+    """The library's own words would not help a user."""
+    error = RuntimeError("Job not requeued because: timed-out too many times.")
+    assert "hydra.launcher.timeout_min" in str(jobs.out_of_stretches(error))
+    assert jobs.out_of_stretches(RuntimeError("something else")) is None
+
+
 def test_a_launcher_is_for_sweeps() -> None:
     """A single point is not sent anywhere in silence."""
     with pytest.raises(UsageError, match="add -m"):
