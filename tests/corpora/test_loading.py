@@ -203,7 +203,11 @@ def test_two_files_for_one_split(tmp_path: Path, stages: StageStore) -> None:
     assert "val.jsonl and validation.txt" in problem(tmp_path, stages)
 
 
-@pytest.mark.parametrize("content", [b"plain text", gzip.compress(GOOD.encode())[:-6], b"\x1f\x8b\x08" + b"\xff" * 40])
+@pytest.mark.parametrize(
+    "content",
+    [b"plain text", gzip.compress(GOOD.encode(), mtime=0)[:-6], b"\x1f\x8b\x08" + b"\xff" * 40],
+    ids=["text", "cut short", "other bytes"],
+)
 def test_bad_gzip(content: bytes, tmp_path: Path, stages: StageStore) -> None:
     """A .gz that is no gzip, or is cut short, is named."""
     (tmp_path / "test.jsonl.gz").write_bytes(content)
