@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -170,17 +169,20 @@ class Engine:
         """
         context, composed = self.composed(folder)
         launcher = Plugins.instance().instantiate_launcher(context, task, composed)
-        look_more_often()
-        say_it_once()
+        on_cluster = "submitit" in composed.hydra.launcher._target_  # its import alters everybody's logging
+        if on_cluster:
+            look_more_often()
+            say_it_once()
         try:
             launcher.launch([[] for _ in range(jobs)], initial_job_idx=0)
         except KeyboardInterrupt:
-            if "slurm" not in self.launcher:
+            if not on_cluster:
                 raise
             told = f"the submitted jobs go on ({ENDS_JOBS} ends them), and what they finish is kept"
             raise KeyboardInterrupt(told) from None
         except Exception as error:
-            wait_for_jobs(folder)
+            if on_cluster:
+                wait_for_jobs(folder)
             raise problem_of(error, self) from error
 
     def search(self, ask: Ask, words: Sequence[str], folder: Path) -> None:
@@ -250,19 +252,17 @@ def problem_of(error: Exception, engine: Engine) -> Exception:
 
 def look_more_often() -> None:
     """Let submitit ask a cluster for its jobs' states twice a minute; by itself it waits longer and longer."""
-    with suppress(ImportError):
-        from submitit import SlurmJob
-        from submitit.slurm.slurm import SlurmInfoWatcher
+    from submitit import SlurmJob
+    from submitit.slurm.slurm import SlurmInfoWatcher
 
-        SlurmJob.watcher = SlurmInfoWatcher(delay_s=SECONDS_BETWEEN_QUESTIONS)
+    SlurmJob.watcher = SlurmInfoWatcher(delay_s=SECONDS_BETWEEN_QUESTIONS)
 
 
 def say_it_once() -> None:
     """Keep submitit from printing what sbatch complains of: the error that it raises says it too."""
-    with suppress(ImportError):
-        from submitit.core import utils
+    from submitit.core import utils
 
-        vars(utils)["print"] = lambda *_, **__: None
+    vars(utils)["print"] = lambda *_, **__: None
 
 
 def wait_for_jobs(folder: Path) -> None:
@@ -270,11 +270,10 @@ def wait_for_jobs(folder: Path) -> None:
 
     submitit's launcher gives up at the first job that died; the others go on.
     """
-    with suppress(ImportError):
-        from submitit import SlurmJob
+    from submitit import SlurmJob
 
-        tasks = sorted(path.name.rsplit("_submitted", 1)[0] for path in folder.rglob("*_submitted.pkl"))
-        where = next((path.parent.parent for path in folder.rglob("*_submitted.pkl")), folder)
-        jobs: list[SlurmJob[Any]] = [SlurmJob(folder=where / "%j", job_id=task) for task in tasks]
-        while not all(job.done() for job in jobs):
-            time.sleep(SECONDS_BETWEEN_LOOKS)
+    tasks = sorted(path.name.rsplit("_submitted", 1)[0] for path in folder.rglob("*_submitted.pkl"))
+    where = next((path.parent.parent for path in folder.rglob("*_submitted.pkl")), folder)
+    jobs: list[SlurmJob[Any]] = [SlurmJob(folder=where / "%j", job_id=task) for task in tasks]
+    while not all(job.done() for job in jobs):
+        time.sleep(SECONDS_BETWEEN_LOOKS)

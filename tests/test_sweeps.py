@@ -245,6 +245,14 @@ def test_a_failure_in_another_process_is_told_with_its_log(tmp_path: Path, capfd
     assert (state["state"], state["attempts"]) == ("failed", 1)
 
 
+def test_what_is_for_clusters_is_left_alone_elsewhere(words: list[str]) -> None:
+    """A sweep by joblib does not import submitit, which would alter the logging of the whole process."""
+    sweep = ["run", "-m", *words, "model=lead", "baselines=false", "hydra/launcher=joblib", "hydra.launcher.n_jobs=1"]
+    code = f"import sys; from longsumbench.cli import main; print(main({sweep}), 'submitit' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.splitlines()[-1] == "0 False"
+
+
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
