@@ -13,7 +13,8 @@ Every message is one line: what happened, where, what to do. An interrupt (Ctrl-
 
 import difflib
 import errno
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 INTERRUPTED = 130
@@ -113,6 +114,17 @@ def _disk_is_full(error: BaseException) -> bool:
         return True
     words = str(error).lower()  # safetensors quotes the system; torch's writer finds that its file did not grow
     return "no space left on device" in words or ("inline_container" in words and "unexpected pos" in words)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Put a path into what the system says of a full disk when an open file is written, which does not name it."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT) and error.filename is None:
+            error.filename = str(path)
+        raise
 
 
 def did_you_mean(name: str, choices: Iterable[str]) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from longsumbench.configuration import Decoding
 from longsumbench.documents import Cut, Truncation
+from longsumbench.errors import naming
 from longsumbench.evidence import kept, wanted, write_evidence
 from longsumbench.progress import Progress
 from longsumbench.records import write_atomically
@@ -137,7 +138,7 @@ class Writer:
             if self.evidence is not None and index in self.asked_for:
                 write_evidence(self.evidence, index, summary)
         fresh = [replace(summary, evidence=None) for summary in batch]
-        with self.path.open("a", encoding="utf-8") as file:
+        with naming(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write("".join(map(to_line, fresh)))
         if self.log is not None:
             note_batch(self.log, len(fresh), (time.monotonic() - started) / self.processes)
@@ -192,7 +193,7 @@ def asked_evidence(system: System, decoding: Decoding, examples: int) -> set[int
 
 def note_batch(log: Path, examples: int, seconds: float) -> None:
     """Append what a batch took."""
-    with log.open("a", encoding="utf-8") as file:
+    with naming(log), log.open("a", encoding="utf-8") as file:
         file.write(json.dumps({"examples": examples, "seconds": round(seconds, 4)}) + "\n")
 
 

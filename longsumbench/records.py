@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
-from longsumbench.errors import DataError, EnvironmentProblem, UsageError
+from longsumbench.errors import DataError, EnvironmentProblem, UsageError, naming
 from longsumbench.stages import digest
 
 FORMAT = 1  # of record.json
@@ -247,7 +247,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     remove_left_over(path)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with naming(path), os.fdopen(handle, "wb") as file:
             file.write(content.encode("utf-8") if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())

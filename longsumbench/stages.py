@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, as_suite_error
+from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, as_suite_error, naming
 from longsumbench.locks import held, share, unshare
 
 CACHE_VARIABLE = "LONGSUMBENCH_CACHE"
@@ -130,10 +130,11 @@ class StageStore:
                 discard(partial)
             partial.mkdir(exist_ok=True)
             note = json.dumps(dict(inputs), indent=1, sort_keys=True)
-            (partial / "inputs.json").write_text(note, encoding="utf-8")  # so that it is known what a killed one began
-            build(partial)
-            (partial / "inputs.json").write_text(note, encoding="utf-8")  # a builder may clear the folder
-            flush(partial)
+            with naming(partial):
+                (partial / "inputs.json").write_text(note, encoding="utf-8")  # it is known what a killed one began
+                build(partial)
+                (partial / "inputs.json").write_text(note, encoding="utf-8")  # a builder may clear the folder
+                flush(partial)
             publish(partial, folder)
 
     def _discard_unused(self, folder: Path) -> None:

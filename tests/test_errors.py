@@ -1,6 +1,9 @@
 """The exception tree."""
 
+import errno
 import pickle
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +14,9 @@ from longsumbench.errors import (
     SuiteError,
     UnknownName,
     UsageError,
+    as_suite_error,
     did_you_mean,
+    naming,
 )
 
 
@@ -60,3 +65,19 @@ def test_only_a_near_name_is_suggested() -> None:
     """A name unlike all choices gets no suggestion."""
     assert did_you_mean("snippet_lenght", ["snippet_length", "num_snippets"]) == " (did you mean 'snippet_length'?)"
     assert did_you_mean("zzz", ["snippet_length"]) == ""
+
+
+def test_a_full_disk_is_named_and_other_errors_are_left_alone(tmp_path: Path) -> None:
+    """A write to an open file does not say where; what a network says has nothing to do with the place."""
+    with pytest.raises(OSError, match="No space left") as full, naming(tmp_path), Path("/dev/full").open("w") as file:
+        file.write("x")
+    assert str(as_suite_error(full.value)).startswith(f"the disk is full at {tmp_path}; ")
+    for error in (
+        OSError("no errno"),
+        ConnectionRefusedError(errno.ECONNREFUSED, "refused"),
+        OSError(errno.ENOSPC, "full", "a"),
+    ):
+        before = str(error)
+        with suppress(OSError), naming(tmp_path):
+            raise error
+        assert str(error) == before

@@ -13,7 +13,7 @@ from longsumbench.cli import main
 from longsumbench.stages import CACHE_VARIABLE
 
 UNTRAINED = ("model=lead,random", "seed=1,2", "dataset.split=validation,test")  # eight points, of them six runs
-FULL = "the disk is full"
+FULL = "the disk is full at "
 IN_WORKERS = """\
 import sys
 
