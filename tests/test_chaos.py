@@ -11,8 +11,9 @@ import pytest
 from sweeping import JOBLIB, TWELVE, Swept, assert_same, killed, said_by, wait_until
 from toys import write_jsonl
 
+KILLS = 5
 RECORDS = 12  # ten runs, and the oracle on as many examples as each half of them has
-KILLS = [5, pytest.param(30, marks=pytest.mark.slow)]
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 7))]  # five kills; thirty more
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +30,10 @@ def undisturbed(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Swept:
     return sweep
 
 
-def moments(kills: int) -> list[tuple[int, int]]:
+def moments(seed: int) -> list[tuple[int, int]]:
     """Return when a sweep is killed: after so many runs are finished, and so many more traces were left."""
-    chance = random.Random(kills)
-    return sorted((chance.randrange(RECORDS - 2), chance.randint(1, 15)) for _ in range(kills))
+    chance = random.Random(seed)
+    return [(finished, chance.randint(1, 15)) for finished in sorted(chance.sample(range(RECORDS - 3), KILLS))]
 
 
 def wait_for(sweep: Swept, process: "subprocess.Popen[str]", moment: tuple[int, int]) -> None:
@@ -43,11 +44,11 @@ def wait_for(sweep: Swept, process: "subprocess.Popen[str]", moment: tuple[int, 
     wait_until(lambda: sweep.traces() >= traces, process)
 
 
-@pytest.mark.parametrize("kills", KILLS)
-def test_a_killed_sweep_continues(kills: int, texts: Path, undisturbed: Swept, tmp_path: Path) -> None:
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_killed_sweep_continues(seed: int, texts: Path, undisturbed: Swept, tmp_path: Path) -> None:
     """SIGKILL at seeded moments of its life changes no number and no prediction, and leaves no broken piece."""
     sweep = Swept(texts, tmp_path, TWELVE)
-    for moment in moments(kills):
+    for moment in moments(seed):
         process = sweep.start()
         wait_for(sweep, process, moment)
         killed(process)
@@ -56,13 +57,13 @@ def test_a_killed_sweep_continues(kills: int, texts: Path, undisturbed: Swept, t
     assert_same(sweep, undisturbed)
 
 
-@pytest.mark.parametrize("kills", KILLS)
-def test_killed_workers_cost_nothing(kills: int, texts: Path, undisturbed: Swept, tmp_path: Path) -> None:
+@pytest.mark.parametrize("seed", SEEDS)
+def test_killed_workers_cost_nothing(seed: int, texts: Path, undisturbed: Swept, tmp_path: Path) -> None:
     """Whether its workers are killed, or who conducts them, or both: the command, or the same again, ends as ever."""
-    sweep, chance = Swept(texts, tmp_path, (*TWELVE, *JOBLIB)), random.Random(kills)
-    victims = ["worker", "both", "worker", "conductor", "worker"] * (kills // 5)
+    sweep, chance = Swept(texts, tmp_path, (*TWELVE, *JOBLIB)), random.Random(seed)
+    victims = ["worker", "both", "worker", "conductor", "worker"]
     process = sweep.start()
-    for victim, moment in zip(victims, moments(kills), strict=True):
+    for victim, moment in zip(victims, moments(seed), strict=True):
         wait_for(sweep, process, moment)
         if victim != "conductor":
             kill_one(sweep, process, chance)
