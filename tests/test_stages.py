@@ -257,7 +257,7 @@ def test_a_cache_that_may_only_be_read(tmp_path: Path) -> None:
         spoil()
         folder.parent.chmod(0o555)
         tmp_path.chmod(0o555)
-        parents = {path: path.stat().st_mode for path in (tmp_path.parent, tmp_path.parent.parent)}
+        parents = {path: path.stat().st_mode for path in tmp_path.parents if not path.stat().st_mode & 0o001}
         try:
             if me == 0:
                 for path in parents:
