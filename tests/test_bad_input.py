@@ -10,13 +10,13 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rights import heeded
 from toys import heed_interrupts, tiny_overrides, write_jsonl
 
 from longsumbench.cli import main
@@ -455,47 +455,28 @@ def test_a_file_where_a_folder_should_be(
     assert str(results / place) in error
 
 
-@pytest.fixture
-def nobody() -> Iterator[Callable[[], None]]:
-    """A function that gives up the rights of root, for the time of a test; others have none to give up."""
-    me = os.geteuid()
-    yield (lambda: os.seteuid(65_534)) if me == 0 else (lambda: None)
-    os.seteuid(me)
-
-
-def test_results_that_may_only_be_read(
-    toy: Path, nobody: Callable[[], None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_results_that_may_only_be_read(toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each command that would write there ends with exit code 4 and one line that names the folder or the file."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        monkeypatch.setenv("LONGSUMBENCH_CACHE", str(folder / "cache"))
-        shutil.copytree(toy, folder / "toy")
-        results = folder / "results"
-        run = ["run", "dataset=jsonl", f"dataset.path={folder / 'toy'}", "score.resamples=100", "baselines=false"]
-        run += [f"results_dir={results}"]
-        assert main([*run, "-m", "model=lead,oracle"]) == 0
-        where = ["--results-dir", str(results)]
-        runs = [path.parent.name for path in results.glob("runs/*/*/*/record.json")]
-        commands = {
-            "run": ([*run, "model=random"], f"cannot write to {results} (Permission denied); choose another folder by"),
-            "leaderboard": (["leaderboard", *where], f"no permission to use {results}/"),
-            "compare": (["compare", *runs, *where], f"cannot write to {results}/comparisons"),
-        }
-        for words, _ in commands.values():
-            assert main(words) == 0  # as long as it may be written, which also imports what they need
-        shutil.rmtree(results / "comparisons")
-        (results / ".leaderboard-jsonl.lock").unlink()
-        for path in (folder, *folder.rglob("*")):
-            path.chmod(0o555 if path.is_dir() else 0o444)
-        for path in (folder / "cache", *(folder / "cache").rglob("*")):
-            path.chmod(0o777)
-        nobody()
-        capsys.readouterr()
+    results = tmp_path / "results"
+    where = ["--results-dir", str(results)]
+    run = ["run", "dataset=jsonl", f"dataset.path={toy}", "score.resamples=100", "baselines=false"]
+    run += [f"results_dir={results}"]
+    assert main([*run, "-m", "model=lead,oracle"]) == 0
+    runs = [path.parent.name for path in results.glob("runs/*/*/*/record.json")]
+    commands = {
+        "run": ([*run, "model=random"], f"cannot write to {results} (Permission denied); choose another folder by"),
+        "leaderboard": (["leaderboard", *where], f"no permission to use {results}/"),
+        "compare": (["compare", *runs, *where], f"cannot write to {results}/comparisons"),
+    }
+    (results / ".leaderboard-jsonl.lock").unlink()
+    modes = {path: path.stat().st_mode for path in (results, *results.rglob("*"))}
+    for path in modes:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    capsys.readouterr()
+    with heeded():
         for words, told in commands.values():
             assert main(words) == 4
             (error,) = capsys.readouterr().err.splitlines()
             assert error.startswith(f"longsumbench: {told}")
-        os.seteuid(os.getuid())
-        for path in (folder, *folder.rglob("*")):
-            path.chmod(0o755)
+    for path, mode in modes.items():
+        path.chmod(mode)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rights import heeded
 from toys import next_line, start_python
 
 from longsumbench import locks
@@ -250,26 +251,16 @@ def test_a_cache_that_may_only_be_read(tmp_path: Path) -> None:
     store = StageStore(tmp_path)
     folder = store.get("corpus", {}, writes("x"))
     store.release()
-    me = os.geteuid()
     for spoil in (lambda: None, beside(folder, "used").unlink, (tmp_path / MARKER).unlink):
-        tmp_path.chmod(0o755)
-        folder.parent.chmod(0o755)
+        for path in (tmp_path, folder.parent):
+            path.chmod(0o755)
         spoil()
-        folder.parent.chmod(0o555)
-        tmp_path.chmod(0o555)
-        parents = {path: path.stat().st_mode for path in tmp_path.parents if not path.stat().st_mode & 0o001}
-        try:
-            if me == 0:
-                for path in parents:
-                    path.chmod(0o755)
-                os.seteuid(65_534)
+        for path in (tmp_path, folder.parent):
+            path.chmod(0o555)
+        with heeded():
             assert StageStore(tmp_path, finished_only=True).get("corpus", {}, never) == folder
-        finally:
-            os.seteuid(me)
-            for path, mode in parents.items():
-                path.chmod(mode)
-    tmp_path.chmod(0o755)
-    folder.parent.chmod(0o755)
+    for path in (tmp_path, folder.parent):
+        path.chmod(0o755)
 
 
 def test_a_store_knows_what_was_used(tmp_path: Path) -> None:
