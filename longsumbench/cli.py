@@ -306,6 +306,7 @@ def show_tables(launch: "Launch", swept: Sequence[str] = ()) -> DataError | None
 
     unreadable = None
     folders = {planned.config.results_dir for planned in launch.points}
+    ran = {record.run_id for record in launch.finished}
     for folder in sorted(folders):
         results = Results(Path(folder).expanduser())
         for name in sorted({record.dataset for record in launch.finished} & set(results.datasets())):
@@ -318,8 +319,9 @@ def show_tables(launch: "Launch", swept: Sequence[str] = ()) -> DataError | None
             print(f"\n{results.root / 'leaderboard' / name}.csv, .md, .tex")
             for file in table.pictures():
                 print(results.root / "leaderboard" / file)
-            for path in sweep.update(results, name, swept, required=False) if len(swept) in (1, 2) else ():
-                print(path)
+            if len(swept) in (1, 2):
+                for path in sweep.update(results, name, swept, required=False, wanted=ran):
+                    print(path)
     return unreadable
 
 

@@ -253,7 +253,8 @@ class Notes:
 def limited(minutes: float | None, alone: bool) -> Iterator[None]:
     """Stop what is inside after some minutes, by an error.
 
-    What hangs outside Python does not hear of it; a process of its own is then ended, its stack in its log.
+    What goes on after that, as the baselines beside a point, is given half a minute. What hangs outside Python does not
+    hear of it; a process of its own is then ended, its stack in its log.
 
     Raises:
         EnvironmentProblem: the time is over.
@@ -267,7 +268,7 @@ def limited(minutes: float | None, alone: bool) -> Iterator[None]:
         raise EnvironmentProblem(f"stopped after timeout_minutes={minutes:g}; {told}")
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, 60 * minutes)
+    signal.setitimer(signal.ITIMER_REAL, 60 * minutes, GRACE / 2)
     if alone:
         faulthandler.dump_traceback_later(60 * minutes + GRACE, exit=True)
     try:

@@ -8,6 +8,7 @@ is begun again, with the others at first, alone once it was at work when two pro
 import math
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -171,9 +172,10 @@ class Launch:
             SuiteError: it could not begin.
         """
         folder, left = job.sweep, list(job.points)
+        deaths: Counter[int] = Counter()  # of a point's processes; those that a cluster began again did not die
         with self._watching(folder, left):
             while left:
-                alone = [number for number in left if folder.state(number).attempts >= PATIENCE][:1]
+                alone = [number for number in left if deaths[number] >= PATIENCE][:1]
                 chosen = alone or left[:MOST_JOBS]
                 before = {number: folder.state(number).attempts for number in chosen}
                 why = self._one_round(replace(job, order=tuple(chosen)), folder.new_launch())
@@ -182,8 +184,9 @@ class Launch:
                     folder.add([])  # says it, if the disk is full
                     told = f"hydra/launcher={self.engine.launcher} gave up before a point began"
                     raise EnvironmentProblem(f"{told}: {why or f'see {folder.log(chosen[0])}'}")
+                deaths.update(begun)
                 for number in begun:
-                    self._judge(job, number, last=bool(alone))
+                    self._judge(job, number, deaths[number], last=bool(alone))
                 left = [number for number in left if folder.state(number).state not in ENDED]
 
     def _one_round(self, job: Job, written: Path) -> str:
@@ -197,15 +200,15 @@ class Launch:
             time.sleep(SECONDS_BETWEEN_LOOKS)
         return why
 
-    def _judge(self, job: Job, number: int, last: bool) -> None:
-        """Say of a point whose process died that it has failed, or will be tried again."""
+    def _judge(self, job: Job, number: int, deaths: int, last: bool) -> None:
+        """Say of a point whose process died, that often by now, that it has failed or will be tried again."""
         state, limit = job.sweep.state(number), job.points[number].config.timeout_minutes
         if state.state in ENDED:
             return
         if limit is not None and job.sweep.seconds_of_work(number) > 60 * limit:
             reason = f"hung, and was ended after timeout_minutes={limit:g}"
         elif last:
-            reason = f"its process died {state.attempts} times, at last alone: killed, or out of memory"
+            reason = f"its process died {deaths} times, at last alone: killed, or out of memory"
         else:
             self.say(f"{self._point(number)}: its process died (killed, or out of memory?); it is tried again")
             return

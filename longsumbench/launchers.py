@@ -247,6 +247,8 @@ def problem_of(error: Exception, engine: Engine) -> Exception:
     if "srun" in said and shutil.which("srun") is None:
         other = "hydra/launcher=joblib works on this machine alone"
         return EnvironmentProblem(f"hydra/launcher={engine.launcher}: no SLURM on this machine (no srun); {other}")
+    if isinstance(error, ValueError):  # jobs never fail, so it is the launcher's own
+        return UsageError(f"hydra/launcher={engine.launcher} cannot begin: {said} (hydra.launcher.*)")
     return LaunchBroke(said or type(error).__name__)
 
 

@@ -81,7 +81,9 @@ def present(sweep: Sweep, number: int) -> PointState:
     if state.state == RUNNING and sweep.worker(number) is None:
         state = sweep.state(number)  # it may have ended meanwhile
         if state.state == RUNNING:
-            return PointState(WAITING, attempts=state.attempts, reason=f"lost its process ({state.host} {state.pid})")
+            lost = f"lost its process ({state.host} {state.pid})"
+            reason = lost if sweep.conductor() is not None else "was at work when the sweep was interrupted"
+            return PointState(WAITING, attempts=state.attempts, reason=reason)
     return state
 
 

@@ -79,7 +79,7 @@ class Group:
     """Curves whose runs may be compared, and what may stand beside them.
 
     Attributes:
-        number: from 1; the first one is the largest, and drawn.
+        number: from 1; the first one is drawn: the largest, or that of the runs which were asked for.
         curves: those that have a swept setting, the most points first.
         beside: those that do not: baselines, oracles, and systems that were trained under the same budget.
         told: what its runs have in common, and in what they differ from the first group's, in sentences without a stop.
@@ -102,7 +102,7 @@ class Sweep:
     Attributes:
         dataset: its name.
         keys: full names of the settings ("model.page_size"); each is varied by a curve of the first group.
-        groups: the largest one first; those without a curve of several points at the end.
+        groups: the one to be drawn first; those without a curve of several points at the end.
     """
 
     dataset: str
@@ -139,7 +139,13 @@ class _Settled:
         return {key: value for key, value in self.settings.items() if key not in keys}
 
 
-def sweep_of(dataset: str, records: Iterable[RunRecord], words: Sequence[str], scores: Scores | None = None) -> Sweep:
+def sweep_of(
+    dataset: str,
+    records: Iterable[RunRecord],
+    words: Sequence[str],
+    scores: Scores | None = None,
+    wanted: Collection[str] = (),
+) -> Sweep:
     """Return the curves of all finished runs on a dataset against one or two settings.
 
     Args:
@@ -147,6 +153,7 @@ def sweep_of(dataset: str, records: Iterable[RunRecord], words: Sequence[str], s
         records: of its runs, in any order.
         words: the settings, as "model.page_size", "decode.num_beams"; "model." may be left out.
         scores: returns a run's scores of each example, 0–1, or None where they are not at hand.
+        wanted: ids of runs whose group comes before others that are larger.
 
     Raises:
         UsageError: more than two settings, one that no run has, or one in which no two runs differ, all else being
@@ -158,7 +165,7 @@ def sweep_of(dataset: str, records: Iterable[RunRecord], words: Sequence[str], s
     keys = tuple(_key(word, dataset, settled) for word in words)
     if len(set(keys)) < len(keys):
         raise UsageError(f"--against {keys[0]} is given twice: name another setting, or one alone")
-    groups = _groups(settled, keys)
+    groups = _groups(settled, keys, wanted)
     constant = [key for index, key in enumerate(keys) if not (groups and _varied(groups[0].curves, index))]
     if constant:
         told = f"no two comparable runs on {dataset} differ in {constant[0]}, all else being equal"
@@ -265,8 +272,11 @@ def _varied(curves: Iterable[Curve], index: int) -> bool:
     return any(len({place[index] for place in curve.points}) > 1 for curve in curves)
 
 
-def _groups(settled: Sequence[_Settled], keys: tuple[str, ...]) -> list[Group]:
-    """Return the groups of runs that have one of the settings, the largest sweep first; numbers not yet measured."""
+def _groups(settled: Sequence[_Settled], keys: tuple[str, ...], wanted: Collection[str] = ()) -> list[Group]:
+    """Return the groups of runs that have one of the settings, numbers not yet measured.
+
+    The largest sweep comes first, of those that some runs are wanted of, or else of all.
+    """
     conditions: dict[tuple[str, ...], list[_Settled]] = {}
     for one in settled:
         conditions.setdefault(condition(one.record), []).append(one)
@@ -280,7 +290,7 @@ def _groups(settled: Sequence[_Settled], keys: tuple[str, ...]) -> list[Group]:
         for spent, own in budgets.items():
             beside = [curve for curve in curves if curve.lacks and (not spent or _budget(curve) in ("", spent))]
             found.append((own, beside))
-    found.sort(key=lambda pair: _largest_first(pair[0], pair[1], len(keys)))
+    found.sort(key=lambda pair: _first(pair[0], pair[1], len(keys), wanted))
     first = found[0][0][0].first if found else None
     return [_group(place, own, beside, first) for place, (own, beside) in enumerate(found, start=1)]
 
@@ -301,13 +311,14 @@ def _budget(curve: Curve) -> str:
     return json.dumps(given) if any(given.values()) else ""
 
 
-def _largest_first(own: Sequence[Curve], beside: Sequence[Curve], num_keys: int) -> tuple[Any, ...]:
-    """Return a sorting key: who varies all that is swept, in how many points, beside how many runs."""
+def _first(own: Sequence[Curve], beside: Sequence[Curve], num_keys: int, wanted: Collection[str]) -> tuple[Any, ...]:
+    """Return a sorting key: who varies all that is swept, is wanted, in how many points, beside how many runs."""
     swept = [curve for curve in own if curve.swept]
     varied = [_varied(own, index) for index in range(num_keys)]
     first = own[0].first
     return (
         -sum(varied),
+        all(record.run_id not in wanted for curve in own for record in curve.records()),
         -sum(len(curve.points) for curve in swept),
         -sum(1 for curve in (*own, *beside) for _ in curve.records()),
         SPLITS.index(first.split) if first.split in SPLITS else len(SPLITS),

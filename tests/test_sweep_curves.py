@@ -146,6 +146,16 @@ def test_the_largest_group_is_drawn() -> None:
     assert second.told[-1] == "Equal budget: 300 steps × 8 examples"  # as their reports say
 
 
+def test_the_group_of_wanted_runs_is_drawn() -> None:
+    """Though another is larger; not if nothing varies in it."""
+    longer = [trained("pagesum", 30, train={"max_steps": 600}, page_size=size) for size in (128, 256)]
+    other = trained("pagesum", 30, train={"max_steps": 900}, page_size=128)
+    records = [*PAGES, *longer, other]
+    for wanted, sizes in ((longer[:1], [2, 3, 1]), ([other], [3, 2, 1]), ([], [3, 2, 1])):
+        found = sweep_of("arxiv", records, ["page_size"], wanted=[record.run_id for record in wanted])
+        assert [len(group.curves[0].points) for group in found.groups] == sizes
+
+
 def test_a_budget_that_is_swept_parts_no_runs() -> None:
     """The steps of training can be swept over like anything else."""
     records = [trained("ea", steps / 100, train={"max_steps": steps}) for steps in (100, 200, 400)]

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -139,6 +140,26 @@ def test_a_point_beside_one_that_dies_is_not_charged(words: list[str]) -> None:
     assert len(launch.finished) == 3
 
 
+def test_a_job_that_a_cluster_began_again_did_not_die(words: list[str]) -> None:
+    """A preempted point is begun by several processes in one round: only its death in this round counts."""
+
+    class Preempting(Scripted):
+        def carry_out(self, task: Job) -> None:
+            if not self.rounds:  # type: ignore[attr-defined]
+                for _ in range(3):
+                    task.sweep.note(2, jobs_begun(task.sweep.state(2)))
+            super().carry_out(task)
+
+    died: list[int] = []
+
+    def does(number: int, together: int) -> str:
+        return "work" if number != 2 or died.append(number) or len(died) > 1 else "die"  # type: ignore[func-returns-value]
+
+    engine = Preempting(does)
+    assert not launched(words, engine).failed
+    assert engine.rounds == [(1, 2, 3), (2, 3)]  # type: ignore[attr-defined]
+
+
 def test_what_is_sent_to_a_process_is_small(words: list[str], folder: Sweep) -> None:
     """However many points a sweep has, a launcher hands on a line; the job that is read from it is the one sent."""
     points = plan([*words, "model=lead", f"model.length={','.join(map(str, range(1, 30)))}"], sweep=True)
@@ -210,6 +231,17 @@ def test_a_record_that_others_make_anew_ends_no_sweep(words: list[str], tmp_path
     assert not launch.failed
 
 
+def test_a_sweep_draws_its_own_runs(words: list[str], tmp_path: Path) -> None:
+    """Not a larger one over the same setting that may not be compared; `leaderboard` draws that one."""
+    assert main(["run", "-m", *words, "model=lead", "model.length=2,3,5,7", "baselines=false"]) == 0
+    assert main(["run", "-m", *words, "model=lead", "model.length=3,5", "decode.limit=1", "baselines=false"]) == 0
+    (drawn,) = (tmp_path / "r" / "leaderboard").glob("*-length.csv")
+    assert list(pd.read_csv(drawn)["n"][:2]) == [1, 1]
+    dataset = drawn.name.removesuffix("-length.csv")
+    assert main(["leaderboard", dataset, "--against", "length", "--results-dir", str(tmp_path / "r")]) == 0
+    assert 1 not in list(pd.read_csv(drawn)["n"][:4])
+
+
 def test_joblib_gives_what_one_process_gives(toy: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """The same sweep by joblib's processes writes the same records and predictions; the second time it finds them."""
     words = [*tiny_overrides(toy, steps=4), "baselines=false", "seed=1,2"]
@@ -277,6 +309,14 @@ def test_what_cannot_be_launched_is_one_line(
     assert told in said
     assert "\n" not in said
     assert not (tmp_path / "r").exists()
+
+
+def test_a_setting_that_a_launcher_refuses_is_one_line(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Only the launcher itself knows that no process at all is wrong usage."""
+    engine = ["hydra/launcher=joblib", "hydra.launcher.n_jobs=0"]
+    assert main(["run", "-m", *words, "model=lead", "baselines=false", *engine]) == 2
+    told = capsys.readouterr().err.strip().splitlines()[-1]
+    assert told.startswith("longsumbench: hydra/launcher=joblib cannot begin: n_jobs == 0")
 
 
 def test_jobs_of_a_cluster_outlive_an_interrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -425,7 +465,9 @@ def test_a_point_whose_process_was_killed_is_waiting_again(folder: Sweep) -> Non
         assert [state.state for state in current(folder)] == [WAITING, RUNNING, WAITING]
         process.send_signal(signal.SIGKILL)
     assert [state.state for state in current(folder)] == [WAITING, WAITING, WAITING]
-    assert "lost its process" in render(folder.root.parents[1], "abcd")
+    assert "was at work when the sweep was interrupted" in render(folder.root.parents[1], "abcd")
+    with folder.conducting(lambda who: None):
+        assert "lost its process (here None)" in render(folder.root.parents[1], "abcd")
 
 
 def test_status_of_a_sweep(folder: Sweep, capsys: pytest.CaptureFixture[str]) -> None:
@@ -508,6 +550,15 @@ def test_a_point_that_takes_too_long_is_stopped() -> None:
     with limited(1, alone=False):
         pass
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_what_follows_an_error_has_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Baselines beside a point that took too long are stopped, too."""
+    monkeypatch.setattr(jobs, "GRACE", 0.2)
+    with limited(0.001, alone=False):
+        for _ in range(2):
+            with pytest.raises(EnvironmentProblem, match="stopped after"):
+                signal.pause()
 
 
 def test_what_hangs_outside_python_ends_its_process() -> None:

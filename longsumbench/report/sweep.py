@@ -5,7 +5,7 @@
 From records alone. The same records give the same bytes, with the same release of matplotlib.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,12 @@ DECIMALS = 4  # of numbers in the CSV
 
 
 def update(
-    results: Results, dataset: str, words: Sequence[str], kind: str | None = None, required: bool = True
+    results: Results,
+    dataset: str,
+    words: Sequence[str],
+    kind: str | None = None,
+    required: bool = True,
+    wanted: Collection[str] = (),
 ) -> list[Path]:
     """Write the curves of all finished runs on a dataset against one or two settings; return the files.
 
@@ -38,6 +43,7 @@ def update(
         words: the settings, as "model.page_size"; "model." may be left out.
         kind: the number that is drawn: a type of ROUGE, or a measure; None: the one by which runs are ranked.
         required: whether it is an error that there is nothing to draw; otherwise nothing is written.
+        wanted: ids of the runs to be drawn, where not all may stand in one picture; none: as many as may.
 
     Raises:
         UsageError: there is nothing to draw, or an unknown setting or number.
@@ -45,7 +51,8 @@ def update(
     """
     with held(results.root / f".leaderboard-{dataset}.lock"):
         try:
-            sweep = sweep_of(dataset, results.records(dataset), words, lambda record: _scores(results, record))
+            records, scores = results.records(dataset), lambda record: _scores(results, record)
+            sweep = sweep_of(dataset, records, words, scores, wanted)
         except UsageError:
             if required:
                 raise
