@@ -2,211 +2,17 @@
 
 import argparse
 import os
-import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from longsumbench import __version__
-from longsumbench.errors import INTERRUPTED, DataError, PointsFailed, UsageError, as_suite_error, did_you_mean
-from longsumbench.help_texts import (
-    ANALYZE,
-    CACHE,
-    COMPARE,
-    DESCRIPTION,
-    EXIT_CODES,
-    INSPECT,
-    LEADERBOARD,
-    LIST,
-    REPRO,
-    RUN,
-    SCORE,
-    STATS,
-    STATUS,
-    SUMMARIZE,
-)
+from longsumbench.arguments import read
+from longsumbench.errors import INTERRUPTED, DataError, PointsFailed, UsageError, as_suite_error
 
 if TYPE_CHECKING:
     from longsumbench.launch import Launch
     from longsumbench.records import Results
-
-Command = Callable[[argparse.Namespace, Sequence[str]], None]
-
-FLAGS = (
-    "--multirun",
-    "--config-dir",
-    "--show",
-    "--latex",
-    "--ledger",
-    "--measure",
-    "--against",
-    "--results-dir",
-    "--together",
-    "--query",
-    "--json",
-    "--mode",
-    "--stem",
-    "--no-stem",
-    "--wordnet",
-    "--tokenizer",
-    "--per-example",
-    "--all",
-    "--unused-for",
-    "--kind",
-    "--left-over",
-    "--dry-run",
-    "--intersect",
-    "--resamples",
-    "--resampling",
-    "--all-pairs",
-    "--examples",
-    "--output",
-    "--csv",
-    "--check",
-    "--help",
-    "--watch",
-    "--version",
-)
-FREE_WORDS = ("overrides", "inputs", "texts", "runs", "keys")  # of the commands that take any number of words
-
-
-class Parser(argparse.ArgumentParser):
-    """As ArgumentParser, except: wrong usage is an error like any other, in one line."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise what argparse would print behind its usage.
-
-        Raises:
-            UsageError: always.
-        """
-        if choice := re.search(r"argument (\w+): invalid choice: '(.*)' \(choose from (.*)\)", message):
-            what, word, choices = choice.groups()
-            known = re.findall(r"[\w-]+", choices)
-            message = f"unknown {what.lower()} '{word}'{did_you_mean(word, known)}; known: {', '.join(known)}"
-        raise UsageError(f"{message} (see {self.prog} --help)")
-
-
-def parser() -> argparse.ArgumentParser:
-    """Build the parser of all commands."""
-    raw = argparse.RawDescriptionHelpFormatter
-    top = Parser("longsumbench", description=DESCRIPTION, epilog=EXIT_CODES, formatter_class=raw, allow_abbrev=False)
-    top.add_argument("--version", action="version", version=f"longsumbench {__version__}")
-    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-
-    def add(name: str, about: str, description: str, function: Command) -> argparse.ArgumentParser:
-        command = commands.add_parser(
-            name, help=about, description=description, epilog=EXIT_CODES, formatter_class=raw, allow_abbrev=False
-        )
-        command.set_defaults(command=function)
-        return command
-
-    scales = "|".join(sorted(path.stem for path in (Path(__file__).parent / "conf" / "scale").glob("*.yaml")))
-    run = add("run", "run a point or a sweep", RUN.format(scales=scales), run_by_the_first)
-    run.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="what departs from the defaults")
-    run.add_argument("-m", "--multirun", action="store_true", help="sweep over comma-separated values")
-    run.add_argument("--config-dir", metavar="FOLDER", help="a folder with more YAML files (model/, dataset/, …)")
-    run.add_argument("--show", action="store_true", help="print the resolved configuration and stop")
-
-    table = add("leaderboard", "rebuild and print tables from results/", LEADERBOARD, leaderboard_command)
-    table.add_argument("dataset", nargs="?", help="one dataset; all of them when left out")
-    table.add_argument("--latex", action="store_true", help="print LaTeX (booktabs) instead")
-    table.add_argument("--ledger", action="store_true", help="print what was not read, learned or finished instead")
-    table.add_argument("--measure", default="f1", help="of ROUGE, that is printed: f1 (default), precision or recall")
-    table.add_argument(
-        "--against", action="append", default=[], metavar="SETTING", help="also draw scores against a setting, or two"
-    )
-    table.add_argument("--kind", metavar="NAME", help="what --against draws, as rouge2 (default: what ranks runs)")
-    table.add_argument(
-        "--results-dir", default="results", metavar="FOLDER", help="where the runs are (default: results)"
-    )
-
-    status = add("status", "show what a sweep is at", STATUS, status_command)
-    status.add_argument("sweep", nargs="?", metavar="SWEEP", help="its id, or the beginning of it (default: what runs)")
-    status.add_argument("--watch", nargs="?", type=float, const=5.0, metavar="SECONDS", help="again and again")
-    status.add_argument(
-        "--results-dir", default="results", metavar="FOLDER", help="where the runs are (default: results)"
-    )
-
-    summarize = add("summarize", "summarize files of your own", SUMMARIZE, summarize_command)
-    summarize.add_argument("checkpoint", metavar="CHECKPOINT", help="a checkpoint's folder, a run's, or a run's id")
-    summarize.add_argument("inputs", nargs="*", metavar="FILE", help="files, and settings as KEY=VALUE")
-    summarize.add_argument("--together", action="store_true", help="take all files as one text of several documents")
-    summarize.add_argument("--query", metavar="TEXT", help="the question that the summaries shall answer")
-    summarize.add_argument("--json", action="store_true", help="print an object a line, with evidence")
-    summarize.add_argument(
-        "--results-dir", default="results", metavar="FOLDER", help="where the runs are (default: results)"
-    )
-
-    score = add("score", "score outputs of any system", SCORE, score_command)
-    score.add_argument("texts", nargs="*", metavar="FILE", help="PREDICTIONS, then REFERENCES where they stand apart")
-    score.add_argument("--mode", default="google", help="google (as rouge_score; default) or perl (as ROUGE-1.5.5)")
-    score.add_argument("--stem", action=argparse.BooleanOptionalAction, default=True, help="reduce words to stems")
-    score.add_argument("--wordnet", metavar="FOLDER", help="perl mode: WordNet's exception lists; none: without them")
-    score.add_argument("--tokenizer", default="default", help="default (a-z, 0-9) or unicode (letters of every script)")
-    score.add_argument("--per-example", metavar="FILE.csv", help="write a row an example: id, rouge1_p, ... 0-1")
-    score.add_argument("--json", action="store_true", help="print one object instead of the table")
-    score.add_argument("--intersect", action="store_true", help="leave out the ids that only one side has")
-    score.add_argument("--resamples", type=int, default=1_000, metavar="N", help="of the bootstrap (default: 1000)")
-    score.add_argument("--resampling", default="percentile", help="percentile (default), or perl: ROUGE-1.5.5's own")
-
-    compare = add("compare", "compare finished runs", COMPARE, compare_command)
-    compare.add_argument("runs", nargs="*", metavar="RUN", help="a run's folder, its id, or the beginning of its id")
-    compare.add_argument("--all-pairs", action="store_true", help="each run with each, not only with the first")
-    compare.add_argument("--intersect", action="store_true", help="compare the examples that all runs have")
-    compare.add_argument(
-        "--examples", type=int, default=10, metavar="N", help="show the N that gained most and the N that lost most"
-    )
-    compare.add_argument("--output", metavar="FOLDER", help="where to write (default: comparisons/IDS in the results)")
-    compare.add_argument(
-        "--results-dir", default="results", metavar="FOLDER", help="where the runs are (default: results)"
-    )
-
-    inspection = add("inspect", "show what a system looked at", INSPECT, inspect_command)
-    inspection.add_argument("run", metavar="RUN", help="a run's folder, its id, or the beginning of its id")
-    inspection.add_argument("example", metavar="EXAMPLE", help="an example's id, or its place in its split, from 0")
-    inspection.add_argument("--output", metavar="FOLDER", help="where to write (default: inspections/ID in results)")
-    inspection.add_argument(
-        "--results-dir", default="results", metavar="FOLDER", help="where the runs are (default: results)"
-    )
-
-    stats = add("stats", "print what a dataset is like", STATS, stats_command)
-    stats.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="the dataset, and what is asked of it")
-    stats.add_argument("--csv", metavar="FILE", help="also write all numbers, a row each")
-    stats.add_argument("--output", metavar="FOLDER", help="write stats.csv, stats.md and stats.html there")
-
-    analysis = add("analyze", "analyze texts, and what runs made of them", ANALYZE, analyze_command)
-    analyses = ("locality", "fusion", "coherence")
-    analysis.add_argument("what", metavar="ANALYSIS", choices=analyses, help=", ".join(analyses))
-    analysis.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="the dataset, and what is asked of it")
-    analysis.add_argument(
-        "--output", metavar="FOLDER", help="where to write (default: analysis/DATASET in the results)"
-    )
-    analysis.add_argument(
-        "--results-dir", default="results", metavar="FOLDER", help="where the runs are (default: results)"
-    )
-
-    cache = add("cache", "show what is kept between runs, or delete of it", CACHE, cache_command)
-    cache.add_argument("keys", nargs="*", metavar="[prune] [KEY]", help="the beginnings of stages' keys")
-    cache.add_argument("--all", action="store_true", help="every stage in a row of its own; with prune: delete all")
-    cache.add_argument("--kind", nargs="+", default=[], metavar="NAME", help="only these kinds of stages")
-    cache.add_argument("--unused-for", metavar="TIME", help="of prune: 30d (default), 12h, 2w")
-    cache.add_argument("--left-over", action="store_true", help="of prune: only what killed processes began, at once")
-    cache.add_argument("--dry-run", action="store_true", help="of prune: say what would be deleted")
-
-    repeat = add("repro", "repeat a finished run", REPRO, repro_command)
-    repeat.add_argument("run", metavar="RUN", help="a run's folder, its id, or the beginning of its id")
-    repeat.add_argument("--check", action="store_true", help="repeat it now, and compare what is written")
-    repeat.add_argument("--output", metavar="FOLDER", help="also write repro.sh there, and what it needs")
-    repeat.add_argument(
-        "--results-dir", default="results", metavar="FOLDER", help="where the runs are (default: results)"
-    )
-
-    known = add("list", "list what can be named", LIST, list_command)
-    kinds = ("models", "datasets", "scales", "experiments", "metrics", "rankers", "settings")
-    known.add_argument("what", metavar="KIND", choices=kinds, help=", ".join(kinds))
-    known.add_argument("model", nargs="?", help="with settings: those of this model too")
-    return top
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -214,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         options = read(words)
-        options.command(options, words)
+        COMMANDS[options.command](options, words)
         sys.stdout.flush()
     except KeyboardInterrupt as interrupt:
         kept = f"{interrupt}" or "what is finished is kept, the same command continues it"
@@ -229,25 +35,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"longsumbench: {known}", file=sys.stderr)
         return known.exit_code
     return 0
-
-
-def read(words: Sequence[str]) -> argparse.Namespace:
-    """Parse the words of a command line; overrides may stand on either side of a flag.
-
-    Raises:
-        UsageError: no command, or a word that is neither a flag of the command nor an override.
-    """
-    options, extra = parser().parse_known_args(words or ["--help"])
-    for word in extra:
-        if word.startswith("-") and word != "-":
-            flag = word.partition("=")[0]
-            raise UsageError(f"unknown flag '{flag}'{did_you_mean(flag, FLAGS)} (see longsumbench --help)")
-        if not any(hasattr(options, name) for name in FREE_WORDS):
-            raise UsageError(f"unknown argument '{word}' (see longsumbench --help)")
-    for name in FREE_WORDS:
-        if hasattr(options, name):
-            setattr(options, name, [*getattr(options, name), *extra])  # argparse takes those before the first flag only
-    return options
 
 
 def run_by_the_first(options: argparse.Namespace, words: Sequence[str]) -> None:
@@ -605,6 +392,22 @@ def list_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     if options.model and options.what != "settings":
         raise UsageError(f"'{options.model}' is one word too many: longsumbench list {options.what}")
     print(catalogue.settings(options.model) if options.what == "settings" else catalogue.names(options.what))
+
+
+COMMANDS: dict[str, Callable[[argparse.Namespace, Sequence[str]], None]] = {
+    "run": run_by_the_first,
+    "leaderboard": leaderboard_command,
+    "status": status_command,
+    "summarize": summarize_command,
+    "score": score_command,
+    "compare": compare_command,
+    "inspect": inspect_command,
+    "stats": stats_command,
+    "analyze": analyze_command,
+    "cache": cache_command,
+    "repro": repro_command,
+    "list": list_command,
+}
 
 
 if __name__ == "__main__":

@@ -32,7 +32,8 @@ from longsumbench.records import write_atomically
 from longsumbench.segmentation import QUERIES_VERSION, EncodedSentence, Query, Units
 from longsumbench.stages import StageStore, opening
 from longsumbench.system import Evidence, FitReport, Split, Summary, System, read_checkpoint
-from longsumbench.training import parameters, train, weights_folder
+from longsumbench.training import parameters, train
+from longsumbench.training_callbacks import weights_folder
 
 Encode = Callable[[Sequence[str]], list[EncodedSentence]]
 Rows: TypeAlias = datasets.Dataset

@@ -27,7 +27,7 @@ from longsumbench.records import RunRecord, output_files
 from longsumbench.stages import StageStore, digest
 from longsumbench.standings import remarks, training_differences
 from longsumbench.system import FitReport
-from longsumbench.training import lowest
+from longsumbench.training_callbacks import lowest
 
 TRAIN, VALIDATION = ToySplit.of("train", 40), ToySplit.of("validation", 9, start=900)
 UP_AND_DOWN = {"max_steps": 14, "eval_steps": 2, "learning_rate": 0.3, "schedule": "constant", "warmup_steps": 8}

@@ -11,8 +11,9 @@ import pytest
 from toys import write_jsonl
 
 from longsumbench import __version__
+from longsumbench.arguments import all_commands, parser, read
 from longsumbench.catalogue import CONF
-from longsumbench.cli import main, parser, read
+from longsumbench.cli import COMMANDS, main
 from longsumbench.errors import UsageError
 
 SUITE = [sys.executable, "-m", "longsumbench.cli"]
@@ -47,12 +48,12 @@ def test_help_is_quick() -> None:
 
 def test_help_imports_nothing_heavy() -> None:
     """Until a command runs, no library beyond the standard one is imported."""
-    code = "import sys, longsumbench.cli; longsumbench.cli.parser(); print(*sys.modules)"
+    code = "import sys, longsumbench.cli; longsumbench.arguments.parser(); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     assert not {"torch", "transformers", "hydra", "omegaconf", "numpy", "pandas", "tabulate"} & set(loaded)
 
 
-@pytest.mark.parametrize("command", ["", "run", "leaderboard", "score", "compare", "inspect", "summarize", "list"])
+@pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_help_teaches(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Every help shows examples that can be typed, and the exit codes; no line is wider than a usual terminal."""
     with pytest.raises(SystemExit) as ended:
@@ -67,7 +68,12 @@ def test_help_teaches(command: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_examples_of_the_help_can_be_typed() -> None:
     """What the help shows is understood."""
     for words in re.findall(r"^  longsumbench ([^#\n]*?)(?:   .*)?$", parser().format_help(), re.MULTILINE):
-        assert read(words.split()).command
+        assert read(words.split()).command in COMMANDS
+
+
+def test_what_help_lists_is_what_can_be_done() -> None:
+    """Each command that has arguments has a function, and the other way round."""
+    assert list(all_commands()) == list(COMMANDS)
 
 
 def test_the_help_names_every_scale(capsys: pytest.CaptureFixture[str]) -> None:
