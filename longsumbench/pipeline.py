@@ -16,14 +16,15 @@ from typing import Any
 import pandas as pd
 from omegaconf import OmegaConf
 
-from longsumbench import registry, sentences
+from longsumbench import registry
 from longsumbench.assisting import Assistants, assistants
-from longsumbench.configuration import Decoding, Recipe, RunConfig, Scoring, without_later
+from longsumbench.configuration import Decoding, RunConfig
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.documents import Example, total
 from longsumbench.environment import constraints, environment, patch, peak_memory_gb, reset_peak_memory
 from longsumbench.errors import DataError
 from longsumbench.evidence import kept
+from longsumbench.identities import identity, specify
 from longsumbench.metrics.metric import (
     Metric,
     Scored,
@@ -46,18 +47,12 @@ from longsumbench.predictions import (
 )
 from longsumbench.progress import track
 from longsumbench.records import Results, RunRecord, RunSpec, TornRecord, output_files, writable, write_atomically
-from longsumbench.rouge.signature import SCORING_VERSION
-from longsumbench.segmentation import QUERIES_VERSION
 from longsumbench.stages import CACHE_VARIABLE, MissingStage, StageStore, cache_folder, digest, is_older, locked
 from longsumbench.standings import RANKED_BY, ranked_by
 from longsumbench.system import FitReport, Split, Summary, System
 from longsumbench.team import of_this_process
 
-VERSIONS = {"decode": 1, "score": SCORING_VERSION, "sentences": sentences.VERSION}  # rise with a step's outcome
 BASELINES = ("lead", "random", "oracle")
-ASKED = ("metrics", "coherence_model", "bertscore_model")  # of score: what they ask for is added to a finished run
-# of train, decode and score: they change no summary, no ROUGE
-NOT_HASHED = ("device", "workers", "evidence", "reference_evidence", *ASKED)
 
 
 @dataclass
@@ -349,67 +344,6 @@ def baseline(point: Point, name: str, taken: set[str]) -> Iterator[RunRecord]:
         yield run(Point(config, command=point.command, say=point.say, quiet=True))
     except DataError as error:
         point.say(f"{name} is not in the table: {error}")
-
-
-def identity(config: RunConfig, system: System) -> str:
-    """Return what is equal for two configurations that are the same run, without reading the dataset.
-
-    One that asks for other measures of a run is not the same, so that both of a sweep are measured.
-    """
-    dataset = {**asdict(config.dataset), "results_dir": config.results_dir}
-    asked = [getattr(config.score, name) for name in ASKED]
-    return digest([config.model.name, dataset, outcome_settings(config, system), asked])
-
-
-def outcome_settings(config: RunConfig, system: System) -> dict[str, Any]:
-    """Return the settings that decide a run's outcome, beside the dataset's texts."""
-    settings: dict[str, Any] = {
-        "model": system.identity(),
-        "split": config.dataset.split,
-        "limit": config.decode.limit,
-        "score": hashed(config.score),
-    }
-    for section in ("train", "decode"):
-        if section in system.decided_by:
-            settings[section] = hashed(getattr(config, section))
-    if "seed" in system.decided_by:
-        settings["seed"] = [config.seed, config.train.seed, config.decode.seed]
-    return settings
-
-
-def hashed(section: Recipe | Decoding | Scoring) -> dict[str, Any]:
-    """Return the settings of a section that decide a run's outcome."""
-    return without_later({key: value for key, value in asdict(section).items() if key not in NOT_HASHED})
-
-
-def specify(config: RunConfig, system: System, texts: Texts) -> RunSpec:
-    """Return all that decides the outcome, and nothing else: its hash is the run id.
-
-    Raises:
-        DataError: the dataset does not have the split that is to be summarized.
-    """
-    if config.dataset.split not in texts.splits:
-        has = ", ".join(texts.splits)
-        raise DataError(f"{config.dataset.name} has no {config.dataset.split} split; choose dataset.split={has}")
-    queried = any(split.queried for split in texts.splits.values())
-    return specify_on(config, system, texts.fingerprint, texts.metrics, queried)
-
-
-def specify_on(config: RunConfig, system: System, fingerprint: str, metrics: Collection[str], queried: bool) -> RunSpec:
-    """Return all that decides the outcome on texts that need not be here.
-
-    Args:
-        config: of the run.
-        system: with the run's settings.
-        fingerprint: of the texts.
-        metrics: those that the dataset names.
-        queried: whether the texts come with queries.
-    """
-    beside = {f"metric {name}": registry.metrics.load(name).version for name in metrics}
-    if "train" in system.decided_by and queried:
-        beside["queries"] = QUERIES_VERSION
-    settings, versions = outcome_settings(config, system), {**VERSIONS, **system.versions(), **beside}
-    return RunSpec(config.model.name, config.dataset.name, settings, fingerprint, versions)
 
 
 def describe(point: Point, system: System, spec: RunSpec, texts: Texts) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from longsumbench import registry
 from longsumbench.configuration import SECTIONS, Decoding, RunConfig, check_lengths, resolve
 from longsumbench.corpora.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, SuiteError, UnknownName, UsageError, did_you_mean
-from longsumbench.pipeline import identity
+from longsumbench.identities import identity
 from longsumbench.stages import StageStore, cache_folder, digest
 from longsumbench.system import System, check_search
 

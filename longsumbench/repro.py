@@ -15,7 +15,7 @@ from longsumbench import registry
 from longsumbench.configuration import RunConfig
 from longsumbench.environment import file_at, project_name
 from longsumbench.errors import UnknownName, UsageError
-from longsumbench.pipeline import specify_on
+from longsumbench.identities import specify_on
 from longsumbench.records import Results, RunRecord, write_atomically
 from longsumbench.rewriting import NOT_OF_THE_POINT, Rewritten, as_value, as_word, rewrite
 from longsumbench.standings import label

@@ -16,9 +16,10 @@ from longsumbench.configuration import DatasetSettings, RunConfig, Scoring, sett
 from longsumbench.corpora.corpus import BuiltIn, Corpus
 from longsumbench.corpora.loading import load
 from longsumbench.documents import Document, Example, Fact, Section
+from longsumbench.identities import specify
 from longsumbench.metrics.metric import aggregate_measures, read_scores
 from longsumbench.models.baselines.system import Lead
-from longsumbench.pipeline import Point, run, specify
+from longsumbench.pipeline import Point, run
 from longsumbench.records import Results, RunRecord
 from longsumbench.stages import StageStore, cache_folder
 

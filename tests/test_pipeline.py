@@ -20,7 +20,8 @@ from longsumbench.configuration import DatasetSettings, Decoding, RunConfig, Sco
 from longsumbench.corpora.loading import load
 from longsumbench.errors import DataError
 from longsumbench.evidence import kept
-from longsumbench.pipeline import BASELINES, Point, baseline, hashed, identity, run, specify
+from longsumbench.identities import hashed, identity, specify
+from longsumbench.pipeline import BASELINES, Point, baseline, run
 from longsumbench.records import Results, RunRecord
 from longsumbench.stages import CACHE_VARIABLE, StageStore, cache_folder
 

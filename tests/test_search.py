@@ -12,8 +12,8 @@ from longsumbench import registry
 from longsumbench.configuration import Decoding
 from longsumbench.errors import UsageError
 from longsumbench.generation import decode, ranking
+from longsumbench.identities import hashed
 from longsumbench.nn.penalties import Penalties
-from longsumbench.pipeline import hashed
 from longsumbench.planning import plan
 from longsumbench.summarizing import settle_decoding, summarize_inputs
 from longsumbench.system import System, check_search
