@@ -28,6 +28,7 @@ from longsumbench.configuration import SECTIONS, Decoding, RunConfig, check_leng
 from longsumbench.corpora.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, SuiteError, UnknownName, UsageError, did_you_mean
 from longsumbench.identities import identity
+from longsumbench.progress import track
 from longsumbench.stages import StageStore, cache_folder, digest
 from longsumbench.system import System, check_search
 
@@ -83,7 +84,8 @@ def plan(
                 for name, chosen in expand(overrides, sweep)
                 for point in of_experiment(name, chosen, sweep, config_dir)
             ]
-            composed = [compose(chosen, config_dir) for _, chosen in named]
+            told = track(named, "planning", len(named), "points") if sweep else named  # ten points take a second or two
+            composed = [compose(chosen, config_dir) for _, chosen in told]
             if probe:
                 check_datasets(composed)
             if sweep:
