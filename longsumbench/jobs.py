@@ -33,9 +33,12 @@ from longsumbench.sweeps import DONE, FAILED, FOUND, RUNNING, PointState, Sweep
 from longsumbench.team import by_the_first
 
 SECONDS_BETWEEN_NOTES = 2.0  # of what a point is doing
+SECONDS_BETWEEN_LOOKS = 1.0  # at who conducts the sweep
 GRACE = 60.0  # seconds from a point's timeout until its process, if it is one of its own, is ended from outside Python
 
 Say = Callable[[str], None]
+
+_at_work = threading.Lock()  # held while this process works on a point
 
 
 @dataclass
@@ -84,7 +87,7 @@ class Job:
 
         number, conductor = self.order[HydraConfig.get().job.num], os.getppid()
         share_a_cluster_job()
-        with printing_to(self.sweep.log(number)):
+        with _at_work, printing_to(self.sweep.log(number)):
             by_the_first(lambda: self._work_alone(number))
         if os.getppid() != conductor:  # it was killed: nobody asks this process for more, nor ends it
             os._exit(0)
@@ -134,6 +137,21 @@ class Sent:
     def __call__(self, composed: Any) -> None:
         """Do it, in another process."""
         self.job()(composed)
+
+
+def end_with(conductor: int) -> None:
+    """Let this process of a launcher's end when it has no work and the one that conducts it, its parent, is gone.
+
+    Nobody else ends one that has been sent a part of its next job, and waits for the rest.
+    """
+
+    def watch() -> None:
+        while os.getppid() == conductor:
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        with _at_work:
+            os._exit(0)
+
+    threading.Thread(target=watch, name="end_with", daemon=True).start()
 
 
 def carry_out(

@@ -116,6 +116,7 @@ SAME_FLOOR = {  # who may import whom on one floor
     ("launch", "launchers"),
     ("jobs", "planning"),
     ("launchers", "planning"),
+    ("launchers", "jobs"),
     ("cli", "arguments"),
     ("cli", "launch"),
     ("cli", "launchers"),
