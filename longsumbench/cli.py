@@ -118,7 +118,10 @@ def status_command(options: argparse.Namespace, words: Sequence[str]) -> None:
 
     results = Path(options.results_dir).expanduser()
     if options.watch is not None:
-        watch(results, options.sweep, options.watch)
+        try:
+            watch(results, options.sweep, options.watch)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("a sweep that is running goes on") from None
     print(render(results, options.sweep))
 
 

@@ -93,7 +93,14 @@ class Job:
             os._exit(0)
 
     def _work_alone(self, number: int) -> None:
-        self.work(number, say=lambda line: print(line, file=sys.stderr, flush=True), alone=True)
+        def say(line: str) -> None:
+            print(line, file=sys.stderr, flush=True)
+
+        try:
+            self.work(number, say, alone=True)
+        except Exception as error:  # of the sweep's own files; a launcher keeps it to itself
+            say(f"failed: {as_suite_error(error) or traceback.format_exc().rstrip()}")
+            raise
 
     def work(self, number: int, say: Say, alone: bool = False) -> Outcome:
         """Work on a point; write what becomes of it.

@@ -138,12 +138,14 @@ class Launch:
                 folder.note(number, PointState(SAME, reason=f"the same run as point {first}"))
         fresh = {number: one for number, one in chosen.items() if self._first[one.identity] == number}
         job = Job(fresh, self.command, folder, taken=self._taken, since=self._since)
-        if self.engine.launcher == HERE:
-            self._work_here(job, chosen)
-        else:
-            self._launch(job)
-        for number in fresh:
-            self._take(self._named[number], folder.state(number))
+        try:
+            if self.engine.launcher == HERE:
+                self._work_here(job, chosen)
+            elif fresh:
+                self._launch(job)
+        finally:  # what is finished is told also when a launcher gives up on the rest
+            for number in fresh:
+                self._take(self._named[number], folder.state(number))
 
     def _work_here(self, job: Job, chosen: dict[int, Planned]) -> None:
         """Run points one after the other, in this process."""

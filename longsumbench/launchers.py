@@ -6,11 +6,12 @@ numbers of points, and a task (`jobs.Sent`) that knows what these mean.
 """
 
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,13 +20,14 @@ import hydra
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn, JobStatus
-from hydra.errors import HydraException
+from hydra.errors import HydraException, InstantiationException
 from hydra.types import HydraContext, RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from longsumbench.errors import EnvironmentProblem, SuiteError, UnknownName, UsageError, as_suite_error, did_you_mean
-from longsumbench.planning import quoted, translate
+from longsumbench.jobs import end_with
+from longsumbench.planning import first_line, quoted, translate
 
 HERE = "basic"  # Hydra's name for this process
 PLUGINS = {  # of Hydra: package → extra of the suite, and the choices that need it
@@ -155,6 +157,12 @@ class Engine:
                 return UsageError(f"unknown setting '{key}'{did_you_mean(name, known)}; known: {', '.join(known)}")
         return translate(error)
 
+    def refused(self, error: BaseException) -> SuiteError:
+        """Turn what a sweeper, or a library behind it, says of its settings into one line."""
+        if isinstance(error, HydraException | OmegaConfBaseException):
+            return translate(error)
+        return UsageError(f"hydra/sweeper={self.sweeper} does not work so: {first_line(error)} (hydra.sweeper.*)")
+
     def launch(self, task: Task, jobs: int, folder: Path) -> None:
         """Let the launcher do some jobs; return when it is through with them.
 
@@ -168,22 +176,26 @@ class Engine:
             SuiteError: it could not begin.
         """
         context, composed = self.composed(folder)
-        launcher = Plugins.instance().instantiate_launcher(context, task, composed)
-        on_cluster = "submitit" in composed.hydra.launcher._target_  # its import alters everybody's logging
-        if on_cluster:
+        launcher: Any = Plugins.instance().instantiate_launcher(context, task, composed)
+        on_cluster = composed.hydra.launcher._target_.endswith("SlurmLauncher")
+        if on_cluster:  # importing submitit alters everybody's logging
             look_more_often()
             say_it_once()
+        elif isinstance(settings := getattr(launcher, "joblib", None), dict):
+            settings |= {"initializer": end_with, "initargs": (os.getpid(),)}
         try:
-            launcher.launch([[] for _ in range(jobs)], initial_job_idx=0)
+            try:
+                for first, together in side_by_side(launcher, jobs):
+                    launcher.launch([[] for _ in range(together)], initial_job_idx=first)
+            except Exception as error:
+                if on_cluster:
+                    wait_for_jobs(folder)
+                raise problem_of(error, self) from error
         except KeyboardInterrupt:
             if not on_cluster:
                 raise
             told = f"the submitted jobs go on ({ENDS_JOBS} ends them), and what they finish is kept"
             raise KeyboardInterrupt(told) from None
-        except Exception as error:
-            if on_cluster:
-                wait_for_jobs(folder)
-            raise problem_of(error, self) from error
 
     def search(self, ask: Ask, words: Sequence[str], folder: Path) -> None:
         """Let the sweeper ask for points until it has enough.
@@ -200,30 +212,45 @@ class Engine:
         known = {f"hydra.sweeper.{name}": value for name, value in SEARCH.items() if self.sweeper == "optuna"}
         usual = [f"{name}={value}" for name, value in known.items() if name not in typed]
         folder.mkdir(parents=True, exist_ok=True)
-        here = replace(self, words=tuple(word for word in self.words if "launcher" not in word))
+        of_launcher = ("hydra/launcher", "hydra.launcher")
+        here = replace(self, words=tuple(word for word in self.words if not word.lstrip("+~").startswith(of_launcher)))
         context, composed = here.composed(folder, *usual)
-        sweeper: Any = Plugins.instance().instantiate_sweeper(
-            config=composed, hydra_context=context, task_function=lambda _: None
-        )
-        getattr(sweeper, "sweeper", sweeper).launcher = Trials(ask)  # the plug-in hands all to an inner one
+        trials = Trials(ask)
         try:
+            sweeper: Any = Plugins.instance().instantiate_sweeper(
+                config=composed, hydra_context=context, task_function=lambda _: None
+            )
+            getattr(sweeper, "sweeper", sweeper).launcher = trials  # the plug-in hands all to an inner one
             sweeper.sweep(arguments=list(words))
-        except (HydraException, OmegaConfBaseException, ValueError, AssertionError) as error:
-            raise as_suite_error(error) or translate(error) from error
+        except Exception as error:  # a sweeper's own, and those of the libraries behind it, have no class in common
+            if error is trials.fault:
+                raise
+            behind = error.__cause__ if isinstance(error, InstantiationException) else None
+            raise as_suite_error(error) or self.refused(behind or error) from error
 
 
 @dataclass
 class Trials:
-    """What a sweeper takes for a launcher: it hands on the words of each point that is asked for."""
+    """What a sweeper takes for a launcher: it hands on the words of each point that is asked for.
+
+    Attributes:
+        ask: takes the words of a point; returns its score, or why it has none.
+        fault: what it raised, which is none of the sweeper's.
+    """
 
     ask: Ask
+    fault: Exception | None = None
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> list[JobReturn]:
         """Return the score of each point, or why it has none."""
         returns = []
         for words in job_overrides:
             found = JobReturn(overrides=words)
-            found.return_value = self.ask(list(words))
+            try:
+                found.return_value = self.ask(list(words))
+            except Exception as error:
+                self.fault = error
+                raise
             found.status = JobStatus.FAILED if isinstance(found._return_value, Exception) else JobStatus.COMPLETED
             returns.append(found)
         return returns
@@ -235,7 +262,8 @@ class LaunchBroke(Exception):
 
 def problem_of(error: Exception, engine: Engine) -> Exception:
     """Tell a launcher that could not begin from one of whose jobs a process died."""
-    if known := as_suite_error(error):
+    of_machine = isinstance(error, SuiteError | OSError | MemoryError)  # others quote what a dead process said
+    if of_machine and (known := as_suite_error(error)):
         return known
     text = str(error)
     if isinstance(error, subprocess.CalledProcessError):
@@ -250,6 +278,31 @@ def problem_of(error: Exception, engine: Engine) -> Exception:
     if isinstance(error, ValueError):  # jobs never fail, so it is the launcher's own
         return UsageError(f"hydra/launcher={engine.launcher} cannot begin: {said} (hydra.launcher.*)")
     return LaunchBroke(said or type(error).__name__)
+
+
+def side_by_side(launcher: Any, jobs: int) -> Iterator[tuple[int, int]]:
+    """Yield the first of the jobs that a launcher is to be given at once, and how many those are.
+
+    joblib works with a single process in this very one, which a point must not take with it, nor end. So two are asked
+    for instead, with all cores each, and given a job at a time.
+    """
+    settings = getattr(launcher, "joblib", {})
+    if "n_jobs" not in settings or joblib_processes(settings["n_jobs"]) > 1:
+        yield 0, jobs
+        return
+    settings["n_jobs"] = 2
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, str(joblib_processes(-1)))
+    for first in range(jobs):
+        yield first, 1
+
+
+def joblib_processes(n_jobs: int) -> int:
+    """Return how many processes joblib takes for a number of jobs as typed; -1 is one a core."""
+    from joblib import effective_n_jobs  # type: ignore[import-untyped]
+
+    found: int = effective_n_jobs(n_jobs)
+    return found
 
 
 def look_more_often() -> None:

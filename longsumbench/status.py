@@ -24,6 +24,8 @@ from longsumbench.sweeps import (
     sweeps_in,
 )
 
+LONGEST = 86_400.0  # seconds between two looks, for some number is too large to sleep
+
 
 def render(results: Path, name: str | None = None) -> str:
     """Return what there is to say of one sweep, or of all that are running and the newest.
@@ -153,4 +155,4 @@ def watch(results: Path, name: str | None, seconds: float) -> None:
     while True:
         text = render(results, name)
         print("\x1b[2J\x1b[H" + text, flush=True)
-        time.sleep(seconds)
+        time.sleep(min(seconds, LONGEST))

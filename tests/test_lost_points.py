@@ -84,7 +84,7 @@ def states(sweep: Swept) -> list[PointState]:
 def swept(tmp_path: Path, lost: Path, *words: str) -> Swept:
     """Return a sweep over quick systems and these."""
     texts = write_jsonl(tmp_path / "texts", train=4, validation=0, test=4)
-    return Swept(texts, tmp_path, ("baselines=false", *words, *JOBLIB), path=lost)
+    return Swept(texts, tmp_path, (*JOBLIB, "baselines=false", *words), path=lost)
 
 
 def test_a_point_that_always_dies_costs_the_others_nothing(lost: Path, tmp_path: Path) -> None:
@@ -115,3 +115,12 @@ def test_points_that_hang_cost_the_others_nothing(lost: Path, tmp_path: Path) ->
     (folder,) = sweeps_in(sweep.results)
     assert "Timeout (0:00:04)!" in folder.log(3).read_text(encoding="utf-8")  # and where it was
     assert "2 of 3 points failed, the others are kept" in said
+
+
+def test_a_point_that_dies_in_the_only_process_costs_the_others_nothing(lost: Path, tmp_path: Path) -> None:
+    """One process of joblib's, which is all that a machine of one core gets, is not the one that conducts the sweep."""
+    sweep = swept(tmp_path, lost, "model=dying,random", "hydra.launcher.n_jobs=1")
+    said = sweep.finish(code=1)
+    assert [state.state for state in states(sweep)] == [FAILED, DONE]
+    assert "point 2/2: model=random: done" in said
+    assert "1 of 2 points failed, the others are kept" in said

@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from omegaconf import DictConfig
 from toys import tiny_overrides, write_jsonl
 
 from longsumbench import jobs
@@ -23,7 +24,7 @@ from longsumbench.cli import main
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.jobs import Job, Sent, limited
 from longsumbench.launch import Launch
-from longsumbench.launchers import Engine, LaunchBroke
+from longsumbench.launchers import Engine, LaunchBroke, problem_of
 from longsumbench.planning import plan
 from longsumbench.status import current, heading, render, standing
 from longsumbench.sweeps import (
@@ -173,6 +174,47 @@ def test_a_launcher_that_begins_nothing_is_one_line(words: list[str]) -> None:
     """It is not asked for ever."""
     with pytest.raises(EnvironmentProblem, match="gave up before a point began: nothing works here"):
         launched(words, Scripted(lambda number, together: "leave"))
+
+
+def test_what_is_finished_is_told_when_a_launcher_gives_up(words: list[str]) -> None:
+    """A cluster may take a sweep once and not again: the records there are by then come into the tables."""
+
+    class Refusing(Scripted):
+        def carry_out(self, task: Job) -> None:
+            if self.rounds:  # type: ignore[attr-defined]
+                raise UsageError("SLURM did not take the sweep")
+            super().carry_out(task)
+
+    points = plan([*words, "model=lead", "model.length=3,5", "baselines=false"], sweep=True)
+    engine = Refusing(lambda number, together: "die" if number == 2 else "work")
+    launch = Launch(points, ("longsumbench",), sweep=True, engine=engine)
+    with pytest.raises(UsageError, match="SLURM did not take the sweep"):
+        launch.start()
+    assert [one.config["model"]["length"] for one in launch.finished] == ["3"]
+
+
+def test_a_run_that_is_asked_for_again_is_not_launched(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """A search may ask for one point twice: the second time nothing is sent anywhere, nor said to be."""
+    points = plan([*words, "model=lead", "model.length=3", "baselines=false"])
+    engine = Scripted(lambda number, together: "work")
+    launch = Launch(points, ("longsumbench",), sweep=True, engine=engine)
+    with launch._conducting(["a search"]) as folder:
+        for _ in range(2):
+            launch._carry_out(folder, points)
+    assert engine.rounds == [(1,)]  # type: ignore[attr-defined]
+    assert [state.state for state in current(folder)] == [DONE, SAME]
+    assert "0 points" not in capsys.readouterr().err
+
+
+def test_a_point_that_cannot_be_begun_says_why_in_its_log(
+    words: list[str], folder: Sweep, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A launcher keeps errors of its jobs to itself, so the process prints them where the message looks for them."""
+    (folder.points / "1.lock").mkdir(parents=True)
+    job = Job({1: plan([*words, "model=lead"])[0]}, ("longsumbench",), folder)
+    with pytest.raises(IsADirectoryError):
+        job._work_alone(1)
+    assert f"failed: cannot use {folder.points / '1.lock'} (Is a directory)" in capsys.readouterr().err
 
 
 def test_what_hung_is_not_tried_again(words: list[str]) -> None:
@@ -334,6 +376,34 @@ def test_jobs_of_a_cluster_outlive_an_interrupt(tmp_path: Path, monkeypatch: pyt
         Engine.of(["hydra/launcher=joblib"], sweep=True).launch(print, 1, tmp_path)
 
 
+@pytest.mark.parametrize(("launcher", "waits"), [("slurm_cpu", True), ("submitit_local", False), ("joblib", False)])
+def test_jobs_that_nobody_here_could_ask_after_are_not_waited_for(
+    launcher: str, waits: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a launcher that gives up, a cluster's jobs go on; those of this machine no cluster could tell of."""
+
+    class Broken:
+        def __init__(self) -> None:
+            self.joblib = {"n_jobs": 2}
+
+        def launch(self, *_: object, **__: object) -> None:
+            raise RuntimeError("a job died")
+
+    waited: list[Path] = []
+    monkeypatch.setattr("hydra.core.plugins.Plugins.instantiate_launcher", lambda *_: Broken())
+    monkeypatch.setattr("longsumbench.launchers.wait_for_jobs", waited.append)
+    with pytest.raises(LaunchBroke, match="a job died"):
+        Engine.of([f"hydra/launcher={launcher}"], sweep=True).launch(print, 1, tmp_path)
+    assert waited == [tmp_path] * waits
+
+
+def test_a_job_that_ran_out_of_memory_ends_no_sweep() -> None:
+    """What SLURM wrote of a dead process is quoted by the error of its launcher, and is not that of this process."""
+    quoted = RuntimeError("Job 58_1 has not produced any output\nsrun: error: node7: task 0: Out Of Memory")
+    assert isinstance(problem_of(quoted, Engine(launcher="slurm_cpu")), LaunchBroke)
+    assert isinstance(problem_of(MemoryError(), Engine(launcher="joblib")), EnvironmentProblem)
+
+
 def test_a_point_out_of_stretches_says_which_settings_give_it_more() -> None:
     """The library's own words would not help a user."""
     error = RuntimeError("Job not requeued because: timed-out too many times.")
@@ -434,6 +504,48 @@ def test_a_search_of_which_every_point_fails_has_failed(tmp_path: Path, capsys: 
     assert re.search(r"^model\.snippet_length=\d\d  .*learns from a training split", said, flags=re.M)
 
 
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("hydra.sweeper.storage=nonsense", "Could not parse SQLAlchemy URL"),
+        ("hydra.sweeper.max_failure_rate=2", "AssertionError"),
+        ("hydra.sweeper.n_jobs=0", "division by zero"),
+        ("hydra.sweeper.direction=up", "Please set either 'minimize' or 'maximize'"),
+    ],
+)
+def test_a_setting_that_a_sweeper_refuses_is_one_line(
+    word: str, told: str, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only the sweeper itself, and the libraries behind it, know what they cannot do."""
+    search = ["hydra/sweeper=optuna", "hydra.sweeper.n_trials=1", "model.length=choice(3,4)", "model=lead", word]
+    assert main(["run", "-m", *words, "baselines=false", *search]) == 2
+    last = capsys.readouterr().err.strip().splitlines()[-1]
+    assert last.startswith(f"longsumbench: hydra/sweeper=optuna does not work so: {told}")
+
+
+def test_a_fault_of_the_program_in_a_search_is_no_wrong_usage(tmp_path: Path) -> None:
+    """What goes wrong in asking for a point is no sweeper's refusal: it is seen as what it is."""
+    engine = Engine.of(["hydra/sweeper=optuna", "hydra.sweeper.n_trials=1"], sweep=True)
+    with pytest.raises(ZeroDivisionError):
+        engine.search(lambda words: 1 / 0, ["seed=choice(1,2)"], tmp_path)
+
+
+def test_a_setting_of_a_sweeper_may_name_a_launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the words, those of the launcher alone are not the sweeper's."""
+    seen: list[str] = []
+
+    class Seen:
+        def __init__(self, config: DictConfig, **_: object) -> None:
+            seen.append(config.hydra.sweeper.study_name)
+
+        def sweep(self, arguments: list[str]) -> None: ...
+
+    monkeypatch.setattr("hydra.core.plugins.Plugins.instantiate_sweeper", lambda _, **made: Seen(**made))
+    words = ["hydra/sweeper=optuna", "hydra.sweeper.study_name=launcher_test", "hydra/launcher=joblib"]
+    Engine.of([*words, "hydra.launcher.n_jobs=2"], sweep=True).search(lambda words: 0.0, [], tmp_path)
+    assert seen == ["launcher_test"]
+
+
 def test_a_search_shows_what_its_points_share(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """With --show nothing is asked for yet: the configuration without the searched settings is shown."""
     assert main(["run", "-m", *words, "hydra/sweeper=optuna", "model=lead", "seed=choice(1,2)", "--show"]) == 0
@@ -503,6 +615,22 @@ def test_watching_takes_a_time(seconds: str, folder: Sweep, capsys: pytest.Captu
     """No time, or less than none, is wrong usage."""
     assert main(["status", f"--watch={seconds}", "--results-dir", str(folder.root.parents[1])]) == 2
     assert f"--watch {seconds}: it takes a number of seconds above 0" in capsys.readouterr().err
+
+
+def test_watching_ends_with_an_interrupt(
+    folder: Sweep, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says that the sweep goes on; a time that no machine could sleep is no error."""
+    sleep = time.sleep
+
+    def interrupted(seconds: float) -> None:
+        sleep(0 * seconds)
+        assert seconds < 1e6
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("longsumbench.status.time.sleep", interrupted)
+    assert main(["status", "--watch=inf", "--results-dir", str(folder.root.parents[1])]) == 130
+    assert capsys.readouterr().err == "longsumbench: interrupted; a sweep that is running goes on\n"
 
 
 def test_a_torn_file_of_a_point_is_a_point_that_nobody_began(folder: Sweep) -> None:
