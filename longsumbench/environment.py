@@ -16,6 +16,10 @@ import longsumbench
 
 PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "hydra-core", "numpy", "numba")
 CODE = ("longsumbench", "models", "conf")  # of a checkout: what decides numbers
+PLAIN_DIFF = (  # as `git apply` takes it, whatever the user's own settings are
+    *("-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false", "diff", "--binary"),
+    *("--no-ext-diff", "--no-textconv", "--no-color"),
+)
 
 
 def environment() -> dict[str, Any]:
@@ -35,15 +39,16 @@ def environment() -> dict[str, Any]:
     }
 
 
-def patch() -> str:
+def patch() -> bytes:
     """Return how the code differs from its commit, files that git does not know yet included; empty outside a checkout.
 
-    `git apply` takes it.
+    `git apply` takes it. Files need not be UTF-8, nor end their lines alike.
     """
-    changed = _git("diff", "--binary", "HEAD", "--", *CODE) or ""
-    new = (_git("ls-files", "--others", "--exclude-standard", "-z", "--", *CODE) or "").split("\0")
-    added = (_git("diff", "--binary", "--no-index", "--", os.devnull, name, ends=1) or "" for name in new if name)
-    return changed + "".join(added)
+    changed = _git_bytes(*PLAIN_DIFF, "HEAD", "--", *CODE) or b""
+    new = (_git_bytes("ls-files", "--others", "--exclude-standard", "-z", "--", *CODE) or b"").split(b"\0")
+    names = [os.fsdecode(name) for name in new if name]
+    added = (_git_bytes(*PLAIN_DIFF, "--no-index", "--", os.devnull, name, ends=1) or b"" for name in names)
+    return changed + b"".join(added)
 
 
 @cache  # nothing is installed while a process runs
@@ -99,7 +104,13 @@ def _peak_resident_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-def _git(*arguments: str, ends: int = 0) -> str | None:
+def _git(*arguments: str) -> str | None:
+    """Ask git about the suite's own checkout, for an answer in words."""
+    answer = _git_bytes(*arguments)
+    return None if answer is None else answer.decode("utf-8", "replace")
+
+
+def _git_bytes(*arguments: str, ends: int = 0) -> bytes | None:
     """Ask git about the suite's own checkout; None for an installed package, which has none.
 
     Args:
@@ -111,7 +122,7 @@ def _git(*arguments: str, ends: int = 0) -> str | None:
         return None
     command = ["git", "-C", str(checkout), *arguments]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20)  # noqa: S603 # fixed arguments
+        done = subprocess.run(command, capture_output=True, timeout=20)  # noqa: S603 # fixed arguments
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout if done.returncode == ends else None

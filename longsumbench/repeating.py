@@ -97,7 +97,7 @@ def differences(found: Reproduction) -> Iterator[str]:
     elif found.patch != patch():
         yield "the code differs from its commit in another way than in the run"
     if not found.same_run:
-        yield "the outcome of a step has changed since the run"
+        yield "settings or the outcome of a step have changed since the run"
     if then.get("gpu"):
         yield f"the run was on a GPU ({then['gpu']}): the last bits may differ from run to run"
 

@@ -43,7 +43,7 @@ class Reproduction:
     rewritten: Rewritten
     config_dir: str | None
     same_run: bool
-    patch: str | None
+    patch: bytes | None
     constraints: str
     noted: bool
 
@@ -95,13 +95,14 @@ def reproduce(run: str, results: Results) -> Reproduction:
         told = f"the code of today {kind}, that of its commit {record.environment.get('commit')} did not"
         raise UsageError(f"{folder} cannot be repeated here: {told} ({problem})") from problem
     patch, constraints = folder / "work" / "patch.diff", folder / "work" / "constraints.txt"
+    differed = patch.read_bytes() if patch.is_file() else b""
     return Reproduction(
         record,
         folder,
         rewritten,
         config_dir,
         is_same_run(rewritten.planned.config, record),
-        patch.read_text(encoding="utf-8") if patch.is_file() else None if record.environment.get("patched") else "",
+        differed or (None if record.environment.get("patched") else b""),
         constraints.read_text(encoding="utf-8") if constraints.is_file() else known_constraints(record),
         constraints.is_file(),
     )
@@ -155,7 +156,7 @@ def write(found: Reproduction, folder: Path) -> list[Path]:
     """Write `repro.sh` and the files that it needs; return where they are."""
     config = {key: value for key, value in found.record.config.items() if key not in NOT_OF_THE_POINT}
     shown = {**config, **{key: False for key in NOT_OF_THE_POINT if key in found.record.config}}
-    contents = {
+    contents: dict[str, str | bytes] = {
         "repro.sh": script(found),
         "constraints.txt": found.constraints,
         "config.yaml": OmegaConf.to_yaml(OmegaConf.create({key: shown[key] for key in found.record.config})),
@@ -277,11 +278,12 @@ def remarks(found: Reproduction) -> Iterator[str]:
     if found.commit is None:
         yield "The code was installed as a package, without a checkout: its commit is not known."
     if found.patch is None:
-        yield "The code differed from its commit, and how is not known: work/patch.diff did not come with the run."
+        yield "The code differed from its commit, and how is not known: work/patch.diff is empty or not there."
     if found.same_run:
         yield f"Today's code takes the command, on these texts, for the same run: its id is {record.run_id} again."
     else:
-        yield "Today's code takes the command for another run, since the outcome of a step has changed: use its commit."
+        why = "settings or the outcome of a step have changed"
+        yield f"Today's code takes the command for another run, since {why}: use its commit."
     if rewritten.gone:
         yield f"Settings that no longer exist, to be added at that commit: {listed(rewritten.gone)}"
     if rewritten.unlike:

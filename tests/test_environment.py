@@ -36,7 +36,7 @@ def test_an_installed_package_has_no_commit(tmp_path: Path, monkeypatch: pytest.
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     monkeypatch.setattr(longsumbench, "__file__", str(tmp_path / "site" / "longsumbench" / "__init__.py"))
     assert environment()["commit"] is None
-    assert patch() == ""
+    assert patch() == b""
 
 
 def test_a_checkout_is_known_by_its_commit_and_patch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +52,7 @@ def test_a_checkout_is_known_by_its_commit_and_patch(tmp_path: Path, monkeypatch
     assert not environment()["patched"]
     (package / "__init__.py").write_text("a = 2\n", encoding="utf-8")
     assert environment()["patched"]
-    assert "+a = 2" in patch()
+    assert b"+a = 2" in patch()
 
 
 @pytest.fixture
@@ -71,15 +71,30 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_patch_makes_the_code_that_ran(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Applied to a clone of the commit, it gives what was changed, deleted and new, texts and other bytes alike."""
     (checkout / "conf" / "a.yaml").unlink()
-    written = {"models/a.py": b"a = 2\n", "models/new é.py": b"b = 1\n", "longsumbench/data.bin": bytes(range(256))}
+    written = {
+        "models/a.py": b"a = 2\r\n",
+        "models/new é.py": b"b = 1\n",
+        "conf/latin-1.yaml": b"# caf\xe9\r\nb: 1\n",
+        "longsumbench/data.bin": bytes(range(256)),
+    }
     for name, content in written.items():
         (checkout / name).write_bytes(content)
     other = tmp_path_factory.mktemp("other")
-    (other / "patch.diff").write_text(patch(), encoding="utf-8")
+    (other / "patch.diff").write_bytes(patch())
     subprocess.run(["git", "clone", "-q", str(checkout), str(other / "clone")], check=True)
     subprocess.run(["git", "-C", str(other / "clone"), "apply", "../patch.diff"], check=True)
     assert {name: (other / "clone" / name).read_bytes() for name in written} == written
     assert not (other / "clone" / "conf" / "a.yaml").exists()
+
+
+def test_a_patch_does_not_depend_on_the_users_git(checkout: Path) -> None:
+    """Whatever colours, prefixes and programs a user's git is set to show differences with, the patch is the same."""
+    (checkout / "models" / "a.py").write_text("a = 2\n", encoding="utf-8")
+    (checkout / "models" / "new.py").write_text("b = 1\n", encoding="utf-8")
+    plain = patch()
+    for key, value in (("color.ui", "always"), ("diff.noprefix", "true"), ("diff.external", "true")):
+        subprocess.run(["git", "-C", str(checkout), "config", key, value], check=True)
+        assert patch() == plain
 
 
 def test_a_file_is_read_as_a_commit_has_it(checkout: Path) -> None:

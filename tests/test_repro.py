@@ -238,7 +238,7 @@ def test_weights_of_another_seed_are_found(
     assert main(["repro", str(folder), "--check"]) == 1
     output = capsys.readouterr()
     assert "train.seed=7" in output.out
-    assert "the outcome of a step has changed since the run" in output.err
+    assert "settings or the outcome of a step have changed since the run" in output.err
 
 
 def test_what_is_compared_where_files_are_missing(copied: Callable[..., Path], lead: Path) -> None:
@@ -307,15 +307,16 @@ def test_differences_are_said_before_the_repeat(
 
 
 def test_the_page_says_what_is_not_known(copied: Callable[..., Path], tmp_path: Path) -> None:
-    """A lost patch, settings that no longer exist and changed outcomes are named; typed sweeps are told as such."""
+    """A lost patch, settings that no longer exist and a changed id are named; typed sweeps are told as such."""
     command = ["longsumbench", "run", "-m", "model=lead,random\nrm -rf x"]
     config = {"model.old": 3, "dataset.strict": False}
-    folder = copied(environment={"patched": True}, config=config, command=command, signature="x")
+    folder = copied(environment={"patched": True}, config=config, command=command, signature="x", run_id="0" * 12)
     (folder / "work" / "patch.diff").unlink()
     found = reproduce(str(folder), Results(tmp_path))
     text = page(found)
     assert "The code differed from its commit, and how is not known" in text
     assert "Settings that no longer exist, to be added at that commit: model.old=3" in text
+    assert "another run, since settings or the outcome of a step have changed: use its commit" in text
     assert "(the run is a point of this sweep)" in text
     assert "dataset.strict=false" in found.command
     own = [line for line in script(found).splitlines() if not line.startswith("#")]
@@ -334,6 +335,13 @@ def test_a_patch_is_handed_on(copied: Callable[..., Path], tmp_path: Path) -> No
     assert main(["repro", str(unchanged), "--output", str(tmp_path / "out")]) == 0
     assert not (tmp_path / "out" / "patch.diff").exists()
     assert "apply" not in (tmp_path / "out" / "repro.sh").read_text(encoding="utf-8").replace("applied", "")
+
+
+def test_an_empty_patch_of_changed_code_is_no_patch(copied: Callable[..., Path], tmp_path: Path) -> None:
+    """Code that differed, by a patch that says nothing (git did not answer in time), is not taken for the commit's."""
+    folder = copied(environment={"patched": True})
+    (folder / "work" / "patch.diff").write_bytes(b"")
+    assert "how is not known" in page(reproduce(str(folder), Results(tmp_path)))
 
 
 def test_a_run_of_several_processes_says_how_many(copied: Callable[..., Path], tmp_path: Path) -> None:
