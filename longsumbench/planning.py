@@ -161,7 +161,7 @@ def apart(words: Sequence[str], config_dir: str | None = None) -> tuple[list[str
 def swept_settings(words: Sequence[str], config_dir: str | None = None) -> list[str]:
     """Return the settings that are swept over ("model.page_size"): no seeds, and nothing that is chosen by name."""
     keys = [word.lstrip("+~").partition("=")[0] for word in apart(words, config_dir)[1]]
-    return [key for key in dict.fromkeys(keys) if "." in key]
+    return [key for key in dict.fromkeys(keys) if "." in key and not key.endswith(".seed")]
 
 
 def of_experiment(

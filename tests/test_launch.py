@@ -11,7 +11,7 @@ from longsumbench.cli import main
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.jobs import too_large_for_a_cpu
 from longsumbench.launch import Launch
-from longsumbench.planning import as_hydra, plain, plan, show
+from longsumbench.planning import as_hydra, plain, plan, show, swept_settings
 
 SWEEP = ["model=lead,random,oracle,trunc", "model.input_length=64,256", "seed=1,2"]
 
@@ -46,6 +46,12 @@ def test_what_is_no_override_is_refused(word: str) -> None:
     """A word of nothing that exists is wrong usage."""
     with pytest.raises(UsageError):
         as_hydra(word)
+
+
+def test_seeds_are_no_swept_settings() -> None:
+    """Two settings swept over several seeds, of the run or of its training, are two: they are drawn."""
+    words = ["model=ea,seal", "seed=1,2", "train.seed=1,2", "model.extractive_length=64,128", "train.max_steps=4"]
+    assert swept_settings([*words, "decode.num_beams=1,4"]) == ["model.extractive_length", "decode.num_beams"]
 
 
 def test_precedence() -> None:
