@@ -21,6 +21,7 @@ MOST_LINES = 12  # those with the most points, then the best ones, are drawn
 MOST_PLOTS = 4
 MOST_GROUPS = 3  # that a note names, of those that are not drawn
 TICK_ROOM = 0.075  # of a plot's width, for the name of a tick of five characters
+LONG_NUMBER = 8  # characters, above which a tick is named by four digits
 
 
 @dataclass(frozen=True)
@@ -92,10 +93,18 @@ class Axis:
         left, right = self.ends
         named: list[str] = []
         for value in self.values:
-            room = TICK_ROOM * (right - left) * max(1.0, len(shown(value)) / 5)
+            room = TICK_ROOM * (right - left) * max(1.0, len(tick_name(value)) / 5)
             if not named or self.places[value] - self.places[named[-1]] >= room or self.words:
                 named.append(value)
         return named
+
+
+def tick_name(value: str) -> str:
+    """Return a value as it stands at the axis: a fraction of many digits, as a search tries them, is rounded."""
+    found = number(value)
+    if found is None or found.is_integer() or len(value) <= LONG_NUMBER:
+        return shown(value)
+    return f"{found:.4g}"
 
 
 def _unevenness(places: Sequence[float]) -> float:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from longsumbench.report.pictures import picture, plain_axes
 from longsumbench.report.recall import COLOURS, GREY, MARKERS, spread
-from longsumbench.report.sweep_layout import Axis, Beside, Layout, Line
-from longsumbench.sweep_curves import shown
+from longsumbench.report.sweep_layout import Axis, Beside, Layout, Line, tick_name
 from longsumbench.sweep_points import Number
 
 if TYPE_CHECKING:
@@ -116,7 +115,7 @@ def _draw_plot(plot: "Axes", index: int, layout: Layout, limits: tuple[float, fl
     plot.set_xlim(*axis.ends)
     plot.set_ylim(*limits)
     ticks = axis.ticks()
-    plot.set_xticks([axis.places[value] for value in ticks], list(map(shown, ticks)), **PLAIN_TEXT)
+    plot.set_xticks([axis.places[value] for value in ticks], list(map(tick_name, ticks)), **PLAIN_TEXT)
     plot.set_xlabel(axis.name, fontsize=9.5, **PLAIN_TEXT)
 
 

@@ -15,7 +15,7 @@ from longsumbench.cli import main
 from longsumbench.errors import UsageError
 from longsumbench.records import Results, RunRecord
 from longsumbench.report.sweep import file_name, sweep_csv, update
-from longsumbench.report.sweep_layout import MOST_LINES, Axis, layout_of
+from longsumbench.report.sweep_layout import MOST_LINES, Axis, layout_of, tick_name
 from longsumbench.report.sweep_picture import draw_layout
 from longsumbench.sweep_curves import Sweep, sweep_of
 from longsumbench.sweep_points import Number
@@ -61,6 +61,14 @@ def test_ticks_have_room() -> None:
     assert Axis.of("x", ["1", "2", "4", "8"]).ticks() == ["1", "2", "4", "8"]
     many = [str(value) for value in range(100, 200)]
     assert len(Axis.of("x", many).ticks()) in range(4, 15)
+
+
+def test_ticks_of_a_search_are_rounded() -> None:
+    """A rate that was drawn has four digits at the axis; what somebody typed, and whole numbers, stand as they are."""
+    values = ["0.0004024066464714613", "0.99985", "2e-05", "0.00025", "123456789", "words of theirs"]
+    assert [tick_name(value) for value in values] == ["0.0004024", *values[1:]]
+    drawn = [str(0.001 + place / 300_007) for place in range(0, 900, 200)]
+    assert Axis.of("x", drawn).ticks() == drawn
 
 
 def test_what_is_drawn() -> None:
