@@ -35,6 +35,7 @@ from longsumbench.team import by_the_first
 SECONDS_BETWEEN_NOTES = 2.0  # of what a point is doing
 SECONDS_BETWEEN_LOOKS = 1.0  # at who conducts the sweep
 GRACE = 60.0  # seconds from a point's timeout until its process, if it is one of its own, is ended from outside Python
+LONGEST = 1e8  # seconds, some three years, that a clock can be set to: a limit above that is none
 
 Say = Callable[[str], None]
 
@@ -93,30 +94,29 @@ class Job:
             os._exit(0)
 
     def _work_alone(self, number: int) -> None:
-        def say(line: str) -> None:
-            print(line, file=sys.stderr, flush=True)
-
-        try:
-            self.work(number, say, alone=True)
-        except Exception as error:  # of the sweep's own files; a launcher keeps it to itself
-            say(f"failed: {as_suite_error(error) or traceback.format_exc().rstrip()}")
-            raise
+        self.work(number, say=lambda line: print(line, file=sys.stderr, flush=True), alone=True)
 
     def work(self, number: int, say: Say, alone: bool = False) -> Outcome:
-        """Work on a point; write what becomes of it.
+        """Work on a point; write what becomes of it. What goes wrong with the sweep's own files is its failure, too.
 
         Args:
             number: the point's.
             say: shows a line to the user.
             alone: whether the process is the point's own, and may be ended with it.
         """
-        planned = self.points[number]
-        with self.sweep.working(number, lambda who: say(f"another process works on this point ({who})")):
+        planned, outcome = self.points[number], Outcome()
+        with (
+            noting(True, say) as failures,
+            self.sweep.working(number, lambda who: say(f"another process works on this point ({who})")),
+        ):
             state = begun(self.sweep.state(number))
             self.sweep.note(number, state)
             with watched(Notes(self.sweep, number, state)), limited(planned.config.timeout_minutes, alone):
-                carry_out(planned, self.command, say, self.taken, outcome := Outcome(), since=self.since)
+                carry_out(planned, self.command, say, self.taken, outcome, since=self.since)
             self.sweep.note(number, ended(state, outcome))
+        if failures:
+            outcome.failed = failures[0]
+            self.sweep.note(number, ended(begun(self.sweep.state(number)), outcome))
         return outcome
 
 
@@ -292,10 +292,11 @@ def limited(minutes: float | None, alone: bool) -> Iterator[None]:
         told = "what it finished is kept, and the same command with a higher limit continues it"
         raise EnvironmentProblem(f"stopped after timeout_minutes={minutes:g}; {told}")
 
+    seconds = min(60 * minutes, LONGEST)
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, 60 * minutes, GRACE / 2)
+    signal.setitimer(signal.ITIMER_REAL, seconds, GRACE / 2)
     if alone:
-        faulthandler.dump_traceback_later(60 * minutes + GRACE, exit=True)
+        faulthandler.dump_traceback_later(seconds + GRACE, exit=True)
     try:
         yield
     finally:

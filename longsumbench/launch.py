@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from longsumbench.errors import EnvironmentProblem, SuiteError, as_suite_error
+from longsumbench.errors import EnvironmentProblem, SuiteError
 from longsumbench.jobs import Job, Outcome, Sent, carry_out
 from longsumbench.launchers import HERE, MOST_JOBS, Engine, LaunchBroke
 from longsumbench.planning import Planned, apart, plan, readable
@@ -155,17 +155,9 @@ class Launch:
                 same = states[number].reason
                 self.say(f"{self._point(number)}: {planned.name}{same and f': {same}'}")
                 if number in job.points:
-                    self._work_on(number, job)
+                    job.work(number, self._said_and_logged(job.sweep.log(number)))
                 states[number] = job.sweep.state(number)
                 progress.advance(1, standing(list(states.values())))
-
-    def _work_on(self, number: int, job: Job) -> None:
-        try:
-            job.work(number, self._said_and_logged(job.sweep.log(number)))
-        except OSError as error:  # of the sweep's own files: others may find some space again
-            reason = str(as_suite_error(error) or error)
-            self.say(f"failed: {reason}")
-            job.sweep.note(number, PointState(FAILED, reason=reason))
 
     def _launch(self, job: Job) -> None:
         """Let the launcher run points, until each of them has ended.

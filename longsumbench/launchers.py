@@ -87,6 +87,8 @@ class Engine:
             if not sign or group not in GROUPS:
                 offered = ", ".join(f"hydra/{name}=… and hydra.{name}.…" for name in GROUPS)
                 raise UsageError(f"'{word}': of Hydra's own settings, {offered} can be chosen")
+            if key == f"hydra.{group}":
+                raise UsageError(f"'{word}': one is chosen by hydra/{group}={value}, with a slash")
             if key == f"hydra/{group}":
                 chosen[group] = value
         if words and not sweep:

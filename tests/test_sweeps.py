@@ -206,15 +206,19 @@ def test_a_run_that_is_asked_for_again_is_not_launched(words: list[str], capsys:
     assert "0 points" not in capsys.readouterr().err
 
 
-def test_a_point_that_cannot_be_begun_says_why_in_its_log(
+def test_a_point_that_cannot_be_begun_has_failed(
     words: list[str], folder: Sweep, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A launcher keeps errors of its jobs to itself, so the process prints them where the message looks for them."""
+    """What a launcher would keep to itself, and take for a death, is the point's reason, and stands in its log."""
     (folder.points / "1.lock").mkdir(parents=True)
     job = Job({1: plan([*words, "model=lead"])[0]}, ("longsumbench",), folder)
-    with pytest.raises(IsADirectoryError):
-        job._work_alone(1)
-    assert f"failed: cannot use {folder.points / '1.lock'} (Is a directory)" in capsys.readouterr().err
+    job._work_alone(1)
+    told = f"cannot use {folder.points / '1.lock'} (Is a directory)"
+    assert f"failed: {told}" in capsys.readouterr().err
+    state = folder.state(1)
+    assert (state.state, state.attempts) == (FAILED, 1)
+    assert state.reason.startswith(told)
+    assert state.ended is not None
 
 
 def test_what_hung_is_not_tried_again(words: list[str]) -> None:
@@ -338,6 +342,7 @@ def test_what_is_for_clusters_is_left_alone_elsewhere(words: list[str]) -> None:
         (["hydra/sweeper=optuna", "experiment=etads-table5"], 2, "run it with -m, without a sweeper"),
         (["hydra.run.dir=x"], 2, "of Hydra's own settings, hydra/launcher=… and hydra.launcher.…"),
         (["hydra/launcher"], 2, "of Hydra's own settings"),
+        (["hydra.launcher=joblib"], 2, "one is chosen by hydra/launcher=joblib, with a slash"),
         (["model.lenght=3,5"], 2, "'model.lenght'"),
         (["modle.length=3,5"], 2, "unknown setting 'modle.length' (did you mean 'model'?)"),
     ],
@@ -675,8 +680,9 @@ def test_a_point_that_takes_too_long_is_stopped() -> None:
     """By an error that says what to do; one that ends in time is left alone, and the alarm with it."""
     with pytest.raises(EnvironmentProblem, match=r"stopped after timeout_minutes=0\.001"), limited(0.001, alone=False):
         signal.pause()
-    with limited(1, alone=False):
-        pass
+    for minutes in (1, 1e12, float("inf")):  # no clock could be set to the last ones
+        with limited(minutes, alone=True):
+            assert signal.getitimer(signal.ITIMER_REAL)[0] > 59
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
