@@ -105,7 +105,7 @@ def as_hydra(word: str) -> str:
         UsageError: it is no override, or of nothing that exists.
     """
     key, sign, value = word.lstrip("+~").partition("=")
-    if not sign:
+    if not sign or word.startswith("~"):  # Hydra's sign for what is to be deleted
         raise UsageError(f"'{word}' is no override: write key=value (see longsumbench run --help)")
     head = key.partition(".")[0].partition("/")[0].partition("@")[0]
     if head == "hydra":

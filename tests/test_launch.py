@@ -40,7 +40,7 @@ def test_words_become_overrides(word: str, as_composed: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "word", ["seed", "=5", "sed=5", "seed.x=5", "modle.length=5", "hydra/launcher=joblib", "~seed"]
+    "word", ["seed", "=5", "sed=5", "seed.x=5", "modle.length=5", "hydra/launcher=joblib", "~seed", "~seed=5"]
 )
 def test_what_is_no_override_is_refused(word: str) -> None:
     """A word of nothing that exists is wrong usage."""
