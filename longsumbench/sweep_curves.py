@@ -383,14 +383,14 @@ def _following(members: Sequence[_Settled], keys: tuple[str, ...]) -> dict[str, 
 def _labels(curves: Sequence[Curve]) -> list[str]:
     """Return short names: the model, and in what the curve differs from others of it, or the id of a run of it.
 
-    Where they differ in many settings, those are told that most of the others have otherwise.
+    Where they differ in many settings, those are told in which it is not as most of them.
     """
     names = []
     for curve in curves:
         same = [other.settings for other in curves if other.first.model == curve.first.model]
         keys = [key for key in curve.settings if len({other.get(key, LACKS) for other in same}) > 1]
         if len(keys) >= MOST_DIFFERENCES:
-            keys = [key for key in keys if curve.settings[key] != _usual([other.get(key, LACKS) for other in same])]
+            keys = [key for key in keys if not _usual(curve.settings[key], [other.get(key, LACKS) for other in same])]
         keys = [key for key in keys if curve.settings[key] != NULL] or keys  # which mostly follows from another
         told = [f"{key.partition('.')[2]}={shown(curve.settings[key])}" for key in keys]
         names.append(" ".join([curve.first.model, *told[:MOST_DIFFERENCES]]))
@@ -400,8 +400,8 @@ def _labels(curves: Sequence[Curve]) -> list[str]:
     ]
 
 
-def _usual(values: Sequence[str]) -> str:
-    return max(sorted(set(values)), key=values.count)
+def _usual(value: str, values: Sequence[str]) -> bool:
+    return 2 * values.count(value) > len(values)
 
 
 def _measured(group: Group, scores: Scores) -> Group:

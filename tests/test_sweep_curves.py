@@ -198,6 +198,15 @@ def test_labels_tell_curves_apart() -> None:
     assert labels == ["ht", "ht graph=x", "ht heads=1", "ht layers=9"]
 
 
+def test_of_two_curves_neither_is_the_usual_one() -> None:
+    """Where half of a model's curves have one value and half another, both tell theirs."""
+    ways = [{"locality": "spatial", "cut": "tokens", "most": 9}, {"locality": "document", "cut": "sentences"}]
+    pages = [trained("pagesum", size, page_size=size, **{"most": None, **way}) for way in ways for size in (1, 2)]
+    assert list(curves(sweep(pages, "page_size"))) == [
+        *("pagesum locality=document cut=sentences", "pagesum most=9 locality=spatial cut=tokens")
+    ]
+
+
 def test_names_of_settings() -> None:
     """With or without "model."; a name that two sections have is written in full."""
     records = [trained("ea", beams, beams=beams, train={"beams": 3}) for beams in (1, 2)]
