@@ -42,7 +42,8 @@ def update(
         dataset: its name.
         words: the settings, as "model.page_size"; "model." may be left out.
         kind: the number that is drawn: a type of ROUGE, or a measure; None: the one by which runs are ranked.
-        required: whether it is an error that there is nothing to draw; otherwise nothing is written.
+        required: whether it is an error that there is nothing to draw; otherwise, of two settings, the one in which
+            runs differ all else being equal is drawn alone, and without one nothing is written.
         wanted: ids of the runs to be drawn, where not all may stand in one picture; none: as many as may.
 
     Raises:
@@ -50,12 +51,15 @@ def update(
         DataError: a record, or a run's scores, cannot be read.
     """
     with held(results.root / f".leaderboard-{dataset}.lock"):
-        try:
-            records, scores = results.records(dataset), lambda record: _scores(results, record)
-            sweep = sweep_of(dataset, records, words, scores, wanted)
-        except UsageError:
-            if required:
-                raise
+        records = list(results.records(dataset))
+        for chosen in [words] if required or len(words) == 1 else [words, *([word] for word in words)]:
+            try:
+                sweep = sweep_of(dataset, records, chosen, lambda record: _scores(results, record), wanted)
+                break
+            except UsageError:
+                if required:
+                    raise
+        else:
             return []
         drawn = kind or sweep.ranked_by()
         images = draw_layout(layout_of(sweep, drawn))

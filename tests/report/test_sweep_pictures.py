@@ -223,6 +223,24 @@ def test_nothing_to_draw_is_no_error_where_it_was_not_asked_for(tmp_path: Path) 
         update(results, "arxiv", ["page_size"])
 
 
+def test_of_two_settings_the_one_that_varies_is_drawn(tmp_path: Path) -> None:
+    """At the end of a sweep whose points differ in what follows from a word, too, their lines stand against the other.
+
+    Asked for by name, it is an error.
+    """
+    cuts = {"spatial": "tokens", "document": "sentences"}
+    records = [
+        trained("pagesum", size / 10 + len(place), page_size=size, locality=place, cut=cut)
+        for size in (64, 128)
+        for place, cut in cuts.items()
+    ]
+    results, words = keep(tmp_path, *records), ["model.locality", "model.page_size"]
+    written = update(results, "arxiv", words, required=False)
+    assert [path.name for path in written] == [f"arxiv-page_size.{suffix}" for suffix in ("csv", "png", "svg")]
+    with pytest.raises(UsageError, match=r"differ in model\.locality"):
+        update(results, "arxiv", words)
+
+
 def test_file_names() -> None:
     """Settings of the model stand by their own name, others by their full one: both sections may have it."""
     records = [trained("ea", 1, beams=beams, page_size=size) for beams in (1, 2) for size in (3, 4)]
