@@ -374,8 +374,8 @@ def repro_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.records import Results, writable
     from longsumbench.repro import page, reproduce, write
 
-    folder = writable(Path(options.output).expanduser(), "--output") if options.output else None
     found = reproduce(options.run, Results(Path(options.results_dir).expanduser()))
+    folder = writable(Path(options.output).expanduser(), "--output") if options.output else None
     print(page(found))
     if folder is not None:
         print("", *write(found, folder), sep="\n")
