@@ -65,10 +65,10 @@ def heading(sweep: Sweep) -> str:
 
 def ending(states: Sequence[PointState], conducted: bool) -> str:
     """Say in a word what a sweep is at."""
-    if all(state.state in ENDED for state in states):
-        return "ended"
-    if conducted:
+    if conducted:  # of a search there may be more points to come
         return "running"
+    if states and all(state.state in ENDED for state in states):
+        return "ended"
     return "interrupted; the same command continues it"
 
 

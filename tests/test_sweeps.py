@@ -26,7 +26,7 @@ from longsumbench.jobs import Job, Sent, limited
 from longsumbench.launch import Launch
 from longsumbench.launchers import Engine, LaunchBroke, problem_of
 from longsumbench.planning import plan
-from longsumbench.status import current, heading, render, standing
+from longsumbench.status import current, ending, heading, render, standing
 from longsumbench.sweeps import (
     DONE,
     FAILED,
@@ -605,6 +605,14 @@ def test_status_of_a_sweep(folder: Sweep, capsys: pytest.CaptureFixture[str]) ->
     assert "interrupted; the same command continues it" in said  # nobody conducts it
     with folder.conducting(lambda who: None):
         assert f"sweep {folder.id}: running" in heading(folder)
+
+
+def test_a_search_between_two_points_has_not_ended() -> None:
+    """Nor has one that has not asked for any yet: while somebody conducts it, more may come."""
+    ended = [PointState(DONE), PointState(FAILED)]
+    assert [ending(states, True) for states in ([], ended, [PointState()])] == ["running"] * 3
+    assert ending(ended, False) == "ended"
+    assert ending([], False) == ending([PointState()], False) == "interrupted; the same command continues it"
 
 
 def test_status_without_sweeps_or_of_an_unknown_one_is_one_line(folder: Sweep, tmp_path: Path) -> None:
