@@ -56,8 +56,8 @@ def environment(folder: Path) -> dict[str, str]:
     return {**os.environ, CACHE_VARIABLE: str(folder / "cache"), "OMP_NUM_THREADS": "1"}
 
 
-def in_two_processes(folder: Path, script: Sequence[str], *how: str) -> subprocess.CompletedProcess[str]:
-    """Let torchrun start a script in two processes; `how` are its own flags."""
+def in_processes(folder: Path, script: Sequence[str], *how: str) -> subprocess.CompletedProcess[str]:
+    """Let torchrun start a script, in two processes unless told otherwise; `how` are its own flags."""
     command = [*TORCHRUN, *how, *script]
     return subprocess.run(command, capture_output=True, text=True, timeout=560, env=environment(folder), check=False)
 
@@ -77,9 +77,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def of_two(points: dict[str, list[str]], texts: Path, folder: Path) -> tuple[Path, subprocess.CompletedProcess[str]]:
     """Let two processes do all points, and the first one again; return the results folder, and what was said."""
     commands = [words(model, texts, *others, f"results_dir={folder / 'results'}") for model, others in points.items()]
-    return folder / "results", in_two_processes(
-        folder, [str(TESTS / "commands.py"), json.dumps([*commands, commands[0]])]
-    )
+    return folder / "results", in_processes(folder, [str(TESTS / "commands.py"), json.dumps([*commands, commands[0]])])
 
 
 @pytest.fixture(scope="module")
@@ -88,12 +86,14 @@ def by_two(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
     return of_two(POINTS, texts, tmp_path_factory.mktemp("two"))
 
 
-def check_the_same(model: str, others: Sequence[str], texts: Path, folder: Path, results: Path) -> None:
-    """Let this process do a point, in a folder, that two did; check that it is the same run with the same outcome."""
+def check_the_same(
+    model: str, others: Sequence[str], texts: Path, folder: Path, results: Path, processes: int = 2
+) -> None:
+    """Let this process do a point, in a folder, that several did; check that it is the same run, the outcome too."""
     assert main(words(model, texts, *others, f"results_dir={folder}")) == 0
     (one, predictions), (two, same) = record_of(folder, model), record_of(results, model)
     assert (one.run_id, one.environment["processes"]) == (two.run_id, 1)
-    assert two.environment["processes"] == 2
+    assert two.environment["processes"] == processes
     assert predictions == same
     assert [one.fit[name] for name in COUNTS] == [two.fit[name] for name in COUNTS]
     for name in ("validation_losses", "kept"):
@@ -112,6 +112,15 @@ def test_two_processes_do_what_one_does(
     results, done = by_two
     assert done.returncode == 0, done.stderr
     check_the_same(model, POINTS[model], texts, tmp_path, results)
+
+
+def test_three_processes_do_what_one_does(texts: Path, tmp_path: Path) -> None:
+    """Of 25 examples in batches of 8, each has two or three, and two have none of the last."""
+    several = tmp_path / "several"
+    command = words("trunc", texts, "train.keep_best=2", f"results_dir={several / 'results'}")
+    done = in_processes(several, [*CLI, *command], "--nproc-per-node=3")
+    assert done.returncode == 0, done.stderr
+    check_the_same("trunc", ["train.keep_best=2"], texts, tmp_path / "one", several / "results", processes=3)
 
 
 @pytest.mark.slow
@@ -193,7 +202,7 @@ def test_a_point_that_is_stopped_in_one_process_leaves_the_next_to_both(texts: P
     """In a sweep, one that takes too long is stopped while the other process waits for it; the next is done by two."""
     endless = ["-m", "train.max_steps=100000,2", "train.eval_steps=1000", "timeout_minutes=3"]
     command = [*CLI, *words("trunc", texts, f"results_dir={tmp_path / 'results'}", *endless)]
-    done = in_two_processes(tmp_path, command)
+    done = in_processes(tmp_path, command)
     assert "failed: stopped after timeout_minutes=3" in done.stderr
     assert "2 runs: 1 done, 0 found finished, 1 failed" in done.stderr
     record, _ = record_of(tmp_path / "results", "trunc")
@@ -230,7 +239,7 @@ def test_a_killed_training_ends_with_the_same_bits(processes: int, texts: Path, 
 
 def test_a_task_that_fails_in_one_process_ends_in_both(tmp_path: Path) -> None:
     """The first one hears what went wrong first, wherever it did and whatever hung, and both go on to the next task."""
-    done = in_two_processes(tmp_path, [str(TESTS / "failing_team.py")])
+    done = in_processes(tmp_path, [str(TESTS / "failing_team.py")])
     assert done.returncode == 0, done.stderr
     early, late = "UsageError: no pages", "UsageError: too many pages"
     theirs = "EnvironmentProblem: process 1 of 2 failed: ValueError: odd"
@@ -315,7 +324,7 @@ def test_a_sweep_inside_a_cluster_job_waits_for_no_team(untold: pytest.MonkeyPat
 
 def test_torchrun_starts_a_team_again(tmp_path: Path) -> None:
     """A team of which one was killed in a task, and that torchrun starts again, hears nothing of the first attempt."""
-    done = in_two_processes(tmp_path, [str(TESTS / "killed_team.py")], "--max-restarts=1")
+    done = in_processes(tmp_path, [str(TESTS / "killed_team.py")], "--max-restarts=1")
     assert (done.returncode, done.stdout.splitlines()) == (0, ["both are here"]), done.stderr
 
 
