@@ -282,7 +282,8 @@ def leave_out_what_others_take(points: Sequence[DictConfig]) -> None:
             del composed.model[key]
     for models in dict.fromkeys(", ".join(names) for names in without.values()):
         keys = ", ".join(f"model.{key}" for key, names in without.items() if ", ".join(names) == models)
-        print(f"left out for {models}, which have no such settings: {keys}", file=sys.stderr)
+        have = "have" if ", " in models else "has"
+        print(f"left out for {models}, which {have} no such settings: {keys}", file=sys.stderr)
 
 
 def settle_point(

@@ -44,7 +44,8 @@ class Comparison:
         """How many are the same, and the first that is not."""
         lines = [f"{self.total - len(self.unlike)} of {self.total} {self.kind} are the same"]
         for example, (then, now) in [*self.unlike.items()][:1]:
-            lines += [f"the first that differ: {example}", f"  the run:    {then}", f"  its repeat: {now}"]
+            lines += [f"the first that differ: {example}", f"  the run:    {or_none(then)}"]
+            lines += [f"  its repeat: {or_none(now)}"]
         return "\n".join(lines)
 
 
@@ -91,7 +92,8 @@ def differences(found: Reproduction) -> Iterator[str]:
     facts.append(("processes that worked together", found.processes, 1))
     for name, before, today in facts:
         if before != today and (name != "threads" or None not in (before, today)):
-            yield f"{name}: {before} in the run, {today} here{' (its repeat takes as many)' * (name == 'threads')}"
+            as_many = " (its repeat takes as many)" if name == "threads" else ""
+            yield f"{name}: {or_none(before)} in the run, {or_none(today)} here{as_many}"
     if found.patch is None:
         yield "the code differed from its commit in the run, and how is not known"
     elif found.patch != patch():
@@ -100,6 +102,11 @@ def differences(found: Reproduction) -> Iterator[str]:
         yield "settings or the outcome of a step have changed since the run"
     if then.get("gpu"):
         yield f"the run was on a GPU ({then['gpu']}): the last bits may differ from run to run"
+
+
+def or_none(value: object) -> str:
+    """Return a value for people; what is not there is none."""
+    return "(none)" if value is None else str(value)
 
 
 def repeat(found: Reproduction, root: Path) -> Path:

@@ -146,7 +146,7 @@ def test_lists_are_swept_over(capsys: pytest.CaptureFixture[str]) -> None:
             "focus_layers=[2],input_length=32",
         ]
         assert len({one.identity for one in points[3:]}) == 1
-    assert "left out for trunc, which have no such settings: model.focus_layers" in capsys.readouterr().err
+    assert "left out for trunc, which has no such settings: model.focus_layers" in capsys.readouterr().err
     points = plan(["model=etads,trunc", "model.snippet_length=16", "model.focus_layers=[]"], sweep=True)
     assert [one.variant for one in points] == ["focus_layers=[]", "snippet_length=16"]
     for word in ("'[1,2'", "x", "1"):

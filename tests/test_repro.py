@@ -218,12 +218,14 @@ def test_a_prediction_that_differs_is_found(
 
 
 def test_a_missing_prediction_differs(copied: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
-    """A line that is lost counts as one that is not the same."""
+    """A line that is lost counts as one that is not the same, and is shown as none."""
     folder = copied()
     lines = (folder / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
     (folder / "predictions.jsonl").write_text("\n".join(lines[1:]) + "\n", encoding="utf-8")
     assert main(["repro", str(folder), "--check"]) == 1
-    assert "7 of 8 predictions are the same" in capsys.readouterr().out
+    output = capsys.readouterr().out
+    assert "7 of 8 predictions are the same" in output
+    assert "  the run:    (none)\n" in output
 
 
 def test_weights_of_another_seed_are_found(
