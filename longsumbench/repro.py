@@ -18,7 +18,7 @@ from longsumbench.errors import UnknownName, UsageError
 from longsumbench.identities import specify_on
 from longsumbench.records import Results, RunRecord, write_atomically
 from longsumbench.rewriting import NOT_OF_THE_POINT, Rewritten, as_value, as_word, rewrite
-from longsumbench.standings import label
+from longsumbench.standings import SHORT_ID, label
 
 WHEELS = "https://download.pytorch.org/whl"  # of PyTorch's builds with a local version: "+cpu"
 
@@ -137,12 +137,16 @@ def known_constraints(record: RunRecord) -> str:
 
 
 def page(found: Reproduction) -> str:
-    """Return what a person has to do, step by step."""
-    work = found.folder / "work"
+    """Return what a person has to do, step by step, in the folder from which the run is named.
+
+    Code and packages get a folder of their own: where the command is typed, there may be others of the same names.
+    """
+    work, own = found.folder / "work", f"repro-{found.record.run_id[:SHORT_ID]}"
+    clone = f"{own}/longsumbench"
     constraints = shlex.quote(str(work / "constraints.txt")) if found.noted else "constraints.txt"
     steps = {
-        "The code": code(found, "<this repository>", "longsumbench", shlex.quote(str(work.absolute() / "patch.diff"))),
-        f"The packages: {constraints_told(found)}": packages(found, ".venv", "longsumbench", constraints),
+        "The code": code(found, "<this repository>", clone, shlex.quote(str(work.absolute() / "patch.diff"))),
+        f"The packages: {constraints_told(found)}": packages(found, f"{own}/.venv", clone, constraints),
         f"The texts: {texts(found.record)}": [],
         f"The run, {machine(found.record)}": [settings(found.record), found.command],
     }

@@ -346,6 +346,16 @@ def test_a_patch_is_handed_on(copied: Callable[..., Path], tmp_path: Path) -> No
     assert "apply" not in (tmp_path / "out" / "repro.sh").read_text(encoding="utf-8").replace("applied", "")
 
 
+def test_the_page_leaves_a_checkout_and_its_packages_alone(copied: Callable[..., Path], tmp_path: Path) -> None:
+    """Typed in a checkout, its steps neither clone into the package's folder nor install into the user's packages."""
+    found = reproduce(str(copied(environment={"commit": "c" * 40, "patched": False})), Results(tmp_path))
+    own = f"repro-{found.record.run_id[:8]}"
+    lines = [line.strip() for line in page(found).splitlines()]
+    assert f"git clone -q <this repository> {own}/longsumbench" in lines
+    assert f"{found.python} -m venv {own}/.venv" in lines
+    assert any(line.endswith(f" -e {own}/longsumbench") for line in lines)
+
+
 def test_an_empty_patch_of_changed_code_is_no_patch(copied: Callable[..., Path], tmp_path: Path) -> None:
     """Code that differed, by a patch that says nothing (git did not answer in time), is not taken for the commit's."""
     folder = copied(environment={"patched": True})
