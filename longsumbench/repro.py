@@ -271,9 +271,15 @@ def machine(record: RunRecord) -> str:
 
 
 def settings(record: RunRecord) -> str:
-    """Return what makes a shell's commands compute as the run did: on as many threads, on the GPU only if it did."""
-    threads = int(record.environment.get("threads") or 1)
-    return f"export OMP_NUM_THREADS={threads}{'' if record.environment.get('gpu') else ' CUDA_VISIBLE_DEVICES='}"
+    """Return what makes a shell's commands compute as the run did: on as many threads, on the GPU only if it did.
+
+    And by the code that was installed: torchrun would take that of a checkout in which it is typed.
+    """
+    where = record.environment
+    chosen = [f"OMP_NUM_THREADS={int(where.get('threads') or 1)}"]
+    chosen += [] if where.get("gpu") else ["CUDA_VISIBLE_DEVICES="]
+    chosen += ["PYTHONSAFEPATH=1"] if where.get("processes", 1) > 1 else []
+    return f"export {' '.join(chosen)}"
 
 
 def remarks(found: Reproduction) -> Iterator[str]:

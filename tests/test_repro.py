@@ -364,11 +364,12 @@ def test_an_empty_patch_of_changed_code_is_no_patch(copied: Callable[..., Path],
 
 
 def test_a_run_of_several_processes_says_how_many(copied: Callable[..., Path], tmp_path: Path) -> None:
-    """The command starts as many; the configuration is shown by one."""
+    """The command starts as many, of the installed code; the configuration is shown by one."""
     found = reproduce(str(copied(environment={"processes": 3})), Results(tmp_path))
     assert found.command.startswith("torchrun --nproc-per-node=3 -m longsumbench.cli run model=lead dataset=jsonl")
-    check, last = script(found).splitlines()[-2:]
+    exported, check, last = script(found).splitlines()[-3:]
     assert last == found.command
+    assert exported.endswith(" PYTHONSAFEPATH=1")
     assert check.startswith("longsumbench run model=lead dataset=jsonl")
     assert "processes that worked together: 3 in the run, 1 here" in list(differences(found))
 
