@@ -7,7 +7,7 @@ import math
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -117,7 +117,11 @@ def run_with(point: Point, results: Results, stages: StageStore) -> RunRecord:
         texts = load(config.dataset, stages)
     spec = specify(config, system, texts)
     folder = results.run_folder(spec)
-    if config.overwrite or not is_finished(folder) or is_lacking(config, system, texts, folder):
+    record = None
+    with suppress(FileNotFoundError):  # another process that was told overwrite=true may begin it anew this moment
+        if not config.overwrite and is_finished(folder) and not is_lacking(config, system, texts, folder):
+            record = RunRecord.read(folder)
+    if record is None:
         (folder / "work").mkdir(parents=True, exist_ok=True)
         with locked(folder / "work" / ".lock", f"the same run, {folder}", point.say):
             if config.overwrite and is_older(folder / "config.yaml", point.since):
@@ -128,9 +132,10 @@ def run_with(point: Point, results: Results, stages: StageStore) -> RunRecord:
             if is_lacking(config, system, texts, folder):
                 add_what_is_lacking(point, system, texts, stages, folder)
                 return RunRecord.read(folder)
+            record = RunRecord.read(folder)
     if not point.quiet:
         point.say(f"already finished: {config.model.name} on {config.dataset.name}, {folder}")
-    return RunRecord.read(folder)
+    return record
 
 
 def carry_out(point: Point, system: System, spec: RunSpec, texts: Texts, stages: StageStore, folder: Path) -> RunRecord:

@@ -192,7 +192,7 @@ class Results:
             raise UsageError(f"{folder} is not a finished run: it has no record.json")
         found = sorted(path.parent for path in (self.root / "runs").glob(f"*/*/{glob.escape(run)}*/record.json"))
         if len(found) != 1:
-            many = f"{len(found)} runs begin with '{run}'" if found else f"no run is called '{run}'"
+            many = f"{len(found)} runs begin with '{run}'" if found else f"no finished run is called '{run}'"
             raise UsageError(f"{many} under {self.root}; see {self.root / 'leaderboard'} for the ids")
         return found[0]
 

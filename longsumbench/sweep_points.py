@@ -51,8 +51,12 @@ def one_a_seed(records: Sequence[RunRecord]) -> Point:
     """Put together the runs of a place; of a seed that was run twice (by other versions), the later run."""
     latest = sorted(records, key=lambda record: (record.finished, record.run_id))
     by_seed = {_seeds(record): record for record in latest}
-    runs = tuple(by_seed[seeds] for seeds in sorted(by_seed, key=str))
+    runs = tuple(by_seed[seeds] for seeds in sorted(by_seed, key=_by_size))
     return Point(runs, tuple(record for record in latest if record not in runs), {}, OF_A_RUN)
+
+
+def _by_size(seeds: Sequence[int | None]) -> list[int]:
+    return [-1 if seed is None else seed for seed in seeds]
 
 
 def _seeds(record: RunRecord) -> tuple[Any, ...]:

@@ -119,7 +119,7 @@ def test_what_is_printed_and_written(finished: Callable[..., Path], typed: Typed
     [
         ("", "the following arguments are required: RUN, EXAMPLE"),
         ("looker", "the following arguments are required: EXAMPLE"),
-        ("nobody 0", "no run is called 'nobody' under"),
+        ("nobody 0", "no finished run is called 'nobody' under"),
         ("l 0", "2 runs begin with 'l' under"),
         ("looker cc", "no example that looker (looker00) summarized has the id 'cc' (did you mean 'c'?)"),
         ("looker nothing", "has the id 'nothing'; by their places, its examples are 0 to 3"),

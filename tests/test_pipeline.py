@@ -224,6 +224,25 @@ def test_overwriting_leaves_what_was_begun_since(toy: Path) -> None:
     assert not again.carried_out
 
 
+def test_a_run_that_is_emptied_this_moment_is_done_again(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two looks of this process another one, told to overwrite it, may have deleted its record."""
+    config = configured(toy)
+    folder = folder_of(config, first := run(Point(config, say=silent)))
+    looked: list[Path] = []
+
+    def emptied(config: RunConfig, system: Any, texts: Any, where: Path) -> bool:
+        if not looked:
+            pipeline.empty(folder)
+        looked.append(where)
+        return False
+
+    monkeypatch.setattr(pipeline, "is_lacking", emptied)
+    again = Point(config, say=silent)
+    assert run(again).scores == first.scores
+    assert again.carried_out
+    assert looked
+
+
 def test_a_run_without_a_record_is_not_summarized_again(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is missing of a run is done, what is there is kept: the same scores without asking the system."""
     config = configured(toy)

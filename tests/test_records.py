@@ -162,9 +162,9 @@ def test_a_run_is_found_by_folder_id_or_prefix(tmp_path: Path) -> None:
     ("run", "message"),
     [
         ("ab", "2 runs begin with 'ab'"),
-        ("x", "no run is called 'x'"),
-        ("**", "no run is called"),
-        ("a*1", "no run is called"),
+        ("x", "no finished run is called 'x'"),
+        ("**", "no finished run is called"),
+        ("a*1", "no finished run is called"),
     ],
 )
 def test_a_run_that_is_not_meant_clearly_is_an_error(run: str, message: str, tmp_path: Path) -> None:

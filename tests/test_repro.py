@@ -292,7 +292,7 @@ def test_what_cannot_be_repeated(
 def test_of_a_run_that_is_not_there_nothing_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A mistyped id leaves no empty folder where the script was to be."""
     assert main(["repro", "85f3139c", "--output", str(tmp_path / "again"), "--results-dir", str(tmp_path)]) == 2
-    assert "no run is called '85f3139c'" in capsys.readouterr().err
+    assert "no finished run is called '85f3139c'" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

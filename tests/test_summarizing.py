@@ -417,7 +417,7 @@ def test_a_run_without_a_checkpoint_says_why(tmp_path: Path, capsys: pytest.Capt
     assert "is no longer in the cache: run it again with overwrite=true" in told(folder)
     shutil.rmtree(folder / "work")
     assert "came without its checkpoint: run it again here" in told(folder)
-    assert "no folder abc, and no run is called 'abc' under" in told("abc")
+    assert "no folder abc, and no finished run is called 'abc' under" in told("abc")
     assert "is neither a checkpoint (system.json) nor a run (record.json)" in told(tmp_path)
     (folder / "record.json").unlink()
     (folder / "work" / "checkpoint").mkdir(parents=True)

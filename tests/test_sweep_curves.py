@@ -96,6 +96,8 @@ def test_seeds_are_averaged() -> None:
     point = sweep(records, "page_size").groups[0].curves[0].points["128",]
     assert [run.seed for run in point.runs] == [1, 2, 3]
     assert (point.numbers["rougeLsum"], point.interval) == (Number(25, 20, 29.6), RANGE)
+    ten = sweep([*records, trained("pagesum", 27, seed=10, page_size=128)], "page_size").groups[0].curves[0]
+    assert [run.seed for run in ten.points["128",].runs] == [1, 2, 3, 10]
 
 
 def test_seeds_are_resampled_where_scores_are_at_hand() -> None:

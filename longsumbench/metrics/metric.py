@@ -235,4 +235,4 @@ def read_scores(path: Path) -> pd.DataFrame:
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
         return table.set_index("id").astype(float)  # Python's own reading of numbers: exact
     except (OSError, ValueError, KeyError) as error:
-        raise DataError(f"not a table of scores ({error})", path) from error
+        raise DataError(f"not a table of scores ({error}); overwrite=true does its run again", path) from error

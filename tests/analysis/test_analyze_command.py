@@ -99,7 +99,7 @@ def test_words_that_cannot_be_meant(
         (["fusion", *of_texts, "dataset.split=validation", f"run={lead}"], "summarized the test split"),
         (["fusion", *of_texts, "dataset.limit=2", f"run={lead}"], "has read other texts"),
         (["fusion", *of_texts, f"run={lead},{lead[:8]}"], "is named twice"),
-        (["fusion", *of_texts, "run=0123456789e9"], "no run is called '0123456789e9'"),
+        (["fusion", *of_texts, "run=0123456789e9"], "no finished run is called '0123456789e9'"),
         (["locality", *of_texts, f"run={lead}"], "run= has no meaning for locality"),
         (["coherence", *of_texts], "model= is missing"),
         (["coherence", *of_texts, f"model={tmp_path}"], f"model={tmp_path}: no config.json"),

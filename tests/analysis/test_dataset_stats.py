@@ -291,7 +291,7 @@ def test_what_is_printed_in_papers_stands_beside() -> None:
         ("stray", 2, "'stray' is no setting: write key=value"),
         ("rank=tfidf --output x", 2, "--output goes with the description"),
         ("--csv .", 2, "--csv . is a folder: name a file"),
-        ("run=nothing results_dir=TEXTS", 2, "no run is called 'nothing'"),
+        ("run=nothing results_dir=TEXTS", 2, "no finished run is called 'nothing'"),
         ("dataset=jsonl dataset.path=TEXTS model=trunc scale=tiny", 3, "learns from a training split"),
         ("dataset=jsonl dataset.path=TEXTS dataset.split=train model=lead", 3, "no split 'train'"),
         ("dataset=jsonl dataset.path=TEXTS model=lead", 3, "model.length=train needs a train split"),
