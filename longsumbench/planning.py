@@ -133,6 +133,9 @@ def expand(overrides: Sequence[str], sweep: bool) -> Iterator[tuple[str, list[st
             raise UsageError(
                 f"'{readable(word)}' names no values, only their range: hydra/sweeper=optuna searches in it"
             )
+        if isinstance(names := override.value(), list) and not is_set(word):
+            together = f"-m {override.get_key_element()}={','.join(map(str, names))}"
+            raise UsageError(f"'{word}' names several at once: choose one, or sweep over them with {together}")
         values = override.sweep_string_iterator() if swept[-1] else ()
         choices.append([f"{override.get_key_element()}={value}" for value in values] if swept[-1] else [word])
     for chosen in product(*choices):
@@ -215,12 +218,35 @@ def lay(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
 
 @lru_cache(maxsize=64)
 def _laid(overrides: tuple[str, ...], config_dir: str | None) -> DictConfig:
+    of_groups = tuple(word for word in overrides if not is_set(word))
+    if len(of_groups) < len(overrides):  # the files are read once for all points that choose the same ones
+        return with_settings(lay(of_groups, config_dir), [word for word in overrides if is_set(word)])
     searched = [f"hydra.searchpath=[{quoted(config_dir, 'file://')}]"] if config_dir is not None else []
     try:
-        composed: DictConfig = hydra.compose("run", [*overrides, *searched])
+        composed: DictConfig = hydra.compose("run", [*of_groups, *searched])
     except ValueError as error:  # Hydra's, of a group's value that is no name
         raise UsageError(f"{error} (see longsumbench run --help)") from error
     OmegaConf.set_struct(composed, False)
+    return composed
+
+
+def is_set(word: str) -> bool:
+    """Tell whether one of Hydra's overrides sets a value, and does not choose a file."""
+    return word.startswith("++")
+
+
+def with_settings(composed: DictConfig, words: Sequence[str]) -> DictConfig:
+    """Lay settings over a configuration, as Hydra does after it has read all files.
+
+    Raises:
+        UsageError: one lies inside another that has no inside.
+    """
+    for override in OverridesParser.create().parse_overrides(list(words)):
+        try:
+            OmegaConf.update(composed, override.key_or_group, override.value(), merge=True, force_add=True)
+        except OmegaConfBaseException as error:
+            told = f"'{readable(override.input_line or override.key_or_group)}' cannot be meant: {first_line(error)}"
+            raise UsageError(f"{told} (see longsumbench run --help)") from error
     return composed
 
 

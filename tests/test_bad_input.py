@@ -70,6 +70,7 @@ USAGE = {
     "device=tpu": "device=tpu (did you mean 'cpu'?); allowed: auto, cpu, cuda",
     "seed=": "seed='' is not of type int",
     "seed": "'seed' is no override: write key=value",
+    "dataset=[pydoc,probe]": "names several at once: choose one, or sweep over them with -m dataset=pydoc,probe",
     "seed=1,2": "'seed=1,2' has several values: sweep over them with -m",
     "seed=[1": "cannot read 'seed=[1': quote its value",
     "overwrite=perhaps": "overwrite='perhaps' is not of type bool",

@@ -4,14 +4,16 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import hydra
 import pytest
+from omegaconf import OmegaConf
 from toys import tiny_overrides, write_jsonl
 
 from longsumbench.cli import main
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.jobs import too_large_for_a_cpu
 from longsumbench.launch import Launch
-from longsumbench.planning import as_hydra, plain, plan, show, swept_settings
+from longsumbench.planning import as_hydra, lay, plain, plan, show, swept_settings
 
 SWEEP = ["model=lead,random,oracle,trunc", "model.input_length=64,256", "seed=1,2"]
 
@@ -409,3 +411,25 @@ def test_trained_points_differ_by_their_settings(toy: Path, tmp_path: Path) -> N
         (1, ["input_length=48"]),
         (2, ["input_length=48"]),
     ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["model.page_size=128", "seed=3", "train.learning_rate=1e-3", "overwrite=true"],
+        ["model.page_size=null", "results_dir='a, b'", "dataset.path='x=y'", "train.max_steps=5"],
+        ["model.focus=[1,2]", "model.focus=[]", "score.metrics=[novel_ngrams,'a b']"],
+        ["model.sizes={small:1,large:[2,{x:y}]}", "model.sizes={small:3}"],
+        ["decode.seed=${seed}", "seed='${train.seed}'", "train.seed=0x10"],
+        ["model.a.b.c=1", "model.a.d=TRUE", "scale=small", 'model.text="it\'s"', "model.other=a\\,b"],
+    ],
+    ids=["numbers", "words", "lists", "dicts", "interpolations", "nested"],
+)
+def test_settings_are_laid_over_files_as_hydra_does(words: list[str]) -> None:
+    """Hydra itself reads all files anew for every value of a setting, and comes to the same."""
+    overrides = [as_hydra(word) for word in ["model=pagesum", *words, "dataset=pydoc"]]
+    with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
+        expected, found = hydra.compose("run", overrides), lay(overrides, None)
+    OmegaConf.set_struct(expected, False)
+    assert OmegaConf.to_container(found) == OmegaConf.to_container(expected)
+    assert OmegaConf.to_yaml(found) == OmegaConf.to_yaml(expected)
