@@ -183,8 +183,6 @@ class Engine:
         if on_cluster:  # importing submitit alters everybody's logging
             look_more_often()
             say_it_once()
-        elif isinstance(settings := getattr(launcher, "joblib", None), dict):
-            settings |= {"initializer": end_with, "initargs": (os.getpid(),)}
         try:
             try:
                 for first, together in side_by_side(launcher, jobs):
@@ -288,8 +286,12 @@ def side_by_side(launcher: Any, jobs: int) -> Iterator[tuple[int, int]]:
     joblib works with a single process in this very one, which a point must not take with it, nor end. So two are asked
     for instead, with all cores each, and given a job at a time.
     """
-    settings = getattr(launcher, "joblib", {})
-    if "n_jobs" not in settings or joblib_processes(settings["n_jobs"]) > 1:
+    settings = getattr(launcher, "joblib", None)
+    if settings is None:
+        yield 0, jobs
+        return
+    settings |= {"initializer": end_with, "initargs": (os.getpid(),)}
+    if joblib_processes(settings["n_jobs"]) > 1:
         yield 0, jobs
         return
     settings["n_jobs"] = 2

@@ -1,9 +1,8 @@
-"""The files of a sweep, what `longsumbench status` reads from them, and what a launch makes of lost processes."""
+"""What a launch makes of its points: where they run, lost processes, timeouts, and what cannot be launched."""
 
 import json
 import os
 import pickle
-import re
 import signal
 import subprocess
 import sys
@@ -14,9 +13,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from omegaconf import DictConfig
 from toys import tiny_overrides, write_jsonl
 
 from longsumbench import jobs
@@ -26,19 +22,13 @@ from longsumbench.jobs import Job, Sent, limited
 from longsumbench.launch import Launch
 from longsumbench.launchers import Engine, LaunchBroke, problem_of
 from longsumbench.planning import plan
-from longsumbench.status import current, ending, heading, render, standing
+from longsumbench.status import current
 from longsumbench.sweeps import (
     DONE,
     FAILED,
-    FOUND,
-    RUNNING,
     SAME,
-    WAITING,
     PointState,
     Sweep,
-    seconds_left,
-    sweep_folder,
-    sweeps_in,
 )
 
 
@@ -454,234 +444,6 @@ def test_a_sweep_does_anew_once_what_its_points_share(toy: Path, tmp_path: Path)
         times.append(set(trained()))
     assert [len(seconds) for seconds in times] == [1, 1]
     assert times[0] != times[1]
-
-
-def test_a_search_finds_the_best_and_is_continued(
-    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Optuna asks for points by their score; the same command asks for the same ones, which are found finished."""
-    search = ["hydra/sweeper=optuna", "hydra.sweeper.n_trials=6", "model.length=choice(1,2,4,6)", "model=lead"]
-    command = ["run", "-m", *words, "baselines=false", "dataset.split=validation", *search]
-    assert main(command) == 0
-    said = capsys.readouterr()
-    done = sorted((tmp_path / "r").rglob("record.json"))
-    assert 1 <= len(done) <= 4
-    assert f"{len(done)} runs: {len(done)} done" in said.err
-    best = next((tmp_path / "r").rglob("optimization_results.yaml")).read_text(encoding="utf-8")
-    scores = {}
-    for path in done:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        scores[record["config"]["model"]["length"]] = record["scores"]["rougeLsum"]["f"]
-    assert f"best_value: {max(scores.values())}" in best
-    assert main(command) == 0
-    assert f"{len(done)} runs: 0 done, {len(done)} found finished" in capsys.readouterr().err
-
-
-def test_a_searched_point_that_cannot_be_meant_ends_nothing(
-    words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It is told with its reason, and counts as a trial without a score."""
-    search = ["hydra/sweeper=optuna", "hydra.sweeper.n_trials=6", "model.length=choice(-1,4)", "model=lead"]
-    assert main(["run", "-m", *words, "baselines=false", *search]) == 0
-    said = capsys.readouterr().err
-    assert "model.length=-1" in said
-    assert "the search goes by the test split" in said
-
-
-def test_a_search_of_which_no_point_can_be_meant_is_wrong_usage(
-    words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A searched key that does not exist ends in what is wrong with it, not in what the sweeper makes of that."""
-    search = ["hydra/sweeper=optuna", "hydra.sweeper.n_trials=2", "model.lenght=choice(3,4)", "model=lead"]
-    assert main(["run", "-m", *words, *search]) == 2
-    said = capsys.readouterr().err.strip().splitlines()
-    assert said[-1].startswith("longsumbench: unknown setting 'model.lenght' (did you mean 'length'?)")
-
-
-def test_a_search_of_which_every_point_fails_has_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As with any sweep, exit code 1 and each reason; a point is named by what is searched alone."""
-    toy = write_jsonl(tmp_path / "toy", train=0, validation=0)
-    words = ["dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'r'}", "baselines=false", "model=trunc"]
-    search = ["hydra/sweeper=optuna", "hydra.sweeper.n_trials=2", "model.snippet_length=choice(16,32)", "scale=tiny"]
-    assert main(["run", "-m", *words, *search]) == 1
-    said = capsys.readouterr().err
-    assert "of 1 points failed" in said or "of 2 points failed" in said
-    assert re.search(r"^model\.snippet_length=\d\d  .*learns from a training split", said, flags=re.M)
-
-
-@pytest.mark.parametrize(
-    ("word", "told"),
-    [
-        ("hydra.sweeper.storage=nonsense", "Could not parse SQLAlchemy URL"),
-        ("hydra.sweeper.max_failure_rate=2", "AssertionError"),
-        ("hydra.sweeper.n_jobs=0", "division by zero"),
-        ("hydra.sweeper.direction=up", "Please set either 'minimize' or 'maximize'"),
-    ],
-)
-def test_a_setting_that_a_sweeper_refuses_is_one_line(
-    word: str, told: str, words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Only the sweeper itself, and the libraries behind it, know what they cannot do."""
-    search = ["hydra/sweeper=optuna", "hydra.sweeper.n_trials=1", "model.length=choice(3,4)", "model=lead", word]
-    assert main(["run", "-m", *words, "baselines=false", *search]) == 2
-    last = capsys.readouterr().err.strip().splitlines()[-1]
-    assert last.startswith(f"longsumbench: hydra/sweeper=optuna does not work so: {told}")
-
-
-def test_a_fault_of_the_program_in_a_search_is_no_wrong_usage(tmp_path: Path) -> None:
-    """What goes wrong in asking for a point is no sweeper's refusal: it is seen as what it is."""
-    engine = Engine.of(["hydra/sweeper=optuna", "hydra.sweeper.n_trials=1"], sweep=True)
-    with pytest.raises(ZeroDivisionError):
-        engine.search(lambda words: 1 / 0, ["seed=choice(1,2)"], tmp_path)
-
-
-def test_a_setting_of_a_sweeper_may_name_a_launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the words, those of the launcher alone are not the sweeper's."""
-    seen: list[str] = []
-
-    class Seen:
-        def __init__(self, config: DictConfig, **_: object) -> None:
-            seen.append(config.hydra.sweeper.study_name)
-
-        def sweep(self, arguments: list[str]) -> None: ...
-
-    monkeypatch.setattr("hydra.core.plugins.Plugins.instantiate_sweeper", lambda _, **made: Seen(**made))
-    words = ["hydra/sweeper=optuna", "hydra.sweeper.study_name=launcher_test", "hydra/launcher=joblib"]
-    Engine.of([*words, "hydra.launcher.n_jobs=2"], sweep=True).search(lambda words: 0.0, [], tmp_path)
-    assert seen == ["launcher_test"]
-
-
-def test_a_search_shows_what_its_points_share(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """With --show nothing is asked for yet: the configuration without the searched settings is shown."""
-    assert main(["run", "-m", *words, "hydra/sweeper=optuna", "model=lead", "seed=choice(1,2)", "--show"]) == 0
-    assert "name: lead" in capsys.readouterr().out
-
-
-def test_points_of_one_run_have_one_worker(folder: Sweep) -> None:
-    """A point's worker is who holds its lock, and nobody once it is given up."""
-    assert folder.worker(1) is None
-    with folder.working(1, lambda who: None):
-        found = folder.worker(1)
-        assert found is not None
-        assert found.pid == os.getpid()
-    assert folder.worker(1) is None
-
-
-def test_a_point_whose_process_was_killed_is_waiting_again(folder: Sweep) -> None:
-    """What a killed process wrote of itself is not believed: the lock that died with it says otherwise."""
-    code = (
-        "import sys, time\nfrom pathlib import Path\nfrom longsumbench.sweeps import *\n"
-        f"sweep = Sweep(Path({str(folder.root)!r}))\n"
-        "with sweep.working(2, lambda who: None):\n"
-        "    sweep.note(2, PointState(RUNNING, attempts=1, started=time.time(), host='here'))\n"
-        "    print('ready', flush=True)\n    time.sleep(60)\n"
-    )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        assert [state.state for state in current(folder)] == [WAITING, RUNNING, WAITING]
-        process.send_signal(signal.SIGKILL)
-    assert [state.state for state in current(folder)] == [WAITING, WAITING, WAITING]
-    assert "was at work when the sweep was interrupted" in render(folder.root.parents[1], "abcd")
-    with folder.conducting(lambda who: None):
-        assert "lost its process (here None)" in render(folder.root.parents[1], "abcd")
-
-
-def test_status_of_a_sweep(folder: Sweep, capsys: pytest.CaptureFixture[str]) -> None:
-    """Done, running and failed points, the time left, and what each one is at, from the files alone."""
-    now = time.time()
-    folder.note(1, PointState(DONE, started=now - 100, ended=now - 40, score=31.25))
-    folder.note(2, PointState(FAILED, started=now - 9, ended=now, reason="the disk is full"))
-    folder.log(2).write_text("…", encoding="utf-8")
-    with folder.working(3, lambda who: None):
-        running = PointState(RUNNING, attempts=2, started=now, doing="training: 3/9 steps", host="node7", pid=11)
-        folder.note(3, running)
-        assert main(["status", "--results-dir", str(folder.root.parents[1])]) == 0
-    said = capsys.readouterr().out
-    assert "1 done, 1 running, 1 failed, about 60 s left" in said
-    assert "31.2" in said
-    assert f"the disk is full ({folder.log(2)})" in said
-    assert "node7 11, attempt 2: training: 3/9 steps" in said
-    assert "interrupted; the same command continues it" in said  # nobody conducts it
-    with folder.conducting(lambda who: None):
-        assert f"sweep {folder.id}: running" in heading(folder)
-
-
-def test_a_search_between_two_points_has_not_ended() -> None:
-    """Nor has one that has not asked for any yet: while somebody conducts it, more may come."""
-    ended = [PointState(DONE), PointState(FAILED)]
-    assert [ending(states, True) for states in ([], ended, [PointState()])] == ["running"] * 3
-    assert ending(ended, False) == "ended"
-    assert ending([], False) == ending([PointState()], False) == "interrupted; the same command continues it"
-
-
-def test_status_without_sweeps_or_of_an_unknown_one_is_one_line(folder: Sweep, tmp_path: Path) -> None:
-    """It says where it looked, and what there is."""
-    with pytest.raises(UsageError, match=r"no sweep under .*`longsumbench run -m` starts one"):
-        render(tmp_path / "elsewhere")
-    with pytest.raises(UsageError, match="no sweep is called 'zz'; there are abcd1234"):
-        render(folder.root.parents[1], "zz")
-
-
-@pytest.mark.parametrize("seconds", ["0", "-1", "nan"])
-def test_watching_takes_a_time(seconds: str, folder: Sweep, capsys: pytest.CaptureFixture[str]) -> None:
-    """No time, or less than none, is wrong usage."""
-    assert main(["status", f"--watch={seconds}", "--results-dir", str(folder.root.parents[1])]) == 2
-    assert f"--watch {seconds}: it takes a number of seconds above 0" in capsys.readouterr().err
-
-
-def test_watching_ends_with_an_interrupt(
-    folder: Sweep, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It says that the sweep goes on; a time that no machine could sleep is no error."""
-    sleep = time.sleep
-
-    def interrupted(seconds: float) -> None:
-        sleep(0 * seconds)
-        assert seconds < 1e6
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("longsumbench.status.time.sleep", interrupted)
-    assert main(["status", "--watch=inf", "--results-dir", str(folder.root.parents[1])]) == 130
-    assert capsys.readouterr().err == "longsumbench: interrupted; a sweep that is running goes on\n"
-
-
-def test_a_torn_file_of_a_point_is_a_point_that_nobody_began(folder: Sweep) -> None:
-    """A killed machine may leave an empty file; the sweep goes on."""
-    folder.note(1, PointState(DONE))
-    for content in ("", "[1]", '{"state": ', "null"):
-        (folder.points / "1.json").write_text(content, encoding="utf-8")
-        assert folder.state(1) == PointState()
-
-
-def test_the_same_points_have_the_same_folder(tmp_path: Path) -> None:
-    """So the same command continues its sweep, and another one has its own; the newest comes first."""
-    first, second = sweep_folder(tmp_path, ["a", "b"]), sweep_folder(tmp_path, ["a", "c"])
-    assert first == sweep_folder(tmp_path, ["a", "b"]) != second
-    for sweep in (first, second):
-        sweep.begin(["x"], "basic")
-    os.utime(first.root / "sweep.json", (2e9, 2e9))
-    assert list(sweeps_in(tmp_path)) == [first, second]
-
-
-def test_the_time_left_by_hand() -> None:
-    """Two points of 60 s done, one 20 s at work, three to go, one at a time: 40 + 180 s; two at a time half of it."""
-    now = time.time()
-    done = [PointState(DONE, started=0.0, ended=60.0)] * 2
-    running = PointState(RUNNING, started=now - 20)
-    waiting = [PointState()] * 3
-    assert seconds_left([*done, running, *waiting]) == pytest.approx(220, abs=1)
-    assert seconds_left([*done, running, running, *waiting]) == pytest.approx((80 + 180) / 2, abs=1)
-    assert seconds_left([running, *waiting]) is None
-    assert seconds_left([PointState(FOUND), PointState(SAME)]) is None
-
-
-@given(st.lists(st.sampled_from([WAITING, RUNNING, DONE, FOUND, SAME, FAILED])))
-def test_every_point_is_counted_once(states: list[str]) -> None:
-    """The numbers in the line of a sweep add up to its points."""
-    told = standing([PointState(state, started=1.0, ended=2.0) for state in states])
-    counts = [int(part.split()[0]) for part in told.split(", ") if part[0].isdigit()]
-    assert sum(counts) == len(states)
 
 
 def test_a_point_that_takes_too_long_is_stopped() -> None:
