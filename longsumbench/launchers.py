@@ -27,7 +27,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from longsumbench.errors import EnvironmentProblem, SuiteError, UnknownName, UsageError, as_suite_error, did_you_mean
 from longsumbench.jobs import end_with
-from longsumbench.planning import first_line, quoted, translate
+from longsumbench.planning import check_folder, first_line, quoted, translate
 
 HERE = "basic"  # Hydra's name for this process
 PLUGINS = {  # of Hydra: package → extra of the suite, and the choices that need it
@@ -77,9 +77,10 @@ class Engine:
         """Check the words of Hydra on a command line.
 
         Raises:
-            UsageError: there is no such launcher, sweeper or setting, or no sweep is asked for.
+            UsageError: there is no such launcher, sweeper, setting or folder, or no sweep is asked for.
             EnvironmentProblem: it is not installed.
         """
+        check_folder(config_dir)
         chosen = dict.fromkeys(GROUPS, HERE)
         for word in words:
             key, sign, value = word.lstrip("+~").partition("=")

@@ -73,8 +73,7 @@ def plan(
         EnvironmentProblem: all texts are on the hub, no copy is here, and it cannot be reached; or a metric lacks a
             package or a model.
     """
-    if config_dir is not None and not Path(config_dir).is_dir():
-        raise UsageError(f"--config-dir {config_dir}: no such folder")
+    check_folder(config_dir)
     offer_plugins(config_dir)
     overrides = [as_hydra(word) for word in words]
     try:
@@ -96,6 +95,16 @@ def plan(
             return points
     except (HydraException, OmegaConfBaseException) as error:
         raise translate(error) from error
+
+
+def check_folder(config_dir: str | None) -> None:
+    """Check that a folder with more YAML files is there, before Hydra warns of it in its own way.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if config_dir is not None and not Path(config_dir).is_dir():
+        raise UsageError(f"--config-dir {config_dir}: no such folder")
 
 
 def as_hydra(word: str) -> str:
@@ -239,7 +248,7 @@ def with_settings(composed: DictConfig, words: Sequence[str]) -> DictConfig:
     """Lay settings over a configuration, as Hydra does after it has read all files.
 
     Raises:
-        UsageError: one lies inside another that has no inside.
+        UsageError: a value refers to another one in a way that cannot be read ("${").
     """
     for override in OverridesParser.create().parse_overrides(list(words)):
         try:

@@ -71,6 +71,7 @@ USAGE = {
     "seed=": "seed='' is not of type int",
     "seed": "'seed' is no override: write key=value",
     "dataset=[pydoc,probe]": "names several at once: choose one, or sweep over them with -m dataset=pydoc,probe",
+    "seed='${'": "'seed='${'' cannot be meant: no viable alternative",
     "seed=1,2": "'seed=1,2' has several values: sweep over them with -m",
     "seed=[1": "cannot read 'seed=[1': quote its value",
     "overwrite=perhaps": "overwrite='perhaps' is not of type bool",
@@ -103,7 +104,7 @@ def toy(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+def fails(tmp_path: Path, capsys: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder) -> Callable[..., str]:
     """A command line that must end with a code and one line, which is returned."""
 
     def check(code: int, *overrides: str) -> str:
@@ -112,6 +113,7 @@ def fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., s
         assert len(error) == 1, error
         assert error[0].startswith("longsumbench: ")
         assert "Traceback" not in error[0]
+        assert [one.message for one in recwarn if issubclass(one.category, UserWarning)] == []  # users would see them
         return error[0]
 
     return check
