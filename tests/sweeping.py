@@ -18,7 +18,7 @@ from typing import Any
 from toys import TINY
 
 from longsumbench.status import render
-from longsumbench.sweeps import sweeps_in
+from longsumbench.sweeps import Sweep, sweeps_in
 
 RECIPE = (
     "train.max_steps=12",
@@ -112,6 +112,19 @@ class Swept:
     def status(self) -> str:
         """Return what `longsumbench status` says of it."""
         return render(self.results)
+
+
+def untrained(texts: Path, folder: Path) -> list[str]:
+    """Return the words of points that take no training."""
+    return ["dataset=jsonl", f"dataset.path={texts}", f"results_dir={folder / 'r'}", "score.resamples=100"]
+
+
+def three_points(folder: Path) -> Sweep:
+    """Return a sweep of three points that has begun, and none of them."""
+    sweep = Sweep(folder / "sweeps" / "abcd1234")
+    sweep.begin(["longsumbench", "run", "-m", "seed=1,2,3"], "basic")
+    sweep.add(["seed=1", "seed=2", "seed=3"])
+    return sweep
 
 
 def said_by(process: "subprocess.Popen[str]") -> tuple[int, str]:

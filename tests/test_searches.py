@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from omegaconf import DictConfig
+from sweeping import untrained
 from toys import write_jsonl
 
 from longsumbench.cli import main
@@ -13,15 +14,9 @@ from longsumbench.launchers import Engine
 
 
 @pytest.fixture
-def toy(tmp_path: Path) -> Path:
-    """A small dataset of three splits."""
-    return write_jsonl(tmp_path / "toy")
-
-
-@pytest.fixture
-def words(toy: Path, tmp_path: Path) -> list[str]:
+def words(tmp_path: Path) -> list[str]:
     """The words of points that take no training."""
-    return ["dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'r'}", "score.resamples=100"]
+    return untrained(write_jsonl(tmp_path / "toy"), tmp_path)
 
 
 def test_a_search_finds_the_best_and_is_continued(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sweeping import three_points
 
 from longsumbench.cli import main
 from longsumbench.errors import UsageError
@@ -32,10 +33,7 @@ from longsumbench.sweeps import (
 @pytest.fixture
 def folder(tmp_path: Path) -> Sweep:
     """A sweep of three points that has begun."""
-    sweep = Sweep(tmp_path / "sweeps" / "abcd1234")
-    sweep.begin(["longsumbench", "run", "-m", "seed=1,2,3"], "basic")
-    sweep.add(["seed=1", "seed=2", "seed=3"])
-    return sweep
+    return three_points(tmp_path)
 
 
 def test_points_of_one_run_have_one_worker(folder: Sweep) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from sweeping import three_points, untrained
 from toys import tiny_overrides, write_jsonl
 
 from longsumbench import jobs
@@ -41,16 +42,13 @@ def toy(tmp_path: Path) -> Path:
 @pytest.fixture
 def words(toy: Path, tmp_path: Path) -> list[str]:
     """The words of points that take no training."""
-    return ["dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'r'}", "score.resamples=100"]
+    return untrained(toy, tmp_path)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Sweep:
     """A sweep of three points that has begun."""
-    sweep = Sweep(tmp_path / "sweeps" / "abcd1234")
-    sweep.begin(["longsumbench", "run", "-m", "seed=1,2,3"], "basic")
-    sweep.add(["seed=1", "seed=2", "seed=3"])
-    return sweep
+    return three_points(tmp_path)
 
 
 class Scripted(Engine):
