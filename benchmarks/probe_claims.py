@@ -7,7 +7,7 @@
     longsumbench run -m dataset=probe model=hierarchical_transformer,flat_transformer train.max_steps=6000 seed=1,2,3
     longsumbench run -m dataset=probe model=hierarchical_transformer model.global_layers=0 train.max_steps=6000
         seed=1,2,3
-    python benchmarks/probe_claims.py [--results-dir results]
+    python benchmarks/probe_claims.py [--results-dir results/reference]
 
 Recall of single facts, and for PageSum, ETADS and the Hierarchical Transformer of others, too, in percent: the mean
 over examples and seeds, with a 95 % interval for which both examples and seeds are drawn again (percentile bootstrap;
@@ -55,7 +55,7 @@ LEARNED = 0.12  # nats per target token
 def main() -> None:
     """Print the claims, each with what it rests on."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--results-dir", default="results", help="where the runs are")
+    parser.add_argument("--results-dir", default="results/reference", help="where the runs are")
     results = Results(Path(parser.parse_args().results_dir))
     points: dict[tuple[str, str], list[pd.DataFrame]] = {}
     runs: dict[str, list[RunRecord]] = {}

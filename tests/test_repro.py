@@ -25,7 +25,7 @@ from longsumbench.repeating import compare, differences, with_cache
 from longsumbench.repro import is_same_run, known_constraints, page, reproduce, script
 from longsumbench.rewriting import as_value, as_word, flat, rewrite
 
-COMMITTED = sorted((Path(__file__).parents[1] / "results" / "runs").glob("*/*/*/record.json"))
+COMMITTED = sorted((Path(__file__).parents[1] / "results" / "reference" / "runs").glob("*/*/*/record.json"))
 SAMPLED = random.Random(9).sample(COMMITTED, min(10, len(COMMITTED)))
 OF_ANOTHER_OUTCOME = {"6e0359c8a1d1"}  # runs whose steps have another outcome in today's code
 
