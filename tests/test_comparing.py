@@ -123,6 +123,18 @@ def test_the_other_way_round_is_the_same_with_other_signs(pairs: list[tuple[floa
     assert one.higher + one.lower + one.equal == one.n
 
 
+def test_four_examples_detect_nothing(finished: Callable[..., Path], typed: Typed) -> None:
+    """With too few examples no difference is detectable (– in the table), and none is distinguishable (≈)."""
+    finished("lead", FOUR)
+    finished("trunc", OTHERS)
+    code, out, _ = typed("lead", "trunc")
+    cells = next(line for line in out.splitlines() if line.startswith("R-Lsum")).split()
+    assert code == 0
+    assert (cells[3], cells[9]) == ("+15.00≈", "–")
+    assert "≈: the runs are not distinguishable" in " ".join(out.split())
+    assert "*" not in out
+
+
 def test_corrected_over_the_whole_table(finished: Callable[..., Path], tmp_path: Path) -> None:
     """All measures of all pairs are corrected together; with --all-pairs there are more pairs, so more correction."""
     chance = np.random.default_rng(1)
