@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from longsumbench.corpora.loading import split_read_by
 from longsumbench.documents import Sentences
 from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics.metric import PERCENT, read_scores
+from longsumbench.output_facts import describe_outputs, output_warnings
 from longsumbench.predictions import read_summaries
 from longsumbench.records import Results, RunRecord, check_written
 from longsumbench.significance import LEVEL, RESAMPLES, RESAMPLES_A_TEST
@@ -62,6 +64,11 @@ class Run:
     def label(self) -> str:
         """Its model, variant, seed and id, short enough for a heading."""
         return label(self.record)
+
+    @cached_property
+    def outputs(self) -> dict[str, float]:
+        """What its summaries are like as a whole."""
+        return describe_outputs(list(self.predictions.values()))
 
     def scores_of(self, measure: str, ids: Sequence[str]) -> NDArray[np.float64]:
         """Return a measure of some examples, in their order: ROUGE's F and other shares 0–100, the rest in its unit."""
@@ -201,6 +208,17 @@ class Comparison:
             lines.append(f"Scores are means of several checkpoints, summaries the best one's: {', '.join(means)}.")
         if averaged := [run.label for run in self.runs if run.record.fit.get("averaged")]:
             lines.append(f"One model, whose weights are the mean of several checkpoints': {', '.join(averaged)}.")
+        return lines + self.about_outputs()
+
+    def about_outputs(self) -> list[str]:
+        """Say how long the outputs of each run are, and what is wrong with them."""
+        lengths = [f"{run.label} {run.outputs['words']:.0f}" for run in self.runs]
+        known = [run.record.outputs.get("reference_words") for run in self.runs]
+        lengths += [f"the references {length:.0f}" for length in filter(None, known[:1])]
+        lines = [f"Mean length in words: {', '.join(lengths)}."]
+        for run in self.runs:
+            if told := output_warnings(run.outputs, run.record.outputs_cut):
+                lines.append(f"Warning, {run.label}: {'; '.join(told)}.")
         return lines
 
     def method(self) -> list[str]:
