@@ -292,8 +292,8 @@ def smallest_detectable_difference(
     """Return the mean difference that `approximate_randomization` finds with a given chance, in the differences' unit.
 
     (t(1 − significance / 2) + t(power)) · standard deviation / √n, with n − 1 degrees of freedom: swaps of normal
-    differences follow Student's t. Of simulated differences of this mean 77 to 82 % are found with 7 to 50 examples at
-    5 %; 62 % with 6, the fewest with which anything is found.
+    differences follow Student's t. Of simulated differences of this mean 75 to 80 % are found with 7 to 50 examples at
+    5 %; 62 % with 6, the fewest with which anything is found (benchmarks/paired_tests.py).
 
     Args:
         differences: one an example.
