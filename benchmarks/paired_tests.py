@@ -4,7 +4,8 @@ python benchmarks/paired_tests.py [--simulations 4000] [--resamples 1000]
 
 Simulated systems have ROUGE-like scores: beta-distributed, and alike on the same example. Equal systems should be
 called different at 5 % in 4 to 6 % of the simulations; one that is a point better on 1,000 examples should be found as
-often as `smallest_detectable_difference` says.
+often as `smallest_detectable_difference` says, and one that is better by that difference four times in five, however
+few the examples are.
 """
 
 import argparse
@@ -28,6 +29,7 @@ MEAN = 1 / 3  # of a score
 EQUAL = {"same distribution": (12, 12), "same mean, other spread": (12, 24)}
 CORRELATIONS = (0.5, 0.8)  # of two systems' scores on an example, before they are made beta
 POINT = 0.01
+FEW = (5, 6, 7, 8, 10, 20, 50)  # examples
 
 
 def main() -> None:
@@ -50,9 +52,31 @@ def main() -> None:
         asked = f"{power(POINT, 1_000, spreads, correlation):.1%}"
         told = f"1 point better, 1,000 examples, correlation {correlation}"
         rows += [[told, test, asked, f"{rate:.1%}"] for test, rate in rates.items()]
+    spreads = EQUAL["same distribution"]
+    for examples in FEW:
+        differences = draw(np.random.default_rng(examples), examples, options.simulations, spreads, CORRELATIONS[0])
+        difference, rate = detected(differences, options.resamples)
+        asked = "nothing detectable" if math.isinf(difference) else "80 %"
+        better = "10 points" if math.isinf(difference) else f"{100 * difference:.1f} points"
+        rows.append([f"{better} better, {examples} examples", "approximate randomization", asked, f"{rate:.1%}"])
     print(f"{options.simulations:,} simulations a row, {options.resamples:,} resamples a test, p ≤ {LEVEL}")
     print(tabulate(rows, headers=["systems", "test", "asked", "called different"]))
     print(f"{time.perf_counter() - begun:.0f} s")
+
+
+def detected(differences: NDArray[np.float64], resamples: int) -> tuple[float, float]:
+    """Return the smallest detectable difference of equal systems, and how often one of it is found.
+
+    Where nothing is detectable (infinite), systems are 10 points apart.
+
+    Args:
+        differences: [examples, simulations].
+        resamples: of each test.
+    """
+    each = [smallest_detectable_difference(column, LEVEL) for column in differences.T]
+    difference = math.sqrt(np.mean(np.square(each)))  # as the spread is known from all simulations together
+    planted = 10 * POINT if math.isinf(difference) else difference
+    return difference, float((randomization_p_values(differences + planted, resamples) <= LEVEL).mean())
 
 
 def rejected(

@@ -1,114 +1,313 @@
-"""What the sweeps over `probe` show, in a few lines, from the scores of their runs.
+"""The tables and numbers that README.md and docs/findings.md state about `probe`, computed from the scores of its runs.
 
-    longsumbench run -m dataset=probe model=trunc,ca,ea,seal model.extractive_length=128,256 seed=1,2,3
+    longsumbench run -m dataset=probe model=trunc,ca,ea,seal seed=1,2,3
+    longsumbench run -m dataset=probe model=ea,seal model.extractive_length=128 seed=1,2,3
     longsumbench run -m dataset=probe model=pagesum model.decoding=page,global train.max_steps=6000 seed=1,2,3
     longsumbench run -m dataset=probe dataset.document_length=256 model=etads 'model.focus_layers=null,[]'
         'model.saliency_layers=null,[]' train.max_steps=6000 train.eval_steps=500 seed=1,2,3
     longsumbench run -m dataset=probe model=hierarchical_transformer,flat_transformer train.max_steps=6000 seed=1,2,3
     longsumbench run -m dataset=probe model=hierarchical_transformer model.global_layers=0 train.max_steps=6000
         seed=1,2,3
-    python benchmarks/probe_claims.py [--results-dir results/reference]
+    python benchmarks/probe_claims.py [--check | --write] [--results-dir results/reference]
 
-Recall of single facts, and for PageSum, ETADS and the Hierarchical Transformer of others, too, in percent: the mean
-over examples and seeds, with a 95 % interval for which both examples and seeds are drawn again (percentile bootstrap;
-three seeds allow no more than a rough one), and the seeds' own range. For ETADS also how many steps each run took until
-its loss on the validation reports, looked at every 500 steps, was LEARNED at most: what knows the single facts and
-guesses the others is about there.
+Without an option the tables are printed. --check compares them with those of the two files and names what differs;
+--write puts them there, and names the sentences that have to be changed by hand. The table of lengths is computed from
+records alone; docs/probe.md has its command.
+
+A number is a recall in percent: the mean over examples and seeds, with its 95 % interval for which both examples and
+seeds are drawn again (percentile bootstrap; three seeds allow no more than a rough one), then the range of the seeds'
+means. "Steps to 0.12 nats": the first validation, every 500 steps, at which the loss was LEARNED or less. A system that
+knows the single facts and guesses the others is about there.
 """
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from longsumbench.metrics.metric import BOOTSTRAP_SEED, read_scores
 from longsumbench.records import Results, RunRecord
+from longsumbench.report.lengths import KINDS as LENGTH_KINDS
+from longsumbench.report.lengths import WHOLE, System, systems_at_lengths
 
-SINGLE, DECILE = "fact_recall_single", "fact_recall_single_position_{}"
-WINDOW, LENGTH, RESAMPLES = 256, 1_024, 10_000
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "results" / "reference"
+README, FINDINGS = "README.md", "docs/findings.md"
+SEEDS, EXAMPLES, RESAMPLES = (1, 2, 3), 400, 10_000
 RECIPE = {"batch_words": 2_048, "unlock": 0.6}  # of scale=probe
-LONGER = ("pagesum", "etads", "hierarchical_transformer", "flat_transformer")  # trained, of the others:
-STEPS, STEPS_OF_OTHERS = 6_000, 3_000
-PLACES = (SINGLE, "fact_recall_silent_same", "fact_recall_silent_other")
-KINDS = (SINGLE, "fact_recall_relayed", "fact_recall_silent")
-DISTANCES = (*KINDS, *(f"fact_recall_{kind}_distance_{far}" for kind in ("relayed", "silent") for far in (0, 1, 4, 7)))
-ETADS = {
-    "focus_layers=[],saliency_layers=[]": "basic model",
-    "saliency_layers=[]": "with focus",
-    "focus_layers=[]": "with saliency",
-    "": "both",
-}
-TOLD = {  # model, variant → its name, and of what recall is told
-    ("pagesum", ""): ("pagesum, page-wise decoding", PLACES),
-    ("pagesum", "decoding=global"): ("pagesum, global decoding", PLACES),
-    **{("etads", variant): (f"etads, {name}", KINDS) for variant, name in ETADS.items()},
-    ("hierarchical_transformer", ""): ("hierarchical transformer", DISTANCES),
-    ("hierarchical_transformer", "global_layers=0"): ("hierarchical transformer, without global layers", DISTANCES),
-    ("flat_transformer", ""): ("flat transformer", DISTANCES),
-}
+NOT_THE_TEXTS = ("name", "path", "split", "strict", "split_by_hash", "workers")  # of the dataset's settings
+SINGLE, RELAYED, SILENT = "fact_recall_single", "fact_recall_relayed", "fact_recall_silent"
+SILENT_OTHER, CHANCE = "fact_recall_silent_other", "fact_recall_chance"
+PAST_WINDOW = [
+    f"fact_recall_single_position_{decile}" for decile in range(3, 10)
+]  # of 1,024 tokens, past the first 256
 LEARNED = 0.12  # nats per target token
 
 
-def main() -> None:
-    """Print the claims, each with what it rests on."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--results-dir", default="results/reference", help="where the runs are")
-    results = Results(Path(parser.parse_args().results_dir))
-    points: dict[tuple[str, str], list[pd.DataFrame]] = {}
-    runs: dict[str, list[RunRecord]] = {}
-    for record in results.records("probe"):
-        path = results.root / "runs" / record.dataset / record.model / record.run_id / "scores.csv"
-        wanted = {**RECIPE, "max_steps": STEPS if record.model in LONGER else STEPS_OF_OTHERS}
+@dataclass(frozen=True)
+class Claim:
+    """Runs of one system that a claim rests on, one for each seed; all else is as `dataset=probe` has it."""
+
+    model: str
+    variant: str = ""
+    steps: int = 6_000
+    document_length: int | None = None
+
+    def fits(self, record: RunRecord) -> bool:
+        """Return whether a run, whatever its seed, is one of these."""
+        texts = {key: value for key, value in record.config["dataset"].items() if key not in NOT_THE_TEXTS}
+        texts = {key: value for key, value in texts.items() if value is not None}
         recipe = record.config["train"]
-        if record.scale == "probe" and recipe == {**recipe, **wanted} and path.is_file():
-            points.setdefault((record.model, record.variant), []).append(read_scores(path))
-            runs.setdefault(record.variant, []).extend([record] * (record.model == "etads"))
-    if not points:
-        sys.exit("no sweep's scores are here: run one first")
-    if ("trunc", "") in points:
-        tell_windows(points)
-    for (model, variant), (name, measures) in TOLD.items():
-        for measure in measures if (model, variant) in points else ():
-            values = [one[measure] for one in points[model, variant]]
-            print(f"{name}, {measure.removeprefix('fact_recall_')}: {told(values)}")
-        if model == "etads" and (model, variant) in points:
-            in_order = sorted(runs[variant], key=lambda record: record.seed or 0)
-            print(f"{name}, steps to {LEARNED} nats: {', '.join(map(steps_needed, in_order))}")
+        return (
+            (record.model, record.variant, record.scale) == (self.model, self.variant, "probe")
+            and (record.split, record.n) == ("test", EXAMPLES)
+            and texts == ({"document_length": self.document_length} if self.document_length else {})
+            and recipe == {**recipe, **RECIPE, "max_steps": self.steps}
+        )
+
+    def __str__(self) -> str:
+        length = f", {self.document_length} tokens" if self.document_length else ""
+        return " ".join([self.model, *filter(None, [self.variant])]) + f" ({self.steps:,} steps{length})"
 
 
-def steps_needed(record: RunRecord) -> str:
-    """Say after how many steps a run had learned, and its seed."""
-    learned = [step for step, loss in record.fit.get("validation_losses", ()) if loss <= LEARNED]
-    return f"{learned[0] if learned else 'more than all'} (seed {record.seed})"
+@dataclass(frozen=True)
+class Run:
+    """A run with its scores of each example, 0–1."""
+
+    record: RunRecord
+    scores: pd.DataFrame
 
 
-def tell_windows(points: Mapping[tuple[str, str], Sequence[pd.DataFrame]]) -> None:
-    """Print what systems find that see, or select, a part of the text."""
-    trunc = points["trunc", ""]
-    past = [DECILE.format(decile) for decile in range(10) if decile * LENGTH // 10 >= WINDOW]
-    print(f"trunc, past its window ({len(past)} of 10 deciles): {told([one[past].mean(axis=1) for one in trunc])}")
-    print(f"chance: {100 * trunc[0]['fact_recall_chance'].mean():.1f}")
-    for length, variant in ((256, ""), (128, "extractive_length=128")):
-        for model in ("ca", "ea", "seal"):
-            if (model, variant) in points:
-                print(f"{model} at extractive_length={length}: {told([one[SINGLE] for one in points[model, variant]])}")
+Runs = dict[Claim, list[Run]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A Markdown table in a file, which is found by its heading; printed alone where the file is empty."""
+
+    file: str
+    columns: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+
+    def lines(self) -> list[str]:
+        """Return it as Markdown."""
+        cells = [self.columns, *self.rows]
+        header, *rows = [f"| {' | '.join(row)} |" for row in cells]
+        return [header, "|---" * len(self.columns) + "|", *rows]
+
+    def put_into(self, text: str) -> str:
+        """Return a text with this table in the place of the one with the same heading."""
+        new, old = self.lines(), text.splitlines()
+        if new[0] not in old:
+            sys.exit(f"{self.file} has no table with the heading {new[0]}")
+        begin = old.index(new[0])
+        end = next((place for place in range(begin, len(old)) if not old[place].startswith("|")), len(old))
+        return "\n".join([*old[:begin], *new, *old[end:]]) + "\n"
+
+
+KINDS = ("single facts right, % (interval; range of the three seeds)", "relayed", "silent")  # headings
+TRUNC = Claim("trunc", steps=3_000)
+SEAL_FAMILY = {  # claim → how its row begins
+    Claim("seal", steps=3_000): ("`seal`", "256"),
+    Claim("ea", steps=3_000): ("`ea`", "256"),
+    Claim("seal", "extractive_length=128", steps=3_000): ("`seal`", "128"),
+    Claim("ea", "extractive_length=128", steps=3_000): ("`ea`", "128"),
+    Claim("ca", steps=3_000): ("`ca`", "256 vectors"),
+    TRUNC: ("`trunc`, facts past its window of 256", "256"),
+}
+PAGESUM, PAGESUM_GLOBAL = Claim("pagesum"), Claim("pagesum", "decoding=global")
+PAGESUMS = {
+    PAGESUM: ("`pagesum`, 6,000 steps", "all, a page at a time"),
+    PAGESUM_GLOBAL: ("`pagesum`, 6,000 steps, `decoding=global`", "all"),
+}
+ETADS = {
+    Claim("etads", "focus_layers=[],saliency_layers=[]", document_length=256): "basic model",
+    Claim("etads", "saliency_layers=[]", document_length=256): "with focus",
+    Claim("etads", "focus_layers=[]", document_length=256): "with saliency",
+    Claim("etads", document_length=256): "both",
+}
+HIERARCHICAL = {
+    Claim("hierarchical_transformer"): "`hierarchical_transformer`",
+    Claim("hierarchical_transformer", "global_layers=0"): "the same, `model.global_layers=0`",
+    Claim("flat_transformer"): "`flat_transformer`",
+}
+CLAIMS = (*SEAL_FAMILY, *PAGESUMS, *ETADS, *HIERARCHICAL)
+AT_LENGTHS = {  # model → how its row begins
+    "pagesum": "`pagesum`, pages of 128 tokens",
+    "hierarchical_transformer": "`hierarchical_transformer`, paragraphs of 128 tokens",
+    **{model: f"`{model}`" for model in ("ea", "ca", "seal", "tdmca")},
+}
+NEAR_CHANCE = ("trunc", "etads", "flat_transformer")
+
+
+def main() -> None:
+    """Print the tables, compare them with what is stated, or put them there."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results-dir", type=Path, default=RESULTS, help="where the runs are")
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument("--check", action="store_true", help="name the stated numbers that differ; exit code 1")
+    action.add_argument("--write", action="store_true", help="put the tables into README.md and docs/findings.md")
+    options = parser.parse_args()
+    results = Results(options.results_dir)
+    runs = read_runs(results, CLAIMS)
+    found = [readme_table(runs), etads_table(runs), hierarchical_table(runs), lengths_table(results)]
+    sentences = [*readme_sentences(runs), *findings_sentences(runs)]
+    if not (options.check or options.write):
+        print("\n\n".join("\n".join(table.lines()) for table in [*found, by_distance(runs)]))
+        print("", *(f"{file}: {words}" for file, words in sentences), sep="\n")
+        return
+    if options.write:
+        for table in found:
+            path = ROOT / table.file
+            path.write_text(table.put_into(path.read_text(encoding="utf-8")), encoding="utf-8")
+    sys.exit("\n".join(differences(found, sentences)) or None)
+
+
+def differences(found: Sequence[Table], sentences: Sequence[tuple[str, str]]) -> list[str]:
+    """Name the rows and the words that README.md and docs/findings.md do not have, a line each."""
+    texts = {file: (ROOT / file).read_text(encoding="utf-8") for file in (README, FINDINGS)}
+    rows = [(table.file, row) for table in found for row in table.lines()]
+    told = [f"{file} lacks the row: {row}" for file, row in rows if row not in texts[file].splitlines()]
+    flat = {file: " ".join(text.split()) for file, text in texts.items()}
+    return told + [f"{file} lacks the words: {words}" for file, words in sentences if words not in flat[file]]
+
+
+def read_runs(results: Results, claims: Sequence[Claim]) -> Runs:
+    """Return the runs of each claim, in the order of their seeds; end the command where one is missing."""
+    records, runs, missing = list(results.records("probe")), Runs(), []
+    for claim in claims:
+        fitting = [record for record in records if claim.fits(record)]
+        paths = {record.seed: results.run_folder(record) / "scores.csv" for record in fitting}
+        lacking = [seed for seed in SEEDS if seed not in paths or not paths[seed].is_file()]
+        if lacking:
+            missing.append(f"{claim}, seed {', '.join(map(str, lacking))}")
+        elif len(fitting) > len(SEEDS):
+            sys.exit(f"{claim}: {len(fitting)} runs instead of {len(SEEDS)} (one a seed); remove those not meant")
+        else:
+            ordered = sorted(fitting, key=lambda record: record.seed or 0)
+            runs[claim] = [Run(record, read_scores(paths[record.seed])) for record in ordered]
+    if missing:
+        sys.exit(f"runs, or their scores.csv, are missing in {results.root}: {'; '.join(missing)}")
+    return runs
+
+
+def readme_table(runs: Runs) -> Table:
+    """Return what SEAL's family and PageSum find."""
+    facts = "single facts right, % (95 % interval over examples and seeds; range of the three seeds)"
+    rows = []
+    for claim, head in {**SEAL_FAMILY, **PAGESUMS}.items():
+        if claim == TRUNC:
+            past_window = told([run.scores[PAST_WINDOW].mean(axis=1) for run in runs[claim]])
+            rows.append((*head, f"{past_window}; chance: {100 * runs[claim][0].scores[CHANCE].mean():.1f}"))
+        else:
+            rows.append((*head, recall(runs[claim], SINGLE)))
+    return Table(README, ("system", "tokens the decoder sees", facts), rows)
+
+
+def etads_table(runs: Runs) -> Table:
+    """Return what ETADS's variants find, and when they had learned."""
+    rows = [(head, *kinds(runs[claim]), ", ".join(map(steps_needed, runs[claim]))) for claim, head in ETADS.items()]
+    return Table(FINDINGS, ("`etads`", *KINDS, f"steps to {LEARNED} nats (seeds 1, 2, 3)"), rows)
+
+
+def hierarchical_table(runs: Runs) -> Table:
+    """Return what the Hierarchical Transformer and its baseline find."""
+    rows = [(head, *kinds(runs[claim])) for claim, head in HIERARCHICAL.items()]
+    return Table(FINDINGS, ("system", *KINDS), rows)
+
+
+def by_distance(runs: Runs) -> Table:
+    """Return what the same find by the sections between the two places of a fact."""
+    distances = (0, 1, 4, 7)
+    columns = [f"{kind.rpartition('_')[2]}, {far} between" for kind in (RELAYED, SILENT) for far in distances]
+    names = [f"{kind}_distance_{far}" for kind in (RELAYED, SILENT) for far in distances]
+    rows = [(head, *(recall(runs[claim], name) for name in names)) for claim, head in HIERARCHICAL.items()]
+    return Table("", ("system", *columns), rows)
+
+
+def lengths_table(results: Results) -> Table:
+    """Return what systems find in longer texts than they were trained on."""
+    systems = {next(iter(one.tested.values()))[0].model: one for one in systems_at_lengths(results.records("probe"))}
+    if missing := [name for name in (*AT_LENGTHS, *NEAR_CHANCE) if name not in systems]:
+        sys.exit(f"runs at several lengths are missing in {results.root}: {', '.join(missing)}")
+    lengths = sorted(systems["pagesum"].tested)
+    rows = [(head, *(at_length([systems[name]], length) for length in lengths)) for name, head in AT_LENGTHS.items()]
+    near_chance = [systems[name] for name in NEAR_CHANCE]
+    names = ", ".join(f"`{name}`" for name in NEAR_CHANCE)
+    rows.append((f"{names}: the highest of them", *(at_length(near_chance, length) for length in lengths)))
+    return Table(FINDINGS, ("single / relayed / silent facts right, %", *(f"{length:,}" for length in lengths)), rows)
+
+
+def at_length(systems: Sequence[System], length: int) -> str:
+    """Return the highest recalls of some systems at a length; of one alone also how much it saw, if not all."""
+    points = [[system.point(kind, length) for system in systems] for kind in LENGTH_KINDS]
+    highest = " / ".join(f"{max(one.mean for one in of_kind if one):.0f}" for of_kind in points)
+    seen = systems[0].seen(length)
+    return highest if len(systems) > 1 or seen is None or seen >= WHOLE else f"{highest}, sees {seen:.0f} %"
+
+
+def readme_sentences(runs: Runs) -> list[tuple[str, str]]:
+    """Return (file, words): the numbers that sentences of README.md state beside its table."""
+    page, whole = (recall(runs[claim], SILENT_OTHER).partition(";")[0] for claim in PAGESUMS)
+    return [
+        (README, f"{minutes(runs, SEAL_FAMILY)} minutes a run on one core"),
+        (README, f"{page.replace(' (', ' % of the silent facts (')})"),
+        (README, f"with one decoder for all pages, {whole.replace(' (', ' % (')})"),
+    ]
+
+
+def findings_sentences(runs: Runs) -> list[tuple[str, str]]:
+    """Return (file, words): the numbers that sentences of docs/findings.md state beside its tables."""
+    return [(FINDINGS, f"{minutes(runs, claims)} minutes a run") for claims in (ETADS, HIERARCHICAL)]
+
+
+def minutes(runs: Runs, claims: Iterable[Claim]) -> str:
+    """Return how long the trainings took, from the shortest to the longest."""
+    seconds = [run.record.fit["seconds"] for claim in claims for run in runs[claim]]
+    return f"{min(seconds) / 60:.1f} to {max(seconds) / 60:.1f}"
+
+
+def steps_needed(run: Run) -> str:
+    """Return after how many steps a run had learned."""
+    learned = [step for step, loss in run.record.fit["validation_losses"] if loss <= LEARNED]
+    return f"{learned[0]:,}" if learned else "not learned"
+
+
+def kinds(runs: Sequence[Run]) -> list[str]:
+    """Return the recalls of single, relayed and silent facts."""
+    return [recall(runs, measure) for measure in (SINGLE, RELAYED, SILENT)]
+
+
+def recall(runs: Sequence[Run], measure: str) -> str:
+    """Return a measure of the runs of a claim as a table states it."""
+    return told([run.scores[measure] for run in runs])
 
 
 def told(seeds: Sequence[pd.Series]) -> str:
-    """Say the mean over seeds and examples, its interval, and the range of the seeds' means."""
-    table = 100 * pd.concat(list(seeds), axis=1, join="inner").dropna().to_numpy()  # [examples, seeds]
+    """Write the mean over seeds and examples, its interval, and the range of the seeds' means, 0–100."""
+    values = 100 * pd.concat(list(seeds), axis=1, join="inner").dropna().to_numpy()  # [examples, seeds]
+    examples, repeats = drawn(*values.shape)
+    means = ((examples @ values) * repeats).sum(axis=1) / values.size
+    (low, high), of_seeds = np.quantile(means, [0.025, 0.975]), values.mean(axis=0)
+    return f"{values.mean():.1f} ({low:.1f} to {high:.1f}; {of_seeds.min():.1f} to {of_seeds.max():.1f})"
+
+
+@cache
+def drawn(num_examples: int, num_seeds: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return how often each resample holds each example, [resamples, examples], and each seed, [resamples, seeds]."""
     draw = np.random.default_rng(BOOTSTRAP_SEED)
-    means = []
-    for _ in range(RESAMPLES):
-        examples, drawn = (draw.integers(0, size, size) for size in table.shape)
-        means.append(table[examples][:, drawn].mean())
-    low, high = np.quantile(means, [0.025, 0.975])
-    of_seeds = table.mean(0)
-    ends = f"{len(of_seeds)} seeds: {of_seeds.min():.1f} to {of_seeds.max():.1f}"
-    return f"{table.mean():.1f} ({low:.1f} to {high:.1f}; {ends})"
+    sizes = (num_examples, num_seeds)
+    times = [np.empty((RESAMPLES, size)) for size in sizes]
+    for resample in range(RESAMPLES):
+        for one, size in zip(times, sizes, strict=True):
+            one[resample] = np.bincount(draw.integers(0, size, size), minlength=size)
+    return times[0], times[1]
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 
@@ -21,16 +22,18 @@ from longsumbench.corpora.loading import split_read_by
 from longsumbench.documents import Sentences
 from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics.metric import PERCENT, read_scores
+from longsumbench.output_facts import describe_outputs, output_warnings
 from longsumbench.predictions import read_summaries
 from longsumbench.records import Results, RunRecord, check_written
 from longsumbench.significance import LEVEL, RESAMPLES, RESAMPLES_A_TEST
 from longsumbench.stages import digest
 from longsumbench.standings import MEASURES, RANKED_BY, SHORT_ID, TYPES, difference, label, ranked_by
 from longsumbench.statistics import approximate_randomization, holm, paired_bootstrap, smallest_detectable_difference
-from longsumbench.tables import Block, Stressed, terminal
+from longsumbench.tables import TIED, Block, Tied, terminal
 
 DECIMALS = 6  # of numbers in the CSV
 IDS_TOLD = 5  # of the examples compared, on the terminal
+NOTHING = "–"  # in a cell: no difference can be detected
 LONGEST_NAME = 200  # characters of a folder's name; file systems take 255
 SPLIT_UP = re.compile(r"_(?:position|distance)_\d+$|_chance$")  # a measure by places, or what is not of the summaries
 HEADINGS = TYPES | {name: heading.replace("\n", " ") for name, heading in MEASURES.items()}
@@ -62,6 +65,11 @@ class Run:
         """Its model, variant, seed and id, short enough for a heading."""
         return label(self.record)
 
+    @cached_property
+    def outputs(self) -> dict[str, float]:
+        """What its summaries are like as a whole."""
+        return describe_outputs(list(self.predictions.values()))
+
     def scores_of(self, measure: str, ids: Sequence[str]) -> NDArray[np.float64]:
         """Return a measure of some examples, in their order: ROUGE's F and other shares 0–100, the rest in its unit."""
         column = f"{measure}_f" if measure in TYPES else measure
@@ -81,7 +89,8 @@ class Row:
         low, high: the 95 % interval of the difference, from the paired bootstrap.
         p: two-sided, from approximate randomization.
         p_holm: the same, corrected for all rows of all pairs.
-        detectable: the smallest difference that one such test finds at 5 % in four cases of five.
+        detectable: the smallest difference that one such test finds at 5 % in four cases of five; infinite where it
+            cannot find any.
         higher, lower, equal: on how many examples the run's score is so.
     """
 
@@ -199,6 +208,17 @@ class Comparison:
             lines.append(f"Scores are means of several checkpoints, summaries the best one's: {', '.join(means)}.")
         if averaged := [run.label for run in self.runs if run.record.fit.get("averaged")]:
             lines.append(f"One model, whose weights are the mean of several checkpoints': {', '.join(averaged)}.")
+        return lines + self.about_outputs()
+
+    def about_outputs(self) -> list[str]:
+        """Say how long the outputs of each run are, and what is wrong with them."""
+        lengths = [f"{run.label} {run.outputs['words']:.0f}" for run in self.runs]
+        known = [run.record.outputs.get("reference_words") for run in self.runs]
+        lengths += [f"the references {length:.0f}" for length in filter(None, known[:1])]
+        lines = [f"Mean length in words: {', '.join(lengths)}."]
+        for run in self.runs:
+            if told := output_warnings(run.outputs, run.record.outputs_cut):
+                lines.append(f"Warning, {run.label}: {'; '.join(told)}.")
         return lines
 
     def method(self) -> list[str]:
@@ -206,8 +226,9 @@ class Comparison:
         tests = sum(len(pair.rows) for pair in self.pairs)
         columns = (
             "Difference: run minus baseline, with the 95 % interval of the paired bootstrap. p: approximate "
-            f"randomization, two-sided; Holm: corrected for the {tests} tests of this table. * or bold: corrected p "
-            f"below {LEVEL}. Detectable: the smallest difference that one such test finds four times in five. "
+            f"randomization, two-sided; Holm: corrected for the {tests} tests of this table. {TIED}: the runs are not "
+            f"distinguishable, corrected p ≥ {LEVEL}. Detectable: the smallest difference that one such test finds "
+            f"four times in five; {NOTHING} where too few examples differ for it to find any. "
             "Higher, lower, equal: on how many examples the run's score is so. ROUGE (F1) and other shares are 0–100."
         )
         return [columns, _with_count(self.runs[0].record.signature, len(self.ids)).replace("|", " ")]
@@ -230,21 +251,23 @@ class Comparison:
             named = {f"baseline_{name}": getattr(before, name) for name in ("model", "variant", "run_id")}
             named |= {name: getattr(after, name) for name in ("model", "variant", "run_id")}
             rows += [{**named, **asdict(row)} for row in pair.rows]
-        return pd.DataFrame(rows).round(DECIMALS).to_csv(index=False, lineterminator="\n")
+        table = pd.DataFrame(rows)
+        table["detectable"] = table["detectable"].replace(math.inf, math.nan)  # an empty cell
+        return table.round(DECIMALS).to_csv(index=False, lineterminator="\n")
 
 
 def cells(row: Row) -> list[str]:
-    """Write a row of `VIEW` for people; a difference that is distinguishable from none is stressed."""
+    """Write a row of `VIEW` for people; a difference that is not distinguishable from none is marked so."""
     gap = f"{row.difference:+.2f}"
     return [
         row.heading,
         f"{row.baseline_mean:.2f}",
         f"{row.mean:.2f}",
-        Stressed(gap) if row.distinguishable else gap,
+        gap if row.distinguishable else Tied(gap),
         f"{row.low:+.2f} to {row.high:+.2f}",
         probability(row.p),
         probability(row.p_holm),
-        f"{row.detectable:.2f}",
+        f"{row.detectable:.2f}" if math.isfinite(row.detectable) else NOTHING,
         *(f"{number:,}" for number in (row.n, row.higher, row.lower, row.equal)),
     ]
 

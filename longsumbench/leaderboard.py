@@ -35,6 +35,13 @@ COLUMNS = (
     *("tokens_per_second", "peak_memory_gb", "seed", "signature", "run_id"),
     *(f"{kind}_{part}" for kind in TYPES for part in "pr"),
 )
+OUTPUT_COLUMNS = {  # of tables with records that know it → as these name it
+    "output_words": "words",
+    "reference_words": "reference_words",
+    "outputs_compared": "compared",
+    "outputs_distinct": "distinct",
+    "outputs_repetitive": "repetitive",
+}
 DECIMALS = 4  # of numbers in the CSV
 SPLITS = ("test", "validation", "train")
 
@@ -89,6 +96,7 @@ class Table:
         columns = [*COLUMNS, *(f"{name}{bound}" for name in measured for bound in ("", "_lo", "_hi"))]
         columns += ledger_columns(records)
         columns += ["measured_by"] if any(record.measured_by for record in records) else []
+        columns += OUTPUT_COLUMNS if any(record.outputs for record in records) else []
         columns += ["checkpoints"] if any(record.checkpoints for record in records) else []
         rows = [row(record) for record in records]
         return pd.DataFrame(rows, columns=columns, dtype=object).to_csv(index=False, lineterminator="\n")
@@ -270,6 +278,7 @@ def row(record: RunRecord) -> dict[str, Any]:
     for name, measure in record.measures.items():
         values |= {name: measure["mean"], f"{name}_lo": measure["lo"], f"{name}_hi": measure["hi"]}
     values |= {f"{PREFIX}{cause}": share for cause, share in cut_shares(record).items()}
+    values |= {name: record.outputs.get(fact) for name, fact in OUTPUT_COLUMNS.items()}
     values["measured_by"] = "; ".join(record.measured_by.values())
     values["checkpoints"] = len(record.checkpoints) or 1
     return {name: round(value, DECIMALS) if isinstance(value, float) else value for name, value in values.items()}

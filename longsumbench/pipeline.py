@@ -37,6 +37,7 @@ from longsumbench.metrics.metric import (
     score_all,
     write_scores,
 )
+from longsumbench.output_facts import describe_outputs
 from longsumbench.predictions import (
     Crew,
     asked_evidence,
@@ -174,7 +175,7 @@ def carry_out(point: Point, system: System, spec: RunSpec, texts: Texts, stages:
         first = next(iter(measures), RANKED_BY)
         measures |= measured(asked, per_example, config)
     seconds = seconds_of_decoding(workdir / "decoding.jsonl")
-    facts |= {"fit": asdict(report), **measure(point, written[0], scored[0], seconds)}
+    facts |= {"fit": asdict(report), **measure(point, split, written[0], scored[0], seconds)}
     facts |= {"scores": scores, "measures": measures, "units": units([*its_own, *asked]), "ranked_by": first}
     facts |= {"signature": "|".join(metric.signature(facts["n"]) for metric in (rouge, *its_own))}
     facts |= {"measured_by": {metric.name: metric.signature(facts["n"]) for metric in asked}}
@@ -371,11 +372,14 @@ def describe(point: Point, system: System, spec: RunSpec, texts: Texts) -> dict[
     }
 
 
-def measure(point: Point, summaries: Sequence[Summary], scored: Scored, decoding: float) -> dict[str, Any]:
+def measure(
+    point: Point, split: Split, summaries: Sequence[Summary], scored: Scored, decoding: float
+) -> dict[str, Any]:
     """Return the part of the record that was measured, but for training and the scores themselves.
 
     Args:
         point: with its timings, those of this process alone.
+        split: the examples, the summarized ones first.
         summaries: all of them.
         scored: their scores.
         decoding: seconds of writing them, in all processes that did.
@@ -389,6 +393,9 @@ def measure(point: Point, summaries: Sequence[Summary], scored: Scored, decoding
         "empty_predictions": scored.empty_predictions,
         "source": asdict(total(ledgers)) if ledgers else None,
         "outputs_cut": sum(not summary.complete for summary in summaries),
+        "outputs": describe_outputs(
+            [one.text for one in summaries], [split[index].references for index in range(len(summaries))]
+        ),
         "decode_tokens_per_second": round(written / max(decoding, 1e-3), 1),
         "timings": {**point.timings, "total": round(time.monotonic() - point.started, 3)},
         "peak_memory_gb": peak_memory_gb(),

@@ -94,6 +94,8 @@ class RunRecord:
         checkpoints: of a run that averages the scores of several (`train.keep_best`), each one's "step",
             "validation_loss" and "means" (column of its scores → 0–100 or its own unit), the best first; scores and
             measures are the averages, all else that was written and read is of the best. Empty otherwise.
+        outputs: how long, how different and how repetitive the outputs are (`describe_outputs`); empty in records of
+            before it was noted.
     """
 
     run_id: str
@@ -128,6 +130,7 @@ class RunRecord:
     ranked_by: str | None = None
     measured_by: Mapping[str, str] = field(default_factory=dict)
     checkpoints: tuple[Mapping[str, Any], ...] = ()
+    outputs: Mapping[str, float] = field(default_factory=dict)
     format: int = field(default=FORMAT)
 
     def write(self, folder: Path) -> None:
@@ -147,7 +150,8 @@ class RunRecord:
             content = json.loads(path.read_text(encoding="utf-8"))
             if content["format"] > FORMAT:
                 raise DataError(f"written by a later version (format {content['format']}); update longsumbench", path)
-            content = {"measures": {}, "units": {}, "ranked_by": None, "measured_by": {}, "checkpoints": (), **content}
+            added_later: dict[str, Any] = {"measures": {}, "units": {}, "ranked_by": None, "measured_by": {}}
+            content = {**added_later, "checkpoints": (), "outputs": {}, **content}
             values = {item.name: content[item.name] for item in fields(cls)}
             values |= {name: tuple(values[name]) for name in ("empty_references", "command", "checkpoints")}
         except (ValueError, KeyError, TypeError) as error:

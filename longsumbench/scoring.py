@@ -18,6 +18,7 @@ from longsumbench.documents import Sentences
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.metrics.metric import Scored, aggregate, write_scores
 from longsumbench.metrics.rouge import Rouge
+from longsumbench.output_facts import describe_outputs, output_warnings
 from longsumbench.progress import Progress
 from longsumbench.rouge.scorer import TYPES, RougeScorer
 from longsumbench.rouge.signature import signature
@@ -42,6 +43,7 @@ class Report:
         signature: how the scores were computed.
         warnings: what seems to be wrong with the texts.
         left_out: "empty_references", "only_predicted" and "only_referenced" → ids that are in no mean.
+        outputs: what the predictions are like, from `describe_outputs`.
     """
 
     scores: Mapping[str, Mapping[str, float]]
@@ -50,6 +52,7 @@ class Report:
     signature: str
     warnings: tuple[str, ...]
     left_out: Mapping[str, tuple[str, ...]]
+    outputs: Mapping[str, float]
 
     def render(self) -> str:
         """Draw the table, with what was counted and the signature."""
@@ -57,6 +60,9 @@ class Report:
         counts += [f"{len(ids):,} left out ({why.replace('_', ' ')})" for why, ids in self.left_out.items() if ids]
         if self.scored.empty_predictions:
             counts.append(f"{self.scored.empty_predictions:,} of them with an empty prediction, which scores 0")
+        counts.append(
+            f"{self.outputs['words']:.0f} words a prediction, {self.outputs['reference_words']:.0f} a reference"
+        )
         rows = [
             (HEADINGS[kind], f"{score['p']:.2f}", f"{score['r']:.2f}", f"{score['f']:.2f} ±{_half(score):.2f}")
             for kind, score in self.scores.items()
@@ -73,6 +79,7 @@ class Report:
             "warnings": self.warnings,
             "left_out": self.left_out,
             "empty_predictions": self.scored.empty_predictions,
+            "outputs": self.outputs,
         }
         return json.dumps(values, ensure_ascii=False, allow_nan=False)
 
@@ -104,7 +111,10 @@ def score_files(
     """
     paired = read_pairs(predictions, references, intersect)
     sides = split_sides(paired.pairs)
+    predicted, referenced = sides
+    outputs = describe_outputs([" ".join(text) for text in predicted.split], [[text] for text in referenced.split])
     warnings = [*_passed_over(paired), *find_warnings(*sides, drops=scorer.tokenizer == "default")]
+    warnings += output_warnings(outputs)
     _tell(warnings)
     scored = score_sides(scorer, paired.pairs, *sides)
     if scored.empty_references:
@@ -119,7 +129,7 @@ def score_files(
         "only_predicted": paired.only_predicted,
         "only_referenced": paired.only_referenced,
     }
-    return Report(scores, scored, scorer.mode, signed, tuple(warnings), left_out)
+    return Report(scores, scored, scorer.mode, signed, tuple(warnings), left_out, outputs)
 
 
 def split_sides(pairs: Sequence[Pair]) -> tuple[Side, Side]:

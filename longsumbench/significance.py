@@ -6,10 +6,10 @@ no correction makes up for: of 20 equal systems the last ones differ from it at 
 the rows), as simulations show.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
 import pandas as pd
 
 from longsumbench.metrics.metric import PERCENT, read_scores
@@ -97,12 +97,21 @@ def _told(differences: pd.DataFrame, resamples: int) -> str:
     tests = differences.shape[1]
     corrected = f"Holm's correction for {tests:,} {'tests' if tests > 1 else 'test'}"
     columns = [PERCENT * column.dropna().to_numpy() for _, column in differences.items()]
-    seen = [smallest_detectable_difference(column, LEVEL / tests, POWER) for column in columns if np.ptp(column)]
-    found = f"; a difference of {_range(seen)} would have been found 4 times in 5" if seen else ""
+    detectable = [smallest_detectable_difference(column, LEVEL / tests, POWER) for column in columns]
     return (
         f"{TIED}: not distinguishable from the best of its column (approximate randomization over examples, "
-        f"{resamples:,} resamples, p ≥ {LEVEL} after {corrected}){found}."
+        f"{resamples:,} resamples, p ≥ {LEVEL} after {corrected}); {_power(detectable)}."
     )
+
+
+def _power(detectable: Sequence[float]) -> str:
+    """Say which differences the tests would have found, and how many tests could not have found any."""
+    finite = [difference for difference in detectable if math.isfinite(difference)]
+    if not finite:
+        return "no difference could have been found, with so few examples that differ"
+    blind = len(detectable) - len(finite)
+    rest = f"; {blind} of the tests could not have found any, with so few examples that differ" if blind else ""
+    return f"a difference of {_range(finite)} would have been found 4 times in 5{rest}"
 
 
 def _range(values: Sequence[float]) -> str:

@@ -11,6 +11,7 @@ from pathlib import PurePath
 from typing import Any
 
 from longsumbench.configuration import LATER
+from longsumbench.output_facts import output_warnings
 from longsumbench.records import RunRecord
 from longsumbench.tables import Block, Stressed, Tied
 
@@ -33,7 +34,7 @@ MEANING = {  # of measures by which runs are ranked
     "(fact_recall in the CSV)"
 }
 TYPES_BESIDE_MEASURES = (RANKED_BY,)  # of ROUGE; all of them stand in the CSV
-SMALL_BUDGET = 100_000  # training examples, repetitions counted, below which no system has learned to write
+LEAD = "lead"  # the baseline that a trained system should be ahead of
 SHORT_ID = 8
 HUB_NAME = re.compile(r"(?!\.\.?/)[\w.-]+/[\w.-]+")  # of a checkpoint: owner/name; others are folders
 BETWEEN_SETTINGS = re.compile(r",(?![^\[\]]*\])")  # commas of a variant, but for those inside brackets
@@ -125,19 +126,21 @@ def run_blocks(
     oracles = [record for record in members if record.oracle]
     shown = numbers_shown(members, part)
     widths = VIEW_WIDTHS if set(shown) <= set(TYPES) else VIEW_WIDTHS_BESIDE_MEASURES
-    view = (*WHO, *shown.values(), *COST)
+    words = any(record.outputs for record in members)
+    view = (*WHO, *shown.values(), *(["words"] if words else []), *COST)
     align = f"ll{'r' * (len(view) - 3)}l"
     best = {}
     if len(ranked) > 1:
         best = {name: mean for name, (mean, _) in best_runs(ranked, shown, part).items()}
     told = (*notes(members, part), tested) if tested else notes(members, part)
-    rows = [_row(one, shown, best, tied, part) for one in ranked]
-    blocks = [Block(heading, told, view, align, rows, widths, _groups(shown, part))] if ranked else []
+    groups = _groups(shown, part, words)
+    rows = [_row(one, shown, best, tied, part, words) for one in ranked]
+    blocks = [Block(heading, told, view, align, rows, widths, groups)] if ranked else []
     if oracles:
         heading, told = ("", ()) if ranked else (heading, told)  # which then stand above the ranking
         told = (*told, "Oracles: they saw the references, or their lengths, and are not ranked.")
-        rows = [_row(one, shown, {}, frozenset(), part) for one in oracles]
-        blocks.append(Block(heading, told, view, align, rows, widths, _groups(shown, part)))
+        rows = [_row(one, shown, {}, frozenset(), part, words) for one in oracles]
+        blocks.append(Block(heading, told, view, align, rows, widths, groups))
     return blocks
 
 
@@ -150,13 +153,13 @@ def best_runs(ranked: Sequence[RunRecord], shown: Iterable[str], part: str = "f"
     return best
 
 
-def _groups(shown: Iterable[str], part: str) -> tuple[tuple[str, int], ...]:
+def _groups(shown: Iterable[str], part: str, words: bool) -> tuple[tuple[str, int], ...]:
     """Return the headings over the columns of a view: of planted facts, of ROUGE and of training."""
     kinds = [
         f"ROUGE {PARTS[part]}" if name in TYPES else "facts stated right" if name in MEASURES else "" for name in shown
     ]
     numbers = [(heading, len(list(columns))) for heading, columns in groupby(kinds)]
-    return (("", len(WHO)), *numbers, ("", 1), ("training", 2), ("", 1))
+    return (("", len(WHO)), *numbers, ("", 1 + words), ("training", 2), ("", 1))
 
 
 def numbers_shown(members: Sequence[RunRecord], part: str = "f") -> dict[str, str]:
@@ -184,6 +187,7 @@ def notes(members: Sequence[RunRecord], part: str = "f") -> tuple[str, ...]:
     ]
     if empty:
         lines.append(f"Empty predictions, which score 0: {', '.join(empty)}.")
+    lines += _about_outputs(members)
     if part == "f":
         lines += dict.fromkeys(told for record in members if (told := measure_told(record)))
     if beside := dict.fromkeys(name for record in members for name in record.measured_by):
@@ -195,16 +199,30 @@ def notes(members: Sequence[RunRecord], part: str = "f") -> tuple[str, ...]:
     return tuple(lines)
 
 
+def _about_outputs(members: Sequence[RunRecord]) -> list[str]:
+    """Say how long the references are, and what is wrong with the outputs of which run."""
+    lengths = [record.outputs["reference_words"] for record in members if "reference_words" in record.outputs]
+    lines = [f"Words: the mean length of the outputs; the references have {lengths[0]:.0f}."] if lengths else []
+    for record in members:
+        if told := output_warnings(record.outputs, record.outputs_cut):
+            lines.append(f"Warning, {record.model} {record.run_id[:SHORT_ID]}: {'; '.join(told)}.")
+    return lines
+
+
 def caution(members: Sequence[RunRecord]) -> str:
-    """Say what runs are good for that were trained too little to compare systems by; nothing of others."""
-    trained = [record for record in members if record.fit["steps"]]
-    on_real_text = [record for record in trained if PLANTED not in record.measures]
-    if not any(record.scale == "tiny" or record.fit["examples"] < SMALL_BUDGET for record in on_real_text):
+    """Say so where no trained run is ahead of Lead, which means that its 95 % interval lies above Lead's."""
+    name = ranked_by(members[0])
+    highs = [high for _, high in _intervals([one for one in members if one.model == LEAD and not one.oracle], name)]
+    lows = [low for low, _ in _intervals([one for one in members if one.fit["steps"]], name)]
+    if not highs or not lows or max(lows) > max(highs):
         return ""
-    return (
-        "A check that everything works on real text, not a comparison of systems: "
-        "after so little training no model has learned to write."
-    )
+    return f"No trained system is ahead of Lead: no 95 % interval of {TYPES.get(name, name)} lies above Lead's."
+
+
+def _intervals(members: Iterable[RunRecord], name: str) -> list[tuple[float, float]]:
+    """Return the interval of a number for each run that has it; its mean twice where there is no interval."""
+    found = [number for record in members if (number := mean_of(record, name))]
+    return [(mean if low is None else low, mean if high is None else high) for mean, low, high in found]
 
 
 def ranked_by(record: RunRecord, part: str = "f") -> str:
@@ -296,7 +314,12 @@ def _plain(value: object) -> str:
 
 
 def _row(
-    record: RunRecord, shown: Iterable[str], best: Mapping[str, float], tied: Set[tuple[str, str]], part: str
+    record: RunRecord,
+    shown: Iterable[str],
+    best: Mapping[str, float],
+    tied: Set[tuple[str, str]],
+    part: str,
+    words: bool,
 ) -> list[str]:
     oracle = record.oracle and record.model != "oracle"
     told = (", ".join(parts_of(record.variant)), *remarks(record))
@@ -306,6 +329,7 @@ def _row(
         "; ".join(part for part in told if part),
         "" if record.seed is None else str(record.seed),
         *(_cell(record, name, best, tied, part) for name in shown),
+        *([f"{record.outputs['words']:.0f}" if "words" in record.outputs else ""] if words else []),
         "" if seen is None else f"{seen:.0f} %",
         f"{record.fit['steps']:,}" if record.fit["steps"] else "",
         duration(seconds) if record.fit["steps"] else "",

@@ -18,11 +18,11 @@ _STRESS, _END, _TIE = "\x02", "\x03", "\x04"  # around and behind marked cells w
 
 
 class Stressed(str):
-    """A cell that is the best of its column: bold, or starred on the terminal."""
+    """A cell that is the best of its column: bold, or starred on the terminal; a line below the table says so."""
 
 
 class Tied(str):
-    """A cell that is not distinguishable from the best of its column: with `TIED` behind it."""
+    """A cell that is not distinguishable from what it is compared with: with `TIED` behind it."""
 
 
 class Marks(NamedTuple):
@@ -75,7 +75,7 @@ def terminal(title: str, blocks: Sequence[Block]) -> str:
         ]
         shown = replace(block, rows=rows)
         drawn = _draw(shown, "simple", Marks("*", "", TIED), maxcolwidths=wraps) if rows else ""
-        parts.append("\n".join(part for part in (*told, drawn) if part))
+        parts.append("\n".join(part for part in (*told, drawn, _legend(block, "*")) if part))
     return "\n\n".join(parts)
 
 
@@ -96,7 +96,8 @@ def markdown(title: str, blocks: Sequence[Block]) -> str:
     parts = [f"# {_escape_markdown(title)}"]
     for block in map(_escaped_for_markdown, blocks):
         drawn = _draw(block, "github", Marks("**", "**", f" {TIED}")) if block.rows else ""
-        parts += [part for part in (block.heading and f"## {block.heading}", *block.notes, drawn) if part]
+        heading = block.heading and f"## {block.heading}"
+        parts += [part for part in (heading, *block.notes, drawn, _legend(block, "**Bold**")) if part]
     return "\n\n".join(parts) + "\n"
 
 
@@ -125,13 +126,19 @@ def _latex_table(block: Block) -> str:
     drawn = _draw(block, "latex_booktabs", Marks(_STRESS, _END, _TIE))
     drawn = drawn.replace(_STRESS, r"\textbf{").replace(_END, "}").replace(_TIE, rf"\rlap{{\,{TIED}}}")
     drawn = drawn.replace(r"\toprule", "\n".join([r"\toprule", *_group_headings(block.groups)]), 1)
-    told = ". ".join(part.rstrip(".") for part in (block.heading, *block.notes) if part)
+    told = ". ".join(part.rstrip(".") for part in (block.heading, *block.notes, _legend(block, "Bold")) if part)
     caption = rf"\caption{{{_escape(told)}.}}"
     if len(block.rows) <= ROWS_ON_A_PAGE:
         fitted = [r"\begin{adjustbox}{max width=\textwidth}", drawn, r"\end{adjustbox}"]
         return "\n".join([r"\begin{table}", r"\small\centering", caption, *fitted, r"\end{table}"])
     begin, _, rest = drawn.replace("{tabular}", "{longtable}").partition("\n")
     return "\n".join([begin, rf"{caption}\\", rest])
+
+
+def _legend(block: Block, mark: str) -> str:
+    """Say what the mark of the best means; nothing where no cell has it."""
+    stressed = any(isinstance(cell, Stressed) for row in block.rows for cell in row)
+    return f"{mark}: the best of its column." if stressed else ""
 
 
 def _group_headings(groups: Sequence[tuple[str, int]]) -> list[str]:

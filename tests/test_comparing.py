@@ -123,6 +123,32 @@ def test_the_other_way_round_is_the_same_with_other_signs(pairs: list[tuple[floa
     assert one.higher + one.lower + one.equal == one.n
 
 
+def test_four_examples_detect_nothing(finished: Callable[..., Path], typed: Typed) -> None:
+    """With too few examples no difference is detectable (– in the table), and none is distinguishable (≈)."""
+    finished("lead", FOUR)
+    finished("trunc", OTHERS)
+    code, out, _ = typed("lead", "trunc")
+    cells = next(line for line in out.splitlines() if line.startswith("R-Lsum")).split()
+    assert code == 0
+    assert (cells[3], cells[9]) == ("+15.00≈", "–")
+    assert "≈: the runs are not distinguishable" in " ".join(out.split())
+    assert "*" not in out
+
+
+def test_lengths_and_warnings(finished: Callable[..., Path], tmp_path: Path) -> None:
+    """The mean length of the outputs stands above the tables, and who wrote the same text over and over."""
+    for model, outputs_cut in (("lead", 0), ("trunc", 7)):
+        finished(model, {f"{n}": 0.1 * n for n in range(8)}, outputs_cut=outputs_cut, outputs={"reference_words": 60.0})
+    path = tmp_path / "runs" / "arxiv" / "trunc" / "trunc0000000" / "predictions.jsonl"
+    write_summaries(path, [Summary(f"{place}", "The very same text.", None) for place in range(8)])
+    told = compared(tmp_path, "lead", "trunc").about()
+    assert "Mean length in words: lead (lead0000) 3, trunc (trunc000) 4, the references 60." in told
+    assert [line for line in told if line.startswith("Warning")] == [
+        "Warning, trunc (trunc000): nearly identical outputs, 1 of 8 distinct; "
+        "7 of 8 outputs stopped at the length limit."
+    ]
+
+
 def test_corrected_over_the_whole_table(finished: Callable[..., Path], tmp_path: Path) -> None:
     """All measures of all pairs are corrected together; with --all-pairs there are more pairs, so more correction."""
     chance = np.random.default_rng(1)

@@ -16,6 +16,7 @@ FLOORS = {
     "stages": 0,
     "cache": 1,
     "documents": 1,
+    "output_facts": 2,
     "sentences": 1,
     "records": 1,
     "registry": 1,

@@ -20,7 +20,7 @@ from longsumbench.published import COLUMNS as PUBLISHED_COLUMNS
 from longsumbench.published import read_published
 from longsumbench.records import Results, RunRecord
 from longsumbench.significance import AgainstBest
-from longsumbench.standings import TYPES, VIEW, budget, duration, label, starts, training_differences
+from longsumbench.standings import TYPES, VIEW, budget, caution, duration, label, starts, training_differences
 from longsumbench.system import FitReport
 from longsumbench.tables import Stressed, Tied
 
@@ -308,14 +308,6 @@ def test_a_measure_of_another_package_is_shown(update: Callable[..., Table]) -> 
     assert table.blocks()[0].columns[3:5] == ("words", "R-Lsum")
 
 
-def test_generated_text_is_no_check_on_real_text(update: Callable[..., Table]) -> None:
-    """Where facts were looked for, a small budget is a comparison; a run of old beside them still says what it is."""
-    trained = record("trunc", 30, fit=asdict(TRAINED), measures=recall(90, 10))
-    assert "not a comparison of systems" not in update(trained).render()
-    old = record("old", 30, fit=asdict(TRAINED), signature="v:0")
-    assert "not a comparison of systems" in update(old).render()
-
-
 def test_budget() -> None:
     """One line says whether all that was trained had the same steps × examples a step."""
     one = record("a", 1, fit=asdict(TRAINED))
@@ -386,12 +378,61 @@ def test_a_checkpoint_in_a_folder(folder: str) -> None:
     assert starts([started("pagesum", folder)]) == "From a checkpoint: pagesum (bart)."
 
 
-def test_what_a_small_budget_is_good_for(update: Callable[..., Table], tmp_path: Path) -> None:
-    """Under a small budget the table says that it is a check, not a comparison; under a large one it does not."""
-    assert "not a comparison of systems" in update(record("trunc", 30, fit=asdict(TRAINED))).render()
-    large = asdict(replace(TRAINED, steps=200_000, examples=51_200_000))
-    table = update(record("trunc", 30, fit=large, scale="paper"), root=tmp_path / "large")
-    assert "not a comparison of systems" not in table.render()
+@pytest.mark.parametrize(("f", "told"), [(20, True), (31, True), (32, False), (40, False)])
+def test_no_trained_system_is_ahead_of_lead(f: float, told: bool) -> None:
+    """The table says so where no trained run's interval, f - 1 to f + 0.6, lies above Lead's, 29 to 30.6."""
+    runs = [record("trunc", f, fit=asdict(TRAINED)), record("seal", 5, fit=asdict(TRAINED)), record("lead", 30)]
+    assert ("No trained system is ahead of Lead" in caution(runs)) == told
+    assert caution(runs[:2]) == caution(runs[2:]) == ""
+
+
+def test_ahead_of_lead_in_what_decides_the_rank() -> None:
+    """Where facts are planted, the measure that ranks is looked at and not ROUGE."""
+    lead = record("lead", 30, measures=recall(10, 10))
+    assert caution([record("trunc", 1, fit=asdict(TRAINED), measures=recall(90, 90)), lead]) == ""
+    assert "fact_recall lies above" in caution([record("trunc", 90, fit=asdict(TRAINED), measures=recall(9, 9)), lead])
+
+
+def written(count: int = 20, distinct: int = 20, repetitive: int = 0) -> dict[str, float]:
+    """What outputs are like, as a record has it."""
+    made = {"count": count, "words": 52.4, "reference_words": 60.0, "compared": count}
+    return {**made, "distinct": distinct, "repetitive": repetitive}
+
+
+def test_what_is_wrong_with_the_outputs(update: Callable[..., Table]) -> None:
+    """A run of few texts, cut outputs or repetitions is named above the table; lengths stand in it and in the CSV."""
+    wrong = record("trunc", 30, outputs=written(distinct=3, repetitive=12), outputs_cut=19)
+    table = update(wrong, record("lead", 20, outputs=written()), record("old", 10, outputs_cut=20))
+    (block, *_) = table.blocks()
+    (warning,) = [note for note in block.notes if note.startswith("Warning")]
+    assert warning == (
+        "Warning, trunc trunc000: nearly identical outputs, 3 of 20 distinct; "
+        "19 of 20 outputs stopped at the length limit; 12 of 20 outputs repeat themselves."
+    )
+    assert "Words: the mean length of the outputs; the references have 60." in block.notes
+    assert [row[block.columns.index("words")] for row in block.rows] == ["52", "52", ""]
+    assert sum(width for _, width in block.groups) == len(block.columns)
+    assert [(row["output_words"], row["reference_words"], row["outputs_distinct"]) for row in rows(table)] == [
+        ("52.4", "60.0", "3"),
+        ("52.4", "60.0", "20"),
+        ("", "", ""),
+    ]
+
+
+def test_records_without_facts_about_outputs(update: Callable[..., Table]) -> None:
+    """A table of old records alone has no column of lengths and no warning."""
+    (block, *_) = update(record("old", 10, outputs_cut=20)).blocks()
+    assert block.columns == VIEW
+    assert not any("Words" in note or "Warning" in note for note in block.notes)
+
+
+def test_the_mark_of_the_best_is_explained(update: Callable[..., Table]) -> None:
+    """Below a table with a best number stands what its mark means; below one of a single run, nothing."""
+    assert "the best of its column" not in update(record("a", 30)).render()
+    table = update(record("b", 20))
+    assert table.render().splitlines().count("*: the best of its column.") == 1
+    assert "\n**Bold**: the best of its column.\n" in table.markdown()
+    assert "Bold: the best of its column.}" in table.latex()
 
 
 def test_what_was_empty(update: Callable[..., Table]) -> None:

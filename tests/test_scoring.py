@@ -98,7 +98,11 @@ def test_the_table(files: tuple[Path, Path], typed: Typed) -> None:
     """The table says P, R and F with its interval of all types, then the signature with the number of examples."""
     code, out, _ = typed(*files)
     lines = out.splitlines()
-    assert (code, lines[0], lines[2].split()) == (0, "3 examples", ["P", "R", "F"])
+    assert (code, lines[0], lines[2].split()) == (
+        0,
+        "3 examples; 8 words a prediction, 11 a reference",
+        ["P", "R", "F"],
+    )
     assert [line.split()[0] for line in lines[4:8]] == ["R-1", "R-2", "R-L", "R-Lsum"]
     assert all("±" in line for line in lines[4:8])
     assert "|n:3|" in lines[-1]
@@ -116,7 +120,7 @@ def test_json(files: tuple[Path, Path], typed: Typed) -> None:
     values = json.loads(out)
     assert code == 0
     assert {key: values["rougeLsum"][key] for key in "prf"} == {"p": 50.0, "r": 50.0, "f": 50.0}
-    assert list(values) == [*TYPES, "n", "signature", "warnings", "left_out", "empty_predictions"]
+    assert list(values) == [*TYPES, "n", "signature", "warnings", "left_out", "empty_predictions", "outputs"]
     assert (values["n"], values["empty_predictions"]) == (2, 1)
     assert values["left_out"] == {"empty_references": ["c"], "only_predicted": [], "only_referenced": []}
     assert [f"warning: {line}" for line in values["warnings"]] == told
@@ -173,7 +177,7 @@ def test_ids_of_one_side(files: tuple[Path, Path], typed: Typed) -> None:
     assert (code, out, len(told)) == (3, "", 1)
     code, out, told = typed(ours, "--intersect", theirs)
     assert (code, len(told)) == (0, 2)
-    assert out.startswith("1 examples; 1 left out (only predicted); 2 left out (only referenced)\n")
+    assert out.startswith("1 examples; 1 left out (only predicted); 2 left out (only referenced); 1 words")
     assert "warning: 2 references without a prediction are left out ('b', 'a')" in told
 
 

@@ -21,7 +21,7 @@ from longsumbench.sentences import split_summary
 from longsumbench.significance import LEVEL, RESAMPLES
 from longsumbench.stages import digest
 from longsumbench.statistics import approximate_randomization, bootstrap_interval, holm
-from longsumbench.tables import Block, Stressed, terminal
+from longsumbench.tables import TIED, Block, Tied, terminal
 
 VERSION = 1  # changes when the same texts would give other numbers
 INTERVAL_RESAMPLES = 1_000  # of the bootstrap behind the 95 % intervals
@@ -107,7 +107,8 @@ class CoherenceFound:
         if count:
             lines.append(
                 f"difference: from '{self.labels[self.baseline]}' on the summaries to which both apply; p: approximate "
-                f"randomization, {RESAMPLES:,} resamples; Holm: corrected for the {count} tests; *: below {LEVEL}"
+                f"randomization, {RESAMPLES:,} resamples; Holm: corrected for the {count} tests; "
+                f"{TIED}: not distinguishable (corrected p ≥ {LEVEL})"
             )
         if self.without:
             lines.append(f"{self.without:,} examples left out, which have no reference")
@@ -137,7 +138,7 @@ def _tested(row: Any) -> list[str]:
         return ["", "", ""]
     gap = f"{row['difference']:+.2f}"
     told = ["<0.001" if p < 0.001 else f"{p:.3f}" for p in (row["p"], row["p_holm"])]
-    return [Stressed(gap) if row["p_holm"] < LEVEL else gap, *told]
+    return [gap if row["p_holm"] < LEVEL else Tied(gap), *told]
 
 
 def coherence(dataset: DatasetSettings, settings: CoherenceSettings, results: Results | None = None) -> CoherenceFound:

@@ -240,6 +240,7 @@ class FusionsFound:
                 f"{self.near():.1f} % of the pairs are nearer than a tenth of the source, of pairs drawn blindly "
                 f"{100 * chance:.1f} %{told}"
             )
+            lines.append("The intervals are over examples; a share that rests on one example has none")
         if across := sum(len(set(one.documents)) > 1 for one in self.fusions):
             lines.append(f"{across:,} pairs ({100 * across / found:.1f} %) join two documents")
         if self.without:
@@ -252,7 +253,7 @@ class FusionsFound:
             [
                 f"{row['from']:g}–{row['to']:g}",
                 f"{int(row['pairs']):,}",
-                f"{row['share']:.1f}" + (f" ({row['low']:.1f}–{row['high']:.1f})" if np.isfinite(row["low"]) else ""),
+                _share(row, "share", ""),
                 f"{row['chance']:.1f}",
             ]
             for _, row in self.bars().iterrows()
@@ -298,8 +299,15 @@ def _csv(table: pd.DataFrame) -> str:
 
 def _cells(row: Any) -> list[str]:
     span = "all" if row["bar"] == "all" else f"{row['from']:g}–{row['to']:g}"
-    both = f"{row[BOTH]:.1f} ({row['both_low']:.1f}–{row['both_high']:.1f})"
+    both = _share(row, BOTH, "both_")
     return [span, f"{row['n']:,}", both, *(f"{row[name]:.1f}" for name in ("joined", FIRST, SECOND, NEITHER, "recall"))]
+
+
+def _share(row: Any, name: str, bounds: str) -> str:
+    """Write a share with its interval; without one where it cannot be computed (see `_ratio_intervals`)."""
+    low, high = row[f"{bounds}low"], row[f"{bounds}high"]
+    interval = f" ({low:.1f}–{high:.1f})" if np.isfinite([low, high]).all() else ""
+    return f"{row[name]:.1f}{interval}"
 
 
 def _of_bar(values: Floats, bar: int | None) -> Floats:

@@ -8,6 +8,7 @@ Whatever a system wrote is escaped. The page follows the reader's choice of ligh
 
 import base64
 import io
+import math
 import re
 from collections.abc import Callable, Sequence
 from html import escape
@@ -168,10 +169,10 @@ def verdict(pair: Pair) -> str:
         return (
             f"{pair.run.label} scores {abs(row.difference):.2f} {name} {way} than {pair.baseline.label} ({interval})."
         )
-    return (
-        f"The two cannot be told apart by {name}: {gap} ({interval}). A true difference below about "
-        f"{row.detectable:.2f} would often go unseen with {row.n:,} examples."
-    )
+    unseen = f"A true difference below about {row.detectable:.2f} would often go unseen with {row.n:,} examples."
+    if not math.isfinite(row.detectable):
+        unseen = f"Too few of the {row.n:,} examples differ for the test to find any difference."
+    return f"The two cannot be told apart by {name}: {gap} ({interval}). {unseen}"
 
 
 def _card(pair: Pair, one: Moved, references: Sequence[Sentences]) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from longsumbench.documents import what_was_read
 from longsumbench.inspecting import Inspection
+from longsumbench.output_facts import output_warnings
 from longsumbench.records import write_atomically
 from longsumbench.report.heat_map import SCRIPT, colour, relations, selections, weights
 from longsumbench.report.heat_map import STYLE as HEAT_MAP_STYLE
@@ -114,6 +115,7 @@ def _facts(inspection: Inspection) -> str:
         "ROUGE F1": scores or "not scored",
         "source": what_was_read(summary.truncation),
         "summary": written + ("" if summary.complete else "; it stops at its length limit"),
+        "warning": "; ".join(output_warnings(record.outputs, record.outputs_cut)),
     }
     rows = "".join(f"<dt>{name}</dt><dd>{escape(fact)}</dd>\n" for name, fact in facts.items() if fact)
     return f"<dl>\n{rows}</dl>"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from longsumbench.tables import Stressed
+from longsumbench.tables import TIED, Tied
 
 STYLE = """
 :root { color-scheme: light dark; --page: #fff; --ink: #1d2126; --soft: #5f6873; --line: #dfe3e8; --card: #f6f7f9; }
@@ -56,7 +56,7 @@ def table(names: Sequence[str], align: str, rows: Iterable[Sequence[str]]) -> st
     Args:
         names: of the columns.
         align: a letter a column, "l" or "r".
-        rows: cells, as text; what is `Stressed` is bold and starred.
+        rows: cells, as text; what is `Tied` has its mark behind it.
     """
     sides = [' class="l"' if letter == "l" else "" for letter in align]
     head = "".join(f"<th{side}>{escape(name)}</th>" for side, name in zip(sides, names, strict=True))
@@ -68,4 +68,4 @@ def table(names: Sequence[str], align: str, rows: Iterable[Sequence[str]]) -> st
 
 
 def _cell(cell: str) -> str:
-    return f"<strong>* {escape(cell)}</strong>" if isinstance(cell, Stressed) else escape(cell)
+    return f"{escape(cell)} {TIED}" if isinstance(cell, Tied) else escape(cell)

@@ -136,6 +136,13 @@ def test_the_verdict_by_hand() -> None:
     assert "would often go unseen with 40 examples" in verdict(level)
 
 
+def test_the_verdict_on_few_examples() -> None:
+    """Two examples detect nothing, which the verdict says without a number; the table marks the difference by ≈."""
+    (pair,) = two().pairs
+    assert verdict(pair).endswith("Too few of the 2 examples differ for the test to find any difference.")
+    assert " ≈</td>" in page(two())
+
+
 def test_the_table_in_markdown_keeps_its_rows(tmp_path: Path) -> None:
     """Texts of several lines and with bars stay in their cells; the files are those that are named."""
     paths = write(two(HOSTILE, HOSTILE), tmp_path / "new")

@@ -1,0 +1,249 @@
+"""The numbers that README.md and docs/findings.md state are those of the committed results."""
+
+import importlib.util
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_leaderboard import record
+
+from longsumbench.metrics.metric import write_scores
+from longsumbench.records import Results, RunRecord
+from longsumbench.standings import TYPES, duration, mean_of, source_seen
+
+ROOT = Path(__file__).parents[1]
+
+
+def benchmark() -> ModuleType:
+    """Return benchmarks/probe_claims.py."""
+    spec = importlib.util.spec_from_file_location("probe_claims", ROOT / "benchmarks" / "probe_claims.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+CLAIMS = benchmark()
+RESULTS = Results(CLAIMS.RESULTS)
+FINDINGS = (ROOT / CLAIMS.FINDINGS).read_text(encoding="utf-8")
+
+
+def test_probe_in_the_readme() -> None:
+    """The rows and the numbers of sentences about `probe` are what benchmarks/probe_claims.py computes."""
+    runs = CLAIMS.read_runs(RESULTS, [*CLAIMS.SEAL_FAMILY, *CLAIMS.PAGESUMS])
+    assert CLAIMS.differences([CLAIMS.readme_table(runs)], CLAIMS.readme_sentences(runs)) == []
+
+
+def test_probe_in_the_findings() -> None:
+    """So are those of docs/findings.md."""
+    runs = CLAIMS.read_runs(RESULTS, [*CLAIMS.ETADS, *CLAIMS.HIERARCHICAL])
+    tables = [CLAIMS.etads_table(runs), CLAIMS.hierarchical_table(runs), CLAIMS.lengths_table(RESULTS)]
+    assert CLAIMS.differences(tables, CLAIMS.findings_sentences(runs)) == []
+
+
+def test_what_is_concluded_from_probe() -> None:
+    """SEAL is ahead of EA at the same number of tokens, EA finds as much with twice as many, and trunc is at chance."""
+    runs = CLAIMS.read_runs(RESULTS, [*CLAIMS.SEAL_FAMILY, *CLAIMS.PAGESUMS])
+    cells = {row[:2]: row[2] for row in CLAIMS.readme_table(runs).rows}
+    seal, ea, seal_128, ea_128 = (
+        bounds(cells[f"`{name}`", size]) for size in ("256", "128") for name in ("seal", "ea")
+    )
+    assert seal[0] > ea[1]
+    assert ea[1] > seal_128[0] > ea_128[1]
+    trunc = cells["`trunc`, facts past its window of 256", "256"]
+    low, high = bounds(trunc)
+    assert low < float(trunc.rpartition(" ")[2]) < high
+
+
+def test_three_of_four_single_facts_in_long_texts() -> None:
+    """PageSum and the Hierarchical Transformer find so many at 65,536 tokens, as README.md says; nobody else does."""
+    found = {row[0].split("`")[1]: float(row[-1].split(" / ")[0]) for row in CLAIMS.lengths_table(RESULTS).rows}
+    assert {name for name, single in found.items() if 70 <= single <= 80} == {"pagesum", "hierarchical_transformer"}
+    assert max(single for name, single in found.items() if name not in ("pagesum", "hierarchical_transformer")) < 20
+
+
+def made(seed: int, **changes: object) -> RunRecord:
+    """Return a run of SEAL as `dataset=probe scale=probe` makes it."""
+    texts = {"name": "probe", "path": None, "strict": True, "limit": None, "document_length": None, "agenda": None}
+    config = {"dataset": texts, "train": {"batch_words": 2_048, "unlock": 0.6, "max_steps": 3_000}}
+    facts = {"dataset": "probe", "scale": "probe", "n": 400, "config": config, "run_id": f"seal{seed:08d}"}
+    return replace(record("seal", 30, **facts, seed=seed), **changes)  # type: ignore[arg-type]
+
+
+def with_setting(run: RunRecord, group: str, **settings: object) -> RunRecord:
+    return replace(run, config={**run.config, group: {**run.config[group], **settings}})
+
+
+def write_run(run: RunRecord, root: Path) -> Path:
+    """Write a run with a score; return its folder."""
+    folder = Results(root).run_folder(run)
+    run.write(folder)
+    write_scores(folder / "scores.csv", pd.DataFrame({"score": [0.5]}, index=pd.Index(["a"], name="id")))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda run: with_setting(run, "dataset", document_length=4_096),
+        lambda run: with_setting(run, "dataset", train_length=1_024),
+        lambda run: with_setting(run, "dataset", agenda="asked"),
+        lambda run: with_setting(run, "dataset", limit=400),
+        lambda run: with_setting(run, "train", max_steps=6_000),
+        lambda run: with_setting(run, "train", unlock=0.0),
+        lambda run: replace(run, n=200),
+        lambda run: replace(run, variant="extractive_length=128"),
+        lambda run: replace(run, split="validation"),
+        lambda run: replace(run, scale="small"),
+    ],
+)
+def test_runs_that_differ_in_anything_are_not_meant(change: Callable[[RunRecord], RunRecord], tmp_path: Path) -> None:
+    """A claim rests on runs that are exactly its own; another setting makes its seed missing, in one line."""
+    claim = CLAIMS.Claim("seal", steps=3_000)
+    for run in (made(1), change(made(2)), made(3)):
+        write_run(run, tmp_path)
+    with pytest.raises(SystemExit) as told:
+        CLAIMS.read_runs(Results(tmp_path), [claim])
+    assert str(told.value).endswith(f"are missing in {tmp_path}: seal (3,000 steps), seed 2")
+    write_run(made(2, run_id="another00000"), tmp_path)
+    runs = CLAIMS.read_runs(Results(tmp_path), [claim])[claim]
+    assert [run.record.seed for run in runs] == [1, 2, 3]
+
+
+def test_runs_without_scores_are_named(tmp_path: Path) -> None:
+    """A record alone is not passed over: all seeds of all claims that lack scores stand in the line."""
+    for seed in (1, 2, 3):
+        (write_run(made(seed), tmp_path) / "scores.csv").unlink()
+    with pytest.raises(
+        SystemExit, match=r"seal \(3,000 steps\), seed 1, 2, 3; ea a=1 \(6,000 steps, 256 tokens\), seed 1"
+    ):
+        CLAIMS.read_runs(Results(tmp_path), [CLAIMS.Claim("seal", steps=3_000), CLAIMS.Claim("ea", "a=1", 6_000, 256)])
+
+
+def test_intervals_are_those_of_drawing_one_by_one() -> None:
+    """The mean of a resample is that of the drawn examples under the drawn seeds."""
+    values = np.random.default_rng(1).random((30, 3))
+    draw, means = np.random.default_rng(CLAIMS.BOOTSTRAP_SEED), []
+    for _ in range(CLAIMS.RESAMPLES):
+        examples, seeds = (draw.integers(0, size, size) for size in values.shape)
+        means.append(100 * values[examples][:, seeds].mean())
+    low, high = np.quantile(means, [0.025, 0.975])
+    told = CLAIMS.told([pd.Series(column) for column in values.T])
+    assert told.startswith(f"{100 * values.mean():.1f} ({low:.1f} to {high:.1f}; ")
+
+
+def test_a_table_takes_the_place_of_its_like() -> None:
+    """Only the rows under the same heading are replaced, also where the text ends with them."""
+    table = CLAIMS.Table("x.md", ("a", "b"), [("1", "2")])
+    old = "Before.\n\n| a | b |\n|---|---|\n| 3 | 4 |\n| 5 | 6 |\n"
+    new = "Before.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
+    assert table.put_into(old) == new
+    assert table.put_into(old + "\nAfter.\n") == new + "\nAfter.\n"
+    with pytest.raises(SystemExit, match=r"x\.md has no table"):
+        table.put_into("| b | a |\n")
+
+
+def bounds(cell: str) -> tuple[float, float]:
+    """Return the interval of a cell: "94.0 (92.8 to 95.2; …" → 92.8, 95.2."""
+    found = re.search(r"\((\S+) to (\S+);", cell)
+    assert found is not None
+    return float(found[1]), float(found[2])
+
+
+def test_the_table_of_pubmed() -> None:
+    """Each row of the table in docs/findings.md is what the record of its run holds."""
+    header = next(line for line in FINDINGS.splitlines() if line.startswith("| model"))
+    names = cells_of(header)
+    rows = [cells_of(line) for line in FINDINGS.splitlines() if len(cells_of(line)) == len(names)]
+    records = {record.run_id[:8]: record for record in RESULTS.records("pubmed")}
+    found = 0
+    for row in (dict(zip(names, row, strict=True)) for row in rows):
+        if record := records.get(row["run"]):
+            found += 1
+            assert [row[name].strip("* ") for name in TYPES.values()] == [score_of(record, kind) for kind in TYPES]
+            seen, trained = source_seen(record), record.fit["steps"]
+            assert row["source seen"] == ("" if seen is None else f"{seen:.0f} %")
+            assert row["train time"] == (duration(record.fit["seconds"]) if trained else "")
+    assert found == len(records)
+
+
+def cells_of(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
+
+
+def score_of(record: RunRecord, kind: str) -> str:
+    number = mean_of(record, kind)
+    assert number is not None
+    mean, low, high = number
+    assert low is not None
+    assert high is not None
+    return f"{mean:.1f} ±{(high - low) / 2:.1f}"
+
+
+def chosen(dataset: str, **facts: object) -> list[RunRecord]:
+    """Return the trained runs on a dataset with these facts."""
+    found = [
+        record
+        for record in RESULTS.records(dataset)
+        if record.fit["steps"] and all(getattr(record, name) == value for name, value in facts.items())
+    ]
+    assert found
+    return found
+
+
+def span(values: Iterable[float], between: str) -> str:
+    """Return the lowest and the highest number, with one digit."""
+    numbers = list(values)
+    return f"{min(numbers):.1f}{between}{max(numbers):.1f}"
+
+
+def lsum(records: Iterable[RunRecord]) -> list[float]:
+    return [record.scores["rougeLsum"]["f"] for record in records]
+
+
+def baseline(model: str, beside: list[RunRecord]) -> float:
+    """Return the R-Lsum of a baseline on the examples of some runs."""
+    ((dataset, texts, examples),) = {(run.dataset, run.fingerprint, run.examples) for run in beside}
+    of_model = (run for run in RESULTS.records(dataset) if run.model == model)
+    (score,) = lsum(run for run in of_model if (run.fingerprint, run.examples) == (texts, examples))
+    return score
+
+
+def losses(records: list[RunRecord]) -> str:
+    first, last = (span((record.fit[name] for record in records), "–") for name in ("first_loss", "last_loss"))
+    return f"loss falls from {first} to {last}"
+
+
+def test_sentences_about_real_papers() -> None:
+    """Losses and ranges of R-Lsum in the sentences of docs/findings.md are those of the records."""
+    etads, swept = chosen("wiki_sections", n=500, model="etads"), chosen("sumpubmed")
+    both, basic = (
+        [run for run in etads if run.variant == variant] for variant in ("", "focus_layers=[],saliency_layers=[]")
+    )
+    stated = [
+        losses(chosen("pubmed")),
+        losses(etads),
+        f"R-Lsum is {span(lsum(etads), ' to ')}, Lead's {baseline('lead', etads):.1f}",
+        f"{span(lsum(both), ' to ')} with both, {span(lsum(basic), ' to ')} of the basic model",
+        f"R-Lsum lies between {span(lsum(swept), ' and ')}, Lead's at {baseline('lead', swept):.1f}",
+    ]
+    for dataset, n, words in (("wiki_sections", 300, "R-Lsum "), ("peer_reviews", 147, "")):
+        ranked = [run for run in chosen(dataset, n=n) if run.model != "pagesum"]
+        others = f"Lead {baseline('lead', ranked):.1f}, LexRank {baseline('lexrank', ranked):.1f}"
+        stated.append(f"({words}{span(lsum(ranked), ' to ')}; {others}")
+    flat = " ".join(FINDINGS.split())
+    assert [words for words in stated if words not in flat] == []
+
+
+def test_no_system_is_ahead_of_lead_on_real_papers() -> None:
+    """As README.md and docs/findings.md say: on real text, every trained run of the committed results is below Lead."""
+    for dataset in RESULTS.datasets():
+        if dataset != "probe":
+            for run in chosen(dataset):
+                assert lsum([run])[0] < baseline("lead", [run]), run.run_id
