@@ -66,7 +66,7 @@ def run_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     except Exception:
         show_tables(launch)  # of what was finished before
         raise
-    unreadable = show_tables(launch, swept_settings(of_points, options.config_dir))
+    show_tables(launch, swept_settings(of_points, options.config_dir))
     if table := launch.table():
         print(f"\n{table}", file=sys.stderr)
     if launch.failed or launch.failed_baselines:
@@ -77,31 +77,23 @@ def run_command(options: argparse.Namespace, words: Sequence[str]) -> None:
         beside = f" and {len(launch.failed_baselines)} baselines" if launch.failed_baselines else ""
         told = f"{len(launch.failed)} of {launch.planned()} points{beside} failed"
         raise PointsFailed(f"{told}, the others are kept:\n{reasons}")
-    if unreadable is not None:
-        raise unreadable
 
 
-def show_tables(launch: "Launch", swept: Sequence[str] = ()) -> DataError | None:
+def show_tables(launch: "Launch", swept: Sequence[str] = ()) -> None:
     """Rebuild the tables of the datasets that a launch has finished runs on, and print them.
 
-    Where one or two settings were swept over, what came of it is drawn. Returns why a table could not be made, for
-    which runs of others may be to blame.
+    Where one or two settings were swept over, what came of it is drawn.
     """
     from longsumbench import leaderboard
     from longsumbench.records import Results
     from longsumbench.report import sweep
 
-    unreadable = None
     folders = {planned.config.results_dir for planned in launch.points}
     ran = {record.run_id for record in launch.finished}
     for folder in sorted(folders):
         results = Results(Path(folder).expanduser())
         for name in sorted({record.dataset for record in launch.finished} & set(results.datasets())):
-            try:
-                table = leaderboard.update(results, name)
-            except DataError as error:
-                unreadable = error
-                continue
+            table = leaderboard.update(results, name)
             print(table.render())
             print(f"\n{results.root / 'leaderboard' / name}.csv, .md, .tex")
             for file in table.pictures():
@@ -109,7 +101,6 @@ def show_tables(launch: "Launch", swept: Sequence[str] = ()) -> DataError | None
             if len(swept) in (1, 2):
                 for path in sweep.update(results, name, swept, required=False, wanted=ran):
                     print(path)
-    return unreadable
 
 
 def status_command(options: argparse.Namespace, words: Sequence[str]) -> None:
@@ -145,7 +136,13 @@ def leaderboard_command(options: argparse.Namespace, words: Sequence[str]) -> No
     names = [options.dataset] if options.dataset else found
     drawn = draw_against(options, results, names)
     for name in names:
-        table = leaderboard.update(results, name)
+        try:
+            table = leaderboard.update(results, name)
+        except DataError as error:  # no record of this dataset can be read; others may be
+            if len(names) == 1:
+                raise
+            results.leave_out(error)
+            continue
         shown = table if part == table.part else leaderboard.read_table(results, name, part)
         if options.ledger:
             print(tables.terminal(f"longsumbench: {name}", [shown.ledger()]), end="\n\n")

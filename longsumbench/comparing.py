@@ -21,11 +21,11 @@ from longsumbench import registry
 from longsumbench.corpora.loading import split_read_by
 from longsumbench.documents import Sentences
 from longsumbench.errors import DataError, UsageError
-from longsumbench.metrics.metric import PERCENT, read_scores
+from longsumbench.metrics.metric import PERCENT
 from longsumbench.output_facts import describe_outputs, output_warnings
 from longsumbench.predictions import read_summaries
 from longsumbench.records import Results, RunRecord, check_written
-from longsumbench.significance import LEVEL, RESAMPLES, RESAMPLES_A_TEST
+from longsumbench.significance import LEVEL, RESAMPLES, RESAMPLES_A_TEST, read_scores_of_run
 from longsumbench.stages import digest
 from longsumbench.standings import MEASURES, RANKED_BY, SHORT_ID, TYPES, difference, label, ranked_by
 from longsumbench.statistics import approximate_randomization, holm, paired_bootstrap, smallest_detectable_difference
@@ -320,7 +320,7 @@ def open_run(named: str, results: Results) -> Run:
     folder = results.find(named)
     record = RunRecord.read(folder)
     check_written(folder, record, ("scores.csv", "predictions.jsonl"))
-    scores = read_scores(folder / "scores.csv")
+    scores = read_scores_of_run(folder, record)
     predictions = {summary.id: summary.text for summary in read_summaries(folder / "predictions.jsonl")}
     run = Run(folder, record, scores, predictions)
     check_whole(run)
@@ -331,19 +331,13 @@ def check_whole(run: Run) -> None:
     """Check that a run's files belong together.
 
     Raises:
-        DataError: no example is scored, one twice, or one without ROUGE or a prediction.
+        DataError: no example is scored, or one without a prediction.
     """
-    path, scores, again = run.folder / "scores.csv", run.scores, "run it again with overwrite=true"
-    if scores.empty:
-        raise DataError(f"no example is scored; {again}", path)
-    columns = [f"{kind}_f" for kind in TYPES]
-    if lacking := [name for name in columns if name not in scores or not np.isfinite(scores[name]).all()]:
-        raise DataError(f"column {lacking[0]} is missing or holds what is no number; {again}", path)
-    if len(twice := scores.index[scores.index.duplicated()].unique()):
-        raise DataError(f"{len(twice)} ids are there twice (first: '{twice[0]}'); {again}", path)
-    if unwritten := [name for name in scores.index if name not in run.predictions]:
+    if run.scores.empty:
+        raise DataError("no example is scored; run it again with overwrite=true", run.folder / "scores.csv")
+    if unwritten := [name for name in run.scores.index if name not in run.predictions]:
         told = f"no prediction for {len(unwritten)} of the scored examples (first: '{unwritten[0]}')"
-        raise DataError(f"{told}; {again}", run.folder / "predictions.jsonl")
+        raise DataError(f"{told}; run it again with overwrite=true", run.folder / "predictions.jsonl")
 
 
 def check_comparable(run: Run, baseline: Run) -> None:

@@ -15,7 +15,10 @@ from safetensors.numpy import load_file, save
 
 from longsumbench.errors import DataError
 from longsumbench.records import write_atomically
+from longsumbench.shapes import BadFile, read_json
 from longsumbench.system import AXES, REFERENCE_AXIS, Evidence, Summary
+
+SHAPE = {"id": str, "axes": {str: [str]}, "texts": {str: [str]}}  # of <n>.json (see `shapes`)
 
 
 def wanted(asked: str, examples: int) -> range:
@@ -61,19 +64,21 @@ def read_evidence(folder: Path, number: int) -> tuple[str, Evidence]:
     Raises:
         DataError: there is none, or its files are damaged.
     """
-    path = folder / f"{number}.json"
+    path, arrays = folder / f"{number}.json", folder / f"{number}.safetensors"
     if not path.is_file():
         raise DataError(f"there is no evidence of example {number}; ask for more by decode.evidence", folder)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = read_json(path, SHAPE)
+        if not arrays.is_file():
+            raise BadFile(f"{arrays.name} is missing or no file")
         evidence = Evidence(
-            dict(sorted(load_file(path.with_suffix(".safetensors")).items())),
+            dict(sorted(load_file(arrays).items())),
             {name: tuple(axes) for name, axes in content["axes"].items()},
             {axis: tuple(texts) for axis, texts in content["texts"].items()},
         )
         check(evidence)
         return content["id"], evidence
-    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
+    except (FileNotFoundError, ValueError, SafetensorError) as error:
         raise DataError(f"not the evidence of an example ({error}); remove it and run again", path) from error
 
 
@@ -91,8 +96,8 @@ def kept(folder: Path, of_references: bool = False) -> set[int]:
 def read_axes(path: Path) -> set[str]:
     """Return the axes of an example's arrays; none where the file is damaged."""
     try:
-        return {axis for axes in json.loads(path.read_text(encoding="utf-8"))["axes"].values() for axis in axes}
-    except (ValueError, KeyError, TypeError, AttributeError):
+        return {axis for axes in read_json(path, SHAPE)["axes"].values() for axis in axes}
+    except (FileNotFoundError, BadFile):
         return set()
 
 

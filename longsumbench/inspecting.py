@@ -60,7 +60,9 @@ def inspect(run: str, example: str, results: Results) -> Inspection:
     folder = results.find(run)
     record = RunRecord.read(folder)
     check_written(folder, record, ["predictions.jsonl"])
-    summaries = read_summaries(folder / "predictions.jsonl")
+    summaries = read_summaries(path := folder / "predictions.jsonl")
+    if len(summaries) != (whole := record.n + len(record.empty_references)):
+        raise DataError(f"{len(summaries):,} of {whole:,} summaries; run it again with overwrite=true", path)
     number = place_of(example, [summary.id for summary in summaries], record)
     summary = summaries[number]
     evidence = evidence_of(folder, number, summary.id, record)

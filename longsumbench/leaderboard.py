@@ -14,7 +14,7 @@ import pandas as pd
 
 from longsumbench import tables
 from longsumbench.configuration import Scoring
-from longsumbench.errors import UsageError, did_you_mean
+from longsumbench.errors import DataError, UsageError, did_you_mean
 from longsumbench.ledger import PREFIX, cut_shares, ledger_block, ledger_columns
 from longsumbench.locks import held
 from longsumbench.metrics.metric import intervals_of
@@ -167,13 +167,15 @@ def update(results: Results, dataset: str) -> Table:
 
     Raises:
         UsageError: there is no finished run on it.
-        DataError: a record cannot be read.
+        DataError: no record of them can be read; the files stay as they are.
     """
     if dataset not in results.datasets():
         near = did_you_mean(dataset, results.datasets())
         raise UsageError(f"no finished run on '{dataset}' under {results.root}{near}")
     with held(results.root / f".leaderboard-{dataset}.lock"):
         table = read_table(results, dataset)
+        if not table.runs:
+            raise DataError("no run can be read", results.root / "runs" / dataset)
         stem = results.root / "leaderboard" / dataset
         for suffix, text in (("csv", table.csv()), ("md", table.markdown()), ("tex", table.latex())):
             write_atomically(stem.with_name(f"{stem.name}.{suffix}"), text)
@@ -196,15 +198,12 @@ def _write_by_length(table: Table, stem: Path) -> None:
 
 
 def read_table(results: Results, dataset: str, part: str = "f") -> Table:
-    """Return the table of all finished runs on a dataset.
+    """Return the table of all finished runs on a dataset that can be read.
 
     Args:
         results: where they are.
         dataset: its name.
         part: of ROUGE, that is shown: one of `PARTS`.
-
-    Raises:
-        DataError: a record, or a run's scores, cannot be read.
     """
     records = list(results.records(dataset))
     scores = read_all_scores(results, records)
@@ -293,7 +292,10 @@ def published_blocks(dataset: str, ours: Sequence[RunRecord], brief: bool = Fals
         brief: whether only the suite's own papers are shown, and the rest counted.
         part: of ROUGE, that is shown: one of `PARTS`.
     """
-    found = read_published([name for name, our_name in PUBLISHED_AS.items() if our_name == dataset], part)
+    try:
+        found = read_published([name for name, our_name in PUBLISHED_AS.items() if our_name == dataset], part)
+    except DataError as error:
+        return [Block("Published numbers", (f"Left out: {error}.",), PUBLISHED_VIEW, "llrrrrrrll", [])]
     if not found:
         return []
     shown = [one for one in found if not brief or (one.own and one.key in OUR_PAPERS)]

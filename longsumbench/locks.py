@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import socket
+import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -21,12 +22,14 @@ from typing import Self
 from filelock import lock_descriptor, unlock_descriptor
 
 from longsumbench.errors import EnvironmentProblem
+from longsumbench.shapes import parse_json
 
 SECONDS_BETWEEN_TRIES = 0.05
 SECONDS_UNSAID = 0.2  # a shorter wait is none: somebody only looked who holds the lock
 COMMAND_LENGTH = 120  # characters
 NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 MOST_SHARED = 200  # by one process at once, for each is an open file
+NOTE = {"pid": int, "host": str, "since": float, "command": str}  # the shape of the note in a lock's file
 _open_here: set[int] = set()  # descriptors of this process's locks
 _shared_here: dict[Path, int] = {}  # those it shares with others, the longest held first
 
@@ -121,7 +124,7 @@ def holder(path: Path) -> Holder | None:
     while True:
         try:
             descriptor = _opened(path, os.O_RDONLY)
-        except FileNotFoundError:
+        except (FileNotFoundError, EnvironmentProblem):  # no such file, or a folder or pipe, which nobody can hold
             return None
         try:
             if lock_shared(descriptor, path):
@@ -262,7 +265,10 @@ def stands_at(descriptor: int, path: Path) -> bool:
 
 
 def _opened(path: Path, how: int) -> int:
-    descriptor = os.open(path, how, 0o666)
+    descriptor = os.open(path, how | os.O_NONBLOCK, 0o666)  # a pipe in place of the file would be waited for
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise EnvironmentProblem(f"{path} is not a regular file, and cannot be locked; remove it")
     _open_here.add(descriptor)
     return descriptor
 
@@ -288,9 +294,10 @@ os.register_at_fork(after_in_child=_let_go)
 def _noted(descriptor: int) -> Holder | None:
     """Return whose note stands in a lock's file; None when there is none, or it is being written."""
     try:
-        return Holder(**json.loads(os.pread(descriptor, 4_096, 0)))
-    except (ValueError, TypeError):
+        note = parse_json(os.pread(descriptor, 4_096, 0).decode("utf-8"), NOTE)
+    except ValueError:
         return None
+    return Holder(**{name: note[name] for name in NOTE})
 
 
 def _note(descriptor: int, path: Path, text: str) -> None:

@@ -433,11 +433,11 @@ def empty(folder: Path) -> None:
     """Delete a run's files, the record first, so that nobody reads the rest; the lock, which is held, stays."""
     (folder / "record.json").unlink(missing_ok=True)
     for path in [*folder.iterdir(), *(folder / "work").iterdir()]:
-        if path.is_symlink() or path.is_file():
-            if path.name != ".lock":
-                path.unlink()
-        elif path.name != "work":
-            shutil.rmtree(path)
+        if path.is_dir() and not path.is_symlink():
+            if path.name != "work":
+                shutil.rmtree(path)
+        elif path.name != ".lock":
+            path.unlink()
 
 
 def keep_predictions_of(report: FitReport, folder: Path) -> None:
@@ -455,7 +455,7 @@ def keep_predictions_of(report: FitReport, folder: Path) -> None:
 def is_fitted_by(report: FitReport, folder: Path) -> bool:
     """Tell whether what a run's folder holds was written with the weights of this training."""
     marker = folder / "work" / "fitted.json"
-    return marker.is_file() and marker.read_text(encoding="utf-8") == mark(report)
+    return marker.is_file() and marker.read_bytes() == mark(report).encode()
 
 
 def mark(report: FitReport) -> str:

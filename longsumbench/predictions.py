@@ -15,8 +15,19 @@ from longsumbench.documents import Cut, Truncation
 from longsumbench.errors import naming
 from longsumbench.evidence import kept, wanted, write_evidence
 from longsumbench.progress import Progress
-from longsumbench.records import write_atomically
+from longsumbench.records import LEDGER, write_atomically
+from longsumbench.shapes import COUNT, BadFile, parse_json
 from longsumbench.system import Split, Summary, System
+
+# The shape of a line of predictions.jsonl (see `shapes`), and of decoding.jsonl.
+LINE = {
+    "id": str,
+    "prediction": str,
+    "complete": bool,
+    "tokens": (COUNT, None),
+    "truncation": ({**LEDGER, "documents_merged?": COUNT}, None),
+}
+BATCH = {"seconds": float}
 
 
 @dataclass(frozen=True)
@@ -176,7 +187,7 @@ def take_over(path: Path, log: Path | None) -> dict[str, Summary]:
     if log is not None:
         for file in log.parent.glob(f"{log.stem}.part*{log.suffix}"):
             with log.open("a", encoding="utf-8") as whole:
-                whole.write(file.read_text(encoding="utf-8"))
+                whole.write(file.read_text(encoding="utf-8", errors="replace"))
             file.unlink()
     return done
 
@@ -200,9 +211,9 @@ def note_batch(log: Path, examples: int, seconds: float) -> None:
 def seconds_of_decoding(log: Path) -> float:
     """Return the seconds of all batches, those of earlier processes included."""
     batches = []
-    for line in log.read_text(encoding="utf-8").splitlines() if log.is_file() else ():
-        with contextlib.suppress(ValueError):  # a torn line
-            batches.append(json.loads(line)["seconds"])
+    for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else ():
+        with contextlib.suppress(BadFile):  # a torn line
+            batches.append(parse_json(line, BATCH)["seconds"])
     return float(sum(batches))
 
 
@@ -244,8 +255,8 @@ def read_summaries(path: Path) -> list[Summary]:
     whole = []
     for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):  # texts hold other line breaks
         try:
-            whole.append(from_dict(json.loads(line)))
-        except (ValueError, KeyError, TypeError):
+            whole.append(from_dict(parse_json(line, LINE)))
+        except BadFile:
             continue
     return whole
 

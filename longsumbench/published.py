@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from longsumbench.errors import DataError
+
 PROVENANCE = {"own": "", "reported-by": "quoted", "reproduced-by": "re-run"}
 # (metric, ROUGE-L kind) → the column it belongs to; ROUGE-L of different kinds never share one.
 COLUMNS = {
@@ -17,6 +19,8 @@ COLUMNS = {
     ("rougeLsum", "summary"): "R-L summary",
     ("rougeL", "unstated"): "R-L unstated",
 }
+
+OTHER_COLUMNS = ("source_table", "metric", "statistic", "value", "rouge_l_kind", "note")  # beside those of `_Row`
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,9 @@ def read_published(names: Collection[str], part: str = "f") -> list[Published]:
     Args:
         names: the dataset's names in `published.csv`.
         part: of ROUGE: "f", "p" or "r".
+
+    Raises:
+        DataError: `published.csv` is damaged.
     """
     table = _table()
     chosen = table[table["dataset"].isin(list(names)) & (table["statistic"] == part) & (table["column"] != "")]
@@ -105,8 +112,14 @@ class _Printed:
 
 
 def _table() -> pd.DataFrame:
-    text = files("longsumbench").joinpath("published.csv").read_text(encoding="utf-8")
-    table = pd.read_csv(StringIO(text), dtype=str, keep_default_na=False)
+    path = files("longsumbench").joinpath("published.csv")
+    try:
+        table = pd.read_csv(StringIO(path.read_text(encoding="utf-8")), dtype=str, keep_default_na=False)
+        table = table[[*_Row._fields, *OTHER_COLUMNS]]
+        if unknown := set(table["provenance"]) - set(PROVENANCE):
+            raise ValueError(f"provenance {min(unknown)!r}")
+    except (OSError, ValueError, KeyError) as error:
+        raise DataError(f"not a table of published numbers ({error}); install longsumbench again", path.name) from error
     kinds = zip(table["metric"], table["rouge_l_kind"], strict=True)
     doubted = table["note"].str.contains("contradiction|inconsistent", case=False)
     return table.assign(column=[COLUMNS.get(kind, "") for kind in kinds], doubted=doubted)

@@ -11,6 +11,7 @@ import errno
 import glob
 import json
 import os
+import re
 import shlex
 import tempfile
 import time
@@ -22,10 +23,92 @@ from pathlib import Path
 from typing import Any, Self
 
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError, naming
+from longsumbench.progress import tell
+from longsumbench.shapes import COUNT, BadFile, misfit, read_json, value_of_depth
 from longsumbench.stages import digest
 
 FORMAT = 1  # of record.json
+NAMED = 3  # runs that a message names
+ADVICE = "the same `longsumbench run` command makes it again, or remove it"
+MOVE = "move it into its own folder, or remove it"
 LEFT_FOR = 86_400.0  # seconds, in which a process that writes a file has either finished or died
+
+# The shape of record.json (see `shapes`): all that any code relies on.
+_FOLDER_NAME = re.compile(r"(?!\.\.?$)[^/\x00-\x1f\x7f]{1,60}")
+_VALUE = value_of_depth(3)
+_PROCESSES = range(1, 2**16)
+LEDGER = {"tokens": COUNT, "words": COUNT, "cuts": [{"cause": str, "tokens": COUNT, "words": COUNT}]}
+_SCORE = {"p": float, "r": float, "f": float, "f_lo": float, "f_hi": float}
+_SHAPE: dict[str, Any] = {
+    "run_id": _FOLDER_NAME,
+    "model": _FOLDER_NAME,
+    "dataset": _FOLDER_NAME,
+    "split": re.compile("train|validation|test"),
+    "variant": str,
+    "scale": str,
+    "seed": (int, None),
+    "oracle": bool,
+    "signature": str,
+    "scores": {**dict.fromkeys(("rouge1", "rouge2", "rougeL", "rougeLsum"), _SCORE), str: _SCORE},
+    "n": COUNT,
+    "examples": str,
+    "empty_references": [str],
+    "empty_predictions": COUNT,
+    "fingerprint": str,
+    "corpus": {
+        "examples?": {str: COUNT},
+        "generated?": {str: {"lengths?": [range(1, COUNT.stop)], str: _VALUE}},
+        "options?": {str: _VALUE},
+        "source?": (str, None),
+        str: _VALUE,
+    },
+    "source": (LEDGER, None),
+    "outputs_cut": COUNT,
+    "fit": {
+        **dict.fromkeys(("parameters", "steps", "examples", "source_tokens", "target_tokens", "targets_cut"), COUNT),
+        "seconds": float,
+        "targets?": (LEDGER, None),
+        "averaged?": [_VALUE],
+        str: _VALUE,
+    },
+    "decode_tokens_per_second": float,
+    "timings": {str: float},
+    "peak_memory_gb": float,
+    "config": {
+        "model": {"name": _FOLDER_NAME, str: _VALUE},
+        "dataset": {"name": _FOLDER_NAME, "path?": (str, None), str: _VALUE},
+        "train": {
+            "batch_size": COUNT,
+            "accumulation": COUNT,
+            "batch_words?": (COUNT, None),
+            "batch_tokens?": (COUNT, None),
+            "seed?": (int, None),
+            str: _VALUE,
+        },
+        "decode": {"evidence?": re.compile(r"all|none|\d{1,18}"), "seed?": (int, None), str: _VALUE},
+        "score": {"resamples?": range(1, 10**6 + 1), str: _VALUE},
+        "scale": str,
+        str: _VALUE,
+    },
+    "environment": {
+        "longsumbench": str,
+        "commit?": (re.compile(r"\w+"), None),
+        "packages?": {str: str},
+        "gpu?": (str, None),
+        "threads?": (_PROCESSES, None),
+        "processes?": _PROCESSES,
+        str: _VALUE,
+    },
+    "command": [str],
+    "finished": str,
+    "repeatable": bool,
+    "measures": {str: {"mean": float, "lo": float, "hi": float, "n": COUNT}},
+    "units": {str: str},
+    "ranked_by": (str, None),
+    "measured_by": {str: str},
+    "checkpoints": [{"step": COUNT, "means": {str: float}, str: _VALUE}],
+    "outputs": {str: float},
+}
 
 
 class TornRecord(DataError):
@@ -142,42 +225,67 @@ class RunRecord:
         """Read `record.json` from a run folder.
 
         Raises:
+            FileNotFoundError: there is none.
             TornRecord: it is not a record.
             DataError: it is one of a later format.
         """
         path = folder / "record.json"
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = read_json(path, {"format": int})
             if content["format"] > FORMAT:
                 raise DataError(f"written by a later version (format {content['format']}); update longsumbench", path)
             added_later: dict[str, Any] = {"measures": {}, "units": {}, "ranked_by": None, "measured_by": {}}
-            content = {**added_later, "checkpoints": (), "outputs": {}, **content}
-            values = {item.name: content[item.name] for item in fields(cls)}
-            values |= {name: tuple(values[name]) for name in ("empty_references", "command", "checkpoints")}
-        except (ValueError, KeyError, TypeError) as error:
-            advice = "the same `longsumbench run` command makes it again, or remove it"
-            raise TornRecord(f"not a run's record ({error!r}); {advice}", path) from error
+            content = {**added_later, "checkpoints": [], "outputs": {}, **content}
+            if problem := misfit(content, _SHAPE) or _misfit_of_rank(content):
+                raise BadFile(problem)
+        except BadFile as error:
+            raise TornRecord(f"not a run's record ({error}); {ADVICE}", path) from error
+        values = {item.name: content[item.name] for item in fields(cls)}
+        values |= {name: tuple(values[name]) for name in ("empty_references", "command", "checkpoints")}
         return cls(**values)
+
+
+def _misfit_of_rank(content: Mapping[str, Any]) -> str:
+    """Return what is wrong with `ranked_by`: it must have been measured."""
+    name = content["ranked_by"]
+    return "" if name in (None, *content["scores"], *content["measures"]) else f"ranked_by={name} was not measured"
 
 
 @dataclass(frozen=True)
 class Results:
-    """A results folder."""
+    """A results folder. A file in it that cannot be used is named on stderr, once, and left out.
+
+    Attributes:
+        root: the folder.
+        named: the messages on files that were left out.
+    """
 
     root: Path
+    named: set[str] = field(default_factory=set, compare=False, repr=False)
 
     def run_folder(self, run: RunSpec | RunRecord) -> Path:
         """Return where a run's files stand, whether or not they do yet."""
         return self.root / "runs" / run.dataset / run.model / run.run_id
 
     def records(self, dataset: str) -> Iterator[RunRecord]:
-        """Yield the records of all finished runs on a dataset, sorted by model and run id."""
+        """Yield the records of all finished runs on a dataset that can be read, sorted by model and run id."""
         for path in sorted((self.root / "runs" / dataset).glob("*/*/record.json")):
             try:
                 record = RunRecord.read(path.parent)
+                if self.run_folder(record) != path.parent:
+                    raise DataError(f"the record of {record.model} {record.run_id} on {record.dataset}; {MOVE}", path)
             except FileNotFoundError:  # the run is being done anew
                 continue
+            except DataError as error:
+                self.leave_out(error)
+                continue
             yield record
+
+    def leave_out(self, problem: DataError) -> None:
+        """Name a file that cannot be used on stderr, once."""
+        if str(problem) not in self.named:
+            tell(f"left out: {problem}")
+        self.named.add(str(problem))
 
     def datasets(self) -> list[str]:
         """Return the datasets that have finished runs."""
@@ -195,9 +303,13 @@ class Results:
         if folder.is_dir():
             raise UsageError(f"{folder} is not a finished run: it has no record.json")
         found = sorted(path.parent for path in (self.root / "runs").glob(f"*/*/{glob.escape(run)}*/record.json"))
-        if len(found) != 1:
-            many = f"{len(found)} runs begin with '{run}'" if found else f"no finished run is called '{run}'"
-            raise UsageError(f"{many} under {self.root}; see {self.root / 'leaderboard'} for the ids")
+        if not found:
+            known = f"see {self.root / 'leaderboard'} for the ids"
+            raise UsageError(f"no finished run is called '{run}' under {self.root}; {known}")
+        if found[1:]:
+            named = [f"{path.name} ({path.parent.name} on {path.parents[1].name})" for path in found[:NAMED]]
+            more = f" and {len(found) - NAMED} more" if found[NAMED:] else ""
+            raise UsageError(f"{len(found)} runs begin with '{run}': {', '.join(named)}{more}; type more of the id")
         return found[0]
 
 

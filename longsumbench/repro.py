@@ -103,7 +103,9 @@ def reproduce(run: str, results: Results) -> Reproduction:
         config_dir,
         is_same_run(rewritten.planned.config, record),
         differed or (None if record.environment.get("patched") else b""),
-        constraints.read_text(encoding="utf-8") if constraints.is_file() else known_constraints(record),
+        constraints.read_text(encoding="utf-8", errors="replace")
+        if constraints.is_file()
+        else known_constraints(record),
         constraints.is_file(),
     )
 

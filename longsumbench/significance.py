@@ -9,9 +9,12 @@ the rows), as simulations show.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
+from longsumbench.errors import DataError
 from longsumbench.metrics.metric import PERCENT, read_scores
 from longsumbench.records import Results, RunRecord
 from longsumbench.standings import SHORT_ID, TYPES, best_runs, mean_of, numbers_shown
@@ -41,13 +44,41 @@ class AgainstBest:
 
 
 def read_all_scores(results: Results, records: Sequence[RunRecord]) -> dict[str, pd.DataFrame]:
-    """Return run id → its per-example scores, 0–1, of the runs beside whose record there are any.
+    """Return run id → its per-example scores, 0–1, of the runs that have a table of them."""
+    found = {record.run_id: scores_at_hand(results, record) for record in records}
+    return {run: scores for run, scores in found.items() if scores is not None}
+
+
+def scores_at_hand(results: Results, record: RunRecord) -> pd.DataFrame | None:
+    """Return a run's per-example scores, 0–1; None if there are none, or if they are damaged, which is reported."""
+    folder = results.run_folder(record)
+    if not (folder / "scores.csv").exists():
+        return None
+    try:
+        return read_scores_of_run(folder, record)
+    except DataError as error:
+        results.leave_out(error)
+        return None
+
+
+def read_scores_of_run(folder: Path, record: RunRecord) -> pd.DataFrame:
+    """Read a run's per-example scores, 0–1.
 
     Raises:
-        DataError: a file is no table of scores.
+        DataError: the file is missing, no table of scores, or does not belong to the record.
     """
-    paths = {record.run_id: results.run_folder(record) / "scores.csv" for record in records}
-    return {run: read_scores(path) for run, path in paths.items() if path.exists()}
+    path, again = folder / "scores.csv", "run it again with overwrite=true"
+    scores = read_scores(path)
+    if len(scores) != record.n:
+        raise DataError(f"scores of {len(scores):,} examples, not of {record.n:,}; {again}", path)
+    columns = [f"{kind}_{part}" for kind in TYPES for part in "prf"]
+    if lacking := [name for name in columns if name not in scores or not scores[name].between(0, 1).all()]:
+        raise DataError(f"column {lacking[0]} is missing or not between 0 and 1; {again}", path)
+    if infinite := [name for name in scores if np.isinf(scores[name]).any()]:
+        raise DataError(f"column {infinite[0]} has an infinite number; {again}", path)
+    if len(twice := scores.index[scores.index.duplicated()].unique()):
+        raise DataError(f"{len(twice)} ids are there twice (first: '{twice[0]}'); {again}", path)
+    return scores
 
 
 def against_best(members: Sequence[RunRecord], scores: Mapping[str, pd.DataFrame], part: str = "f") -> AgainstBest:

@@ -41,6 +41,8 @@ BETWEEN_SETTINGS = re.compile(r",(?![^\[\]]*\])")  # commas of a variant, but fo
 # Of the train settings, those that say nothing, or that the line on the budget tells.
 TOLD_ELSEWHERE = ("seed", "device", "workers", "max_steps", "batch_size", "batch_words", "batch_tokens", "accumulation")
 
+DECIDES_NO_TEXT = ("name", "split", "workers")  # of the dataset settings
+
 WHO, COST = ("model", "variant", "seed"), ("source\nseen", "steps", "train\ntime", "run")
 VIEW = (*WHO, *TYPES.values(), *COST)
 VIEW_WIDTHS = (("model", 20), ("variant", 30))
@@ -58,7 +60,8 @@ def difference(one: RunRecord, other: RunRecord) -> str:
     if one.split != other.split:
         parts.append(f"{one.split} instead of {other.split} split")
     if one.fingerprint != other.fingerprint:
-        parts.append(f"other texts ({one.fingerprint[:SHORT_ID]} instead of {other.fingerprint[:SHORT_ID]})")
+        hashes = f"{one.fingerprint[:SHORT_ID]} instead of {other.fingerprint[:SHORT_ID]}"
+        parts.append(f"other texts ({unlike_dataset_settings(one, other) or hashes})")
     if one.examples != other.examples:
         numbers = f" ({one.n} instead of {other.n})" if one.n != other.n else ""
         parts.append(f"other examples{numbers}")
@@ -67,6 +70,24 @@ def difference(one: RunRecord, other: RunRecord) -> str:
     if one.signature != other.signature and not (parts or unlike):
         unlike = ["other signature"]
     return ", ".join(parts + unlike)
+
+
+def unlike_dataset_settings(one: RunRecord, other: RunRecord) -> str:
+    """Name the `dataset` settings that explain why two runs read other texts; empty if none does."""
+    if one.dataset != other.dataset:
+        return ""
+    mine, its = _dataset_settings(one), _dataset_settings(other)
+    keys = [key for key in {**mine, **its} if mine.get(key, "null") != its.get(key, "null")]
+    return ", ".join(f"dataset.{key}={mine.get(key, 'null')} instead of {its.get(key, 'null')}" for key in keys)
+
+
+def _dataset_settings(record: RunRecord) -> dict[str, str]:
+    """Return the `dataset` settings that decide which texts are read; of a path only the last name."""
+    settings = {key: value for key, value in record.config["dataset"].items() if key not in DECIDES_NO_TEXT}
+    path = settings.get("path")
+    settings["path"] = path and (PurePath(path).name or path)
+    settings["strict"] = settings.get("strict") is not False  # null, the default today, is what true was in old records
+    return {key: _plain(value) for key, value in settings.items()}
 
 
 def rank(record: RunRecord, part: str = "f") -> tuple[bool, float, str, str, int, str]:

@@ -2,13 +2,14 @@
 
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
 from tabulate import tabulate
 
-from longsumbench.errors import UsageError
+from longsumbench.errors import DataError, UsageError
+from longsumbench.progress import tell
 from longsumbench.standings import duration
 from longsumbench.sweeps import (
     DONE,
@@ -36,6 +37,7 @@ def render(results: Path, name: str | None = None) -> str:
 
     Raises:
         UsageError: there is no such sweep, or no sweep at all.
+        DataError: the sweep, or every sweep, is damaged.
     """
     sweeps = list(sweeps_in(results))
     if not sweeps:
@@ -48,8 +50,28 @@ def render(results: Path, name: str | None = None) -> str:
             many = f"{len(chosen)} sweeps begin with '{name}'" if chosen else f"no sweep is called '{name}'"
             raise UsageError(f"{many}; there are {', '.join(sweep.id for sweep in sweeps)}")
     else:
-        chosen = [sweep for number, sweep in enumerate(sweeps) if number == 0 or sweep.conductor() is not None]
+        readable = list(leave_out_damaged(sweeps))
+        chosen = [sweep for number, sweep in enumerate(readable) if number == 0 or sweep.conductor() is not None]
     return "\n\n".join(f"{heading(sweep)}\n\n{table(sweep)}" for sweep in chosen)
+
+
+def leave_out_damaged(sweeps: Sequence[Sweep]) -> Iterator[Sweep]:
+    """Yield the sweeps that can be read, and name the others on stderr.
+
+    Raises:
+        DataError: none can be read.
+    """
+    damaged: list[DataError] = []
+    for sweep in sweeps:
+        try:
+            sweep.told()
+            yield sweep
+        except DataError as error:
+            damaged.append(error)
+    if len(damaged) == len(sweeps):
+        raise damaged[0]
+    for problem in damaged:
+        tell(f"left out: {problem}")
 
 
 def heading(sweep: Sweep) -> str:

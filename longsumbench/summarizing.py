@@ -24,6 +24,7 @@ from longsumbench.errors import DataError, UnknownName, UsageError, did_you_mean
 from longsumbench.evidence import wanted
 from longsumbench.progress import Progress
 from longsumbench.records import Results, RunRecord
+from longsumbench.shapes import BadFile, read_json
 from longsumbench.system import Evidence, Summary, System, check_search
 
 SHARED = ("seed", "device")  # of the top level: decoding follows them
@@ -136,11 +137,23 @@ def find_checkpoint(named: str, results: Results) -> Checkpoint:
         never = f"{run} is of model={record.model}, which keeps nothing on disk: it has no checkpoint"
         raise UsageError(gone if found.is_symlink() else never if (run / "work").is_dir() else away)
     trained = found / "fit.json"
-    if trained.is_file() and json.loads(trained.read_text(encoding="utf-8"))["seconds"] != record.fit["seconds"]:
+    if trained.is_file() and _seconds_in(trained) != record.fit["seconds"]:
         raise UsageError(f"{run} was written by other weights, since trained anew; to use the new ones, name {found}")
     known = {item.name for item in fields(Decoding)} - set(NOT_OF_THE_RUN)
     decode = {key: value for key, value in record.config["decode"].items() if key in known}
     return Checkpoint(found, decode, record.config["model"])
+
+
+def _seconds_in(fit: Path) -> float:
+    """Return how long a training took.
+
+    Raises:
+        DataError: the file is damaged.
+    """
+    try:
+        return float(read_json(fit, {"seconds": float})["seconds"])
+    except BadFile as error:
+        raise DataError(f"not a training's fit.json ({error}); run it again with overwrite=true", fit) from error
 
 
 def open_system(folder: Path) -> System:

@@ -13,6 +13,7 @@ say, from any machine, whether a point that claims to be running still is.
 
 import json
 import os
+import re
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,10 +25,24 @@ from typing import Any
 from longsumbench.errors import DataError
 from longsumbench.locks import Holder, held, holder
 from longsumbench.records import write_atomically
+from longsumbench.shapes import COUNT, TIME, BadFile, read_json
 from longsumbench.stages import digest
 
 WAITING, RUNNING, DONE, FOUND, SAME, FAILED = "waiting", "running", "done", "found", "same", "failed"
 ENDED = (DONE, FOUND, SAME, FAILED)
+# The shapes of sweep.json and of a point's file (see `shapes`).
+SWEEP = {"command": [str], "launcher": str, "host": str, "pid": int, "started": TIME, "points": [str]}
+POINT = {
+    "state?": re.compile("|".join((WAITING, RUNNING, *ENDED))),
+    "runs?": [str],
+    "failed_baselines?": {str: str},
+    "attempts?": COUNT,
+    "started?": (TIME, None),
+    "ended?": (TIME, None),
+    "pid?": (int, None),
+    "score?": (float, None),
+    **dict.fromkeys(("reason?", "doing?", "host?", "job?"), str),
+}
 
 
 @dataclass(frozen=True)
@@ -109,11 +124,10 @@ class Sweep:
         """
         path = self.root / "sweep.json"
         try:
-            told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            names = ("command", "launcher", "host", "pid", "started", "points")
-            return {name: told[name] for name in names}
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DataError(f"not a sweep ({error!r}); the same `longsumbench run -m` writes it anew", path) from error
+            told: dict[str, Any] = read_json(path, SWEEP)
+            return {name: told[name] for name in SWEEP}
+        except (FileNotFoundError, BadFile) as error:
+            raise DataError(f"not a sweep ({error}); the same `longsumbench run -m` writes it anew", path) from error
 
     def _write(self, told: dict[str, Any]) -> None:
         write_atomically(self.root / "sweep.json", json.dumps(told, indent=1, ensure_ascii=False) + "\n")
@@ -149,10 +163,10 @@ class Sweep:
         if number in self.unwritten:
             return self.unwritten[number]
         try:
-            told = json.loads((self.points / f"{number}.json").read_text(encoding="utf-8"))
+            told = read_json(self.points / f"{number}.json", POINT)
             known = {item.name: told[item.name] for item in fields(PointState) if item.name in told}
             return PointState(**{**known, "runs": tuple(known.get("runs", ()))})
-        except (OSError, ValueError, TypeError, AttributeError):
+        except (FileNotFoundError, BadFile):
             return PointState()
 
     def note(self, number: int, state: PointState) -> None:

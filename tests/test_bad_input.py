@@ -418,9 +418,11 @@ def test_a_torn_record_is_made_again(kind: str, toy: Path, tmp_path: Path, capsy
     for words in (["leaderboard"], ["compare", folder.name, folder.name], ["inspect", folder.name, "0"]):
         capsys.readouterr()
         assert main([*words, *where]) == 3
-        (error,) = capsys.readouterr().err.splitlines()
-        assert error.startswith(f"longsumbench: {path}: not a run's record (")
+        error, *more = capsys.readouterr().err.splitlines()
+        named = "left out" if words == ["leaderboard"] else "longsumbench"
+        assert error.startswith(f"{named}: {path}: not a run's record (")
         assert "the same `longsumbench run` command makes it again" in error
+        assert len(more) == (words == ["leaderboard"])  # which then has no run at all
     assert works(toy, tmp_path, "model=lead") == folder
     assert f"the record of this run cannot be read, and is made again: {path}" in capsys.readouterr().err
     again = json.loads(path.read_text(encoding="utf-8"))

@@ -33,6 +33,7 @@ from longsumbench.rouge.scorer import TYPES
 from longsumbench.statistics import holm
 from longsumbench.system import Summary
 
+LIMITED = {"dataset": {"name": "arxiv", "path": None, "limit": 5, "workers": 3}}
 Scores = Mapping[str, float]
 Typed = Callable[..., tuple[int, str, str]]
 
@@ -189,7 +190,7 @@ def test_what_was_measured_beside_rouge(finished: Callable[..., Path], tmp_path:
             "fact_recall_single_position_3": 1,
             "fact_recall_chance": 1,
         }
-        means = {name: {"mean": mean} for name, mean in measures.items()}
+        means = {name: {"mean": mean, "lo": mean, "hi": mean, "n": 4} for name, mean in measures.items()}
         return {"measures": means, "units": {"density": "words"}, "ranked_by": "fact_recall"}
 
     def beside(recall: list[float], density: list[float]) -> dict[str, list[float]]:
@@ -211,7 +212,7 @@ def test_what_was_measured_beside_rouge(finished: Callable[..., Path], tmp_path:
 def test_measures_taken_otherwise_are_left_out(finished: Callable[..., Path], tmp_path: Path) -> None:
     """A metric that was asked for in both runs is compared only where its signature is the same."""
     beside = {"fact_recall_single": [0.5] * 4, "extra": [0.5] * 4}
-    means = {"measures": {name: {"mean": 50} for name in beside}}
+    means = {"measures": {name: {"mean": 50, "lo": 40, "hi": 60, "n": 4} for name in beside}}
     runs = []
     for model, version in (("lead", 1), ("random", 1), ("trunc", 2)):
         folder = finished(model, FOUR, beside, **means, measured_by={"fact_recall": f"fact_recall:{version}"})
@@ -226,6 +227,7 @@ def test_measures_taken_otherwise_are_left_out(finished: Callable[..., Path], tm
     [
         ({"split": "validation"}, "validation instead of test split"),
         ({"fingerprint": "f2"}, "other texts (f2 instead of f1)"),
+        ({"fingerprint": "f2", "config": LIMITED}, "other texts (dataset.limit=5 instead of null)"),
         ({"dataset": "pubmed", "fingerprint": "f2"}, "pubmed instead of arxiv, other texts (f2 instead of f1)"),
         (
             {"signature": "rouge:rouge_score-0.1.2|stemmer:none|n:20|v:1"},
@@ -310,11 +312,11 @@ def test_a_record_alone_is_not_enough(finished: Callable[..., Path], typed: Type
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
-        (lambda table: table.drop(columns="rougeL_f"), "column rougeL_f is missing or holds what is no number"),
-        (lambda table: table.assign(rouge2_f=float("nan")), "column rouge2_f is missing or holds what is no number"),
-        (lambda table: pd.concat([table, table.iloc[:2]]), "2 ids are there twice (first: 'a')"),
+        (lambda table: table.drop(columns="rougeL_f"), "column rougeL_f is missing or not between 0 and 1"),
+        (lambda table: table.assign(rouge2_f=float("nan")), "column rouge2_f is missing or not between 0 and 1"),
+        (lambda table: pd.concat([table.iloc[:2]] * 2), "2 ids are there twice (first: 'a')"),
         (lambda table: table.rename(index={"b": "new"}), "no prediction for 1 of the scored examples (first: 'new')"),
-        (lambda table: table.iloc[:0], "no example is scored"),
+        (lambda table: table.iloc[:0], "scores of 0 examples, not of 4"),
     ],
 )
 def test_damaged_scores(

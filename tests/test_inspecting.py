@@ -33,7 +33,8 @@ def finished(tmp_path: Path) -> Callable[..., Path]:
 
     def write(model: str = "looker", kept: int = 3, **facts: object) -> Path:
         command = ("longsumbench", "run", f"model={model}", "decode.evidence=3", "dataset.path=my texts")
-        made = record(model, 30, **{"command": command, "config": ASKED, **facts})
+        of_four = {"n": 3, "empty_references": ("d",)}
+        made = record(model, 30, **{"command": command, "config": ASKED, **of_four, **facts})
         folder = tmp_path / "runs" / made.dataset / model / made.run_id
         made.write(folder)
         columns = {f"{kind}_{part}": [0.1, 0.2, 0.4] for kind in TYPES for part in "prf"}
@@ -120,7 +121,7 @@ def test_what_is_printed_and_written(finished: Callable[..., Path], typed: Typed
         ("", "the following arguments are required: RUN, EXAMPLE"),
         ("looker", "the following arguments are required: EXAMPLE"),
         ("nobody 0", "no finished run is called 'nobody' under"),
-        ("l 0", "2 runs begin with 'l' under"),
+        ("l 0", "2 runs begin with 'l': lead00000000 (lead on arxiv), looker000000 (looker on arxiv); type more"),
         ("looker cc", "no example that looker (looker00) summarized has the id 'cc' (did you mean 'c'?)"),
         ("looker nothing", "has the id 'nothing'; by their places, its examples are 0 to 3"),
         ("looker 4", "looker (looker00) summarized no example 4; by their places, its examples are 0 to 3"),

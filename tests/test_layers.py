@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[1]
 FLOORS = {
     "errors": 0,
     "locks": 0,
+    "shapes": 0,
     "progress": 0,
     "stages": 0,
     "cache": 1,
@@ -80,6 +81,7 @@ FLOORS = {
 }
 SAME_FLOOR = {  # who may import whom on one floor
     ("locks", "errors"),
+    ("locks", "shapes"),
     ("stages", "errors"),
     ("stages", "locks"),
     ("corpora", "rouge"),

@@ -65,12 +65,21 @@ def record(model: str, f: float, **changes: object) -> RunRecord:
         decode_tokens_per_second=12.5,
         timings={},
         peak_memory_gb=1.5,
-        config={"model": {}, "dataset": {"path": None}, "train": {"batch_size": 16, "accumulation": 1}},
-        environment={},
+        config={
+            "model": {"name": model},
+            "dataset": {"name": "arxiv", "path": None},
+            "train": {"batch_size": 16, "accumulation": 1},
+            "decode": {},
+            "score": {},
+            "scale": "tiny",
+        },
+        environment={"longsumbench": "0.1"},
         command=(),
         finished="2026-01-01T00:00:00+00:00",
     )
-    return replace(made, **changes)  # type: ignore[arg-type]
+    config = {**made.config, **changes.pop("config", {})}  # type: ignore[dict-item]
+    config["model"] = {"name": model, **config["model"]}
+    return replace(made, config=config, **changes)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -154,7 +163,7 @@ def test_intervals_of_precision(update: Callable[..., Table], tmp_path: Path) ->
         "c": values,
     }
     records = {
-        name: precise(name, 30, 100 * sum(precision) / 40, n=40, config={"model": {}, "score": {"resamples": 200}})
+        name: precise(name, 30, 100 * sum(precision) / 40, n=40, config={"score": {"resamples": 200}})
         for name, precision in runs.items()
     }
     records["a"] = replace(records["a"], scores={k: {**v, "p": v["p"] + 0.01} for k, v in records["a"].scores.items()})
@@ -481,7 +490,7 @@ def test_published_on_the_terminal(update: Callable[..., Table]) -> None:
 
 def test_local_texts(update: Callable[..., Table]) -> None:
     """Beside published numbers, runs on local files are said not to be known to be on the official texts."""
-    local = record("lead", 30, config={"model": {}, "dataset": {"path": "somewhere"}})
+    local = record("lead", 30, config={"dataset": {"name": "arxiv", "path": "somewhere"}})
     assert "nothing shows that they are the official ones" in update(local).markdown()
 
 

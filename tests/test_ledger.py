@@ -40,8 +40,8 @@ def test_what_was_seen_and_dropped_is_the_whole(run: leaderboard.RunRecord) -> N
 
 def test_the_table_has_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The CSV has a column a cause, the Markdown a table before the published numbers, --ledger prints that alone."""
-    for number, run in enumerate((CUT, IN_WORDS)):
-        run.write(tmp_path / "runs" / "arxiv" / run.model / str(number))
+    for run in (CUT, IN_WORDS):
+        run.write(Results(tmp_path).run_folder(run))
     leaderboard.update(Results(tmp_path), "arxiv")
     table = pd.read_csv(tmp_path / "leaderboard" / "arxiv.csv", index_col="model")
     causes = ["cut_input_length", "cut_length", "cut_snippet_length"]

@@ -3,7 +3,9 @@
 import errno
 import json
 import os
-from dataclasses import replace
+import re
+import shutil
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from longsumbench.configuration import RunConfig
 from longsumbench.errors import DataError, UsageError
+from longsumbench.models.baselines.config import LeadConfig
 from longsumbench.records import FORMAT, Results, RunRecord, RunSpec, write_atomically
+from longsumbench.system import FitReport
 
 SPEC = RunSpec("lead", "pydoc", {"seed": 1, "model": {"length": "50", "name": "lead"}}, "f00", {"score": 1, "fit": 2})
 RECORD = RunRecord(
@@ -25,7 +30,10 @@ RECORD = RunRecord(
     seed=None,
     oracle=False,
     signature="rouge|google",
-    scores={"rouge1": {"p": 1.0, "r": 2.0, "f": 1.5, "f_lo": 1.0, "f_hi": 2.0}},
+    scores={
+        kind: {"p": 1.0, "r": 2.0, "f": 1.5, "f_lo": 1.0, "f_hi": 2.0}
+        for kind in ("rouge1", "rouge2", "rougeL", "rougeLsum")
+    },
     n=3,
     examples="e0",
     empty_references=("b",),
@@ -34,12 +42,12 @@ RECORD = RunRecord(
     corpus={"counts": {"test": 3}},
     source={"tokens": 10, "words": 8, "cuts": []},
     outputs_cut=0,
-    fit={"steps": 0},
+    fit=json.loads(json.dumps(asdict(FitReport()))),
     decode_tokens_per_second=100.0,
     timings={"score": 0.5},
     peak_memory_gb=0.1,
-    config={"seed": 1},
-    environment={"python": "3.11"},
+    config=json.loads(json.dumps(asdict(RunConfig(LeadConfig())))),
+    environment={"longsumbench": "0.1"},
     command=("longsumbench", "run", "model=lead"),
     finished="2025-01-01T00:00:00Z",
 )
@@ -107,6 +115,23 @@ def test_what_is_no_record_is_a_data_error(text: str, tmp_path: Path) -> None:
         RunRecord.read(tmp_path)
 
 
+def test_every_committed_record_is_read() -> None:
+    """The committed records, the oldest included, have the shape that is checked."""
+    committed = sorted((Path(__file__).parents[1] / "results").glob("**/record.json"))
+    assert len(committed) > 100
+    assert [RunRecord.read(path.parent).run_id for path in committed] == [path.parent.name for path in committed]
+
+
+def test_a_record_in_the_folder_of_another_run_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A copied run folder does not count twice: it is named once on stderr, and only runs in their own folder count."""
+    results = Results(tmp_path)
+    finished(results, "a")
+    shutil.copytree(finished(results, "b"), tmp_path / "runs" / "pydoc" / "lead" / "copy")
+    assert [one.run_id for _ in range(2) for one in results.records("pydoc")] == ["a", "b", "a", "b"]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"left out: {tmp_path}/runs/pydoc/lead/copy/record.json: the record of lead b on pydoc; ")
+
+
 def test_a_later_format_asks_for_an_update(tmp_path: Path) -> None:
     """A record written by a later version is refused, not misread."""
     replace(RECORD, format=FORMAT + 1).write(tmp_path)
@@ -161,7 +186,7 @@ def test_a_run_is_found_by_folder_id_or_prefix(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("run", "message"),
     [
-        ("ab", "2 runs begin with 'ab'"),
+        ("ab", "2 runs begin with 'ab': abc111 (lead on pydoc), abd222 (lead on pydoc); type more of the id"),
         ("x", "no finished run is called 'x'"),
         ("**", "no finished run is called"),
         ("a*1", "no finished run is called"),
@@ -172,7 +197,7 @@ def test_a_run_that_is_not_meant_clearly_is_an_error(run: str, message: str, tmp
     results = Results(tmp_path)
     finished(results, "abc111")
     finished(results, "abd222")
-    with pytest.raises(UsageError, match=message.replace("*", r"\*")):
+    with pytest.raises(UsageError, match=re.escape(message)):
         results.find(run)
 
 

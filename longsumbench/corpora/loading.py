@@ -31,6 +31,7 @@ from longsumbench.documents import Example
 from longsumbench.errors import DataError, UsageError
 from longsumbench.progress import Progress
 from longsumbench.records import RunRecord
+from longsumbench.shapes import read_json
 from longsumbench.stages import StageStore, clear, digest, opening
 
 VERSION = 3  # of the normal form on disk
@@ -269,7 +270,7 @@ def split_read_by(run: Path, record: RunRecord) -> ReadSplit | None:
     """
     folder = run / "work" / "corpus"
     try:
-        splits = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))["splits"]
+        splits = read_json(folder / "corpus.json", {"splits": {str: str}})["splits"]
         if digest(splits) == record.fingerprint:
             return ReadSplit(record.split, folder / f"{record.split}.arrow", splits[record.split])
     except (OSError, ValueError, KeyError):  # the cache was emptied, or the run came from another machine

@@ -9,6 +9,7 @@ example; of other metrics, a column may not apply to an example (NaN), and its m
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar
@@ -19,6 +20,7 @@ from longsumbench.configuration import Scoring
 from longsumbench.documents import Example
 from longsumbench.errors import DataError
 from longsumbench.records import write_atomically
+from longsumbench.shapes import read_text
 from longsumbench.statistics import bootstrap_interval, bootstrap_intervals, interval_of_shares, perl_intervals
 
 BOOTSTRAP_SEED = 1  # the same for every run, so that an interval depends on the scores alone
@@ -232,7 +234,7 @@ def read_scores(path: Path) -> pd.DataFrame:
         DataError: the file is missing or no table of scores.
     """
     try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+        table = pd.read_csv(StringIO(read_text(path)), dtype=str, keep_default_na=False)
         return table.set_index("id").astype(float)  # Python's own reading of numbers: exact
     except (OSError, ValueError, KeyError) as error:
         raise DataError(f"not a table of scores ({error}); overwrite=true does its run again", path) from error

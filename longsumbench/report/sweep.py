@@ -13,11 +13,11 @@ import pandas as pd
 
 from longsumbench.errors import UsageError
 from longsumbench.locks import held
-from longsumbench.metrics.metric import read_scores
-from longsumbench.records import Results, RunRecord
+from longsumbench.records import Results
 from longsumbench.report.pictures import write_files
 from longsumbench.report.sweep_layout import layout_of
 from longsumbench.report.sweep_picture import draw_layout
+from longsumbench.significance import scores_at_hand
 from longsumbench.standings import source_seen
 from longsumbench.sweep_curves import Curve, Group, Sweep, short, shown, sweep_of
 
@@ -48,13 +48,12 @@ def update(
 
     Raises:
         UsageError: there is nothing to draw, or an unknown setting or number.
-        DataError: a record, or a run's scores, cannot be read.
     """
     with held(results.root / f".leaderboard-{dataset}.lock"):
         records = list(results.records(dataset))
         for chosen in [words] if required or len(words) == 1 else [words, *([word] for word in words)]:
             try:
-                sweep = sweep_of(dataset, records, chosen, lambda record: _scores(results, record), wanted)
+                sweep = sweep_of(dataset, records, chosen, lambda record: scores_at_hand(results, record), wanted)
                 break
             except UsageError:
                 if required:
@@ -68,11 +67,6 @@ def update(
         contents: dict[str, str | bytes] = {f"{name}.csv": sweep_csv(sweep)}
         contents |= {f"{pictured}.{suffix}": image for suffix, image in images.items()}
         return write_files(results.root / "leaderboard", contents)
-
-
-def _scores(results: Results, record: RunRecord) -> pd.DataFrame | None:
-    path = results.run_folder(record) / "scores.csv"
-    return read_scores(path) if path.exists() else None
 
 
 def file_name(sweep: Sweep) -> str:

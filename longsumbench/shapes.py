@@ -1,0 +1,173 @@
+"""Checks that JSON from a file has the shape that the code relies on.
+
+A shape is written as the values look:
+
+    str, bool, None     a text, true or false, null
+    int, float          a finite number of moderate size; where a float is expected, an int will do
+    range(1, 10)        an int in that range
+    slice(0, 9.5)       a number from 0 to 9.5
+    re.compile("a|b")   a text that the pattern matches as a whole
+    object              any single value: no list, no object
+    (A, B)              one of several shapes
+    [A]                 a list of A
+    {"x": A, "y?": B}   an object with x and perhaps y; other keys are ignored
+    {str: A}            an object in which all other keys hold an A
+"""
+
+import json
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+LARGEST = 2**63  # numbers from a file stay below it
+COUNT = range(LARGEST)
+TIME = slice(0, 1e11)  # seconds since 1970
+TOLD = 40  # characters of a value that a message shows
+CONTAINERS: dict[type, str] = {dict: "an object", list: "a list"}
+NAMES: dict[object, str] = {
+    str: "text",
+    bool: "true or false",
+    None: "null",
+    int: "a whole number",
+    float: "a finite number",
+}
+
+
+def value_of_depth(depth: int) -> Any:
+    """Return the shape of a value whose lists and objects are nested to a depth."""
+    inner: Any = object
+    for _ in range(depth):
+        inner = (object, [inner], {str: inner})
+    return inner
+
+
+class BadFile(ValueError):
+    """A file that cannot be read, or does not hold what it should; the message says why."""
+
+
+def read_text(path: Path) -> str:
+    """Read a text file in UTF-8.
+
+    Raises:
+        FileNotFoundError: there is none.
+        BadFile: it is a folder, a pipe, in another encoding, or cannot be read.
+    """
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for ever
+            raise BadFile("not a regular file")
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise
+    except UnicodeDecodeError as error:
+        raise BadFile(f"not UTF-8: byte {error.start + 1}") from error
+    except OSError as error:
+        raise BadFile(error.strerror) from error
+
+
+def parse_json(text: str, shape: Any) -> Any:
+    """Read JSON of a shape.
+
+    Raises:
+        BadFile: it is no JSON, or has another shape.
+    """
+    try:
+        content = json.loads(text)
+    except RecursionError as error:
+        raise BadFile("nested too deeply") from error
+    except ValueError as error:
+        raise BadFile(f"not JSON: {error}") from error
+    if wrong := misfit(content, shape):
+        raise BadFile(wrong)
+    return content
+
+
+def read_json(path: Path, shape: Any) -> Any:
+    """Read a JSON file of a shape.
+
+    Raises:
+        FileNotFoundError: there is none.
+        BadFile: it cannot be read, is no JSON, or has another shape.
+    """
+    return parse_json(read_text(path), shape)
+
+
+def misfit(value: Any, shape: Any, where: str = "") -> str:
+    """Return where and how a value departs from a shape ("n: null, not a whole number"); "" if it does not."""
+    if type(shape) is tuple:
+        inside = ""
+        for one in shape:
+            if not (problem := misfit(value, one, where)):
+                return ""
+            inside = problem if type(one) is type(value) else inside
+        return inside or _message(value, shape, where)
+    if type(shape) is dict and type(value) is dict:
+        return _misfit_of_object(value, shape, where)
+    if type(shape) is list and type(value) is list:
+        found = (misfit(item, shape[0], f"{where}[{place}]") for place, item in enumerate(value))
+        return next(filter(None, found), "")
+    return "" if _fits(value, shape) else _message(value, shape, where)
+
+
+def _misfit_of_object(value: dict[str, Any], shape: dict[Any, Any], where: str) -> str:
+    inside = f"{where}." if where else ""
+    named = {}
+    for key, expected in shape.items():
+        name = key if key is str else key.removesuffix("?")
+        named[name] = expected
+        if name in value:
+            if problem := misfit(value[name], expected, f"{inside}{name}"):
+                return problem
+        elif name == key and key is not str:
+            return f"{inside}{name} is missing"
+    for key in value.keys() - named.keys() if str in shape else ():
+        if not _is_writable(key):
+            return f"{inside}{key!a} is not a text"
+        if problem := misfit(value[key], shape[str], f"{inside}{key}"):
+            return problem
+    return ""
+
+
+def _fits(value: Any, shape: Any) -> bool:
+    """Tell whether a single value has a shape that is neither a list nor an object."""
+    kind = type(value)
+    if kind is str and not _is_writable(value):
+        return False
+    if shape is object:
+        return kind is not dict and kind is not list
+    if shape is int or shape is float:
+        return (kind is int or kind is shape) and abs(value) < LARGEST  # false for NaN
+    if type(shape) is slice:
+        return (kind is int or kind is float) and shape.start <= value <= shape.stop
+    if type(shape) is range:
+        return kind is int and value in shape
+    if type(shape) is re.Pattern:
+        return kind is str and shape.fullmatch(value) is not None
+    return value is None if shape is None else kind is shape
+
+
+def _is_writable(text: str) -> bool:
+    """Tell whether a text can be written in UTF-8: JSON can hold halves of characters."""
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
+
+
+def _message(value: Any, shape: Any, where: str) -> str:
+    shown = "null" if value is None else CONTAINERS.get(type(value))
+    expected = " or ".join(map(_name, shape if type(shape) is tuple else (shape,)))
+    return f"{where or 'it'} is {shown or repr(value)[:TOLD]}, not {expected}"
+
+
+def _name(shape: Any) -> str:
+    """Return what a message calls a shape."""
+    if type(shape) is slice:
+        return f"a number from {shape.start} to {shape.stop:g}"
+    if type(shape) is range:
+        return f"a whole number from {shape.start}" + ("" if shape.stop == LARGEST else f" to {shape.stop - 1}")
+    if type(shape) is re.Pattern:
+        return f"text like {shape.pattern}"
+    if type(shape) in CONTAINERS:
+        return CONTAINERS[type(shape)]
+    return NAMES.get(shape, "a single value")
