@@ -348,6 +348,9 @@ def cache_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     if root.is_dir():
         check_layout(root)
     there = cache.stages_in(root)
+    if options.keys[:1] == ["verify"]:
+        print(cache.verify(cache.chosen(there, options.kind, options.keys[1:])))
+        return
     wanted = cache.chosen(there, options.kind, options.keys)
     one_by_one = options.all or options.keys
     print(cache.listing(root, wanted, there) if one_by_one else cache.overview(root, wanted))

@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FLOORS = {
+    "checksums": 0,
     "errors": 0,
     "locks": 0,
     "progress": 0,
@@ -79,6 +80,7 @@ FLOORS = {
 }
 SAME_FLOOR = {  # who may import whom on one floor
     ("locks", "errors"),
+    ("stages", "checksums"),
     ("stages", "errors"),
     ("stages", "locks"),
     ("corpora", "rouge"),
