@@ -39,9 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run_by_the_first(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench run`; of several processes that torchrun started, the others help the first one."""
+    from longsumbench.assisting import TASKS
     from longsumbench.team import by_the_first
 
-    by_the_first(lambda: run_command(options, words))
+    by_the_first(lambda: run_command(options, words), TASKS)
 
 
 def run_command(options: argparse.Namespace, words: Sequence[str]) -> None:
