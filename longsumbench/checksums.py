@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 CHECKSUMS = "checksums"  # the file's name
 DAMAGED = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)  # what the system says of a file that is gone or replaced
-UNKNOWN_TIME = 0  # no file has it, so the next check reads the file
+UNKNOWN_TIME = -1  # no file has it, so the next check reads the file
 
 
 class Entry(NamedTuple):

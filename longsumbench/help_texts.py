@@ -192,8 +192,8 @@ Show what the cache holds, verify it, or delete of it.
 
 Runs share the stages in it: read corpora, tokenizers, units, labels, rankers, checkpoints. What is deleted is made
 again when it is asked for; runs and tables do not change. What is in use or being built is kept, and said.
-A run compares sizes and times of the files it uses, verify their contents. A damaged stage is built anew by the next
-run that needs it; the damaged one is kept as left over.
+A run compares sizes and times of the files it uses; verify also compares their contents. The next run that needs a
+damaged stage builds it anew; the damaged one is kept as left over.
 Left over is what killed processes began. The same command would continue it, so prune deletes it after a day, or with
 --left-over at once (and nothing else). The folder is the user's cache folder, or what the environment variable
 LONGSUMBENCH_CACHE names (docs/cache.md).

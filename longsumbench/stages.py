@@ -304,5 +304,5 @@ def refuse_damaged(folders: Iterable[Path], cause: Exception) -> None:
     """
     for folder in folders:
         if problems := damage(folder, in_full=True):
-            told = f"this {folder.parent.name} is damaged ({summed(problems)})"
+            told = f"this stage is damaged ({summed(problems)})"
             raise DataError(f"{told}; run the same command again, which builds it anew", folder) from cause

@@ -68,7 +68,7 @@ DAMAGES: dict[str, Callable[[Path, float], object]] = {
     "a link to another file": lambda path, place: replace(path, lambda it: it.symlink_to(__file__)),
 }
 HARMLESS: dict[str, Callable[[Path], object]] = {
-    "touched": lambda path: os.utime(path, (1, 1)),
+    "touched": lambda path: os.utime(path, (0, 0)),
     "written again": lambda path: path.write_bytes(path.read_bytes()),
     "copied": lambda path: shutil.copy(path.rename(path.with_suffix(".old")), path),
 }
@@ -353,7 +353,7 @@ def test_damage_that_a_run_meets_unseen(
     assert main(run) == 3
     told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("longsumbench: ")]
     assert told == [
-        f"longsumbench: {path.parent}: this corpus is damaged (test.arrow has other content);"
+        f"longsumbench: {path.parent}: this stage is damaged (test.arrow has other content);"
         " run the same command again, which builds it anew"
     ]
     assert main(run) == 0
@@ -366,7 +366,7 @@ def test_an_error_is_laid_to_a_damaged_stage_alone(toy: Toy) -> None:
     folders = list(toy.root.glob("*/*/"))
     refuse_damaged(folders, KeyError("x"))
     flip_unseen(next(toy.root.glob("units/*/rows.arrow")), 0.5)
-    with pytest.raises(DataError, match="this units is damaged"):
+    with pytest.raises(DataError, match="this stage is damaged"):
         refuse_damaged(folders, KeyError("x"))
 
 
