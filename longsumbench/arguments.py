@@ -92,7 +92,7 @@ def all_commands() -> dict[str, About]:
         "inspect": About("show what a system looked at", help_texts.INSPECT, inspect_arguments),
         "stats": About("print what a dataset is like", help_texts.STATS, stats_arguments),
         "analyze": About("analyze texts, and what runs made of them", help_texts.ANALYZE, analyze_arguments),
-        "cache": About("show what is kept between runs, or delete of it", help_texts.CACHE, cache_arguments),
+        "cache": About("show what is kept between runs, verify it, or delete of it", help_texts.CACHE, cache_arguments),
         "repro": About("repeat a finished run", help_texts.REPRO, repro_arguments),
         "list": About("list what can be named", help_texts.LIST, list_arguments),
     }
@@ -189,7 +189,7 @@ def analyze_arguments(command: Parser) -> None:
 
 def cache_arguments(command: Parser) -> None:
     """Add those of `longsumbench cache`."""
-    command.add_argument("keys", nargs="*", metavar="[prune] [KEY]", help="the beginnings of stages' keys")
+    command.add_argument("keys", nargs="*", metavar="[verify|prune] [KEY]", help="the beginnings of stages' keys")
     command.add_argument("--all", action="store_true", help="every stage in a row of its own; with prune: delete all")
     command.add_argument("--kind", nargs="+", default=[], metavar="NAME", help="only these kinds of stages")
     command.add_argument("--unused-for", metavar="TIME", help="of prune: 30d (default), 12h, 2w")

@@ -3,15 +3,16 @@
 They find the finished stages that the first one has made or found, and write nothing but their share of summaries.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from longsumbench import registry
-from longsumbench.configuration import RunConfig
+from longsumbench.configuration import SECTIONS, RunConfig, settle
 from longsumbench.corpora.loading import Texts, load
+from longsumbench.errors import EnvironmentProblem, SuiteError
 from longsumbench.predictions import Crew, summarize_share
 from longsumbench.stages import MissingStage, StageStore, cache_folder
 from longsumbench.system import System
@@ -39,8 +40,7 @@ class Assistants:
         Args:
             stage: the folder in which the checkpoint is being built.
         """
-        task = partial(train_along, config=self.config, folder=self.folder, stage=stage)
-        with self.team.helped(task), self.team.group(self.config.train.device):
+        with self._helped("train", stage=str(stage)), self.team.group(self.config.train.device):
             yield
 
     def crew(self, number: int, predictions: Path, log: Path | None = None, evidence: Path | None = None) -> Crew:
@@ -48,16 +48,14 @@ class Assistants:
 
         The files are those of `summarize_split`.
         """
-        task = partial(
-            summarize_along,
-            config=self.config,
-            folder=self.folder,
-            number=number,
-            predictions=predictions,
-            log=log,
-            evidence=evidence,
+        files = {"predictions": str(predictions), "log": log and str(log), "evidence": evidence and str(evidence)}
+        return Crew(
+            0, self.team.size, lambda batches: self._helped("summarize", number=number, batches=batches, **files)
         )
-        return Crew(0, self.team.size, lambda batches: self.team.helped(partial(task, batches=batches)))
+
+    def _helped(self, task: str, **arguments: Any) -> AbstractContextManager[None]:
+        """Call the others to a task of this run."""
+        return self.team.helped(task, {"config": asdict(self.config), "folder": str(self.folder), **arguments})
 
 
 def assistants(system: System, config: RunConfig, folder: Path) -> Assistants | None:
@@ -66,8 +64,9 @@ def assistants(system: System, config: RunConfig, folder: Path) -> Assistants | 
     return Assistants(team, config, folder.resolve()) if team.size > 1 and system.shares_work else None
 
 
-def train_along(team: Team, config: RunConfig, folder: Path, stage: Path) -> None:
+def train_along(team: Team, arguments: Mapping[str, Any]) -> None:
     """Train with the first process, which saves what comes of it."""
+    config, folder, stage = read_arguments(arguments, TRAINING)
     with read_again(config) as (system, texts, stages):
         stages.together = lambda _: team.group(config.train.device)
         try:
@@ -78,17 +77,9 @@ def train_along(team: Team, config: RunConfig, folder: Path, stage: Path) -> Non
             missing.build(stage)
 
 
-def summarize_along(
-    team: Team,
-    config: RunConfig,
-    folder: Path,
-    number: int,
-    predictions: Path,
-    log: Path | None,
-    evidence: Path | None,
-    batches: Sequence[list[int]],
-) -> None:
+def summarize_along(team: Team, arguments: Mapping[str, Any]) -> None:
     """Write this process's share of some batches of summaries into files of its own."""
+    config, folder, number, predictions, log, evidence, batches = read_arguments(arguments, SUMMARIZING)
     team.take_gpu(config.decode.device)
     with read_again(config) as (system, texts, stages):
         fit(system, texts, config, folder, stages)
@@ -96,6 +87,9 @@ def summarize_along(
             system.use_kept(number)
         split, crew = texts.splits[config.dataset.split], Crew(team.rank, team.size)
         summarize_share(system, split, config.decode, batches, crew, predictions, log, evidence)
+
+
+TASKS = {"train": train_along, "summarize": summarize_along}  # all that the other processes can be called for
 
 
 @contextmanager
@@ -112,3 +106,67 @@ def read_again(config: RunConfig) -> Iterator[tuple[System, Texts, StageStore]]:
 def fit(system: System, texts: Texts, config: RunConfig, folder: Path, stages: StageStore) -> None:
     """Fit a system as the run does."""
     system.fit(texts.splits.get("train"), texts.splits.get("validation"), config.train, folder / "work", stages)
+
+
+def read_arguments(arguments: Mapping[str, Any], readers: Mapping[str, Callable[[Any], Any]]) -> list[Any]:
+    """Return the arguments of a call, in the order of their readers.
+
+    Raises:
+        EnvironmentProblem: they are not what this program sends.
+    """
+    if arguments.keys() != readers.keys():
+        raise EnvironmentProblem(f"refused a call: it needs {', '.join(readers)} and nothing else")
+    found = []
+    for name, read in readers.items():
+        try:
+            found.append(read(arguments[name]))
+        except (TypeError, ValueError, LookupError, AttributeError, SuiteError) as error:
+            reason = f"{error}".splitlines()[0][:200] if f"{error}" else type(error).__name__
+            raise EnvironmentProblem(f"refused a call: its argument {name} is invalid ({reason})") from error
+    return found
+
+
+def config_of(values: Any) -> RunConfig:
+    """Return the configuration of a run from its JSON values."""
+    rest = dict(values)
+    groups = {name: rest.pop(name) for name in ("model", *SECTIONS)}
+    model = registry.systems.load(groups["model"]["name"]).Config
+    schemas = {"model": model, **SECTIONS}
+    settled = {name: settle(schemas[name], dict(group), f"{name}.") for name, group in groups.items()}
+    config: RunConfig = settle(RunConfig, rest, "", settled)
+    return config
+
+
+def path_of(value: Any) -> Path:
+    """Return a path from its JSON value."""
+    if not isinstance(value, str):
+        raise TypeError("no path")
+    return Path(value)
+
+
+def path_or_none(value: Any) -> Path | None:
+    """Return a path from its JSON value, which may be null."""
+    return None if value is None else path_of(value)
+
+
+def number_of(value: Any) -> int:
+    """Return a number from 1."""
+    if type(value) is not int or value < 1:
+        raise TypeError("no number")
+    return value
+
+
+def batches_of(value: Any) -> list[list[int]]:
+    """Return batches of the places of examples."""
+    if not isinstance(value, list) or not all(isinstance(batch, list) and batch for batch in value):
+        raise TypeError("no batches")
+    if not all(type(index) is int and index >= 0 for batch in value for index in batch):
+        raise TypeError("no places of examples")
+    return value
+
+
+TRAINING = {"config": config_of, "folder": path_of, "stage": path_of}
+SUMMARIZING = {
+    **{"config": config_of, "folder": path_of, "number": number_of, "predictions": path_of},
+    **{"log": path_or_none, "evidence": path_or_none, "batches": batches_of},
+}

@@ -7,7 +7,6 @@ as left over for good only after a day without a builder, unless it is asked for
 import json
 import os
 import re
-import shutil
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,9 +17,11 @@ from typing import Any
 
 from tabulate import tabulate
 
-from longsumbench.errors import UsageError, did_you_mean
+from longsumbench.checksums import damage
+from longsumbench.errors import DataError, UsageError, did_you_mean
 from longsumbench.locks import Holder, held, holder, is_shared, lasting
-from longsumbench.stages import beside, check_layout, discard, mark_layout
+from longsumbench.progress import Progress
+from longsumbench.stages import beside, check_layout, discard, mark_layout, remove
 
 DAY = 86_400.0  # seconds
 UNUSED_FOR = 30 * DAY
@@ -112,7 +113,7 @@ def stages_in(root: Path) -> list[Stage]:
         rests: dict[str, list[Path]] = {}
         for path in sorted(kind.iterdir()):
             key, _, what = path.name.partition(".")
-            if KEY.fullmatch(key) and (what in ("", "partial") or what.startswith("old-")):
+            if KEY.fullmatch(key) and (what in ("", "partial") or what.startswith(("old-", "damaged-"))):
                 rests.setdefault(key, []).extend([path] if what else [])
         found += [Stage(kind / key, tuple(left)) for key, left in rests.items()]
     return found
@@ -299,7 +300,8 @@ def _in_use(other: Holder) -> None:
 def delete_folders(folders: Iterable[Path]) -> None:
     """Delete folders that nobody uses; what is not finished need not be seen whole."""
     for folder in folders:
-        shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):
+            remove(folder, ignore_errors=True)
 
 
 def prune(
@@ -337,6 +339,36 @@ def prune(
             pruning.delete(stage, rests_only=True)
     if everything and not kinds and not pruning.dry_run and root.is_dir() and not stages_in(root):
         mark_layout(root)
+
+
+def verify(stages: Iterable[Stage]) -> str:
+    """Read finished stages in full, print a line for each damaged one, and return how many are whole.
+
+    Raises:
+        DataError: one is damaged.
+    """
+    finished = [stage for stage in stages if os.path.lexists(stage.folder)]
+    damaged, size = 0, sized(sum(stage.size for stage in finished))
+    with Progress("verifying", len(finished), "stages") as progress:
+        for stage in finished:
+            if problems := problems_of(stage):
+                damaged += 1
+                print(f"damaged: {stage.kind} {stage.key}: {', '.join(problems)}", flush=True)
+            progress.advance()
+    of = f"{len(finished)} stage{'' if len(finished) == 1 else 's'} in the cache ({size})"
+    if damaged:
+        advice = "a run that needs one builds it anew; `longsumbench cache prune KEY` deletes one"
+        raise DataError(f"{damaged} of {of} damaged: {advice}")
+    return f"{of} verified: nothing is damaged"
+
+
+def problems_of(stage: Stage) -> list[str]:
+    """Read a finished stage in full; return what is damaged in it, or cannot be read."""
+    try:
+        problems = damage(stage.folder, in_full=True)
+    except OSError as error:
+        problems = [f"{error.filename} cannot be read ({error.strerror})"]
+    return problems if os.path.lexists(stage.folder) else []  # another process has deleted it meanwhile
 
 
 def size_of(folders: Iterable[Path]) -> int:

@@ -39,9 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run_by_the_first(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench run`; of several processes that torchrun started, the others help the first one."""
+    from longsumbench.assisting import TASKS
     from longsumbench.team import by_the_first
 
-    by_the_first(lambda: run_command(options, words))
+    by_the_first(lambda: run_command(options, words), TASKS)
 
 
 def run_command(options: argparse.Namespace, words: Sequence[str]) -> None:
@@ -345,6 +346,9 @@ def cache_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     if root.is_dir():
         check_layout(root)
     there = cache.stages_in(root)
+    if options.keys[:1] == ["verify"]:
+        print(cache.verify(cache.chosen(there, options.kind, options.keys[1:])))
+        return
     wanted = cache.chosen(there, options.kind, options.keys)
     one_by_one = options.all or options.keys
     print(cache.listing(root, wanted, there) if one_by_one else cache.overview(root, wanted))

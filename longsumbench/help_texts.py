@@ -180,10 +180,11 @@ writes every pair as JSON lines, and a page with the pairs behind each bar. What
 """
 
 CACHE = """\
-Show what the cache holds, or delete of it.
+Show what the cache holds, verify it, or delete of it.
 
   longsumbench cache                            each kind of stage: how many, how large, last used, who builds one
   longsumbench cache --all --kind checkpoint    one by one, with their keys
+  longsumbench cache verify                     read every file and compare it with its checksum
   longsumbench cache prune                      delete what was not used for 30 days, and what was left over
   longsumbench cache prune --unused-for 12h --kind units ranker-rows --dry-run
   longsumbench cache prune 3f2a91               one stage, by the beginning of its key
@@ -191,6 +192,8 @@ Show what the cache holds, or delete of it.
 
 Runs share the stages in it: read corpora, tokenizers, units, labels, rankers, checkpoints. What is deleted is made
 again when it is asked for; runs and tables do not change. What is in use or being built is kept, and said.
+A run compares sizes and times of the files it uses; verify also compares their contents. The next run that needs a
+damaged stage builds it anew; the damaged one is kept as left over.
 Left over is what killed processes began. The same command would continue it, so prune deletes it after a day, or with
 --left-over at once (and nothing else). The folder is the user's cache folder, or what the environment variable
 LONGSUMBENCH_CACHE names (docs/cache.md).

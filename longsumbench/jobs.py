@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench import registry
+from longsumbench.assisting import TASKS
 from longsumbench.configuration import RunConfig
 from longsumbench.errors import EnvironmentProblem, SuiteError, as_suite_error
 from longsumbench.pipeline import BASELINES, Point, baseline, run
@@ -89,7 +90,7 @@ class Job:
         number, conductor = self.order[HydraConfig.get().job.num], os.getppid()
         share_a_cluster_job()
         with _at_work, printing_to(self.sweep.log(number)):
-            by_the_first(lambda: self._work_alone(number))
+            by_the_first(lambda: self._work_alone(number), TASKS)
         if os.getppid() != conductor:  # it was killed: nobody asks this process for more, nor ends it
             os._exit(0)
 

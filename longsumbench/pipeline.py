@@ -22,7 +22,7 @@ from longsumbench.configuration import Decoding, RunConfig
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.documents import Example, total
 from longsumbench.environment import constraints, environment, patch, peak_memory_gb, reset_peak_memory
-from longsumbench.errors import DataError
+from longsumbench.errors import DataError, as_suite_error
 from longsumbench.evidence import kept
 from longsumbench.identities import identity, specify
 from longsumbench.metrics.metric import (
@@ -48,7 +48,16 @@ from longsumbench.predictions import (
 )
 from longsumbench.progress import track
 from longsumbench.records import Results, RunRecord, RunSpec, TornRecord, output_files, writable, write_atomically
-from longsumbench.stages import CACHE_VARIABLE, MissingStage, StageStore, cache_folder, digest, is_older, locked
+from longsumbench.stages import (
+    CACHE_VARIABLE,
+    MissingStage,
+    StageStore,
+    cache_folder,
+    digest,
+    is_older,
+    locked,
+    refuse_damaged,
+)
 from longsumbench.standings import RANKED_BY, ranked_by
 from longsumbench.system import FitReport, Split, Summary, System
 from longsumbench.team import of_this_process
@@ -106,6 +115,10 @@ def run(point: Point) -> RunRecord:
     stages = StageStore(cache, rebuild, before=point.since, say=point.say)
     try:
         return run_with(point, results, stages)
+    except Exception as error:
+        if as_suite_error(error) is None:
+            refuse_damaged(stages.used.values(), error)
+        raise
     finally:
         stages.release()
 

@@ -1,10 +1,11 @@
 """Finished pieces of work (a read corpus, a tokenizer, a checkpoint), found again by what decided them.
 
 A stage lives in `<cache>/<name>/<key>`, the key being the hash of its inputs. It is built in `<key>.partial` and
-renamed when done, so a folder without that suffix is always whole. A builder finds in the partial folder what a killed
-one left there, and continues it or clears it. Beside it stand two files: `<key>.lock` keeps builders apart, and
-`<key>.used` is held, together with others, by whoever uses the stage, so that nobody deletes it; its time is that of
-the last use. Both are operating-system locks, which die with their holder. `<cache>/layout` says that all this is so.
+renamed when done, so a folder without that suffix was whole once; its checksums tell whether it still is. A builder
+finds in the partial folder what a killed one left there, and continues it or clears it. Beside it stand two files:
+`<key>.lock` keeps builders apart, and `<key>.used` is held, together with others, by whoever uses the stage, so that
+nobody deletes it; its time is that of the last use. Both are operating-system locks, which die with their holder.
+`<cache>/layout` says that all this is so.
 """
 
 import errno
@@ -14,12 +15,13 @@ import math
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from longsumbench.checksums import damage, replace_text, write_checksums
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, as_suite_error, naming
 from longsumbench.locks import held, share, unshare
 
@@ -92,10 +94,11 @@ class StageStore:
             inputs: everything that decides the outcome, JSON values; put a version number of the building code in.
             build: fills a folder, which may hold what a killed build left.
 
-        It is not deleted by others until `release`, or until this process ends.
+        It is not deleted by others until `release`, or until this process ends. A damaged one is set aside, which is
+        said in one line, and built anew.
 
         Raises:
-            MissingStage: it is not there, and nothing is to be built.
+            MissingStage: it is not there, or damaged, and nothing is to be built.
             EnvironmentProblem: the cache folder was written by a version that keeps stages in another way.
         """
         key = digest({"stage": name, **inputs})[:24]
@@ -105,9 +108,10 @@ class StageStore:
         if folder.is_dir() or not self.finished_only:
             share(used := beside(folder, "used"))
             self.in_use.add(used)
-        if self.finished_only and not folder.is_dir():
+        whole = folder.is_dir() and not damage(folder)
+        if self.finished_only and not whole:
             raise MissingStage(name, beside(folder, "partial"), build)
-        if not folder.is_dir() or (afresh and is_older(folder / "inputs.json", self.before)):
+        if not whole or (afresh and is_older(folder / "inputs.json", self.before)):
             self._build(folder, inputs, build, afresh)
         self.used[name if name not in self.used or self.used[name] == folder else f"{name}-{key[:8]}"] = folder
         return folder
@@ -123,6 +127,7 @@ class StageStore:
         with locked(beside(folder, "lock"), name, self.say):
             if afresh and is_older(folder / "inputs.json", self.before):
                 self._discard_unused(folder)
+            self._set_damaged_aside(folder)
             share(used)
             if is_there(folder):  # the process waited for has finished it
                 return
@@ -134,14 +139,28 @@ class StageStore:
                 (partial / "inputs.json").write_text(note, encoding="utf-8")  # it is known what a killed one began
                 build(partial)
                 (partial / "inputs.json").write_text(note, encoding="utf-8")  # a builder may clear the folder
+                write_checksums(partial)
                 flush(partial)
             publish(partial, folder)
 
     def _discard_unused(self, folder: Path) -> None:
         """Delete a stage that is to be built anew, as soon as no other process uses it."""
-        waiting = f"waiting for other processes that use the {folder.parent.name}"
-        with held(beside(folder, "used"), lambda other: self.say(waiting)):
+        with self._unused(folder):
             discard(folder)
+
+    def _set_damaged_aside(self, folder: Path) -> None:
+        """Rename a damaged stage as soon as no other process uses it: hours of training are not deleted unasked."""
+        if problems := damage(folder):
+            aside = beside(folder, f"damaged-{uuid.uuid4().hex[:8]}")
+            with self._unused(folder):
+                folder.rename(aside)
+            told = f"damaged: {folder.parent.name} {folder} ({summed(problems)})"
+            self.say(f"{told}; it is built anew, and the damaged one is kept as {aside.name}")
+
+    def _unused(self, folder: Path) -> AbstractContextManager[None]:
+        """Wait until no other process uses a stage."""
+        waiting = f"waiting for other processes that use the {folder.parent.name}"
+        return held(beside(folder, "used"), lambda other: self.say(waiting))
 
 
 def check_layout(root: Path) -> None:
@@ -151,7 +170,9 @@ def check_layout(root: Path) -> None:
         EnvironmentProblem: they are not.
     """
     marker = root / MARKER
-    found = marker.read_text(encoding="utf-8").strip() if marker.is_file() else ""
+    found = marker.read_bytes().strip().decode("ascii", "replace") if marker.is_file() else ""
+    if marker.is_dir() or (found and not found.isdecimal()):
+        raise EnvironmentProblem(f"{marker} is damaged: delete it and run the same command again; the stages stay")
     if found and found != str(LAYOUT):
         told = f"the cache {root} was written by another version of longsumbench (layout {found}, here {LAYOUT})"
         advice = f"empty it with `longsumbench cache prune --all`, or choose another folder by {CACHE_VARIABLE}"
@@ -164,9 +185,12 @@ def check_layout(root: Path) -> None:
 def mark_layout(root: Path) -> None:
     """Say in a cache folder how stages are kept there."""
     root.mkdir(parents=True, exist_ok=True)
-    written = root / f".{MARKER}-{uuid.uuid4().hex}"
-    written.write_text(f"{LAYOUT}\n", encoding="utf-8")
-    written.replace(root / MARKER)
+    replace_text(root / MARKER, f"{LAYOUT}\n")
+
+
+def summed(problems: Sequence[str]) -> str:
+    """Return the first problem, and how many more there are."""
+    return problems[0] + (f", and {len(problems) - 1} more" if len(problems) > 1 else "")
 
 
 def beside(folder: Path, what: str) -> Path:
@@ -238,10 +262,20 @@ def discard(folder: Path) -> None:
 def clear(folder: Path) -> None:
     """Empty a partial folder whose builder cannot continue what is there."""
     for item in folder.iterdir():
-        if item.is_dir() and not item.is_symlink():
-            shutil.rmtree(item)
-        else:
-            item.unlink()
+        remove(item)
+
+
+def remove(path: Path, ignore_errors: bool = False) -> None:
+    """Delete a file, a link or a folder.
+
+    Args:
+        path: what is deleted.
+        ignore_errors: delete as much of a folder as possible.
+    """
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors)
+    else:
+        path.unlink()  # rmtree would wait for ever at a FIFO
 
 
 @contextmanager
@@ -256,6 +290,19 @@ def opening(folder: Path) -> Iterator[None]:
     except Exception as error:  # those of the libraries that read have no class in common
         if isinstance(as_suite_error(error), EnvironmentProblem):
             raise
+        refuse_damaged([folder], error)
         reason = (f"{error}" if isinstance(error, SuiteError) else f"{type(error).__name__}: {error}").splitlines()[0]
         advice = f"remove it by `longsumbench cache prune {folder.name}` and run the same command again"
         raise DataError(f"this finished {folder.parent.name} cannot be read ({reason}); {advice}", folder) from error
+
+
+def refuse_damaged(folders: Iterable[Path], cause: Exception) -> None:
+    """Read finished stages in full, after an error that a damaged one may have caused.
+
+    Raises:
+        DataError: one is damaged.
+    """
+    for folder in folders:
+        if problems := damage(folder, in_full=True):
+            told = f"this stage is damaged ({summed(problems)})"
+            raise DataError(f"{told}; run the same command again, which builds it anew", folder) from cause

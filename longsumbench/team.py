@@ -2,25 +2,35 @@
 
 torchrun, or a cluster's job of several tasks, starts the same command several times and tells each process its place by
 environment variables. The first one reads, locks, prints and writes; the others wait until it calls them to a task.
-Calls, and how they ended, go through a store of torch's; only what trains together is connected by more (`group`).
+Calls, and how they ended, go through a store of torch's as JSON: a call names a task from a table and gives its
+arguments, so whoever reaches the store can put nothing there that is executed. Only what trains together is connected
+by more (`group`).
 Without those variables there is a team of one, which needs no torch.
 """
 
+import json
 import os
-import pickle
 import sys
 import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError, as_suite_error
+from longsumbench.errors import (
+    DataError,
+    EnvironmentProblem,
+    NotRepeated,
+    PointsFailed,
+    SuiteError,
+    UsageError,
+    as_suite_error,
+)
 
 if TYPE_CHECKING:
     from torch._C._distributed_c10d import Store
@@ -32,10 +42,16 @@ CALLS_ANSWERED = "LONGSUMBENCH_CALLS_ANSWERED"  # of a helper that began anew: b
 LONGEST = timedelta(days=20)  # of any waiting, for death is noticed otherwise; more milliseconds overflow in gloo
 STARTING = timedelta(minutes=10)  # from the start of one process until the first one is there
 SECONDS_BETWEEN_LOOKS = 0.1
+NO_MORE = b"null"  # in place of a call
 GRACE = 5.0  # seconds that a helper is given to come out of a task that has failed elsewhere
 PATIENCE = 60.0  # likewise the first process; and the others, to say how a task that failed has ended with them
 
-Task = Callable[["Team"], None]
+# Called with a helper's team and the arguments of the call, a JSON object. Checks these before it does anything.
+Task = Callable[["Team", Mapping[str, Any]], None]
+# Errors that reach other processes; another class is sent as the nearest one that it inherits from.
+ERRORS = {
+    kind.__name__: kind for kind in (SuiteError, PointsFailed, NotRepeated, UsageError, DataError, EnvironmentProblem)
+}
 
 
 @dataclass
@@ -66,11 +82,12 @@ class Team:
         return self.rank == 0
 
     @contextmanager
-    def helped(self, task: Task) -> Iterator[None]:
+    def helped(self, task: str, arguments: Mapping[str, Any]) -> Iterator[None]:
         """Let the others do a task while the first process does its part; they have ended it on leaving.
 
         Args:
-            task: can be pickled; is called with the other process's team.
+            task: its name in the table that the others are given (`help`).
+            arguments: JSON values.
 
         Raises:
             SuiteError: what went wrong first, be it in another process.
@@ -81,7 +98,7 @@ class Team:
         if self._lost:
             raise EnvironmentProblem(self._lost)
         self.calls += 1
-        self._tell("task", task)
+        self._tell("task", {"name": task, "arguments": arguments})
         try:
             yield
         except Exception as error:
@@ -91,15 +108,19 @@ class Team:
         self._wait_for_ends()
         self._heed_failures()
 
-    def help(self) -> None:
+    def help(self, tasks: Mapping[str, Task]) -> None:
         """Do what the first process calls for, until it needs no more help.
 
         A process in which a task fails, or that hangs in one that has failed elsewhere, begins anew.
+
+        Args:
+            tasks: name → task; a call of anything else is refused.
         """
-        while (task := self._next_task()) is not None:
+        while (call := self._next_call()) != NO_MORE:
             try:
+                task, arguments = self._read_call(call, tasks)
                 with self._leaving(GRACE, self._begin_anew):
-                    task(self)
+                    task(self, arguments)
             except Exception as error:
                 self._failed(error)
                 self._begin_anew()
@@ -176,7 +197,7 @@ class Team:
         for rank in range(self.size):
             while not self._is_told(f"here {rank}", seconds=SECONDS_BETWEEN_LOOKS):
                 self._heed_failures()
-        found = {self._heard(f"here {rank}") for rank in range(self.size)} - {""}
+        found = {self._heard(f"here {rank}") for rank in range(self.size)} - {b'""'}
         if found and len(found) < self.size:
             problem = f"{self.size} processes on {len(found)} GPU{'s' if len(found) > 1 else ''}"
             raise UsageError(f"{problem}: start as many as there are GPUs, or choose device=cpu")
@@ -212,13 +233,16 @@ class Team:
         return f"longsumbench/{attempt}/{self.calls}/{what}"
 
     def _tell(self, what: str, value: Any) -> None:
-        self._met().set(self._key(what), pickle.dumps(value))  # type: ignore[arg-type]  # bytes are taken, too
+        self._met().set(self._key(what), json.dumps(value))
 
-    def _heard(self, what: str, seconds: float | None = None) -> Any:
-        """Return what was told in this call; None also when nothing was within some seconds."""
-        if not self._is_told(what, seconds):
-            return None
-        return pickle.loads(self._met().get(self._key(what)))  # noqa: S301 - written by the same command
+    def _heard(self, what: str, seconds: float | None = None) -> bytes | None:
+        """Return what was told in this call, as it is in the store; None when nothing was within some seconds."""
+        return self._met().get(self._key(what)) if self._is_told(what, seconds) else None
+
+    def _heard_problem(self) -> SuiteError | None:
+        """Return what went wrong first in any process; None when nothing was told in time."""
+        told = self._heard("problem", PATIENCE)
+        return None if told is None else error_of(told)
 
     def _is_told(self, what: str, seconds: float | None = None) -> bool:
         """Wait for what is to be told in this call; say whether it was within some seconds."""
@@ -232,15 +256,32 @@ class Team:
     def _heed_failures(self) -> None:
         """Raise what went wrong first in any process, if anything has in this call."""
         if self._met().add(self._key("failures"), 0):
-            raise self._heard("problem", PATIENCE) or EnvironmentProblem("another process failed")
+            raise self._heard_problem() or EnvironmentProblem("another process failed")
 
-    def _next_task(self) -> Task | None:
+    def _next_call(self) -> bytes | None:
         self.calls += 1
         try:
-            task: Task | None = self._heard("task")
+            return self._heard("task")
         except RuntimeError as error:  # torch's, when the connection is gone
             raise EnvironmentProblem(f"process 0 of {self.size}, which this one helped, is gone") from error
-        return task
+
+    def _read_call(self, call: bytes | None, tasks: Mapping[str, Task]) -> tuple[Task, Mapping[str, Any]]:
+        """Return the task that is called, and its arguments.
+
+        Raises:
+            EnvironmentProblem: the call is none that this program makes.
+        """
+        values = read_json(call)
+        if not isinstance(values, dict) or values.keys() != {"name", "arguments"}:
+            reason = "it is no task with arguments"
+        elif not isinstance(values["name"], str) or values["name"] not in tasks:
+            reason = f"there is no task {values['name']!r:.40}"
+        elif not isinstance(values["arguments"], dict):
+            reason = "its arguments have no names"
+        else:
+            return tasks[values["name"]], values["arguments"]
+        told = f"process {self.rank} of {self.size} refused a call: {reason}"
+        raise EnvironmentProblem(f"{told}; does another program use MASTER_PORT={os.environ.get('MASTER_PORT')}?")
 
     def _failed(self, error: Exception) -> SuiteError | Exception:
         """Tell the others, once, that a task has failed here; return what went wrong first, here or there."""
@@ -252,9 +293,9 @@ class Team:
             if known is None and not self.first:
                 traceback.print_exception(error)
             unknown = EnvironmentProblem(f"process {self.rank} of {self.size} failed: {type(error).__name__}: {error}")
-            self._tell("problem", known or unknown)
+            self._tell("problem", told_of_error(known or unknown))
         else:
-            found = self._heard("problem", PATIENCE) or found
+            found = self._heard_problem() or found
         self._failure = self.calls, found
         return found
 
@@ -304,6 +345,27 @@ class Team:
         os._exit(EnvironmentProblem.exit_code)
 
 
+def read_json(text: bytes | None) -> Any:
+    """Return a value from the store; None where it is no JSON."""
+    try:
+        return json.loads(text or b"null")
+    except (ValueError, RecursionError):
+        return None
+
+
+def told_of_error(error: SuiteError) -> list[str]:
+    """Return an error as it is told to other processes: the name of its class, and its message."""
+    return [next(kind.__name__ for kind in type(error).__mro__ if kind.__name__ in ERRORS), str(error)]
+
+
+def error_of(told: bytes) -> SuiteError:
+    """Return the error that another process told of."""
+    match read_json(told):
+        case [str(name), str(message)] if name in ERRORS:
+            return ERRORS[name](message)
+    return EnvironmentProblem("another process failed")
+
+
 @cache
 def of_this_process() -> Team:
     """Return the team that the environment variables of this process tell of; one process, when they do not.
@@ -329,13 +391,18 @@ def _hide() -> None:
         os.environ.pop(name, None)
 
 
-def by_the_first(work: Callable[[], None]) -> None:
-    """Do something in the first process of a team; in the others, help it for as long as it does."""
+def by_the_first(work: Callable[[], None], tasks: Mapping[str, Task]) -> None:
+    """Do something in the first process of a team; in the others, help it for as long as it does.
+
+    Args:
+        work: what the first one does.
+        tasks: name → task, of what it may call the others for.
+    """
     team = of_this_process()
     if not team.first:
         warnings.simplefilter("ignore")  # the first one gives them
         try:
-            team.help()
+            team.help(tasks)
         except KeyboardInterrupt:  # told by the first process
             sys.exit(130)
         return

@@ -1,17 +1,22 @@
 """A script for torchrun: tasks of a team that fail in one of two processes, and what the first one says of them."""
 
 import sys
-from functools import partial
+from collections.abc import Mapping
+from typing import Any
 
 from torch import distributed
 
 from longsumbench.errors import UsageError
 from longsumbench.team import Team, by_the_first, of_this_process
 
+EARLY, LATE, ODD = UsageError("no pages"), UsageError("too many pages"), ValueError("odd")
+ERRORS = {"early": EARLY, "late": LATE, "odd": ODD}
 
-def meet(team: Team, fails_in: int | None, error: Exception, early: bool) -> None:
+
+def meet(team: Team, arguments: Mapping[str, Any]) -> None:
     """Wait for the other process, which one of them never does; it may fail before it is connected."""
-    if early and team.rank == fails_in:
+    fails_in, error = arguments["fails_in"], ERRORS[arguments["error"]]
+    if error is EARLY and team.rank == fails_in:
         raise error
     with team.group("cpu"):
         if team.rank == fails_in:
@@ -19,12 +24,12 @@ def meet(team: Team, fails_in: int | None, error: Exception, early: bool) -> Non
         distributed.barrier()
 
 
-def tried(fails_in: int | None, error: Exception, early: bool = False) -> str:
+def tried(fails_in: int | None, error: str) -> str:
     """Do the task in both processes; return what came of it."""
-    team = of_this_process()
+    team, arguments = of_this_process(), {"fails_in": fails_in, "error": error}
     try:
-        with team.helped(partial(meet, fails_in=fails_in, error=error, early=early)):
-            meet(team, fails_in, error, early)
+        with team.helped("meet", arguments):
+            meet(team, arguments)
     except Exception as found:
         return f"{type(found).__name__}: {found}"
     return "done"
@@ -32,12 +37,11 @@ def tried(fails_in: int | None, error: Exception, early: bool = False) -> str:
 
 def work() -> None:
     """Let the one fail or the other, and none after each."""
-    early, late = UsageError("no pages"), UsageError("too many pages")
-    for fails_in, error in ((1, early), (1, late), (0, ValueError("odd")), (1, ValueError("odd"))):
-        print(tried(fails_in, error, error is early))
+    for fails_in, error in ((1, "early"), (1, "late"), (0, "odd"), (1, "odd")):
+        print(tried(fails_in, error))
         print(tried(None, error), flush=True)
 
 
 if __name__ == "__main__":
-    by_the_first(work)
+    by_the_first(work, {"meet": meet})
     sys.exit(0)

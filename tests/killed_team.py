@@ -2,6 +2,8 @@
 
 import os
 import signal
+from collections.abc import Mapping
+from typing import Any
 
 from torch import distributed
 
@@ -9,7 +11,7 @@ from longsumbench.errors import UsageError
 from longsumbench.team import Team, by_the_first, of_this_process
 
 
-def meet(team: Team) -> None:
+def meet(team: Team, arguments: Mapping[str, Any]) -> None:
     """Meet the other process; the first time one is killed."""
     with team.group("cpu"):
         distributed.barrier()
@@ -22,12 +24,12 @@ def work() -> None:
     """Let both meet."""
     team = of_this_process()
     try:
-        with team.helped(meet):
-            meet(team)
+        with team.helped("meet", {}):
+            meet(team, {})
     except Exception as error:
         raise UsageError("only one is here") from error
     print("both are here")
 
 
 if __name__ == "__main__":
-    by_the_first(work)
+    by_the_first(work, {"meet": meet})

@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FLOORS = {
+    "checksums": 0,
     "errors": 0,
     "locks": 0,
     "shapes": 0,
@@ -82,6 +83,7 @@ FLOORS = {
 SAME_FLOOR = {  # who may import whom on one floor
     ("locks", "errors"),
     ("locks", "shapes"),
+    ("stages", "checksums"),
     ("stages", "errors"),
     ("stages", "locks"),
     ("corpora", "rouge"),

@@ -98,7 +98,7 @@ def test_a_failed_build_is_never_taken_for_a_finished_one(tmp_path: Path) -> Non
         store.get("corpus", {}, fails)
     assert not store.used
     folder = store.get("corpus", {}, continues)
-    assert {item.name for item in folder.iterdir()} == {"half", "whole", "inputs.json"}
+    assert {item.name for item in folder.iterdir()} == {"half", "whole", "inputs.json", "checksums"}
     assert not list(tmp_path.rglob("*.partial"))
 
 

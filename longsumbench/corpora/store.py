@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from longsumbench.corpora.corpus import BadRow
 from longsumbench.corpora.overlaps import Seen, hash_of
 from longsumbench.documents import Example, count_words
+from longsumbench.stages import opening
 
 _BATCH_BYTES = 4_000_000  # of text in one record batch
 
@@ -176,18 +177,22 @@ class ReadSplit:
     def __getitem__(self, index: int) -> Example:
         if not -len(self) <= index < len(self):
             raise IndexError(f"{self.name} has {len(self)} examples, not an example {index}")
-        return _example(self._table().column("example")[index % len(self)])
+        return self._example(self._table().column("example")[index % len(self)])
 
     def __iter__(self) -> Iterator[Example]:
         for chunk in self._table().column("example").chunks:
             for text in chunk:
-                yield _example(text)
+                yield self._example(text)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_opened": None}
 
     def __repr__(self) -> str:
         return f"ReadSplit({self.name!r}, {len(self)} examples)"
+
+    def _example(self, text: Any) -> Example:
+        with opening(self.path.parent):
+            return Example.from_dict(json.loads(text.as_py()))
 
     def _table(self) -> Any:
         if self._opened is None:
@@ -201,10 +206,6 @@ class ReadSplit:
         for chunk in self._table().column(column).chunks:
             numbers.frombytes(chunk.to_numpy().tobytes())
         return numbers
-
-
-def _example(text: Any) -> Example:
-    return Example.from_dict(json.loads(text.as_py()))
 
 
 def _arrow() -> Any:
