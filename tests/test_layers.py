@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FLOORS = {
     "errors": 0,
+    "bounds": 0,
     "locks": 0,
     "progress": 0,
     "stages": 0,
@@ -78,9 +79,11 @@ FLOORS = {
     "__main__": 6,
 }
 SAME_FLOOR = {  # who may import whom on one floor
+    ("bounds", "errors"),
     ("locks", "errors"),
     ("stages", "errors"),
     ("stages", "locks"),
+    ("configuration", "registry"),
     ("corpora", "rouge"),
     ("tokenization", "system"),
     ("training", "shares"),
