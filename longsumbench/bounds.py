@@ -141,17 +141,17 @@ def check_settings(settings: Any, prefix: str) -> None:
     for item in fields(settings):
         value = getattr(settings, item.name)
         for one in value if isinstance(value, list) else [value]:
-            if one is not None and (bound := bounds[item.name]):
-                check_value(f"{prefix}{item.name}", one, bound)
+            if one is not None:
+                check_value(f"{prefix}{item.name}", one, bounds[item.name])
 
 
-def check_value(key: str, value: Any, bound: Bound) -> None:
-    """Check one value.
+def check_value(key: str, value: Any, bound: Bound | None) -> None:
+    """Check one value; without a bound, all are allowed.
 
     Raises:
         UsageError: it is out of its bound.
     """
-    if problem := bound.problem(value):
+    if bound and (problem := bound.problem(value)):
         raise UsageError(f"{key}={shown(value)}{problem}")
 
 

@@ -10,7 +10,7 @@ import hydra
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
-from yaml import YAMLError
+from yaml import YAMLError  # type: ignore[import-untyped] # it ships no annotations
 
 from longsumbench.analysis.coherence import CoherenceSettings
 from longsumbench.analysis.dataset_stats import StatsSettings

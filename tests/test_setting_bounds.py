@@ -31,6 +31,11 @@ JUNK = (
 )
 LIKELY = ("0", "1.5", "1e-300", "null", "true", "abc", "-1")
 ODD = ("sample=[1", "sample=1e30", "sample=nan", "seed=-1", f"seed={'9' * 5_000}", "seed='\\x00'")  # of commands
+BY_NAME = {  # messages that name what a setting chooses instead of its key
+    "model.tokenizer": "no tokenizer '",
+    "score.metrics": "unknown metric '",
+    "dataset.name": "unknown dataset '",
+}
 EXIT_CODES = {0, 1, 2, 3, 4}
 
 
@@ -67,7 +72,8 @@ def check_plan(model: str, key: str, value: str, folder: Path) -> bool:
     except UsageError as error:
         message = str(error)
         assert "\n" not in message
-        assert key in message or (key == "model.init" and "is no checkpoint" in message)
+        named = key in message or message.startswith(BY_NAME.get(key, key))
+        assert named or (key == "model.init" and "is no checkpoint" in message), message
         return False
     return True
 

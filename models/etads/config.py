@@ -7,6 +7,7 @@ from typing import Annotated
 from longsumbench.bounds import (
     Depth,
     Heads,
+    Number,
     OneOf,
     Partial,
     TargetTokens,
@@ -28,8 +29,8 @@ class EtadsConfig:
     """ETADS (ETADS §3): encoder heads focus on a stretch of the text, decoder heads select what is salient."""
 
     name: Text = "etads"  # as it is registered
-    focus_layers: list[Depth] | None = None  # encoder layers that focus, counted from 1; null: all; []: none
-    saliency_layers: list[Depth] | None = None  # decoder layers that select, counted from 1; null: all; []: none
+    focus_layers: list[Number] | None = None  # encoder layers that focus, counted from 1; null: all; []: none
+    saliency_layers: list[Number] | None = None  # decoder layers that select, counted from 1; null: all; []: none
     focus_form: Form = "plain"  # plain | flex (CUDA) | rank_two (wide foci): how the bias is computed; see the card
     input_length: Tokens = 400  # tokens of the title and the text that are read (ETADS §4.1)
     decode_length: TargetTokens = 100  # target and output tokens at most (ETADS §4.1)
