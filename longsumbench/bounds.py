@@ -83,8 +83,9 @@ class OneOf(Bound):
         choices = (*self.names, *(self.more() if self.more else ()))
         if value in choices:
             return None
-        if self.number_of and str(value).isdecimal() and len(str(value)) < len(str(MOST)):
-            return None if int(value) >= self.least else f" is below {self.least}"
+        short = str(value).isdecimal() and len(str(value)) < len(str(MOST))
+        if self.number_of and short and int(value) >= self.least:
+            return None
         number = f", or a number of {self.number_of}" if self.number_of else ""
         return f"{did_you_mean(str(value)[:SHOWN], choices)}; allowed: {', '.join(choices)}{number}"
 
