@@ -64,7 +64,18 @@ def read(words: Sequence[str]) -> argparse.Namespace:
     for name in FREE_WORDS:
         if hasattr(options, name):
             setattr(options, name, [*getattr(options, name), *extra])  # argparse takes those before the first flag only
+            check_numbers(getattr(options, name))
     return options
+
+
+def check_numbers(words: Sequence[str]) -> None:
+    """Check that no word holds a number that is too long for Python to read.
+
+    Raises:
+        UsageError: one does.
+    """
+    if long := next((word for word in words if re.search(r"\d{4000}", word)), None):
+        raise UsageError(f"'{long[:40]}…' holds a number of more than 4,000 digits")
 
 
 def parser() -> Parser:
@@ -148,6 +159,9 @@ def score_arguments(command: Parser) -> None:
     command.add_argument("--per-example", metavar="FILE.csv", help="write a row an example: id, rouge1_p, ... 0-1")
     command.add_argument("--json", action="store_true", help="print one object instead of the table")
     command.add_argument("--intersect", action="store_true", help="leave out the ids that only one side has")
+    command.add_argument(
+        "--empty-references", default="skip", help="references without a word: skip (default), or zero: scored 0"
+    )
     command.add_argument("--resamples", type=int, default=1_000, metavar="N", help="of the bootstrap (default: 1000)")
     command.add_argument("--resampling", default="percentile", help="percentile (default), or perl: ROUGE-1.5.5's own")
 

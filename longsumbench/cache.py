@@ -28,6 +28,7 @@ UNUSED_FOR = 30 * DAY
 LEFT_FOR = DAY  # after which nobody is expected to continue what a killed builder left
 KEY = re.compile(r"[0-9a-f]{24}")
 SPAN = re.compile(r"(\d+(?:\.\d+)?)([smhdw])")
+LONGEST_SPAN = 100_000 * DAY
 SPANS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": DAY, "w": 7 * DAY}
 
 
@@ -406,4 +407,7 @@ def seconds_of(span: str) -> float:
     """
     if not (found := SPAN.fullmatch(span)):
         raise UsageError(f"--unused-for {span}: write a number with s, m, h, d or w behind it, as in 30d")
-    return float(found[1]) * SPANS[found[2]]
+    seconds = float(found[1]) * SPANS[found[2]]
+    if seconds > LONGEST_SPAN:
+        raise UsageError(f"--unused-for {span[:20]}: at most {LONGEST_SPAN / DAY:,.0f}d")
+    return seconds

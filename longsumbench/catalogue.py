@@ -1,8 +1,10 @@
 """What can be named on the command line, with a line about each."""
 
 import inspect
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from tabulate import tabulate
 
@@ -57,7 +59,7 @@ def settings(model: str | None) -> str:
     """Return all settings with their defaults and what they mean, those of a model first when one is named."""
     schemas = {**SECTIONS, "": RunConfig}
     if model:
-        schemas = {"model": registry.systems.load(model).Config, **schemas}
+        schemas = {"model": config_of(model), **schemas}
     rows = []
     for prefix, schema in schemas.items():
         meanings = comments(schema)
@@ -67,6 +69,18 @@ def settings(model: str | None) -> str:
                 default = item.default if item.default_factory is MISSING else item.default_factory()
                 rows.append([key, "" if default is None else default, meanings.get(item.name, "")])
     return tabulate(rows, headers=["setting", "default", "meaning"], tablefmt="plain", disable_numparse=True)
+
+
+def config_of(model: str) -> Any:
+    """Return a system's `Config`; of a built-in system without importing its network, which takes seconds.
+
+    A built-in system's `Config` is the dataclass of that name in the module `config` of its package.
+    """
+    if target := registry.systems.built_in.get(model):
+        package = target.partition(":")[0].rpartition(".")[0]
+        found = vars(import_module(f"{package}.config")).values()
+        return next(one for one in found if is_dataclass(one) and getattr(one, "name", "") == model)
+    return registry.systems.load(model).Config
 
 
 def comments(schema: type) -> dict[str, str]:

@@ -186,13 +186,14 @@ def score_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench score`."""
     if not 1 <= len(options.texts) <= 2:
         raise UsageError("name PREDICTIONS, and REFERENCES where they stand apart (see longsumbench score --help)")
-    from longsumbench.configuration import allowed, at_least
+    from longsumbench.bounds import bounds_of, check_value
+    from longsumbench.configuration import Scoring
     from longsumbench.records import writable
     from longsumbench.rouge.scorer import RougeScorer
     from longsumbench.scoring import score_files
 
-    at_least("--resamples", options.resamples, 100)
-    allowed("--resampling", options.resampling, ("percentile", "perl"))
+    for name in ("resamples", "resampling", "empty_references"):
+        check_value(f"--{name.replace('_', '-')}", getattr(options, name), bounds_of(Scoring)[name])
     perl_resampling = options.resampling == "perl"
     if perl_resampling and options.mode != "perl":
         raise UsageError("--resampling perl goes with --mode perl: they are ROUGE-1.5.5's own intervals")
@@ -211,6 +212,7 @@ def score_command(options: argparse.Namespace, words: Sequence[str]) -> None:
             options.resamples,
             options.intersect,
             perl_resampling,
+            options.empty_references == "zero",
         )
         if table is not None:
             report.write_per_example(table)
@@ -221,12 +223,12 @@ def score_command(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 def compare_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench compare`."""
+    from longsumbench.bounds import Between, check_value
     from longsumbench.comparing import compare, default_folder
-    from longsumbench.configuration import at_least
     from longsumbench.records import Results, writable
     from longsumbench.report.comparison import write
 
-    at_least("--examples", options.examples, 0)
+    check_value("--examples", options.examples, Between(0, 10**6))
     results = Results(Path(options.results_dir).expanduser())
     try:
         comparison = compare(options.runs, results, options.examples, options.intersect, options.all_pairs)

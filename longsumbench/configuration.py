@@ -4,14 +4,36 @@ The YAML files under `conf/` list only departures from these defaults; `resolve`
 refuses unknown keys, wrong types and values outside the allowed ones before any work is done.
 """
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, make_dataclass
 from functools import partial
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from longsumbench import registry
+from longsumbench.bounds import (
+    BatchSize,
+    Between,
+    Count,
+    Device,
+    Minutes,
+    Number,
+    OneOf,
+    Partial,
+    Positive,
+    Processes,
+    Resamples,
+    Seed,
+    Share,
+    Text,
+    Weight,
+    check_settings,
+    shown,
+)
 from longsumbench.errors import UsageError, did_you_mean
 
 # The tokenizers that are trained on the training split, and the fewest entries they can have, four special ones
@@ -22,6 +44,7 @@ LATER = {
     "wordnet": None,
     "tokenizer": "default",
     "references": None,
+    "empty_references": "skip",
     "resampling": "percentile",
     "batch_tokens": None,
     "length_norm": "power",
@@ -34,87 +57,87 @@ LATER = {
 GENERATED = ("document_length", "train_length", "sources", "redundancy", "contradiction", "agenda")
 
 
+Ranking = Annotated[str, OneOf("none", more=registry.rankers.targets)]  # by what a system orders its units
+SplitName = Annotated[str, OneOf("train", "validation", "test")]
+Length = Annotated[int, Between(32, 10**7)]  # tokens of a generated document
+Agenda = Annotated[str, OneOf("fixed", "told", "asked")]
+Optimizer = Annotated[str, OneOf("adafactor", "adam", "adagrad")]
+Course = Annotated[str, OneOf("sqrt_decay", "noam", "pagesum", "linear", "constant", "hold")]
+Budget = Annotated[int, Between(0, 10**15)]  # tokens
+Best = Annotated[int, Between(1, 1_000)]  # checkpoints
+Helpers = Annotated[int, Between(0, 1_024)]
+Timeout = Annotated[float, Between(0, 10**7, open_low=True)]  # minutes, up to 19 years
+Beams = Annotated[int, Between(1, 1_000)]
+Exponent = Annotated[float, Between(-20, 20)]  # of a length
+Norm = Annotated[str, OneOf("power", "wu")]
+Coverage = Annotated[str, OneOf("none", "summary", "wu")]
+TokenLimit = Annotated[int, Between(0, 10**7)]
+Kept = Annotated[str, OneOf("all", "none", number_of="examples", least=0)]
+Mode = Annotated[str, OneOf("google", "perl")]
+Words = Annotated[str, OneOf("default", "unicode")]
+Rule = Annotated[str, OneOf("best", "jackknife")]
+Empty = Annotated[str, OneOf("skip", "zero")]
+Resampling = Annotated[str, OneOf("percentile", "perl")]
+
+
 @dataclass
 class DatasetSettings:
     """Which texts, and which of them."""
 
-    name: str = "pydoc"
-    path: str | None = None  # folder or file of the original release, or of jsonl; None: the hub, or built in
-    tokenizer: str | None = None  # of releases that hold numbers instead of text (wikisum): their SentencePiece model
-    split: str = "test"  # the split that is summarized and scored
-    limit: int | None = None  # the most examples read from each split; None: all
+    name: Text = "pydoc"
+    path: Text | None = None  # folder or file of the original release, or of jsonl; None: the hub, or built in
+    tokenizer: Text | None = None  # of releases that hold numbers instead of text (wikisum): their SentencePiece model
+    split: SplitName = "test"  # the split that is summarized and scored
+    limit: Count | None = None  # the most examples read from each split; None: all
     strict: bool | None = None  # False: unusable rows are left out, counted; True: splits that overlap are errors, too
-    workers: int | None = None  # processes that read a large dataset; None: one a core
+    workers: Processes | None = None  # processes that read a large dataset; None: one a core
     split_by_hash: bool = False  # jsonl of one file: deal it into train, validation and test (80/10/10) by id
-    document_length: int | None = None  # tokens of a tested document, of generated datasets; None: as they say
-    train_length: int | None = None  # tokens of a training or validation document; None: as long as what is tested
-    sources: int | None = None  # documents of a generated example; None: as the dataset says, as for all below
-    redundancy: float | None = None  # share of the planted facts that are stated twice, in other words
-    contradiction: float | None = None  # share of the planted facts that overrule what was stated before
-    agenda: str | None = None  # what a summary is about: fixed | told (drawn, in the text) | asked (drawn, the query)
+    document_length: Length | None = None  # tokens of a tested document, of generated datasets; None: as they say
+    train_length: Length | None = None  # tokens of a training or validation document; None: as long as those tested
+    sources: Count | None = None  # documents of a generated example; None: as the dataset says, as for all below
+    redundancy: Share | None = None  # share of the planted facts that are stated twice, in other words
+    contradiction: Share | None = None  # share of the planted facts that overrule what was stated before
+    agenda: Agenda | None = None  # what a summary is about: fixed | told (drawn, in the text) | asked (drawn, as query)
 
     def __post_init__(self) -> None:
-        allowed("dataset.split", self.split, ("train", "validation", "test"))
-        at_least("dataset.limit", self.limit, 1)
-        at_least("dataset.workers", self.workers, 1)
-        at_least("dataset.document_length", self.document_length, 32)
-        at_least("dataset.train_length", self.train_length, 32)
-        at_least("dataset.sources", self.sources, 1)
-        for name in ("redundancy", "contradiction"):
-            if (value := getattr(self, name)) is not None and not 0 <= value <= 1:
-                raise UsageError(f"dataset.{name}={value} must be a share, from 0 to 1")
-        if self.agenda is not None:
-            allowed("dataset.agenda", self.agenda, ("fixed", "told", "asked"))
+        check_settings(self, "dataset.")
 
 
 @dataclass
 class Recipe:
     """How a system is trained. Defaults are SEAL's where it states them (papers: SEAL §5)."""
 
-    optimizer: str = "adafactor"  # adafactor (with parameter scaling, as its paper) | adam | adagrad
-    learning_rate: float = 0.01  # peak of sqrt_decay, linear, constant and hold; the factor of noam and pagesum
-    schedule: str = "sqrt_decay"  # sqrt_decay | noam | pagesum | linear | constant | hold (falls in the second half)
-    warmup_steps: int = 10_000  # optimizer steps; the step from which sqrt_decay falls
-    adam_beta1: float = 0.9  # decay of the mean gradient
-    adam_beta2: float = 0.999  # decay of the mean squared gradient
-    adam_epsilon: float = 1e-8  # added to Adam's denominator
-    weight_decay: float = 0.0  # pull towards zero, per unit of learning rate
-    max_grad_norm: float = 0.0  # gradients are clipped to this norm; 0: not at all
-    label_smoothing: float = 0.0  # ε, spread as ε/V over every column
-    batch_size: int = 16  # examples a forward pass
-    batch_words: int | None = None  # source words a forward pass, 4 to 64 examples; training then has no batch_size
-    batch_tokens: int | None = None  # source tokens a forward pass, padding counted; training then has no batch_size
-    unlock: float = 0.0  # share of max_steps over which longer and longer examples are let in; 0: all from the start
-    accumulation: int = 16  # forward passes an optimizer step
-    max_steps: int = 200_000  # optimizer steps; the budget ends with whichever of the three comes first
-    max_tokens: int | None = None  # source + target tokens the model was trained on
-    max_minutes: float | None = None  # of training, validation not counted; makes a run not repeatable
-    eval_steps: int = 1_000  # optimizer steps between validations (and checkpoints)
-    eval_examples: int | None = 1_000  # the most validation examples looked at; None: all
-    patience: int | None = None  # validations without a better one before training ends; None: never
-    keep_best: int = 1  # checkpoints, of the lowest validation losses, that all summarize: their scores are averaged
-    average_weights: int = 1  # checkpoints, of the lowest validation losses, whose weights are averaged: one model
+    optimizer: Optimizer = "adafactor"  # adafactor (with parameter scaling, as its paper) | adam | adagrad
+    learning_rate: Positive = 0.01  # peak of sqrt_decay, linear, constant and hold; the factor of noam and pagesum
+    schedule: Course = "sqrt_decay"  # sqrt_decay | noam | pagesum | linear | constant | hold (falls in the second half)
+    warmup_steps: Number = 10_000  # optimizer steps; the step from which sqrt_decay falls
+    adam_beta1: Partial = 0.9  # decay of the mean gradient
+    adam_beta2: Partial = 0.999  # decay of the mean squared gradient
+    adam_epsilon: Positive = 1e-8  # added to Adam's denominator
+    weight_decay: Weight = 0.0  # pull towards zero, per unit of learning rate
+    max_grad_norm: Weight = 0.0  # gradients are clipped to this norm; 0: not at all
+    label_smoothing: Partial = 0.0  # ε, spread as ε/V over every column
+    batch_size: BatchSize = 16  # examples a forward pass
+    batch_words: Count | None = None  # source words a forward pass, 4 to 64 examples; training then has no batch_size
+    batch_tokens: Count | None = None  # source tokens a forward pass, padding counted; training then has no batch_size
+    unlock: Partial = 0.0  # share of max_steps over which longer and longer examples are let in; 0: all at once
+    accumulation: Count = 16  # forward passes an optimizer step
+    max_steps: Number = 200_000  # optimizer steps; the budget ends with whichever of the three comes first
+    max_tokens: Budget | None = None  # source + target tokens the model was trained on
+    max_minutes: Minutes | None = None  # of training, validation not counted; makes a run not repeatable
+    eval_steps: Count = 1_000  # optimizer steps between validations (and checkpoints)
+    eval_examples: Count | None = 1_000  # the most validation examples looked at; None: all
+    patience: Count | None = None  # validations without a better one before training ends; None: never
+    keep_best: Best = 1  # checkpoints, of the lowest validation losses, that all summarize: their scores are averaged
+    average_weights: Best = 1  # checkpoints, of the lowest validation losses, whose weights are averaged: one model
     bf16: bool | None = None  # None: on GPUs that have it; the CPU computes in float32 unless asked
     gradient_checkpointing: bool = False  # computes activations twice to save memory
-    workers: int = 0  # processes that collate batches beside training
-    seed: int = 1  # follows the top-level seed
-    device: str = "auto"  # follows the top-level device
+    workers: Helpers = 0  # processes that collate batches beside training
+    seed: Seed = 1  # follows the top-level seed
+    device: Device = "auto"  # follows the top-level device
 
     def __post_init__(self) -> None:
-        allowed("train.optimizer", self.optimizer, ("adafactor", "adam", "adagrad"))
-        allowed("train.schedule", self.schedule, ("sqrt_decay", "noam", "pagesum", "linear", "constant", "hold"))
-        for name in ("batch_size", "batch_words", "batch_tokens", "accumulation", "eval_steps"):
-            at_least(f"train.{name}", getattr(self, name), 1)
-        for name in ("eval_examples", "patience", "keep_best", "average_weights"):
-            at_least(f"train.{name}", getattr(self, name), 1)
-        for name in ("max_steps", "warmup_steps", "workers", "max_tokens", "max_minutes"):
-            at_least(f"train.{name}", getattr(self, name), 0)
-        for name in ("weight_decay", "max_grad_norm"):
-            at_least(f"train.{name}", getattr(self, name), 0)
-        above("train.learning_rate", self.learning_rate, 0)
-        above("train.adam_epsilon", self.adam_epsilon, 0)
-        for name in ("adam_beta1", "adam_beta2", "label_smoothing", "unlock"):
-            share(f"train.{name}", getattr(self, name))
+        check_settings(self, "train.")
         if self.batch_tokens is not None and (self.batch_words is not None or self.unlock):
             other = "unlock=0" if self.batch_words is None else "batch_words=null"
             raise UsageError(
@@ -130,30 +153,23 @@ class Recipe:
 class Decoding:
     """How summaries are written. Defaults are SEAL's greedy search (papers: SEAL §5)."""
 
-    num_beams: int = 1  # hypotheses searched side by side; 1: greedy
-    length_penalty: float = 1.0  # exponent of the length that divides a hypothesis's log-probability
-    length_norm: str = "power"  # of num_beams > 1: power: |Y|^length_penalty | wu: ((5+|Y|)/6)^length_penalty (Wu 2016)
-    coverage: str = "none"  # of num_beams > 1: none | summary (read twice costs) | wu (not read costs): docs/search.md
-    coverage_penalty: float = 5.0  # β of coverage
-    min_length: int = 0  # tokens
-    max_length: int | None = None  # tokens; None: the system's own limit
-    no_repeat_ngram: int = 0  # n-grams of this size never repeat; 0: they may
-    batch_size: int = 16  # examples decoded together
-    limit: int | None = None  # the first examples of the split; None: all
-    evidence: str = "20"  # all | a number | none: of how many examples, from the first, what was looked at is kept
+    num_beams: Beams = 1  # hypotheses searched side by side; 1: greedy
+    length_penalty: Exponent = 1.0  # exponent of the length that divides a hypothesis's log-probability
+    length_norm: Norm = "power"  # of beams: power: |Y|^length_penalty | wu: ((5+|Y|)/6)^length_penalty (Wu 2016)
+    coverage: Coverage = "none"  # of beams: none | summary (read twice costs) | wu (not read costs): docs/search.md
+    coverage_penalty: Weight = 5.0  # β of coverage
+    min_length: TokenLimit = 0  # tokens
+    max_length: TokenLimit | None = None  # tokens; None: the system's own limit
+    no_repeat_ngram: TokenLimit = 0  # n-grams of this size never repeat; 0: they may
+    batch_size: BatchSize = 16  # examples decoded together
+    limit: Count | None = None  # the first examples of the split; None: all
+    evidence: Kept = "20"  # all | a number | none: of how many examples, from the first, what was looked at is kept
     reference_evidence: bool = False  # also what is looked at for the reference, fed token by token (PageSum, Figure 3)
-    seed: int = 1  # follows the top-level seed
-    device: str = "auto"  # follows the top-level device
+    seed: Seed = 1  # follows the top-level seed
+    device: Device = "auto"  # follows the top-level device
 
     def __post_init__(self) -> None:
-        if self.evidence not in ("all", "none") and not self.evidence.isdecimal():
-            raise UsageError(f"decode.evidence={self.evidence}; allowed: all, none, or a number of examples")
-        for name in ("num_beams", "batch_size", "limit"):
-            at_least(f"decode.{name}", getattr(self, name), 1)
-        for name in ("min_length", "no_repeat_ngram", "coverage_penalty"):
-            at_least(f"decode.{name}", getattr(self, name), 0)
-        allowed("decode.length_norm", self.length_norm, ("power", "wu"))
-        allowed("decode.coverage", self.coverage, ("none", "summary", "wu"))
+        check_settings(self, "decode.")
         if self.coverage != "none" and self.num_beams == 1:
             told = "choose decode.num_beams=4 or so, or decode.coverage=none"
             raise UsageError(f"decode.coverage={self.coverage} ranks beams, and decode.num_beams=1 has none: {told}")
@@ -165,25 +181,21 @@ class Decoding:
 class Scoring:
     """How summaries are scored (`score.*`)."""
 
-    mode: str = "google"  # google: equals rouge_score 0.1.2; perl: ROUGE-1.5.5, with one reference
+    mode: Mode = "google"  # google: equals rouge_score 0.1.2; perl: ROUGE-1.5.5, with one reference
     stem: bool = True  # Porter stemming of words longer than three letters
-    wordnet: str | None = None  # folder of WordNet's exception lists, for perl's stemmer; "none": without; None: found
-    tokenizer: str = "default"  # default: a–z and 0–9, as ROUGE has it; unicode: letters and digits of every script
-    references: str | None = None  # of several: best (F) | jackknife; None: best in google mode, jackknife in perl mode
-    resamples: int = 1_000  # of the bootstrap behind the 95 % interval
-    resampling: str = "percentile"  # of that interval; perl (perl mode alone): as ROUGE-1.5.5 draws it
-    metrics: list[str] = field(default_factory=list)  # what is measured beside ROUGE: see longsumbench list metrics
-    coherence_model: str | None = None  # of coherence: a next-sentence BERT, its folder or its name on the hub
-    bertscore_model: str | None = None  # of bertscore: an encoder, its folder or its name on the hub
-    device: str = "auto"  # follows the top-level device
+    wordnet: Text | None = None  # folder of WordNet's exception lists, for perl's stemmer; "none": without; None: found
+    tokenizer: Words = "default"  # default: a–z and 0–9, as ROUGE has it; unicode: letters, digits of every script
+    references: Rule | None = None  # of several: best (F) | jackknife; None: best in google, jackknife in perl mode
+    empty_references: Empty = "skip"  # examples whose references hold no word: skip | zero (score 0, as in rouge_score)
+    resamples: Resamples = 1_000  # of the bootstrap behind the 95 % interval
+    resampling: Resampling = "percentile"  # of that interval; perl (perl mode alone): as ROUGE-1.5.5 draws it
+    metrics: list[Text] = field(default_factory=list)  # what is measured beside ROUGE: see longsumbench list metrics
+    coherence_model: Text | None = None  # of coherence: a next-sentence BERT, its folder or its name on the hub
+    bertscore_model: Text | None = None  # of bertscore: an encoder, its folder or its name on the hub
+    device: Device = "auto"  # follows the top-level device
 
     def __post_init__(self) -> None:
-        allowed("score.mode", self.mode, ("google", "perl"))
-        allowed("score.tokenizer", self.tokenizer, ("default", "unicode"))
-        if self.references is not None:
-            allowed("score.references", self.references, ("best", "jackknife"))
-        at_least("score.resamples", self.resamples, 100)
-        allowed("score.resampling", self.resampling, ("percentile", "perl"))
+        check_settings(self, "score.")
         if self.resampling == "perl" and self.mode != "perl":
             raise UsageError("score.resampling=perl goes with score.mode=perl: they are ROUGE-1.5.5's own intervals")
 
@@ -200,18 +212,16 @@ class RunConfig:
     train: Recipe = field(default_factory=Recipe)
     decode: Decoding = field(default_factory=Decoding)
     score: Scoring = field(default_factory=Scoring)
-    scale: str = "paper"  # the name of the sizes that were chosen; every record says it
-    seed: int = 1
-    device: str = "auto"  # auto: a GPU when there is one; cpu; cuda
-    results_dir: str = "results"
+    scale: Text = "paper"  # the name of the sizes that were chosen; every record says it
+    seed: Seed = 1
+    device: Device = "auto"  # auto: a GPU when there is one; cpu; cuda
+    results_dir: Text = "results"
     overwrite: bool = False  # True: a finished run is thrown away and done again
     baselines: bool = True  # lead, random and oracle are scored with the first run on a dataset
-    timeout_minutes: float | None = None  # a point of a sweep that takes longer is stopped and has failed; None: never
+    timeout_minutes: Timeout | None = None  # a point of a sweep that takes longer is stopped, and failed; None: never
 
     def __post_init__(self) -> None:
-        allowed("device", self.device, ("auto", "cpu", "cuda"))
-        if self.timeout_minutes is not None:
-            above("timeout_minutes", self.timeout_minutes, 0)
+        check_settings(self, "")
 
 
 SECTIONS = {"dataset": DatasetSettings, "train": Recipe, "decode": Decoding, "score": Scoring}
@@ -230,7 +240,7 @@ def resolve(composed: DictConfig, model_config: type) -> RunConfig:
     try:
         plain = OmegaConf.to_container(composed, resolve=True)
     except OmegaConfBaseException as error:
-        raise UsageError(str(error).splitlines()[0]) from error
+        raise UsageError(f"{error.full_key}: {str(error).splitlines()[0]}") from error
     assert isinstance(plain, dict)
     sections = {"model": model_config, **SECTIONS}
     scalars = {item.name for item in fields(RunConfig)} - set(sections)
@@ -285,7 +295,7 @@ def settle(schema: type, values: Mapping[str, Any], prefix: str, given: Mapping[
         given: fields that are already built and not checked again.
 
     Raises:
-        UsageError: an unknown name or a wrong type.
+        UsageError: an unknown name, a wrong type, or a number that is not finite.
     """
     given = given or {}
     hints = get_type_hints(schema)
@@ -303,8 +313,13 @@ def settle(schema: type, values: Mapping[str, Any], prefix: str, given: Mapping[
             checked[key] = listed(value) if _is_list(types[key]) else value
         except OmegaConfBaseException as error:
             form = ": write a list in brackets" if _is_list(types[key]) else ""
-            raise UsageError(f"{prefix}{key}={value!r} is not of type {_type_name(types[key])}{form}") from error
+            raise UsageError(
+                f"{prefix}{key}={shown(repr(value))} is not of type {_type_name(types[key])}{form}"
+            ) from error
     chosen = {key: OmegaConf.to_container(checked)[key] for key in values}  # type: ignore[index, call-overload]
+    for key, value in chosen.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UsageError(f"{prefix}{key}={value} is not a finite number")
     return schema(**chosen, **given)
 
 
@@ -316,7 +331,7 @@ def listed(value: Any) -> Any:
 
 
 def _number(text: str) -> int | str:
-    return int(text) if text.lstrip("-").isdecimal() else text
+    return int(text) if re.fullmatch(r"-?\d{1,18}", text) else text
 
 
 def _is_list(kind: Any) -> bool:
@@ -339,7 +354,9 @@ def _same(value: Any) -> Any:
 
 
 def _type_name(kind: Any) -> str:
-    return getattr(kind, "__name__", None) or str(kind) if isinstance(kind, type) else str(kind)
+    if type(None) in get_args(kind):
+        return " | ".join(_type_name(one) for one in get_args(kind))
+    return {type(None): "None"}.get(kind) or (str(kind) if get_args(kind) else kind.__name__)
 
 
 def check_network(width: int, heads: int, tokenizer: str, vocabulary_size: int) -> None:
@@ -380,23 +397,3 @@ def at_least(key: str, value: float | None, least: float) -> None:
     """
     if value is not None and not value >= least:  # so that "not a number" is refused, too
         raise UsageError(f"{key}={value} is below {least}")
-
-
-def above(key: str, value: float, bound: float) -> None:
-    """Check that a number is greater than `bound`.
-
-    Raises:
-        UsageError: it is not.
-    """
-    if not value > bound:
-        raise UsageError(f"{key}={value} must be above {bound}")
-
-
-def share(key: str, value: float) -> None:
-    """Check that a number is a share of something, though never all of it: 0 ≤ value < 1.
-
-    Raises:
-        UsageError: it is not.
-    """
-    if not 0 <= value < 1:
-        raise UsageError(f"{key}={value} must be at least 0 and below 1")

@@ -8,8 +8,9 @@ from typing import Any
 
 import hydra
 from hydra.errors import HydraException
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError  # type: ignore[import-untyped] # it ships no annotations
 
 from longsumbench.analysis.coherence import CoherenceSettings
 from longsumbench.analysis.dataset_stats import StatsSettings
@@ -130,10 +131,23 @@ def dataset_and_own(words: Sequence[str], command: str) -> tuple[DatasetSettings
         with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
             ((_, chosen),) = expand([as_hydra(word) for word in of_dataset], sweep=False)
             section = OmegaConf.to_container(compose(chosen, None).dataset, resolve=True)
-        own = OmegaConf.to_container(OmegaConf.from_dotlist(others))
+        own = OmegaConf.to_container(OmegaConf.merge({}, *map(_read, others)))
     except (HydraException, OmegaConfBaseException) as error:
         raise translate(error) from error
     assert isinstance(section, dict)
     assert isinstance(own, dict)
     texts: DatasetSettings = settle(DatasetSettings, {str(key): value for key, value in section.items()}, "dataset.")
     return texts, {str(key): value for key, value in own.items()}
+
+
+def _read(word: str) -> DictConfig:
+    """Read one setting of the command.
+
+    Raises:
+        UsageError: its value cannot be read.
+    """
+    try:
+        return OmegaConf.from_dotlist([word])
+    except YAMLError as error:
+        key = word.partition("=")[0]
+        raise UsageError(f"cannot read the value of '{key}': quote it twice, \"{key}='…'\"") from error

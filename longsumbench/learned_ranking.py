@@ -8,10 +8,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from longsumbench import registry
-from longsumbench.configuration import TRAINED, Decoding, Recipe, allowed, at_least
+from longsumbench.bounds import BatchSize, Between, Count, Device, OneOf, Seed, Width, check_settings
+from longsumbench.configuration import TRAINED, Decoding, Recipe
 from longsumbench.documents import Example
 from longsumbench.errors import UsageError
 from longsumbench.ranking import Ranker, Scores, rank
@@ -20,26 +21,24 @@ from longsumbench.system import Split, Summary, System
 
 UNRANKED = "none"  # the name of no ranker: texts stay in the order they have
 RANKED = ("paragraph", "section")  # what of an example can be ranked
+RankedUnit = Annotated[str, OneOf(*RANKED)]
+RankerVocabulary = Annotated[int, Between(TRAINED["trained"], 10**7)]
 
 
 @dataclass(frozen=True)
 class RankerSettings:
     """How a learned ranker is made (`ranker.*` of `longsumbench stats`); systems have settings of their own."""
 
-    dimension: int = 256  # width of embeddings, LSTMs and features (Hierarchical Transformer §4)
-    steps: int = 5_000  # optimizer steps; unstated in the paper
-    batch_size: int = 8  # rows a step: a title with about 2,000 tokens of paragraphs each; unstated in the paper
-    vocabulary_size: int = 32_000  # of its tokenizer, byte-level BPE trained on the training split
-    unit: str = "paragraph"  # paragraph | section: what of the training texts it learns to score
-    seed: int = 1  # follows the top-level seed
-    device: str = "auto"  # follows the top-level device
+    dimension: Width = 256  # width of embeddings, LSTMs and features (Hierarchical Transformer §4)
+    steps: Count = 5_000  # optimizer steps; unstated in the paper
+    batch_size: BatchSize = 8  # rows a step: a title with about 2,000 tokens of paragraphs each; unstated in the paper
+    vocabulary_size: RankerVocabulary = 32_000  # of its tokenizer, byte-level BPE trained on the training split
+    unit: RankedUnit = "paragraph"  # paragraph | section: what of the training texts it learns to score
+    seed: Seed = 1  # follows the top-level seed
+    device: Device = "auto"  # follows the top-level device
 
     def __post_init__(self) -> None:
-        for name in ("dimension", "steps", "batch_size"):
-            at_least(f"ranker.{name}", getattr(self, name), 1)
-        at_least("ranker.vocabulary_size", self.vocabulary_size, TRAINED["trained"])
-        allowed("ranker.unit", self.unit, RANKED)
-        allowed("ranker.device", self.device, ("auto", "cpu", "cuda"))
+        check_settings(self, "ranker.")
 
 
 def texts_to_rank(example: Example, unit: str = "paragraph") -> list[str]:

@@ -95,6 +95,7 @@ def score_files(
     resamples: int = 1_000,
     intersect: bool = False,
     perl_resampling: bool = False,
+    zero_for_empty: bool = False,
 ) -> Report:
     """Score files of any system; what seems wrong with them is told on stderr, before they are scored.
 
@@ -105,6 +106,7 @@ def score_files(
         resamples: of the bootstrap behind the 95 % intervals.
         intersect: whether to go on without the ids that only one side has.
         perl_resampling: whether the intervals are ROUGE-1.5.5's own.
+        zero_for_empty: whether an example whose references hold no word scores 0; False: it is left out of the means.
 
     Raises:
         SuiteError: something the user can act on.
@@ -116,14 +118,14 @@ def score_files(
     warnings = [*_passed_over(paired), *find_warnings(*sides, drops=scorer.tokenizer == "default")]
     warnings += output_warnings(outputs)
     _tell(warnings)
-    scored = score_sides(scorer, paired.pairs, *sides)
+    scored = score_sides(scorer, paired.pairs, *sides, zero_for_empty)
     if scored.empty_references:
         share = f"{len(scored.empty_references):,} of {len(paired.pairs):,} examples"
         reason = f"no reference holds a word that the tokenizer keeps ({some(scored.empty_references)})"
         warnings.append(f"left out of the means: {share}, for {reason}")
         _tell(warnings[-1:])
     scores = aggregate(scored.per_example, resamples, perl_resampling=perl_resampling)
-    signed = signature(scorer, len(scored.per_example), splitting(*sides))
+    signed = signature(scorer, len(scored.per_example), splitting(*sides), zero_for_empty)
     left_out = {
         "empty_references": scored.empty_references,
         "only_predicted": paired.only_predicted,
@@ -144,7 +146,9 @@ def split_sides(pairs: Sequence[Pair]) -> tuple[Side, Side]:
     )
 
 
-def score_sides(scorer: RougeScorer, pairs: Sequence[Pair], predictions: Side, references: Side) -> Scored:
+def score_sides(
+    scorer: RougeScorer, pairs: Sequence[Pair], predictions: Side, references: Side, zero_for_empty: bool = False
+) -> Scored:
     """Score each prediction against its references.
 
     Args:
@@ -152,6 +156,7 @@ def score_sides(scorer: RougeScorer, pairs: Sequence[Pair], predictions: Side, r
         pairs: what belongs together.
         predictions: the sentences of each pair's prediction.
         references: those of their references, of one pair after the other.
+        zero_for_empty: as in `score_files`.
 
     Raises:
         EnvironmentProblem: a pair is too long for this machine's memory.
@@ -162,7 +167,8 @@ def score_sides(scorer: RougeScorer, pairs: Sequence[Pair], predictions: Side, r
     with Progress("scoring", len(pairs)) as progress:
         for pair, prediction in zip(pairs, predictions.split, strict=True):
             targets = list(islice(remaining, len(pair.references)))
-            if any(scorer.has_words((sentence,)) for sentence in chain.from_iterable(targets)):  # mostly the first one
+            words = (scorer.has_words((sentence,)) for sentence in chain.from_iterable(targets))
+            if (zero_for_empty and targets) or any(words):  # mostly the first one
                 _check_memory(pair.id, prediction, targets)
                 scores = scorer.score(prediction, targets)
                 rows[pair.id] = [value for kind in TYPES for value in scores[kind]]

@@ -53,7 +53,7 @@ USAGE = {
     "train.max_steps=abc": "train.max_steps='abc' is not of type int",
     "train.max_steps=-1": "train.max_steps=-1 is below 0",
     "train.learning_rate=0": "train.learning_rate=0.0 must be above 0",
-    "train.learning_rate=nan": "train.learning_rate=nan must be above 0",
+    "train.learning_rate=nan": "train.learning_rate=nan is not a finite number",
     "train.eval_examples=0": "train.eval_examples=0 is below 1",
     "train.patience=0": "train.patience=0 is below 1",
     "train.label_smoothing=1": "train.label_smoothing=1.0 must be at least 0 and below 1",

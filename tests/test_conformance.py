@@ -4,6 +4,8 @@ Systems are reached through the registry alone. A package that adds one runs
 `pytest tests/test_conformance.py -k <name>` against it.
 """
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
@@ -88,6 +90,20 @@ def test_every_setting_is_explained(name: str) -> None:
     """Behind every setting stands what it means; `longsumbench list settings` shows it."""
     schema = registry.systems.load(name).Config
     assert {item.name for item in fields(schema)} - set(catalogue.comments(schema)) <= {"name"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_settings_are_found(name: str) -> None:
+    """The catalogue finds a system's own `Config`, of a built-in system without importing the system."""
+    assert catalogue.config_of(name) is registry.systems.load(name).Config
+
+
+def test_built_in_settings_are_listed_without_torch() -> None:
+    """`longsumbench list settings MODEL` imports no torch for any built-in system, so it is there at once."""
+    code = "import sys; from longsumbench import catalogue, registry\n"
+    code += "for name in registry.systems.built_in: catalogue.settings(name)\n"
+    code += "sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize("name", sorted(registry.systems.built_in))

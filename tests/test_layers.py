@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[1]
 FLOORS = {
     "checksums": 0,
     "errors": 0,
+    "bounds": 0,
     "locks": 0,
     "shapes": 0,
     "progress": 0,
@@ -81,11 +82,13 @@ FLOORS = {
     "__main__": 6,
 }
 SAME_FLOOR = {  # who may import whom on one floor
+    ("bounds", "errors"),
     ("locks", "errors"),
     ("locks", "shapes"),
     ("stages", "checksums"),
     ("stages", "errors"),
     ("stages", "locks"),
+    ("configuration", "registry"),
     ("corpora", "rouge"),
     ("tokenization", "system"),
     ("training", "shares"),

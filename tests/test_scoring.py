@@ -260,3 +260,41 @@ def test_neither_torch_nor_datasets(files: tuple[Path, Path]) -> None:
     words = [sys.executable, "-c", code, "score", *map(str, files)]
     loaded = subprocess.run(words, check=True, capture_output=True, text=True).stdout.splitlines()[-1].split()
     assert not {"torch", "transformers", "datasets", "huggingface_hub", "hydra"} & set(loaded)
+
+
+@pytest.fixture
+def wordless(tmp_path: Path) -> Path:
+    """Three predictions in a file: one is right, one is half right, one has a reference without a word."""
+    rows = [("a", "one two", "one two"), ("b", "one two", "one three"), ("c", "one two", "…")]
+    return write(tmp_path / "both.jsonl", [{"id": n, "prediction": p, "references": [r]} for n, p, r in rows])
+
+
+@pytest.mark.parametrize(("rule", "mean", "n", "left_out"), [("skip", 75.0, 2, ["c"]), ("zero", 50.0, 3, [])])
+def test_an_empty_reference_is_left_out_or_scores_zero(
+    wordless: Path, typed: Typed, rule: str, mean: float, n: int, left_out: list[str]
+) -> None:
+    """F of 1 and 1/2 have the mean 3/4; with the wordless reference as 0 it is 1/2, as the signature says."""
+    code, output, _ = typed(wordless, "--empty-references", rule, "--json")
+    found = json.loads(output)
+    assert (code, found["rouge1"]["f"], found["n"]) == (0, pytest.approx(mean), n)
+    assert found["left_out"]["empty_references"] == left_out
+    assert found["signature"].endswith("|empty_references:zero") == (rule == "zero")
+    assert ("empty_references" in found["signature"]) == (rule == "zero")
+
+
+def test_zero_for_empty_references_equals_rouge_score(wordless: Path, typed: Typed) -> None:
+    """With --empty-references zero the means are those of rouge_score over all examples."""
+    _, output, _ = typed(wordless, "--empty-references", "zero", "--json")
+    rows = [json.loads(line) for line in wordless.read_text(encoding="utf-8").splitlines()]
+    theirs = rouge_scorer.RougeScorer(list(TYPES), use_stemmer=True)
+    scored = [theirs.score(row["references"][0], row["prediction"]) for row in rows]
+    for kind in TYPES:
+        mean = 100 * sum(one[kind].fmeasure for one in scored) / len(scored)
+        assert json.loads(output)[kind]["f"] == pytest.approx(mean)
+
+
+def test_the_rule_for_empty_references_is_one_of_two(wordless: Path, typed: Typed) -> None:
+    """A misspelt rule ends with exit code 2 and both names."""
+    code, _, told = typed(wordless, "--empty-references", "zeros")
+    problem = "--empty-references=zeros (did you mean 'zero'?); allowed: skip, zero"
+    assert (code, told) == (2, [f"longsumbench: {problem}"])

@@ -12,7 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench.analysis.sampled import Sampled, SampleSettings, draw
-from longsumbench.configuration import DatasetSettings, Scoring, allowed
+from longsumbench.bounds import Device, Text
+from longsumbench.configuration import DatasetSettings, Scoring
 from longsumbench.documents import Sentences
 from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics.coherence import Coherence
@@ -36,13 +37,12 @@ MISSING = (
 class CoherenceSettings(SampleSettings):
     """What `longsumbench analyze coherence` is asked."""
 
-    run: str = ""  # finished runs on the same split, commas between; the first is what others are tested against
-    model: str | None = None  # a BERT for next-sentence prediction, its folder or its name on the hub
-    device: str = "auto"  # auto | cpu | cuda
+    run: Text = ""  # finished runs on the same split, commas between; the first is what others are tested against
+    model: Text | None = None  # a BERT for next-sentence prediction, its folder or its name on the hub
+    device: Device = "auto"  # auto | cpu | cuda
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        allowed("device", self.device, ("auto", "cpu", "cuda"))
         if not self.model:
             raise UsageError(MISSING)
 

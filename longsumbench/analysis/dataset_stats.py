@@ -20,7 +20,8 @@ import pandas as pd
 from longsumbench import registry
 from longsumbench.analysis.near_duplicates import NearDuplicates, Overlap, Pair
 from longsumbench.analysis.what_is_read import Reader, Reading, Tokens, ready, tokenizers
-from longsumbench.configuration import DatasetSettings, Decoding, RunConfig, Scoring, at_least
+from longsumbench.bounds import Count, Seed, Text, check_settings
+from longsumbench.configuration import DatasetSettings, Decoding, RunConfig, Scoring
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.documents import Example, count_words
 from longsumbench.errors import DataError, UsageError
@@ -51,15 +52,15 @@ ALL_RUNS = "all"
 class StatsSettings:
     """What `longsumbench stats` is asked of a dataset."""
 
-    sample: int | None = 1_000  # examples a split, of which what takes time is computed; null: all
-    seed: int = 1  # of the drawing
+    sample: Count | None = 1_000  # examples a split, of which what takes time is computed; null: all
+    seed: Seed = 1  # of the drawing
     duplicates: bool = True  # whether near-duplicates in different splits are looked for
     train_ranker: bool = False  # whether systems' rankers that learn are trained; False: texts in their own order
-    run: str = ""  # finished runs, with commas between, or all: what they have read, as recorded
-    results_dir: str = "results"  # where they are
+    run: Text = ""  # finished runs, with commas between, or all: what they have read, as recorded
+    results_dir: Text = "results"  # where they are
 
     def __post_init__(self) -> None:
-        at_least("sample", self.sample, 1)
+        check_settings(self, "")
 
 
 @dataclass(frozen=True)

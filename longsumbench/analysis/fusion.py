@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from longsumbench import sentences
 from longsumbench.analysis.sampled import Outputs, Sampled, SampleSettings, draw
-from longsumbench.configuration import DatasetSettings, allowed, at_least
+from longsumbench.bounds import Between, Count, OneOf, Percentage, Text
+from longsumbench.configuration import DatasetSettings
 from longsumbench.documents import Example
-from longsumbench.errors import DataError, UsageError
+from longsumbench.errors import DataError
 from longsumbench.records import Results
 from longsumbench.rouge.fusion import best_pairs
 from longsumbench.rouge.scorer import RougeScorer
@@ -36,28 +37,25 @@ NEITHER, FIRST, SECOND, BOTH = "neither", "first", "second", "both"  # of a pair
 Floats = NDArray[np.float64]
 
 
+RougeType = Annotated[str, OneOf("1", "2", "L")]
+Bins = Annotated[int, Between(1, 1_000)]
+
+
 @dataclass
 class FusionSettings(SampleSettings):
     """What `longsumbench analyze fusion` is asked."""
 
-    run: str = ""  # finished runs on the same split, commas between: what they say of either source
-    rouge: str = "1"  # 1 | 2 | L: of the recalls by which pairs are found and outputs read
-    overlap: float = 20.0  # t1, 0–100: what h has to share with each sentence alone (PageSum, Eq. 15)
-    rise: float = 10.0  # t2, 0–100: what the pair has to share more than each sentence alone (PageSum, Eq. 16)
-    bins: int = 10  # bars of equal width, from distance 0 to 1
-    appears: float = 50.0  # 0–100, of the words that one source alone gives to h: an output with as many says it
-    shown: int = 20  # pairs on the page for each bar, the clearest ones
+    run: Text = ""  # finished runs on the same split, commas between: what they say of either source
+    rouge: RougeType = "1"  # 1 | 2 | L: of the recalls by which pairs are found and outputs read
+    overlap: Percentage = 20.0  # t1, 0–100: what h has to share with each sentence alone (PageSum, Eq. 15)
+    rise: Percentage = 10.0  # t2, 0–100: what the pair has to share more than each sentence alone (PageSum, Eq. 16)
+    bins: Bins = 10  # bars of equal width, from distance 0 to 1
+    appears: Percentage = 50.0  # 0–100, of the words that one source alone gives to h: an output with as many says it
+    shown: Count = 20  # pairs on the page for each bar, the clearest ones
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         self.rouge = self.rouge.upper()
-        allowed("rouge", self.rouge, ("1", "2", "L"))
-        for name in ("overlap", "rise", "appears"):
-            at_least(name, getattr(self, name), 0)
-            if getattr(self, name) > 100:
-                raise UsageError(f"{name}={getattr(self, name)} is above 100: it is a percentage")
-        for name in ("bins", "shown"):
-            at_least(name, getattr(self, name), 1)
+        super().__post_init__()
 
     @property
     def kind(self) -> str:

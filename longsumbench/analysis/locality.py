@@ -9,7 +9,7 @@ a source's number of sentences, E the examples, B the bins of distances.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from longsumbench import sentences
 from longsumbench.analysis.sampled import Sampled, SampleSettings, draw
 from longsumbench.analysis.sentence_vectors import POOLINGS, Encoder, SentenceVectors, TfIdf
-from longsumbench.configuration import DatasetSettings, allowed, at_least
+from longsumbench.bounds import BatchSize, Between, Device, OneOf, Text
+from longsumbench.configuration import DatasetSettings
 from longsumbench.documents import Example
 from longsumbench.errors import DataError
 from longsumbench.records import Results
@@ -36,22 +37,19 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+Pooling = Annotated[str, OneOf("auto", *POOLINGS)]
+Distance = Annotated[int, Between(1, 10**6)]
+
+
 @dataclass
 class LocalitySettings(SampleSettings):
     """What `longsumbench analyze locality` is asked."""
 
-    encoder: str | None = None  # a sentence encoder, its folder or its name on the hub; None: tf-idf
-    pooling: str = "auto"  # of its states: mean | cls | max; auto: as its own files say, the mean where they do not
-    batch_size: int = 64  # sentences it encodes together
-    device: str = "auto"  # auto | cpu | cuda: where it does
-    distance: int = 50  # sentences; up to it each distance is one point, farther ones share bins that grow
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        allowed("pooling", self.pooling, ("auto", *POOLINGS))
-        allowed("device", self.device, ("auto", "cpu", "cuda"))
-        at_least("batch_size", self.batch_size, 1)
-        at_least("distance", self.distance, 1)
+    encoder: Text | None = None  # a sentence encoder, its folder or its name on the hub; None: tf-idf
+    pooling: Pooling = "auto"  # of its states: mean | cls | max; auto: as its own files say, the mean where they do not
+    batch_size: BatchSize = 64  # sentences it encodes together
+    device: Device = "auto"  # auto | cpu | cuda: where it does
+    distance: Distance = 50  # sentences; up to it each distance is one point, farther ones share bins that grow
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from longsumbench.configuration import DatasetSettings, allowed
+from longsumbench.bounds import Device, Seed, Text, check_settings
+from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.documents import Example
 from longsumbench.errors import DataError, UsageError
 from longsumbench.learned_ranking import (
-    RANKED,
     UNRANKED,
+    RankedUnit,
     RankerSettings,
     find_ranker,
     learned,
@@ -50,16 +51,15 @@ Orders = Sequence[Sequence[int]]
 class RankRecallSettings:
     """What `longsumbench stats` is asked."""
 
-    rank: str = ""  # rankers whose best paragraphs are scored, with commas between: longsumbench list rankers
-    unit: str = "paragraph"  # paragraph | section: what is ranked
-    seed: int = 1  # of what a ranker learns
-    device: str = "auto"  # auto | cpu | cuda: where it does
+    rank: Text = ""  # rankers whose best paragraphs are scored, with commas between: longsumbench list rankers
+    unit: RankedUnit = "paragraph"  # paragraph | section: what is ranked
+    seed: Seed = 1  # of what a ranker learns
+    device: Device = "auto"  # auto | cpu | cuda: where it does
 
     def __post_init__(self) -> None:
+        check_settings(self, "")
         if not self.rankers:
             raise UsageError("nothing is asked for: name rankers, as in rank=tfidf,lstm (longsumbench list rankers)")
-        allowed("unit", self.unit, RANKED)
-        allowed("device", self.device, ("auto", "cpu", "cuda"))
 
     @property
     def rankers(self) -> list[str]:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from longsumbench.configuration import DatasetSettings, at_least
+from longsumbench.bounds import Count, Seed, check_settings
+from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.documents import Example
 from longsumbench.errors import DataError, UsageError
@@ -26,12 +27,11 @@ from longsumbench.system import Split
 class SampleSettings:
     """Which examples are looked at."""
 
-    sample: int | None = 200  # examples drawn from dataset.split; null: all of them
-    seed: int = 1  # of the drawing, and of whatever else is drawn
+    sample: Count | None = 200  # examples drawn from dataset.split; null: all of them
+    seed: Seed = 1  # of the drawing, and of whatever else is drawn
 
     def __post_init__(self) -> None:
-        at_least("sample", self.sample, 1)
-        at_least("seed", self.seed, 0)
+        check_settings(self, "")
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """BERTScore (Zhang et al. 2020), computed by the library `bert-score` (extra `bertscore`)."""
 
+import math
 from importlib.metadata import version
 from typing import Any, ClassVar
 
@@ -32,10 +33,15 @@ class BertScore(Metric):
         self._library_scorer()
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
-        """Score one prediction; `bertscore_f`, `bertscore_p` and `bertscore_r` → a mean of cosines, 1 at best."""
+        """Score one prediction; `bertscore_f`, `bertscore_p` and `bertscore_r` → a mean of cosines, 1 at best, or NaN.
+
+        NaN, where the references are empty.
+        """
         if not prediction.strip():
             return dict.fromkeys(self.columns, 0.0)
         references = [text for reference in example.references if (text := " ".join(reference).strip())]
+        if not references:
+            return dict.fromkeys(self.columns, math.nan)
         precision, recall, f = self._library_scorer().score([prediction], [references])
         return dict(zip(self.columns, (f.item(), precision.item(), recall.item()), strict=True))
 

@@ -32,9 +32,11 @@ class Rouge(Metric):
         return {f"{kind}_{part}": value for kind in TYPES for part, value in scores[kind]._asdict().items()}
 
     def can_score(self, example: Example) -> bool:
-        """Tell whether the tokenizer finds a word in any reference."""
+        """Return whether any reference holds a word; with `score.empty_references=zero`, whether there is one."""
+        if self.scoring.empty_references == "zero":
+            return bool(example.references)
         return any(self._rouge.has_words(reference) for reference in example.references)
 
     def signature(self, n: int) -> str:
         """Describe how a mean over `n` examples is computed."""
-        return signature(self._rouge, n)
+        return signature(self._rouge, n, zero_for_empty=self.scoring.empty_references == "zero")

@@ -1,62 +1,50 @@
 """The settings of the baselines."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from longsumbench.errors import UsageError, did_you_mean
+from longsumbench.bounds import OneOf, Partial, Text, check_settings
 
 RULES = ("train", "reference")
+Words = Annotated[str, OneOf(*RULES, number_of="words")]
 
 
 @dataclass
 class LeadConfig:
     """The beginning of the source."""
 
-    name: str = "lead"
-    length: str = "train"  # words: a number; train: the mean training target; reference: each example's own (an oracle)
+    name: Text = "lead"
+    length: Words = "train"  # words: a number; train: the mean training target; reference: each example's (an oracle)
 
     def __post_init__(self) -> None:
-        check_length(self.length)
+        check_settings(self, "model.")
 
 
 @dataclass
 class RandomConfig:
     """Sentences drawn from the whole source."""
 
-    name: str = "random"
-    length: str = "train"  # words, as lead's
+    name: Text = "random"
+    length: Words = "train"  # words, as lead's
 
     def __post_init__(self) -> None:
-        check_length(self.length)
+        check_settings(self, "model.")
 
 
 @dataclass
 class LexRankConfig:
     """The paragraphs most like all others."""
 
-    name: str = "lexrank"
-    length: str = "train"  # words, as lead's
-    damping: float = 0.85  # how much a rank depends on those of similar paragraphs, below 1 (Erkan & Radev 2004)
+    name: Text = "lexrank"
+    length: Words = "train"  # words, as lead's
+    damping: Partial = 0.85  # how much a rank depends on those of similar paragraphs, below 1 (Erkan & Radev 2004)
 
     def __post_init__(self) -> None:
-        check_length(self.length)
-        if not 0 <= self.damping < 1:
-            raise UsageError(f"model.damping={self.damping}; allowed: a number from 0 to below 1")
+        check_settings(self, "model.")
 
 
 @dataclass
 class OracleConfig:
     """The sentences that score best; nothing to set."""
 
-    name: str = "oracle"
-
-
-def check_length(length: str) -> None:
-    """Check that a length is a rule or a number of words.
-
-    Raises:
-        UsageError: it is neither.
-    """
-    if length not in RULES and not (length.isdecimal() and int(length) > 0):
-        raise UsageError(
-            f"model.length={length}{did_you_mean(length, RULES)}; allowed: {', '.join(RULES)}, or a number of words"
-        )
+    name: Text = "oracle"

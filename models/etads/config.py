@@ -2,44 +2,55 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
-from longsumbench.configuration import allowed, at_least, check_network, share
+from longsumbench.bounds import (
+    Depth,
+    Heads,
+    Number,
+    OneOf,
+    Partial,
+    TargetTokens,
+    Text,
+    Tokens,
+    Vocabulary,
+    Width,
+    check_settings,
+)
+from longsumbench.configuration import check_network
 from longsumbench.errors import UsageError
 
 FORMS = ("plain", "flex", "rank_two")  # in which the focus bias can be computed
+Form = Annotated[str, OneOf(*FORMS)]
 
 
 @dataclass
 class EtadsConfig:
     """ETADS (ETADS §3): encoder heads focus on a stretch of the text, decoder heads select what is salient."""
 
-    name: str = "etads"  # as it is registered
-    focus_layers: list[int] | None = None  # encoder layers that focus, counted from 1; null: all; []: none
-    saliency_layers: list[int] | None = None  # decoder layers that select, counted from 1; null: all; []: none
-    focus_form: str = "plain"  # plain | flex (CUDA) | rank_two (wide foci): how the bias is computed; see the card
-    input_length: int = 400  # tokens of the title and the text that are read (ETADS §4.1)
-    decode_length: int = 100  # target and output tokens at most (ETADS §4.1)
-    d_model: int = 512  # width (ETADS §4.1)
-    d_ff: int = 2048  # width of the feed-forward layers (ETADS §4.1)
-    num_heads: int = 8  # of every attention (ETADS §4.1)
-    encoder_layers: int = 4  # depth of the encoder (ETADS §4.1)
-    decoder_layers: int = 4  # depth of the decoder (ETADS §4.1)
-    dropout: float = 0.2  # ETADS §4.1 gives the share that is kept, 0.8
-    tokenizer: str = "words"  # words: those of the training split | trained: byte-level BPE; else a Hugging Face one
-    vocabulary_size: int = 50_000  # of a trained tokenizer (ETADS §4.1)
-    init: str = "random"  # random, or the folder of a checkpoint of this system
+    name: Text = "etads"  # as it is registered
+    focus_layers: list[Number] | None = None  # encoder layers that focus, counted from 1; null: all; []: none
+    saliency_layers: list[Number] | None = None  # decoder layers that select, counted from 1; null: all; []: none
+    focus_form: Form = "plain"  # plain | flex (CUDA) | rank_two (wide foci): how the bias is computed; see the card
+    input_length: Tokens = 400  # tokens of the title and the text that are read (ETADS §4.1)
+    decode_length: TargetTokens = 100  # target and output tokens at most (ETADS §4.1)
+    d_model: Width = 512  # width (ETADS §4.1)
+    d_ff: Width = 2048  # width of the feed-forward layers (ETADS §4.1)
+    num_heads: Heads = 8  # of every attention (ETADS §4.1)
+    encoder_layers: Depth = 4  # depth of the encoder (ETADS §4.1)
+    decoder_layers: Depth = 4  # depth of the decoder (ETADS §4.1)
+    dropout: Partial = 0.2  # ETADS §4.1 gives the share that is kept, 0.8
+    tokenizer: Text = "words"  # words: those of the training split | trained: byte-level BPE; else a Hugging Face one
+    vocabulary_size: Vocabulary = 50_000  # of a trained tokenizer (ETADS §4.1)
+    init: Text = "random"  # random, or the folder of a checkpoint of this system
 
     def __post_init__(self) -> None:
-        allowed("model.focus_form", self.focus_form, FORMS)
-        for name in ("input_length", "d_model", "d_ff", "num_heads", "encoder_layers", "decoder_layers"):
-            at_least(f"model.{name}", getattr(self, name), 1)
-        at_least("model.decode_length", self.decode_length, 2)
-        share("model.dropout", self.dropout)
+        check_settings(self, "model.")
         check_network(self.d_model, self.num_heads, self.tokenizer, self.vocabulary_size)
         self.focus_layers = layers("model.focus_layers", self.focus_layers, "encoder", self.encoder_layers)
         self.saliency_layers = layers("model.saliency_layers", self.saliency_layers, "decoder", self.decoder_layers)
 
-    def dimension(self, name: str) -> int:
+    def dimension(self, name: Text) -> int:
         """Return a width or depth of the network."""
         size: int = getattr(self, name)
         return size

@@ -1,16 +1,33 @@
 """Settings of the Hierarchical Transformer, the Flat Transformer and T-DMCA (`model.*`)."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from longsumbench import registry
-from longsumbench.configuration import allowed, at_least, check_network, share
+from longsumbench.bounds import (
+    BatchSize,
+    Between,
+    Count,
+    Depth,
+    Heads,
+    OneOf,
+    Partial,
+    TargetTokens,
+    Text,
+    Tokens,
+    Vocabulary,
+    Width,
+    check_settings,
+)
+from longsumbench.configuration import Ranking, check_network
 from longsumbench.errors import UsageError
 from longsumbench.models.hierarchical_transformer.entities import available
 
-UNITS = ("paragraph", "section", "snippet")
-GRAPHS = ("none", "similarity", "discourse")
-ENTITIES = ("auto", "spacy", "capitals")
-FIDELITIES = ("paper", "official")
+Unit = Annotated[str, OneOf("paragraph", "section", "snippet")]
+Graph = Annotated[str, OneOf("none", "similarity", "discourse")]
+Entities = Annotated[str, OneOf("auto", "spacy", "capitals")]
+Fidelity = Annotated[str, OneOf("paper", "official")]
+GlobalLayers = Annotated[int, Between(0, 1_000)]
+StackDepth = Annotated[int, Between(2, 1_000)]  # the second layer is the first that sees the source
 OFFICIAL_DECODER_LAYERS = 1  # the release's default; its checkpoint, and here the default, has 6
 
 
@@ -18,53 +35,43 @@ OFFICIAL_DECODER_LAYERS = 1  # the release's default; its checkpoint, and here t
 class RankedConfig:
     """What the three share: paragraphs, their ranking, the vocabulary."""
 
-    name: str = ""  # as it is registered
-    rank: str = "lstm"  # none | lstm | tfidf | title | …: by what paragraphs are ranked (longsumbench list rankers)
-    ranker_dimension: int = 256  # width of the LSTMs that rank (Hierarchical Transformer §4)
-    ranker_steps: int = 5_000  # optimizer steps of the ranker's training; unstated in the paper
-    ranker_batch_size: int = 8  # titles with about 2,000 tokens of paragraphs a step of it; unstated in the paper
-    unit: str = "paragraph"  # paragraph | section | snippet (sentences packed to paragraph_length): what is ranked
-    paragraph_length: int = 500  # tokens of a paragraph at most (unstated in the paper; the release's default)
-    input_length: int = 1600  # tokens that are read at most, the title included (Hierarchical Transformer §4)
-    test_input_length: int | None = None  # of the examples that are summarized; None: as in training
-    decode_length: int = 400  # target and output tokens at most (the release's)
-    dropout: float = 0.1  # Hierarchical Transformer §4
-    tokenizer: str = "trained"  # trained (byte-level BPE) | words (word level) | a Hugging Face name or folder
-    vocabulary_size: int = 32_000  # of a trained tokenizer (Hierarchical Transformer §4)
-    init: str = "random"  # random, or the folder of a checkpoint of this system
+    name: Text = ""  # as it is registered
+    rank: Ranking = "lstm"  # none | lstm | tfidf | title | …: by what paragraphs are ranked (longsumbench list rankers)
+    ranker_dimension: Width = 256  # width of the LSTMs that rank (Hierarchical Transformer §4)
+    ranker_steps: Count = 5_000  # optimizer steps of the ranker's training; unstated in the paper
+    ranker_batch_size: BatchSize = 8  # titles with about 2,000 tokens of paragraphs a step of it; unstated in the paper
+    unit: Unit = "paragraph"  # paragraph | section | snippet (sentences packed to paragraph_length): what is ranked
+    paragraph_length: Tokens = 500  # tokens of a paragraph at most (unstated in the paper; the release's default)
+    input_length: Tokens = 1600  # tokens that are read at most, the title included (Hierarchical Transformer §4)
+    test_input_length: Tokens | None = None  # of the examples that are summarized; None: as in training
+    decode_length: TargetTokens = 400  # target and output tokens at most (the release's)
+    dropout: Partial = 0.1  # Hierarchical Transformer §4
+    tokenizer: Text = "trained"  # trained (byte-level BPE) | words (word level) | a Hugging Face name or folder
+    vocabulary_size: Vocabulary = 32_000  # of a trained tokenizer (Hierarchical Transformer §4)
+    init: Text = "random"  # random, or the folder of a checkpoint of this system
 
     def __post_init__(self) -> None:
-        allowed("model.rank", self.rank, ("none", *registry.rankers.targets()))
-        allowed("model.unit", self.unit, UNITS)
-        for name in ("ranker_dimension", "ranker_steps", "ranker_batch_size", "paragraph_length"):
-            at_least(f"model.{name}", getattr(self, name), 1)
-        for name in ("input_length", "test_input_length"):
-            at_least(f"model.{name}", getattr(self, name), 1)
-        at_least("model.decode_length", self.decode_length, 2)
-        share("model.dropout", self.dropout)
+        check_settings(self, "model.")
 
 
 @dataclass
 class TransformerConfig(RankedConfig):
     """What the hierarchical and the flat encoder-decoder share."""
 
-    d_model: int = 256  # width (Hierarchical Transformer §4)
-    d_ff: int = 1024  # width of the feed-forward layers (Hierarchical Transformer §4)
-    num_heads: int = 8  # of every attention, and of pooling
-    encoder_layers: int = 5  # layers that read every paragraph alone (Hierarchical Transformer §4)
-    decoder_layers: int | None = None  # None: 6, as the released checkpoint; 1, as its default, for fidelity=official
-    fidelity: str = "paper"  # paper (post-norm) | official (pre-norm, as the released code); see the card
+    d_model: Width = 256  # width (Hierarchical Transformer §4)
+    d_ff: Width = 1024  # width of the feed-forward layers (Hierarchical Transformer §4)
+    num_heads: Heads = 8  # of every attention, and of pooling
+    encoder_layers: Depth = 5  # layers that read every paragraph alone (Hierarchical Transformer §4)
+    decoder_layers: Depth | None = None  # None: 6, as the released checkpoint; 1, as its default, for fidelity=official
+    fidelity: Fidelity = "paper"  # paper (post-norm) | official (pre-norm, as the released code); see the card
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        allowed("model.fidelity", self.fidelity, FIDELITIES)
-        for name in ("d_model", "d_ff", "num_heads", "encoder_layers", "decoder_layers"):
-            at_least(f"model.{name}", getattr(self, name), 1)
         check_network(self.d_model, self.num_heads, self.tokenizer, self.vocabulary_size)
         if self.decoder_layers is None:
             self.decoder_layers = OFFICIAL_DECODER_LAYERS if self.fidelity == "official" else 6
 
-    def dimension(self, name: str) -> int:
+    def dimension(self, name: Text) -> int:
         """Return a width or depth of the network."""
         size: int = getattr(self, name)
         return size
@@ -74,23 +81,18 @@ class TransformerConfig(RankedConfig):
 class HierarchicalTransformerConfig(TransformerConfig):
     """The Hierarchical Transformer: the best paragraphs, read alone, then related (Hierarchical Transformer §3)."""
 
-    name: str = "hierarchical_transformer"
-    num_paragraphs: int = 24  # paragraphs at most, the title not counted (L' of Hierarchical Transformer §4)
-    test_num_paragraphs: int | None = None  # of the examples that are summarized; None: as in training
-    global_layers: int = 2  # layers that relate the paragraphs; 0: "w/o GT" (Hierarchical Transformer, Table 3)
-    pooling_heads: int | None = None  # heads of pooling and of what relates paragraphs; None: num_heads; 1: "w/o MP"
+    name: Text = "hierarchical_transformer"
+    num_paragraphs: Count = 24  # paragraphs at most, the title not counted (L' of Hierarchical Transformer §4)
+    test_num_paragraphs: Count | None = None  # of the examples that are summarized; None: as in training
+    global_layers: GlobalLayers = 2  # layers that relate paragraphs; 0: "w/o GT" (Hierarchical Transformer, Table 3)
+    pooling_heads: Heads | None = None  # heads of pooling and of what relates paragraphs; None: num_heads; 1: "w/o MP"
     paragraph_positions: bool = True  # whether positions tell the paragraph's rank; false: "w/o PP"
-    graph: str = "none"  # none | similarity | discourse: replaces a head of every global layer (§3.2.4)
-    entities: str = "auto"  # auto | spacy | capitals: how discourse finds entities; auto: spaCy where it is installed
-    spacy_model: str = "en_core_web_sm"  # the spaCy pipeline that finds them: an installed package, or a folder
+    graph: Graph = "none"  # none | similarity | discourse: replaces a head of every global layer (§3.2.4)
+    entities: Entities = "auto"  # auto | spacy | capitals: how discourse finds entities; auto: spaCy if it is installed
+    spacy_model: Text = "en_core_web_sm"  # the spaCy pipeline that finds them: an installed package, or a folder
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("num_paragraphs", "test_num_paragraphs", "pooling_heads"):
-            at_least(f"model.{name}", getattr(self, name), 1)
-        at_least("model.global_layers", self.global_layers, 0)
-        allowed("model.graph", self.graph, GRAPHS)
-        allowed("model.entities", self.entities, ENTITIES)
         if self.pooling_heads is None:
             self.pooling_heads = self.num_heads
         if self.d_model % self.pooling_heads:
@@ -110,33 +112,30 @@ class HierarchicalTransformerConfig(TransformerConfig):
 class FlatTransformerConfig(TransformerConfig):
     """The Flat Transformer: the best paragraphs joined and read as one text (Hierarchical Transformer §4)."""
 
-    name: str = "flat_transformer"
-    input_length: int = 800  # tokens that are read (Hierarchical Transformer, Table 2: 600, 800 and 1,200)
-    encoder_layers: int = 6  # layers of the encoder (Hierarchical Transformer §4)
+    name: Text = "flat_transformer"
+    input_length: Tokens = 800  # tokens that are read (Hierarchical Transformer, Table 2: 600, 800 and 1,200)
+    encoder_layers: Depth = 6  # layers of the encoder (Hierarchical Transformer §4)
 
 
 @dataclass
 class TdmcaConfig(RankedConfig):
     """T-DMCA (Liu et al. 2018): a decoder alone, over the best paragraphs, with memory-compressed attention."""
 
-    name: str = "tdmca"
-    input_length: int = 3000  # tokens that are read (Hierarchical Transformer, Table 2)
-    d_model: int = 512  # width (Hierarchical Transformer §4)
-    d_ff: int = 2048  # width of the feed-forward layers (Hierarchical Transformer §4)
-    num_heads: int = 8  # of every attention
-    num_layers: int = 5  # local and memory-compressed attention in turn (Liu et al. 2018)
-    block_length: int = 256  # tokens that local attention sees at most (Liu et al. 2018)
-    compression: int = 3  # tokens that memory-compressed attention makes one of (Liu et al. 2018)
+    name: Text = "tdmca"
+    input_length: Tokens = 3000  # tokens that are read (Hierarchical Transformer, Table 2)
+    d_model: Width = 512  # width (Hierarchical Transformer §4)
+    d_ff: Width = 2048  # width of the feed-forward layers (Hierarchical Transformer §4)
+    num_heads: Heads = 8  # of every attention
+    num_layers: StackDepth = 5  # local and memory-compressed attention in turn (Liu et al. 2018)
+    block_length: Tokens = 256  # tokens that local attention sees at most (Liu et al. 2018)
+    compression: Tokens = 3  # tokens that memory-compressed attention makes one of (Liu et al. 2018)
     source_loss: bool = True  # whether it learns to write the source, too (Liu et al. 2018)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("d_model", "d_ff", "num_heads", "block_length", "compression"):
-            at_least(f"model.{name}", getattr(self, name), 1)
-        at_least("model.num_layers", self.num_layers, 2)  # the second is the first that sees the source
         check_network(self.d_model, self.num_heads, self.tokenizer, self.vocabulary_size)
 
-    def dimension(self, name: str) -> int:
+    def dimension(self, name: Text) -> int:
         """Return a width or depth, encoder and decoder being one stack."""
         size: int = self.num_layers if name.endswith("_layers") else getattr(self, name)
         return size

@@ -1,8 +1,22 @@
 """Settings of PageSum (`model.*`)."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from longsumbench.configuration import allowed, at_least, check_network, share
+from longsumbench.bounds import (
+    Between,
+    Count,
+    Depth,
+    Heads,
+    OneOf,
+    Partial,
+    Text,
+    Tokens,
+    Vocabulary,
+    Width,
+    check_settings,
+)
+from longsumbench.configuration import check_network
 from longsumbench.errors import UsageError
 
 SIZES = {  # of BART (PageSum §5.1 starts from the large one)
@@ -13,47 +27,44 @@ NUM_PAGES = 7  # PageSum §5.2
 PAGE_SIZE = 1_024  # PageSum §5.2
 MAX_INPUT_TOKENS = 4_096  # PageSum, Table 6
 SPECIAL_TOKENS = 2  # of a page: where it starts and ends
+Locality = Annotated[str, OneOf("spatial", "discourse", "document")]
+Decoder = Annotated[str, OneOf("page", "global")]
+Split = Annotated[str, OneOf("sentences", "tokens")]
+Fidelity = Annotated[str, OneOf("default", "official")]
+Size = Annotated[str, OneOf(*SIZES)]
+PageTokens = Annotated[int, Between(SPECIAL_TOKENS + 1, 10**7)]
 
 
 @dataclass
 class PageSumConfig:
     """PageSum (PageSum §3): pages read and decoded apart, mixed at every step by their confidence."""
 
-    name: str = "pagesum"  # as it is registered
-    locality: str = "spatial"  # spatial: pages of neighbouring sentences | discourse: of a section | document (§3)
-    decoding: str = "page"  # page: every page predicts, and is weighed | global: one decoder reads all (Table 7)
-    split: str | None = None  # spatial pages: of sentences | tokens (Table 6); null: tokens if only their sizes are set
-    num_pages: int | None = None  # spatial pages of sentences; null: 7 (§5.2)
-    page_size: int | None = None  # tokens of a page at most, two special ones among them; null: 1,024 (§5.2)
-    max_pages: int = 8  # sections or documents at most; later ones are left out (§5.3)
-    max_input_tokens: int | None = None  # of split=tokens, so many / page_size pages; null: 4,096 (Table 6)
-    decode_length: int = 400  # target and output tokens at most
-    fidelity: str = "default"  # default | official: as the release does it, see the card
-    init: str = "facebook/bart-large-cnn"  # a BART checkpoint: its name on the hub, or a folder; or random
-    size: str = "large"  # base | large, of init=random; a width or depth below, when given, goes before it
-    d_model: int | None = None  # width
-    d_ff: int | None = None  # width of the feed-forward layers
-    num_heads: int | None = None  # of every attention
-    encoder_layers: int | None = None  # depth of the encoder
-    decoder_layers: int | None = None  # depth of the decoder
-    dropout: float = 0.1  # as BART
-    tokenizer: str = "trained"  # of init=random: trained (byte-level BPE) | words | a Hugging Face name or folder
-    vocabulary_size: int = 32_776  # of a trained tokenizer
+    name: Text = "pagesum"  # as it is registered
+    locality: Locality = "spatial"  # spatial: pages of neighbouring sentences | discourse: of a section | document (§3)
+    decoding: Decoder = "page"  # page: every page predicts, and is weighed | global: one decoder reads all (Table 7)
+    split: Split | None = None  # spatial pages: of sentences | tokens (Table 6); null: tokens if only sizes are set
+    num_pages: Count | None = None  # spatial pages of sentences; null: 7 (§5.2)
+    page_size: PageTokens | None = None  # tokens of a page at most, two special ones among them; null: 1,024 (§5.2)
+    max_pages: Count = 8  # sections or documents at most; later ones are left out (§5.3)
+    max_input_tokens: Tokens | None = None  # of split=tokens, so many / page_size pages; null: 4,096 (Table 6)
+    decode_length: PageTokens = 400  # target and output tokens at most
+    fidelity: Fidelity = "default"  # default | official: as the release does it, see the card
+    init: Text = "facebook/bart-large-cnn"  # a BART checkpoint: its name on the hub, or a folder; or random
+    size: Size = "large"  # base | large, of init=random; a width or depth below, when given, goes before it
+    d_model: Width | None = None  # width
+    d_ff: Width | None = None  # width of the feed-forward layers
+    num_heads: Heads | None = None  # of every attention
+    encoder_layers: Depth | None = None  # depth of the encoder
+    decoder_layers: Depth | None = None  # depth of the decoder
+    dropout: Partial = 0.1  # as BART
+    tokenizer: Text = "trained"  # of init=random: trained (byte-level BPE) | words | a Hugging Face name or folder
+    vocabulary_size: Vocabulary = 32_776  # of a trained tokenizer
 
     def __post_init__(self) -> None:
-        allowed("model.locality", self.locality, ("spatial", "discourse", "document"))
-        allowed("model.decoding", self.decoding, ("page", "global"))
-        allowed("model.fidelity", self.fidelity, ("default", "official"))
-        allowed("model.size", self.size, tuple(SIZES))
-        for name in ("num_pages", "max_pages", "max_input_tokens", *SIZES[self.size]):
-            at_least(f"model.{name}", getattr(self, name), 1)
-        for name in ("page_size", "decode_length"):
-            at_least(f"model.{name}", getattr(self, name), SPECIAL_TOKENS + 1)
-        share("model.dropout", self.dropout)
+        check_settings(self, "model.")
         sizes_alone = self.num_pages is None and not (self.page_size is None and self.max_input_tokens is None)
         if self.split is None:
             self.split = "tokens" if self.locality == "spatial" and sizes_alone else "sentences"
-        allowed("model.split", self.split, ("sentences", "tokens"))
         self.page_size = self.page_size or PAGE_SIZE
         if self.split == "tokens":
             self._settle_tokens(self.page_size)

@@ -1,9 +1,23 @@
 """Settings of the SEAL family (`model.*`)."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from longsumbench import registry
-from longsumbench.configuration import allowed, at_least, check_network, share
+from longsumbench.bounds import (
+    Between,
+    Count,
+    Depth,
+    Heads,
+    OneOf,
+    Partial,
+    TargetTokens,
+    Text,
+    Tokens,
+    Vocabulary,
+    Width,
+    check_settings,
+)
+from longsumbench.configuration import Ranking, check_network
 from longsumbench.errors import UsageError
 from longsumbench.rouge.all_pairs import MEASURES
 
@@ -13,39 +27,39 @@ SIZES = {
     "stated": {"d_model": 512, "d_ff": 512, "num_heads": 8, "encoder_layers": 2, "decoder_layers": 6},
     "223m": {"d_model": 768, "d_ff": 3072, "num_heads": 12, "encoder_layers": 12, "decoder_layers": 12},
 }
+Size = Annotated[str, OneOf(*SIZES)]
+Norm = Annotated[str, OneOf("pre", "post")]
+Documents = Annotated[int, Between(1, 10**6)]
+Order = Annotated[int, Between(1, 2)]  # n of ROUGE-n
+Measure = Annotated[str, OneOf(*MEASURES)]
 
 
 @dataclass
 class FamilyConfig:
     """What the systems of the family share."""
 
-    name: str = ""  # as it is registered
-    snippet_length: int = 128  # tokens of a snippet at most (SEAL, Table 4)
-    num_snippets: int = 224  # snippets at most (SEAL, Table 4: arXiv)
-    decode_length: int = 768  # target and output tokens at most (SEAL, Table 4: arXiv)
-    size: str = "stated"  # stated | 223m: see SIZES; a width or depth below, when given, goes before it
-    d_model: int | None = None  # width
-    d_ff: int | None = None  # width of the feed-forward layers
-    num_heads: int | None = None  # of every attention
-    encoder_layers: int | None = None  # depth of the encoder
-    decoder_layers: int | None = None  # depth of the decoder
-    dropout: float = 0.1  # SEAL §4
-    norm: str = "pre"  # pre | post: where LayerNorm stands; unstated in the paper
-    tokenizer: str = "trained"  # trained (byte-level BPE) | words (word level) | a Hugging Face name or folder
-    vocabulary_size: int = 32_776  # of a trained tokenizer (SEAL §3)
-    init: str = "random"  # random, or the folder of a checkpoint of this system
+    name: Text = ""  # as it is registered
+    snippet_length: Tokens = 128  # tokens of a snippet at most (SEAL, Table 4)
+    num_snippets: Count = 224  # snippets at most (SEAL, Table 4: arXiv)
+    decode_length: TargetTokens = 768  # target and output tokens at most (SEAL, Table 4: arXiv)
+    size: Size = "stated"  # stated | 223m: see SIZES; a width or depth below, when given, goes before it
+    d_model: Width | None = None  # width
+    d_ff: Width | None = None  # width of the feed-forward layers
+    num_heads: Heads | None = None  # of every attention
+    encoder_layers: Depth | None = None  # depth of the encoder
+    decoder_layers: Depth | None = None  # depth of the decoder
+    dropout: Partial = 0.1  # SEAL §4
+    norm: Norm = "pre"  # pre | post: where LayerNorm stands; unstated in the paper
+    tokenizer: Text = "trained"  # trained (byte-level BPE) | words (word level) | a Hugging Face name or folder
+    vocabulary_size: Vocabulary = 32_776  # of a trained tokenizer (SEAL §3)
+    init: Text = "random"  # random, or the folder of a checkpoint of this system
 
     def __post_init__(self) -> None:
-        allowed("model.size", self.size, tuple(SIZES))
-        allowed("model.norm", self.norm, ("pre", "post"))
-        for name in ("snippet_length", "num_snippets", *SIZES[self.size]):
-            at_least(f"model.{name}", getattr(self, name), 1)
-        at_least("model.decode_length", self.decode_length, 2)
-        share("model.dropout", self.dropout)
+        check_settings(self, "model.")
         width, heads = self.dimension("d_model"), self.dimension("num_heads")
         check_network(width, heads, self.tokenizer, self.vocabulary_size)
 
-    def dimension(self, name: str) -> int:
+    def dimension(self, name: Text) -> int:
         """Return a width or depth: the field when given, else what `size` says."""
         given: int | None = getattr(self, name)
         return SIZES[self.size][name] if given is None else given
@@ -55,30 +69,20 @@ class FamilyConfig:
 class TruncConfig(FamilyConfig):
     """Trunc (SEAL §3.2): the leading snippets, joined, cut, and read by an ordinary Transformer."""
 
-    name: str = "trunc"
-    input_length: int = 1024  # tokens the encoder reads (SEAL, Table 4: L_ext of the others)
-    rank: str = "none"  # none | tfidf | title | lexrank | lstm: by what snippets are ranked (longsumbench list rankers)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("model.input_length", self.input_length, 1)
-        allowed("model.rank", self.rank, ("none", *registry.rankers.targets()))
+    name: Text = "trunc"
+    input_length: Tokens = 1024  # tokens the encoder reads (SEAL, Table 4: L_ext of the others)
+    rank: Ranking = "none"  # none | tfidf | title | lexrank | lstm: what ranks snippets (longsumbench list rankers)
 
 
 @dataclass
 class CAConfig(FamilyConfig):
     """CA (SEAL §3.3): groups of snippets, each compressed to a few vectors."""
 
-    name: str = "ca"
-    extractive_length: int = 1024  # vectors that all groups have together, about (SEAL, Table 4: L_ext)
-    group_size: int = 4  # snippets of a group, of single documents (k; unstated in the paper)
-    compressed_length: int | None = None  # vectors of a group (c); None: extractive_length shared by all groups
-    max_documents: int = 128  # groups of an example of several documents; the rest joins the last one
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("extractive_length", "group_size", "compressed_length", "max_documents"):
-            at_least(f"model.{name}", getattr(self, name), 1)
+    name: Text = "ca"
+    extractive_length: Tokens = 1024  # vectors that all groups have together, about (SEAL, Table 4: L_ext)
+    group_size: Count = 4  # snippets of a group, of single documents (k; unstated in the paper)
+    compressed_length: Tokens | None = None  # vectors of a group (c); None: extractive_length shared by all groups
+    max_documents: Documents = 128  # groups of an example of several documents; the rest joins the last one
 
     def vectors_of_a_group(self, multi_document: bool) -> int:
         """Return c: what is given, else max(1, ⌊extractive_length / the most groups there can be⌋)."""
@@ -90,20 +94,16 @@ class CAConfig(FamilyConfig):
 class EAConfig(FamilyConfig):
     """EA (SEAL §3.4): every snippet alone, scored; the decoder attends to the best ones."""
 
-    name: str = "ea"
-    extractive_length: int = 1024  # tokens of the selected snippets at most (SEAL, Table 4: L_ext)
-    scorer_layers: int = 1  # depth of the scorer (SEAL §5)
-    max_documents: int = 128  # document embeddings for examples of several documents; the rest shares the last one
-    proxy_ngram: int = 2  # 1 | 2: n of the ROUGE-n behind the proxy labels (SEAL, Table 3)
-    proxy_measure: str = "f1"  # f1 | precision | recall: of that ROUGE-n (SEAL, Table 3)
+    name: Text = "ea"
+    extractive_length: Tokens = 1024  # tokens of the selected snippets at most (SEAL, Table 4: L_ext)
+    scorer_layers: Depth = 1  # depth of the scorer (SEAL §5)
+    max_documents: Documents = 128  # document embeddings for examples of several documents; the rest share the last
+    proxy_ngram: Order = 2  # 1 | 2: n of the ROUGE-n behind the proxy labels (SEAL, Table 3)
+    proxy_measure: Measure = "f1"  # f1 | precision | recall: of that ROUGE-n (SEAL, Table 3)
     proxy_sequential: bool = False  # True: a greedily built set of snippets is labelled 1, the rest 0 (SEAL, Table 3)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("scorer_layers", "max_documents"):
-            at_least(f"model.{name}", getattr(self, name), 1)
-        allowed("model.proxy_measure", self.proxy_measure, MEASURES)
-        allowed("model.proxy_ngram", str(self.proxy_ngram), ("1", "2"))
         if self.extractive_length < self.snippet_length:
             raise UsageError(
                 f"model.extractive_length={self.extractive_length} is below model.snippet_length={self.snippet_length}:"
@@ -115,12 +115,11 @@ class EAConfig(FamilyConfig):
 class SealConfig(EAConfig):
     """SEAL (SEAL §3.5): as EA, with a new selection for every segment of the output."""
 
-    name: str = "seal"
-    segment_length: int = 96  # tokens of a segment of the output (SEAL, Table 4: arXiv)
+    name: Text = "seal"
+    segment_length: Tokens = 96  # tokens of a segment of the output (SEAL, Table 4: arXiv)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least("model.segment_length", self.segment_length, 1)
         if self.segment_length > self.decode_length:
             raise UsageError(
                 f"model.segment_length={self.segment_length} is above model.decode_length={self.decode_length}:"

@@ -9,6 +9,7 @@ import pytest
 from longsumbench.configuration import Scoring
 from longsumbench.documents import Document, Example, Fact, Section, Sentences
 from longsumbench.errors import DataError
+from longsumbench.identities import hashed
 from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.metrics.metric import Metric, aggregate, aggregate_measures, read_scores, score_all, write_scores
 from longsumbench.registry import metrics
@@ -65,6 +66,22 @@ def test_empty_reference_is_left_out(rouge: Metric) -> None:
     scored = score_all([rouge], [("x", example(("",), ())), usable, ("y", example(name="c"))])
     assert scored.empty_references == ("a", "c")
     assert list(scored.per_example.index) == ["b"]
+
+
+def test_empty_reference_scores_zero_where_asked() -> None:
+    """With `score.empty_references=zero` a wordless reference gives 0 and its example counts; none at all does not."""
+    metric = metrics.load("rouge")(Scoring(empty_references="zero"))
+    items = [("the cat", example(CAT)), ("the cat", example(("…",), name="b")), ("the cat", example(name="c"))]
+    scored = score_all([metric], items)
+    assert (list(scored.per_example.index), scored.empty_references) == (["a", "b"], ("c",))
+    assert not scored.per_example.loc["b"].any()
+    assert metric.signature(2).removesuffix("|empty_references:zero") == metrics.load("rouge")(Scoring()).signature(2)
+
+
+def test_the_rule_for_empty_references_keeps_run_ids() -> None:
+    """The default is no part of a run's identity; the other rule is."""
+    rules = [hashed(Scoring(empty_references=rule)).get("empty_references") for rule in ("skip", "zero")]
+    assert rules == [None, "zero"]
 
 
 def test_nothing_to_score(rouge: Metric) -> None:

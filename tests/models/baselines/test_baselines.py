@@ -156,7 +156,7 @@ def test_lexrank_takes_clusters_and_long_paragraphs() -> None:
 @pytest.mark.parametrize("damping", [-0.5, 1.0, float("nan")])
 def test_dampings_that_are_refused(damping: float) -> None:
     """A damping outside 0 to below 1 is a usage error that says what is allowed."""
-    with pytest.raises(UsageError, match=r"model\.damping=.*allowed: a number from 0 to below 1"):
+    with pytest.raises(UsageError, match=r"model\.damping=.* must be at least 0 and below 1"):
         LexRankConfig(damping=damping)
 
 

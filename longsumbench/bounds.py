@@ -1,0 +1,177 @@
+"""Bounds of settings: which values a field of a settings dataclass can have, stated in its type.
+
+    batch_size: Count = 16             a number between two bounds
+    agenda: Agenda | None = None       one of some names: Annotated[str, OneOf("fixed", "told", "asked")]
+    path: Text | None = None           free text
+
+`check_settings` compares an instance with its types. A dataclass calls it first in its `__post_init__`; checks of
+several fields together follow it. Fields of plug-ins need no bounds.
+"""
+
+import unicodedata
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Annotated, Any, get_args, get_type_hints
+
+from longsumbench.errors import UsageError, did_you_mean
+
+LONGEST_TEXT = 4_096  # characters of a text; no path is longer on Linux
+SHOWN = 60  # characters of a refused value that a message repeats
+
+
+class Bound(ABC):
+    """A condition on one value."""
+
+    @abstractmethod
+    def problem(self, value: Any) -> str | None:
+        """Return the end of the message that refuses a value; None if the value is allowed."""
+
+
+@dataclass(frozen=True)
+class Between(Bound):
+    """A number of at least `low` and at most `high`.
+
+    Attributes:
+        open_low: whether `low` itself is refused.
+        open_high: whether `high` itself is refused.
+    """
+
+    low: float
+    high: float
+    open_low: bool = False
+    open_high: bool = False
+
+    def problem(self, value: Any) -> str | None:
+        """As `Bound`; "not a number" is refused, too."""
+        if not isinstance(value, int | float):
+            return " is not a number"
+        if self.open_high and not self.low <= value < self.high:
+            return f" must be at least {self.low} and below {self.high}"
+        if self.open_low and not value > self.low:
+            return f" must be above {self.low}"
+        if not value >= self.low:
+            return f" is below {self.low}"
+        return f" is above {self.high:,}" if value > self.high else None
+
+
+@dataclass(frozen=True, init=False)
+class OneOf(Bound):
+    """One of some names.
+
+    Args:
+        names: those that are always allowed.
+        more: returns further names, for example those of a registry.
+        number_of: the unit, if a whole number is allowed as well ("words").
+        least: the lowest such number.
+    """
+
+    names: tuple[str, ...]
+    more: Callable[[], Iterable[str]] | None
+    number_of: str
+    least: int
+
+    def __init__(
+        self, *names: str, more: Callable[[], Iterable[str]] | None = None, number_of: str = "", least: int = 1
+    ) -> None:
+        for key, value in {"names": names, "more": more, "number_of": number_of, "least": least}.items():
+            object.__setattr__(self, key, value)
+
+    def problem(self, value: Any) -> str | None:
+        """As `Bound`; the message lists the names, and suggests the nearest."""
+        choices = (*self.names, *(self.more() if self.more else ()))
+        if value in choices:
+            return None
+        short = str(value).isdecimal() and len(str(value)) < len(str(MOST))
+        if self.number_of and short and int(value) >= self.least:
+            return None
+        number = f", or a number of {self.number_of}" if self.number_of else ""
+        return f"{did_you_mean(str(value)[:SHOWN], choices)}; allowed: {', '.join(choices)}{number}"
+
+
+@dataclass(frozen=True)
+class FreeText(Bound):
+    """A name, a path, or several: checked where it is used, if it is text that can be written into a file."""
+
+    def problem(self, value: Any) -> str | None:
+        """As `Bound`; refuses control characters, halves of characters, and texts longer than any path."""
+        if not isinstance(value, str):
+            return " is not a text"
+        if len(value) > LONGEST_TEXT:
+            return f" has {len(value):,} characters; at most {LONGEST_TEXT:,} are allowed"
+        if odd := next((one for one in value if unicodedata.category(one) in ("Cc", "Cs")), None):
+            return f" has a control character ({odd!a}): remove it"
+        return None
+
+
+MOST = 10**9  # of what is counted, where nothing else sets a limit
+Seed = Annotated[int, Between(0, 2**32 - 1)]  # numpy takes no other
+Count = Annotated[int, Between(1, MOST)]  # at least one
+Number = Annotated[int, Between(0, MOST)]
+BatchSize = Annotated[int, Between(1, 10**6)]
+Processes = Annotated[int, Between(1, 1_024)]
+Tokens = Annotated[int, Between(1, 10**7)]  # of a text
+TargetTokens = Annotated[int, Between(2, 10**7)]  # of a summary: at least one and its end
+Width = Annotated[int, Between(1, 10**6)]
+Heads = Annotated[int, Between(1, 10**4)]
+Depth = Annotated[int, Between(1, 1_000)]
+Vocabulary = Annotated[int, Between(1, 10**7)]
+Share = Annotated[float, Between(0, 1)]
+Partial = Annotated[float, Between(0, 1, open_high=True)]  # never all of it
+Percentage = Annotated[float, Between(0, 100)]
+Weight = Annotated[float, Between(0, 10**6)]
+Positive = Annotated[float, Between(0, 10**6, open_low=True)]
+Minutes = Annotated[float, Between(0, 10**7)]  # up to 19 years
+Resamples = Annotated[int, Between(100, 10**6)]
+Device = Annotated[str, OneOf("auto", "cpu", "cuda")]
+Text = Annotated[str, FreeText()]
+
+
+def check_settings(settings: Any, prefix: str) -> None:
+    """Check every value of a settings dataclass against the bound in its type.
+
+    Args:
+        settings: an instance; None is allowed in any field.
+        prefix: what is typed before a field's name ("train.").
+
+    Raises:
+        UsageError: a value is out of its bounds; names the full key.
+    """
+    bounds = bounds_of(settings.__class__)
+    for item in fields(settings):
+        value = getattr(settings, item.name)
+        for one in value if isinstance(value, list) else [value]:
+            if one is not None:
+                check_value(f"{prefix}{item.name}", one, bounds[item.name])
+
+
+def check_value(key: str, value: Any, bound: Bound | None) -> None:
+    """Check one value; without a bound, all are allowed.
+
+    Raises:
+        UsageError: it is out of its bound.
+    """
+    if bound and (problem := bound.problem(value)):
+        raise UsageError(f"{key}={shown(value)}{problem}")
+
+
+@lru_cache
+def bounds_of(schema: type) -> dict[str, Bound | None]:
+    """Return field → its bound; None for a field that declares none."""
+    hints = get_type_hints(schema, include_extras=True)
+    return {item.name: bound_in(hints[item.name]) for item in fields(schema)}
+
+
+def bound_in(hint: Any) -> Bound | None:
+    """Return the first bound in a type, also in that of a list's items or of an optional value."""
+    parts = (*getattr(hint, "__metadata__", ()), *get_args(hint))
+    inner = (part if isinstance(part, Bound) else bound_in(part) for part in parts)
+    return next((bound for bound in inner if bound is not None), None)
+
+
+def shown(value: Any) -> str:
+    """Return a value as a message repeats it: on one line, and not at any length."""
+    text = str(value)
+    text = text if text.isprintable() else ascii(text)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
