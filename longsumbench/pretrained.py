@@ -192,9 +192,7 @@ def check_vocabulary(tokenizer: Any, entries: int, named: str) -> None:
     special = [getattr(tokenizer, f"{name}_token") for name in ("pad", "bos", "eos", "unk", "cls", "sep")]
     used = (pieces.keys() - set(tokenizer.all_special_tokens)) | {one for one in special if one in pieces}
     if used and (largest := max(pieces[one] for one in used)) >= entries:
-        raise DataError(
-            f"{named}: the network has {entries:,} embeddings, its tokenizer has token {largest:,}; {AGAIN}"
-        )
+        raise DataError(f"{named}: its tokenizer has token {largest:,}, its network {entries:,} embeddings; {AGAIN}")
 
 
 def check_memory(build: Callable[[], Any], named: str) -> None:
@@ -205,15 +203,19 @@ def check_memory(build: Callable[[], Any], named: str) -> None:
     """
     import psutil
     import torch
-    from transformers.initialization import no_init_weights
 
-    with torch.device("meta"), no_init_weights():
-        network = build()
+    try:
+        with torch.device("meta"):
+            network = build()
+    except Exception as error:
+        if as_suite_error(error):  # a number of bytes that has more than 64 bits
+            raise EnvironmentProblem(f"the weights of {named} fit into no memory: choose smaller ones") from error
+        return  # it is raised again where the network is built with its weights
     tensors = {id(one): one for one in (*network.parameters(), *network.buffers())}
     needed = sum(one.numel() * one.element_size() for one in tensors.values())
     if needed > (free := psutil.virtual_memory().available):
         sizes = f"{needed / 1e9:,.1f} GB of memory, {free / 1e9:,.1f} GB are free"
-        raise EnvironmentProblem(f"the weights of {named} need {sizes}: choose a smaller one, or free some memory")
+        raise EnvironmentProblem(f"the weights of {named} need {sizes}: choose smaller ones, or free some memory")
 
 
 @contextmanager
@@ -224,7 +226,7 @@ def reading(named: str) -> Iterator[None]:
         named: the checkpoint in messages.
 
     Raises:
-        UsageError: the checkpoint is of a kind that does something else.
+        UsageError: the checkpoint is of another kind, or needs a package that is not installed.
         DataError: it is damaged.
     """
     try:
@@ -236,7 +238,8 @@ def reading(named: str) -> Iterator[None]:
             raise
         if as_suite_error(error) or (isinstance(error, OSError) and error.errno):
             raise  # the machine's problem; transformers' own errors have no number
-        kind = UsageError if "Unrecognized configuration class" in str(error) else DataError
+        other = isinstance(error, ImportError) or "Unrecognized configuration class" in str(error)
+        kind = UsageError if other else DataError
         raise kind(f"{named} cannot be read ({one_line(error)}); {AGAIN}") from error
 
 
@@ -300,14 +303,16 @@ def read_config(folder: Path) -> dict[str, Any]:
     described = _read_object(path)
     if not isinstance(described.get("model_type"), str):
         raise DataError(f"model_type is missing, or no text; {AGAIN}", path)
-    _check_sizes(described, path)
+    _check_values(described, path)
     return described
 
 
-def _check_sizes(described: dict[str, Any], path: Path) -> None:
+def _check_values(described: dict[str, Any], path: Path) -> None:
     for key, value in described.items():
         if isinstance(value, dict):
-            _check_sizes(value, path)
+            _check_values(value, path)
+        if "_implementation" in key and "/" in str(value):  # a kernel, whose code transformers would fetch and run
+            raise DataError(f"{key}={value} names code on the hub, which is not run here; {AGAIN}", path)
         if not isinstance(value, int) or isinstance(value, bool) or key.endswith(NO_SIZES):
             continue
         least, most = (1 if key in AT_LEAST_ONE else -MOST), (MOST_LAYERS if "layer" in key else MOST)

@@ -15,7 +15,7 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.stages import StageStore
 
 SAVED = "system.json"  # of a checkpoint: what every system saves
-SAVED_TYPES = {"system": str, "config": dict, "state": dict}
+PARTS = {"system": str, "config": dict, "state": dict}
 
 
 class Split(Protocol):
@@ -313,8 +313,9 @@ def read_saved(folder: Path) -> dict[str, Any]:
         raise UsageError(f"{folder} is no checkpoint of this suite: it has no {SAVED}")
     try:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if wrong := [key for key, kind in SAVED_TYPES.items() if not isinstance(content[key], kind)]:
-            raise TypeError(f"its '{wrong[0]}' is of another type")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DataError(f"not a checkpoint's {SAVED} ({type(error).__name__}: {error})", path) from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"not a checkpoint's {SAVED} ({error}); save it again, or give another", path) from error
+    if not isinstance(content, dict) or not all(isinstance(content.get(key), kind) for key, kind in PARTS.items()):
+        parts = ", ".join(PARTS)
+        raise DataError(f"not a checkpoint's {SAVED}, which has {parts}; save it again, or give another", path)
     return content

@@ -266,7 +266,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], int, str]] = {
     "torn weights": (
         lambda to: cut(to / WEIGHTS, 5000),
         3,
-        "cannot be read (SafetensorError: Error while deserializing header",
+        "SafetensorError: Error while deserializing header",
     ),
     "no header": (lambda to: cut(to / WEIGHTS, 3), 3, "cannot be read"),
     "no tokenizer": (lambda to: (to / "tokenizer.json").unlink(), 2, "no tokenizer"),

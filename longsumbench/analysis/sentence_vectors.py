@@ -83,7 +83,7 @@ class Encoder:
             read = _content(folder / "sentence_bert_config.json")
             self._longest = min(limit for limit in (*limits, read.get("max_seq_length")) if limit)
             self._lower = bool(read.get("do_lower_case"))
-            self._encode(["a sentence " * 600])  # longer than most models read: some damages show in use only
+            self._encode(["a sentence " * 300])  # longer than most encoders read: some damages show in use only
         self.num_cut = 0  # the text above is nobody's
         self.name = Path(model).name
         self.signature = f"{model_signature(model, SETTING)}|pooling:{self._pooling}"

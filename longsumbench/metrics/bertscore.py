@@ -10,7 +10,7 @@ from longsumbench.metrics.metric import Metric
 from longsumbench.pretrained import SAFELY, load_encoder, model_folder, model_signature, read_config, reading
 
 SETTING = "score.bertscore_model"
-LONG = "a sentence " * 600  # longer than most models read
+LONG = "a sentence " * 300  # longer than most encoders read
 
 
 class BertScore(Metric):
@@ -54,9 +54,9 @@ class BertScore(Metric):
             from longsumbench.nn.device import choose_device
 
             bert_score, folder = _library(), model_folder(self.scoring.bertscore_model, SETTING)
-            layer, device = self._layer(), str(choose_device(self.scoring.device))
             named = f"{SETTING}={folder}"
             load_encoder(folder, named)  # the library, which loads it once more, checks nothing
+            layer, device = self._layer(), str(choose_device(self.scoring.device))
             with reading(named):
                 self._scorer = bert_score.BERTScorer(model_type=str(folder), num_layers=layer, device=device)
                 tokenizer, config = self._scorer._tokenizer, self._scorer._model.config
