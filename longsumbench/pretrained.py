@@ -6,6 +6,8 @@ libraries raise becomes one line that says what is wrong, where, and what to do.
 
 import hashlib
 import json
+import os
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -245,9 +247,13 @@ def reading(named: str) -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence transformers' logs, progress bars and warnings."""
+    """Silence transformers' logs, progress bars and warnings, and what libraries in Rust write to stderr."""
     from transformers.utils import logging
 
+    sys.stderr.flush()
+    stderr, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity(logging.CRITICAL)
     logging.disable_progress_bar()
@@ -256,6 +262,8 @@ def _quiet() -> Iterator[None]:
             warnings.simplefilter("ignore")
             yield
     finally:
+        os.dup2(stderr, 2)
+        os.close(stderr)
         logging.set_verbosity(verbosity)
         if bars:
             logging.enable_progress_bar()
