@@ -7,7 +7,7 @@ import json
 import shutil
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeAlias
@@ -169,7 +169,7 @@ class NeuralSystem(System):
             set_seed(recipe.seed)
             self.model = self._initial_model()
             if self.start():
-                self.try_out(Decoding(device="cpu"), f"model.init={self.config.init}")
+                self.try_out("cpu", f"model.init={self.config.init}")
             self.model.config.label_smoothing = recipe.label_smoothing
             report = FitReport(parameters=parameters(self.model), ended_by="max_steps")
             if recipe.max_steps > 0:
@@ -397,18 +397,18 @@ class NeuralSystem(System):
         for example, units, ids, text, ended, evidence in every:
             yield Summary(example.id, text.strip(), units.truncation, ended, len(ids), evidence)
 
-    def try_out(self, decoding: Decoding, named: str) -> None:
+    def try_out(self, device: str, named: str) -> None:
         """Check, when loaded, that it can write a summary: some damages show in use only.
 
         Args:
-            decoding: how it will write.
+            device: where it will write.
             named: the checkpoint in messages.
 
         Raises:
             DataError: it cannot, because its checkpoint is damaged.
         """
         with reading(named):
-            list(self.summarize([SHORT_TEXT], replace(decoding, min_length=0, max_length=2)))
+            list(self.summarize([SHORT_TEXT], Decoding(max_length=2, evidence="none", device=device)))
 
     def _reference(self, example: Example) -> list[int]:
         whole = self.encode([" ".join(example.references[0])])[0] if example.references else EncodedSentence([], 0)

@@ -6,10 +6,11 @@ libraries raise becomes one line that says what is wrong, where, and what to do.
 
 import hashlib
 import json
+import math
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import cache
@@ -195,6 +196,16 @@ def check_vocabulary(tokenizer: Any, entries: int, named: str) -> None:
     used = (pieces.keys() - set(tokenizer.all_special_tokens)) | {one for one in special if one in pieces}
     if used and (largest := max(pieces[one] for one in used)) >= entries:
         raise DataError(f"{named}: its tokenizer has token {largest:,}, its network {entries:,} embeddings; {AGAIN}")
+
+
+def check_finite(values: Iterable[float], named: str) -> None:
+    """Check the numbers that a model returned when it was tried out.
+
+    Raises:
+        DataError: one is infinite or not a number.
+    """
+    if not all(map(math.isfinite, values)):
+        raise DataError(f"{named}: the model returns numbers that are not finite; {AGAIN}")
 
 
 def check_memory(build: Callable[[], Any], named: str) -> None:

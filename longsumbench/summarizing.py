@@ -65,7 +65,7 @@ def summarize_files(
         tqdm.write(told, file=sys.stderr)
     if checkpoint.model:
         system.config = settle(type(system).Config, checkpoint.model, "model.")
-    system.try_out(decoding, f"the checkpoint {checkpoint.folder}")
+    system.try_out(decoding.device, f"the checkpoint {checkpoint.folder}")
     with Progress("summarizing", len(inputs), "texts") as progress:
         for one, summary in zip(inputs, summarize_inputs(system, inputs, decoding), strict=True):
             text = f"==> {one.name} <==\n{summary.text}\n" if len(inputs) > 1 else summary.text

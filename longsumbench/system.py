@@ -264,11 +264,11 @@ class System(ABC):
         system.state = content["state"]
         return system
 
-    def try_out(self, decoding: Decoding, named: str) -> None:  # noqa: B027 - most have nothing that can be damaged
+    def try_out(self, device: str, named: str) -> None:  # noqa: B027 - most have nothing that can be damaged
         """Check, when loaded, that it can write a summary; nothing to check unless a system says otherwise.
 
         Args:
-            decoding: how it will write.
+            device: where it will write.
             named: the checkpoint in messages.
 
         Raises:

@@ -20,7 +20,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedToken
 from longsumbench.corpora.hub import unreachable
 from longsumbench.documents import Example
 from longsumbench.errors import EnvironmentProblem, UsageError
-from longsumbench.pretrained import SAFELY, one_line, read_tokenizer
+from longsumbench.pretrained import SAFELY, one_line, read_tokenizer, reading
 from longsumbench.progress import track
 from longsumbench.segmentation import EncodedSentence
 from longsumbench.stages import StageStore, clear, digest, opening
@@ -180,15 +180,17 @@ def load_tokenizer(name: str | Path) -> PreTrainedTokenizerBase:
 def _fetched(name: str) -> PreTrainedTokenizerBase:
     """Load a tokenizer from the hub, or the copy of it on this machine."""
     problem = unreachable()  # asked first, for the library tries for most of a minute
-    try:
-        return AutoTokenizer.from_pretrained(name, **{**SAFELY, "local_files_only": problem is not None})
-    except (OSError, ValueError) as error:
-        if problem is not None:
-            raise EnvironmentProblem(
-                f"tokenizer '{name}' is no folder here, and the Hugging Face hub cannot be reached ({problem}):"
-                " give a folder, or use model.tokenizer=trained or words"
-            ) from error
-        raise UsageError(f"no tokenizer '{name}': give a Hugging Face name or a folder ({one_line(error)})") from error
+    with reading(f"tokenizer '{name}'"):
+        try:
+            return AutoTokenizer.from_pretrained(name, **{**SAFELY, "local_files_only": problem is not None})
+        except (OSError, ValueError) as error:
+            if problem is not None:
+                raise EnvironmentProblem(
+                    f"tokenizer '{name}' is no folder here, and the Hugging Face hub cannot be reached ({problem}):"
+                    " give a folder, or use model.tokenizer=trained or words"
+                ) from error
+            reason = one_line(error)
+            raise UsageError(f"no tokenizer '{name}': give a Hugging Face name or a folder ({reason})") from error
 
 
 def identity(tokenizer: PreTrainedTokenizerBase) -> str:

@@ -66,7 +66,7 @@ def trunc(folder: Path) -> Path:
 def summarize(folder: Path) -> None:
     """As `longsumbench summarize` does."""
     system = open_system(folder)
-    system.try_out(ON_CPU, f"the checkpoint {folder}")
+    system.try_out("cpu", f"the checkpoint {folder}")
     list(system.summarize([example(1)], ON_CPU))
 
 
@@ -76,7 +76,7 @@ def begin(folder: Path) -> None:
     system.identity()
     system.ready_to_read(TRAIN, None, Recipe(), StageStore(folder.parent / "stages"))
     system.model = system._initial_model()
-    system.try_out(ON_CPU, f"model.init={folder}")
+    system.try_out("cpu", f"model.init={folder}")
     list(system.summarize([example(1)], ON_CPU))
 
 
@@ -120,12 +120,20 @@ WAYS: dict[str, tuple[Callable[[Path], Path], Callable[[Path], None]]] = {
 
 def with_key(folder: Path, name: str, keys: tuple[str, ...], value: Any) -> None:
     """Set a key in a JSON file."""
-    path = folder / name
-    content = inner = json.loads(path.read_text(encoding="utf-8"))
+    content = inner = json.loads((folder / name).read_text(encoding="utf-8"))
     for key in keys[:-1]:
         inner = inner[key]
     inner[keys[-1]] = value
-    path.write_text(json.dumps(content), encoding="utf-8")
+    (folder / name).write_text(json.dumps(content), encoding="utf-8")
+
+
+def without_key(folder: Path, name: str, keys: tuple[str, ...]) -> None:
+    """Leave a key out of a JSON file."""
+    content = inner = json.loads((folder / name).read_text(encoding="utf-8"))
+    for key in keys[:-1]:
+        inner = inner[key]
+    del inner[keys[-1]]
+    (folder / name).write_text(json.dumps(content), encoding="utf-8")
 
 
 def with_keys(folder: Path, changes: dict[str, Any]) -> None:
@@ -239,6 +247,7 @@ def every_damage(folder: Path) -> dict[str, Damage]:
         found[f"{name}: a broken link"] = partial(replaced, name=name, make=lambda to: to.symlink_to("nothing"))
         if name.endswith(".json"):
             for keys in keys_of(json.loads((folder / name).read_text(encoding="utf-8"))):
+                found[f"{name}: without {'.'.join(keys)}"] = partial(without_key, name=name, keys=keys)
                 for number, value in enumerate(JUNK):
                     label = f"{name}: {'.'.join(keys)}={value!r} ({number})"
                     found[label] = partial(with_key, name=name, keys=keys, value=value)
@@ -254,7 +263,15 @@ def sample(damages: dict[str, Damage], of_each_kind: int, chance: random.Random)
     """Return some damages of each kind: files, keys, bytes, weights, shards."""
 
     def kind(name: str) -> str:
-        return "keys" if "=" in name else "bytes" if "flipped" in name else name.partition(":")[0]
+        return (
+            "keys"
+            if "=" in name
+            else "missing keys"
+            if "without" in name
+            else "bytes"
+            if "flipped" in name
+            else name.partition(":")[0]
+        )
 
     groups: dict[str, list[str]] = {}
     for name in damages:

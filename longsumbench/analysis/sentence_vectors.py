@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
 from longsumbench.errors import UsageError
-from longsumbench.pretrained import load_encoder, model_folder, model_signature, reading
+from longsumbench.pretrained import check_finite, load_encoder, model_folder, model_signature, reading
 from longsumbench.ranking import tfidf
 
 SETTING = "encoder"
@@ -83,7 +83,8 @@ class Encoder:
             read = _content(folder / "sentence_bert_config.json")
             self._longest = min(limit for limit in (*limits, read.get("max_seq_length")) if limit)
             self._lower = bool(read.get("do_lower_case"))
-            self._encode(["a sentence " * 300])  # longer than most encoders read: some damages show in use only
+            # longer than most encoders read; some damages show in use only
+            check_finite(self._encode(["a sentence " * 300])[0], named)
         self.num_cut = 0  # the text above is nobody's
         self.name = Path(model).name
         self.signature = f"{model_signature(model, SETTING)}|pooling:{self._pooling}"

@@ -7,7 +7,15 @@ from longsumbench.configuration import Scoring
 from longsumbench.documents import Example
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.metrics.metric import Metric
-from longsumbench.pretrained import SAFELY, load_encoder, model_folder, model_signature, read_config, reading
+from longsumbench.pretrained import (
+    SAFELY,
+    check_finite,
+    load_encoder,
+    model_folder,
+    model_signature,
+    read_config,
+    reading,
+)
 
 SETTING = "score.bertscore_model"
 LONG = "a sentence " * 300  # longer than most encoders read
@@ -31,8 +39,8 @@ class BertScore(Metric):
     def check(self) -> None:
         """Load the model and compare a long text with itself, which is the only way to know that it can be used."""
         _library()
-        with reading(f"{SETTING}={model_folder(self.scoring.bertscore_model, SETTING)}"):
-            self._library_scorer().score([LONG], [LONG])
+        with reading(named := f"{SETTING}={model_folder(self.scoring.bertscore_model, SETTING)}"):
+            check_finite((value.item() for value in self._library_scorer().score([LONG], [LONG])), named)
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `bertscore_f`, `bertscore_p` and `bertscore_r` → a mean of cosines, 1 at best."""

@@ -12,6 +12,7 @@ from longsumbench.documents import Example
 from longsumbench.errors import UsageError
 from longsumbench.metrics.metric import Metric
 from longsumbench.pretrained import (
+    check_finite,
     check_vocabulary,
     load_network,
     model_folder,
@@ -48,8 +49,8 @@ class Coherence(Metric):
 
     def check(self) -> None:
         """Load the model and ask it about a long pair, which is the only way to know that it can be used."""
-        with reading(f"{self.setting}={model_folder(self.scoring.coherence_model, self.setting)}"):
-            self._probabilities([LONG_PAIR])
+        with reading(named := f"{self.setting}={model_folder(self.scoring.coherence_model, self.setting)}"):
+            check_finite(self._probabilities([LONG_PAIR]), named)
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `coherence` → 0–1 or NaN."""

@@ -65,7 +65,7 @@ class FixedLength(System):
             raise UsageError("model.length=train has not been fitted: choose model.length=<words>")
         return int(self.state["length"])
 
-    def try_out(self, decoding: Decoding, named: str) -> None:
+    def try_out(self, device: str, named: str) -> None:
         """Check the length that was learned.
 
         Raises:

@@ -19,7 +19,7 @@ from longsumbench.models.pagesum.model import Pages, PageSumForConditionalGenera
 from longsumbench.models.pagesum.pages import discourse_pages, document_pages, spatial_pages, token_pages
 from longsumbench.neural import Encode, NeuralSystem, network_sizes, special_ids
 from longsumbench.nn.initialization import sinusoidal, xavier
-from longsumbench.pretrained import SAFELY, check_vocabulary, load_network, read_config
+from longsumbench.pretrained import SAFELY, check_vocabulary, load_network, reading
 from longsumbench.segmentation import EncodedSentence, Units, ask
 from longsumbench.stages import StageStore
 from longsumbench.system import REFERENCE_AXIS, Evidence, Split
@@ -71,7 +71,9 @@ class PageSum(NeuralSystem):
             named = self.config.tokenizer if self.config.init == "random" else self.config.init
             raise UsageError(f"the tokenizer of {named} has no start token of its own, with which a page begins")
         if folder := self.start():
-            check_vocabulary(tokenizer, read_config(folder)["vocab_size"], f"model.init={self.config.init}")
+            with reading(named := f"model.init={self.config.init}"):
+                entries = PageSumModelConfig.from_pretrained(folder, **SAFELY).vocab_size
+            check_vocabulary(tokenizer, entries, named)
         return tokenizer
 
     def encode(self, sentences: Sequence[str]) -> list[EncodedSentence]:
