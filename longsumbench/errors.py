@@ -20,6 +20,8 @@ from pathlib import Path
 INTERRUPTED = 130
 # A file where a folder should be, or the other way round; a disk or a server that does not answer.
 UNUSABLE = (errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EIO, errno.ESTALE, errno.ETIMEDOUT)
+# Of torch: on a GPU, on a CPU, and for a tensor whose size in bytes is no 64-bit number.
+OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "storage size calculation overflowed")
 
 
 class SuiteError(Exception):
@@ -95,7 +97,7 @@ def as_suite_error(error: BaseException) -> SuiteError | None:
     """
     if isinstance(error, SuiteError):
         return error
-    if isinstance(error, MemoryError) or "out of memory" in str(error).lower():
+    if isinstance(error, MemoryError) or any(words in str(error).lower() for words in OUT_OF_MEMORY):
         advice = "choose smaller train.batch_size, decode.batch_size or lengths"
         return EnvironmentProblem(f"out of memory ({type(error).__name__}); {advice}, then run the same command again")
     if _disk_is_full(error):

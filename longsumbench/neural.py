@@ -14,19 +14,26 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import datasets
 import torch
-from huggingface_hub.errors import StrictDataclassError
-from safetensors import SafetensorError
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
 from longsumbench import tokenization
 from longsumbench.batching import UnitCollator, row, stored_rows
 from longsumbench.configuration import TRAINED, Decoding, Recipe, without_later
-from longsumbench.documents import Cut, Example, Truncation
+from longsumbench.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.generation import decode
 from longsumbench.nn.device import choose_device
-from longsumbench.pretrained import model_digest, model_folder, reading
+from longsumbench.pretrained import (
+    check_files,
+    check_memory,
+    check_vocabulary,
+    load_network,
+    model_digest,
+    model_folder,
+    read_config,
+    reading,
+)
 from longsumbench.progress import track
 from longsumbench.records import write_atomically
 from longsumbench.segmentation import QUERIES_VERSION, EncodedSentence, Query, Units
@@ -40,6 +47,7 @@ Rows: TypeAlias = datasets.Dataset
 
 UNITS_VERSION = 2  # rises when rows of units change
 FIT_VERSION = 2  # rises when training changes its outcome
+SHORT_TEXT = Example("short", "a title", None, (Document(None, (Section(None, (("a text.",),)),)),), (("a text.",),))
 
 
 class NeuralSystem(System):
@@ -160,6 +168,8 @@ class NeuralSystem(System):
         if not (folder / "fit.json").is_file():
             set_seed(recipe.seed)
             self.model = self._initial_model()
+            if self.start():
+                self.try_out("cpu", f"model.init={self.config.init}")
             self.model.config.label_smoothing = recipe.label_smoothing
             report = FitReport(parameters=parameters(self.model), ended_by="max_steps")
             if recipe.max_steps > 0:
@@ -169,7 +179,8 @@ class NeuralSystem(System):
                 return
             self._save_ready(folder)
             for number, (step, _) in enumerate(report.kept[1:], start=2):
-                self.model = self.Model.from_pretrained(weights_folder(trainer_folder, step))
+                kept = weights_folder(trainer_folder, step)
+                self.model = load_network(self.Model, kept, f"the checkpoint {kept}").network
                 self._save_ready(kept_folder(folder, number))
             content = {**asdict(report), **target_ledger(rows, len(self.target([])))}
             write_atomically(folder / "fit.json", json.dumps(content))
@@ -182,11 +193,13 @@ class NeuralSystem(System):
         self.save(folder)
 
     def _initial_model(self) -> PreTrainedModel:
-        if self.adopts and (folder := self.start()):
-            with reading(folder, "model.init"):
+        folder = self.start()
+        if self.adopts and folder:
+            with reading(f"model.init={folder}"):
                 return self.adopt(folder)
+        check_memory(lambda: self.build_model(self.tokenizer), f"model={self.config.name}")
         model = self.build_model(self.tokenizer)
-        if folder := self.start():
+        if folder:
             found = self._open(folder)[1]
             if unlike := unlike_settings(model.config.to_dict(), found.config.to_dict(), self.free_settings):
                 raise UsageError(f"model.init={self.config.init} does not fit the other settings: {unlike}")
@@ -205,13 +218,14 @@ class NeuralSystem(System):
         if not self.adopts:
             folder = Path(self.config.init)
             read_checkpoint(folder, self.Config)
+            check_files(folder)
             return folder
         try:
             folder = model_folder(self.config.init, "model.init")
         except EnvironmentProblem as problem:
             raise EnvironmentProblem(f"{problem}, or start at random: model.init=random") from problem
-        with reading(folder, "model.init"):
-            described = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        described = read_config(folder)
+        with reading(f"model.init={folder}"):
             if (found := described["model_type"]) not in self.adopts:
                 wanted = " or ".join(self.adopts)
                 raise UsageError(f"model.init={self.config.init} is a checkpoint of '{found}', not of {wanted}")
@@ -261,7 +275,9 @@ class NeuralSystem(System):
         if folder := self.start():
             return tokenization.load_tokenizer(folder) if self.adopts else self._open(folder)[0]
         if kind not in TRAINED:
-            return tokenization.load_tokenizer(kind)
+            tokenizer = tokenization.load_tokenizer(kind)
+            check_vocabulary(tokenizer, len(tokenizer), f"model.tokenizer={kind}")
+            return tokenizer
         return tokenization.trained_tokenizer(train, size, stages, kind)
 
     def _rows(self, split: Split, examples: int, stages: StageStore) -> Rows:
@@ -381,6 +397,19 @@ class NeuralSystem(System):
         for example, units, ids, text, ended, evidence in every:
             yield Summary(example.id, text.strip(), units.truncation, ended, len(ids), evidence)
 
+    def try_out(self, device: str, named: str) -> None:
+        """Check, when loaded, that it can write a summary: some damages show in use only.
+
+        Args:
+            device: where it will write.
+            named: the checkpoint in messages.
+
+        Raises:
+            DataError: it cannot, because its checkpoint is damaged.
+        """
+        with reading(named):
+            list(self.summarize([SHORT_TEXT], Decoding(max_length=2, evidence="none", device=device)))
+
     def _reference(self, example: Example) -> list[int]:
         whole = self.encode([" ".join(example.references[0])])[0] if example.references else EncodedSentence([], 0)
         return list(self.target_head(whole).ids)
@@ -442,18 +471,14 @@ class NeuralSystem(System):
             DataError: a file of it is damaged or missing.
         """
         read_checkpoint(folder, self.Config)
-        options = {"output_loading_info": True, "use_safetensors": True, "ignore_mismatched_sizes": True}  # told below
-        try:
-            model, loaded = self.Model.from_pretrained(folder, **options)
-        except (SafetensorError, StrictDataclassError, OSError, ValueError) as error:
-            if isinstance(error, OSError) and error.errno:
-                raise  # the machine's problem; transformers' own have no number
-            raise DataError(f"not a whole checkpoint ({str(error).splitlines()[0]})", folder) from error
-        odd = {*loaded["missing_keys"], *loaded["unexpected_keys"], *(key for key, *_ in loaded["mismatched_keys"])}
-        if odd:
+        named = f"the checkpoint {folder}"
+        model, missing, unexpected = load_network(self.Model, folder, named)
+        if odd := missing | unexpected:
             names = ", ".join(sorted(odd)[:3])
             raise UsageError(f"the weights in {folder} are not those of the network that it describes: {names} …")
-        return tokenization.load_tokenizer(folder), model
+        tokenizer = tokenization.load_tokenizer(folder)
+        check_vocabulary(tokenizer, model.config.vocab_size, named)
+        return tokenizer, model
 
 
 def kept_folder(checkpoint: Path, number: int) -> Path:

@@ -25,7 +25,7 @@ from longsumbench.evidence import wanted
 from longsumbench.progress import Progress
 from longsumbench.records import Results, RunRecord
 from longsumbench.shapes import BadFile, read_json
-from longsumbench.system import Evidence, Summary, System, check_search
+from longsumbench.system import Evidence, Summary, System, check_search, read_saved
 
 SHARED = ("seed", "device")  # of the top level: decoding follows them
 # of its decode settings: they are about its split and its machine
@@ -66,6 +66,7 @@ def summarize_files(
         tqdm.write(told, file=sys.stderr)
     if checkpoint.model:
         system.config = settle(type(system).Config, checkpoint.model, "model.")
+    system.try_out(decoding.device, f"the checkpoint {checkpoint.folder}")
     with Progress("summarizing", len(inputs), "texts") as progress:
         for one, summary in zip(inputs, summarize_inputs(system, inputs, decoding), strict=True):
             text = f"==> {one.name} <==\n{summary.text}\n" if len(inputs) > 1 else summary.text
@@ -136,24 +137,26 @@ def find_checkpoint(named: str, results: Results) -> Checkpoint:
         away = f"{run} came without its checkpoint: run it again here"
         never = f"{run} is of model={record.model}, which keeps nothing on disk: it has no checkpoint"
         raise UsageError(gone if found.is_symlink() else never if (run / "work").is_dir() else away)
-    trained = found / "fit.json"
-    if trained.is_file() and _seconds_in(trained) != record.fit["seconds"]:
+    if (seconds := seconds_of_training(found)) is not None and seconds != record.fit["seconds"]:
         raise UsageError(f"{run} was written by other weights, since trained anew; to use the new ones, name {found}")
     known = {item.name for item in fields(Decoding)} - set(NOT_OF_THE_RUN)
     decode = {key: value for key, value in record.config["decode"].items() if key in known}
     return Checkpoint(found, decode, record.config["model"])
 
 
-def _seconds_in(fit: Path) -> float:
-    """Return how long a training took.
+def seconds_of_training(checkpoint: Path) -> float | None:
+    """Return how long a run's checkpoint was trained; None for one that was not.
 
     Raises:
-        DataError: the file is damaged.
+        DataError: its `fit.json` is damaged.
     """
+    path = checkpoint / "fit.json"
+    if not path.is_file():
+        return None
     try:
-        return float(read_json(fit, {"seconds": float})["seconds"])
+        return float(read_json(path, {"seconds": float})["seconds"])
     except BadFile as error:
-        raise DataError(f"not a training's fit.json ({error}); run it again with overwrite=true", fit) from error
+        raise DataError(f"not the report of a training ({error}); run it again with overwrite=true", path) from error
 
 
 def open_system(folder: Path) -> System:
@@ -163,22 +166,13 @@ def open_system(folder: Path) -> System:
         UsageError: it is not installed, or cannot write a summary of a text without a reference.
         DataError: the checkpoint is damaged.
     """
-    path = folder / "system.json"
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        name, settings = str(content["system"]), dict(content["config"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"not a checkpoint's system.json ({error!r})", path) from error
+    name = read_saved(folder)["system"]
     try:
         system_class: type[System] = registry.systems.load(name)
     except UnknownName as problem:
         reason = "which is not installed here: install the package that brings it"
         known = ", ".join(problem.known)
         raise UsageError(f"{folder} is a checkpoint of model '{name}', {reason} (known: {known})") from None
-    try:
-        settle(system_class.Config, settings, "model.")
-    except UsageError as problem:  # saved by another version, or edited
-        raise DataError(f"its settings are not those of model '{name}' ({problem})", path) from problem
     system = system_class.load(folder)
     if system.oracle:
         raise UsageError(f"model={name} looks at the reference, and a text that is to be summarized has none")

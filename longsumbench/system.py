@@ -9,10 +9,14 @@ from typing import Any, ClassVar, Protocol, Self
 
 from numpy.typing import NDArray
 
-from longsumbench.configuration import Decoding, Recipe
+from longsumbench.configuration import Decoding, Recipe, settle
 from longsumbench.documents import Example, Truncation
 from longsumbench.errors import DataError, UsageError
+from longsumbench.shapes import BadFile, read_json
 from longsumbench.stages import StageStore
+
+SAVED = "system.json"  # of a checkpoint: what every system saves
+PARTS = {"system": str, "config": {}, "state": {}}  # its shape
 
 
 class Split(Protocol):
@@ -242,7 +246,7 @@ class System(ABC):
     def save(self, folder: Path) -> None:
         """Write all that `load` needs into an existing, empty folder."""
         content = {"system": self.config.name, "config": asdict(self.config), "state": self.state}
-        (folder / "system.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
+        (folder / SAVED).write_text(json.dumps(content, indent=1), encoding="utf-8")
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -250,11 +254,27 @@ class System(ABC):
 
         Raises:
             UsageError: the folder holds another system, or none.
+            DataError: its `system.json` is damaged.
         """
         content = read_checkpoint(folder, cls.Config)
-        system = cls(cls.Config(**content["config"]))
+        try:
+            system = cls(settle(cls.Config, content["config"], "model."))
+        except UsageError as problem:  # saved by another version, or edited
+            told = f"its settings are not those of model '{content['system']}' ({problem})"
+            raise DataError(told, folder / SAVED) from problem
         system.state = content["state"]
         return system
+
+    def try_out(self, device: str, named: str) -> None:  # noqa: B027 - most have nothing that can be damaged
+        """Check, when loaded, that it can write a summary; nothing to check unless a system says otherwise.
+
+        Args:
+            device: where it will write.
+            named: the checkpoint in messages.
+
+        Raises:
+            DataError: it cannot, because its checkpoint is damaged.
+        """
 
 
 def check_search(system: System, decode: Decoding) -> None:
@@ -275,15 +295,25 @@ def read_checkpoint(folder: Path, config: type) -> dict[str, Any]:
         UsageError: there is no checkpoint, or it is another system's.
         DataError: the file is not readable.
     """
-    path = folder / "system.json"
-    if not path.is_file():
-        raise UsageError(f"{folder} is no checkpoint of this suite: it has no system.json")
-    try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        found = content["system"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"not a checkpoint's system.json ({error})", path) from error
-    expected = next(item.default for item in fields(config) if item.name == "name")
+    content = read_saved(folder)
+    found, expected = content["system"], next(item.default for item in fields(config) if item.name == "name")
     if found != expected:
         raise UsageError(f"{folder} is a checkpoint of '{found}', not of '{expected}': choose model={found}")
+    return content
+
+
+def read_saved(folder: Path) -> dict[str, Any]:
+    """Read a checkpoint's `system.json`: the name of a system, its settings and its state.
+
+    Raises:
+        UsageError: there is no checkpoint.
+        DataError: the file is damaged.
+    """
+    path = folder / SAVED
+    if not path.is_file():
+        raise UsageError(f"{folder} is no checkpoint of this suite: it has no {SAVED}")
+    try:
+        content: dict[str, Any] = read_json(path, PARTS)
+    except BadFile as error:
+        raise DataError(f"not a checkpoint's {SAVED} ({error}); save it again, or give another", path) from error
     return content

@@ -20,6 +20,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedToken
 from longsumbench.corpora.hub import unreachable
 from longsumbench.documents import Example
 from longsumbench.errors import EnvironmentProblem, UsageError
+from longsumbench.pretrained import SAFELY, one_line, read_tokenizer, reading
 from longsumbench.progress import track
 from longsumbench.segmentation import EncodedSentence
 from longsumbench.stages import StageStore, clear, digest, opening
@@ -162,28 +163,34 @@ def load_tokenizer(name: str | Path) -> PreTrainedTokenizerBase:
 
     Raises:
         UsageError: there is none of that name, or it cannot be used here.
+        DataError: a file of it is damaged.
         EnvironmentProblem: it is on the hub, and that cannot be reached.
     """
-    problem = None if Path(name).is_dir() else unreachable()  # asked first, for the library tries for most of a minute
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(
-            str(name), trust_remote_code=False, local_files_only=problem is not None
-        )
-    except (OSError, ValueError) as error:
-        if problem is not None:
-            raise EnvironmentProblem(
-                f"tokenizer '{name}' is no folder here, and the Hugging Face hub cannot be reached ({problem}):"
-                " give a folder, or use model.tokenizer=trained or words"
-            ) from error
-        reason = str(error).splitlines()[0]
-        raise UsageError(f"no tokenizer '{name}': give a Hugging Face name or a folder ({reason})") from error
+    named = f"tokenizer '{name}'"
+    tokenizer = read_tokenizer(Path(name), named) if Path(name).is_dir() else _fetched(str(name))
     if not tokenizer.is_fast:
-        raise UsageError(f"tokenizer '{name}' has no fast version, which the suite needs")
+        raise UsageError(f"{named} has no fast version, which the suite needs")
     if not tokenizer.backend_tokenizer.encode("a", add_special_tokens=False).ids:  # made up by the library, of no file
-        raise UsageError(f"tokenizer '{name}' makes no token of any text: its vocabulary is not there")
+        raise UsageError(f"{named} makes no token of any text: its vocabulary is not there")
     if tokenizer.pad_token_id is None or tokenizer.eos_token_id is None:
-        raise UsageError(f"tokenizer '{name}' lacks a padding or an end token, which a summarizer needs")
+        raise UsageError(f"{named} lacks a padding or an end token, which a summarizer needs")
     return tokenizer
+
+
+def _fetched(name: str) -> PreTrainedTokenizerBase:
+    """Load a tokenizer from the hub, or the copy of it on this machine."""
+    problem = unreachable()  # asked first, for the library tries for most of a minute
+    with reading(f"tokenizer '{name}'"):
+        try:
+            return AutoTokenizer.from_pretrained(name, **{**SAFELY, "local_files_only": problem is not None})
+        except (OSError, ValueError) as error:
+            if problem is not None:
+                raise EnvironmentProblem(
+                    f"tokenizer '{name}' is no folder here, and the Hugging Face hub cannot be reached ({problem}):"
+                    " give a folder, or use model.tokenizer=trained or words"
+                ) from error
+            reason = one_line(error)
+            raise UsageError(f"no tokenizer '{name}': give a Hugging Face name or a folder ({reason})") from error
 
 
 def identity(tokenizer: PreTrainedTokenizerBase) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
 from longsumbench.errors import UsageError
-from longsumbench.pretrained import SAFELY, model_folder, model_signature, reading
+from longsumbench.pretrained import check_finite, load_encoder, model_folder, model_signature, reading
 from longsumbench.ranking import tfidf
 
 SETTING = "encoder"
@@ -69,22 +69,23 @@ class Encoder:
     """
 
     def __init__(self, model: str, pooling: str = "auto", batch_size: int = 64, device: str = "auto") -> None:
-        from transformers import AutoModel, AutoTokenizer
-
         from longsumbench.nn.device import choose_device
 
         folder = model_folder(model, SETTING, (POOLING_FILES,))
-        self._pooling = _pooling(folder) if pooling == "auto" else pooling
+        named = f"{SETTING}={folder}"
         self._batch_size, self.num_cut = batch_size, 0
-        with reading(folder, SETTING):
-            self._tokenizer = AutoTokenizer.from_pretrained(folder, **SAFELY)
-            network = AutoModel.from_pretrained(folder, use_safetensors=True, **SAFELY)
-        encoder = network.get_encoder() if network.config.is_encoder_decoder else network
-        self._network: Any = encoder.to(choose_device(device)).eval()
-        limits = [self._tokenizer.model_max_length, getattr(network.config, "max_position_embeddings", None)]
-        read = _content(folder / "sentence_bert_config.json")
-        self._longest = min(limit for limit in (*limits, read.get("max_seq_length")) if limit)
-        self._lower = bool(read.get("do_lower_case"))
+        self._tokenizer, network = load_encoder(folder, named)
+        with reading(named):
+            self._pooling = _pooling(folder) if pooling == "auto" else pooling
+            encoder = network.get_encoder() if network.config.is_encoder_decoder else network
+            self._network: Any = encoder.to(choose_device(device)).eval()
+            limits = [self._tokenizer.model_max_length, getattr(network.config, "max_position_embeddings", None)]
+            read = _content(folder / "sentence_bert_config.json")
+            self._longest = min(limit for limit in (*limits, read.get("max_seq_length")) if limit)
+            self._lower = bool(read.get("do_lower_case"))
+            # longer than most encoders read; some damages show in use only
+            check_finite(self._encode(["a sentence " * 300])[0], named)
+        self.num_cut = 0  # the text above is nobody's
         self.name = Path(model).name
         self.signature = f"{model_signature(model, SETTING)}|pooling:{self._pooling}"
 

@@ -8,9 +8,18 @@ from longsumbench.configuration import Scoring
 from longsumbench.documents import Example
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.metrics.metric import Metric
-from longsumbench.pretrained import SAFELY, model_folder, model_signature, reading
+from longsumbench.pretrained import (
+    SAFELY,
+    check_finite,
+    load_encoder,
+    model_folder,
+    model_signature,
+    read_config,
+    reading,
+)
 
 SETTING = "score.bertscore_model"
+LONG = "a sentence " * 300  # longer than most encoders read
 
 
 class BertScore(Metric):
@@ -29,8 +38,10 @@ class BertScore(Metric):
         self._scorer: Any = None
 
     def check(self) -> None:
-        """Load the model, which is the only way to know that it can be."""
-        self._library_scorer()
+        """Load the model and compare a long text with itself, which is the only way to know that it can be used."""
+        _library()
+        with reading(named := f"{SETTING}={model_folder(self.scoring.bertscore_model, SETTING)}"):
+            check_finite((value.item() for value in self._library_scorer().score([LONG], [LONG])), named)
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `bertscore_f`, `bertscore_p` and `bertscore_r` → a mean of cosines, 1 at best, or NaN.
@@ -54,18 +65,17 @@ class BertScore(Metric):
     def _library_scorer(self) -> Any:
         """Return the library's scorer, made on the first call."""
         if self._scorer is None:
-            from transformers import AutoTokenizer
-
             from longsumbench.nn.device import choose_device
 
             bert_score, folder = _library(), model_folder(self.scoring.bertscore_model, SETTING)
+            named = f"{SETTING}={folder}"
+            load_encoder(folder, named)  # the library, which loads it once more, checks nothing
             layer, device = self._layer(), str(choose_device(self.scoring.device))
-            with reading(folder, SETTING):
-                AutoTokenizer.from_pretrained(folder, **SAFELY)  # so that the library finds no foreign code to ask for
+            with reading(named):
                 self._scorer = bert_score.BERTScorer(model_type=str(folder), num_layers=layer, device=device)
-            tokenizer, config = self._scorer._tokenizer, self._scorer._model.config
-            # a tokenizer that knows no limit has a number here that the library cannot hand on
-            tokenizer.model_max_length = min(tokenizer.model_max_length, config.max_position_embeddings)
+                tokenizer, config = self._scorer._tokenizer, self._scorer._model.config
+                # a tokenizer that knows no limit has a number here that the library cannot hand on
+                tokenizer.model_max_length = min(tokenizer.model_max_length, config.max_position_embeddings)
         return self._scorer
 
     def _layer(self) -> int:
@@ -75,9 +85,10 @@ class BertScore(Metric):
 
         name = self.scoring.bertscore_model
         folder = model_folder(name, SETTING)
-        with reading(folder, SETTING):
+        read_config(folder)
+        with reading(f"{SETTING}={folder}"):
             config = AutoConfig.from_pretrained(folder, **SAFELY)
-        return int(model2layers.get(name, config.num_hidden_layers))
+            return int(model2layers.get(name, config.num_hidden_layers))
 
 
 def _library() -> Any:

@@ -11,11 +11,20 @@ from longsumbench.configuration import Scoring
 from longsumbench.documents import Example
 from longsumbench.errors import UsageError
 from longsumbench.metrics.metric import Metric
-from longsumbench.pretrained import SAFELY, model_folder, model_signature, reading
+from longsumbench.pretrained import (
+    check_finite,
+    check_vocabulary,
+    load_network,
+    model_folder,
+    model_signature,
+    read_tokenizer,
+    reading,
+)
 from longsumbench.sentences import split_summary
 
 SETTING = "score.coherence_model"
 BATCH_SIZE = 32  # pairs of sentences
+LONG_PAIR = "a sentence", "another one " * 300  # longer than a BERT reads
 IS_NEXT = 0  # the label of a BERT for the sentence that does follow
 
 
@@ -39,8 +48,9 @@ class Coherence(Metric):
         self._loaded: tuple[Any, Any] | None = None
 
     def check(self) -> None:
-        """Load the model, which is the only way to know that it can be."""
-        self._model()
+        """Load the model and ask it about a long pair, which is the only way to know that it can be used."""
+        with reading(named := f"{self.setting}={model_folder(self.scoring.coherence_model, self.setting)}"):
+            check_finite(self._probabilities([LONG_PAIR]), named)
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `coherence` → 0–1 or NaN."""
@@ -75,19 +85,16 @@ class Coherence(Metric):
             UsageError: the model was not trained on next-sentence prediction.
         """
         if self._loaded is None:
-            from transformers import AutoModelForNextSentencePrediction, AutoTokenizer
+            from transformers import AutoModelForNextSentencePrediction
 
             from longsumbench.nn.device import choose_device
 
             folder = model_folder(self.scoring.coherence_model, self.setting)
-            with reading(folder, self.setting):
-                tokenizer = AutoTokenizer.from_pretrained(folder, **SAFELY)
-                model, told = AutoModelForNextSentencePrediction.from_pretrained(
-                    folder, use_safetensors=True, output_loading_info=True, **SAFELY
-                )
-            if missing := sorted(told["missing_keys"]):
-                raise UsageError(
-                    f"{self.setting}={folder} is no next-sentence model: it lacks {', '.join(missing[:3])}"
-                )
+            named = f"{self.setting}={folder}"
+            tokenizer = read_tokenizer(folder, named)
+            model, missing, _ = load_network(AutoModelForNextSentencePrediction, folder, named)
+            if missing:
+                raise UsageError(f"{named} is no next-sentence model: it lacks {', '.join(sorted(missing)[:3])}")
+            check_vocabulary(tokenizer, model.config.vocab_size, named)
             self._loaded = tokenizer, model.to(choose_device(self.scoring.device)).eval()
         return self._loaded

@@ -65,6 +65,16 @@ class FixedLength(System):
             raise UsageError("model.length=train has not been fitted: choose model.length=<words>")
         return int(self.state["length"])
 
+    def try_out(self, device: str, named: str) -> None:
+        """Check the length that was learned.
+
+        Raises:
+            DataError: it is no number of words.
+        """
+        length = self.state.get("length", 1)
+        if not isinstance(length, int) or length < 1:
+            raise DataError(f"{named}: the length in its state, {length!r}, is no number of words; fit it again")
+
 
 class Lead(FixedLength):
     """The source's first words; the sentence that crosses the length is cut (Hierarchical Transformer, §4)."""

@@ -20,8 +20,6 @@ from typing import Any, ClassVar, Self
 import datasets
 import numpy as np
 import torch
-from huggingface_hub.errors import StrictDataclassError
-from safetensors import SafetensorError
 from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, set_seed
@@ -35,6 +33,7 @@ from longsumbench.errors import DataError
 from longsumbench.learned_ranking import LearnedRanker, RankerSettings, texts_to_rank
 from longsumbench.nn.device import choose_device
 from longsumbench.nn.initialization import xavier
+from longsumbench.pretrained import check_memory, check_vocabulary, load_network
 from longsumbench.progress import track
 from longsumbench.ranking import Scores
 from longsumbench.rouge.all_pairs import numbered, rouge_n
@@ -282,7 +281,9 @@ class LstmRanker(LearnedRanker):
             if not len(rows[0]):
                 raise DataError("the ranker 'lstm' finds no paragraph in the training split: choose another ranker")
             set_seed(settings.seed)
-            model = LstmRankerModel(LstmRankerConfig(vocab_size=len(tokenizer), d_model=settings.dimension))
+            sizes = LstmRankerConfig(vocab_size=len(tokenizer), d_model=settings.dimension)
+            check_memory(lambda: LstmRankerModel(sizes), "the ranker 'lstm'")
+            model = LstmRankerModel(sizes)
             xavier(model, width=1)  # of embeddings: N(0, 1)
             validation = rows[1] if rows[1:] and len(rows[1]) else None
             collator = ParagraphCollator(tokenizer.pad_token_id)
@@ -326,16 +327,13 @@ class LstmRanker(LearnedRanker):
         Raises:
             DataError: a file is damaged or missing, or the folder holds something else.
         """
-        options = {"output_loading_info": True, "use_safetensors": True, "ignore_mismatched_sizes": True}
-        try:
-            model, loaded = LstmRankerModel.from_pretrained(folder, **options)
-        except (SafetensorError, StrictDataclassError, OSError, ValueError) as error:
-            if isinstance(error, OSError) and error.errno:
-                raise  # the machine's problem; transformers' own have no number
-            raise DataError(f"no whole ranker is here ({str(error).splitlines()[0]})", folder) from error
-        if loaded["missing_keys"] or loaded["unexpected_keys"] or loaded["mismatched_keys"]:
+        named = f"the ranker {folder}"
+        model, missing, unexpected = load_network(LstmRankerModel, folder, named)
+        if missing or unexpected:
             raise DataError("the weights are not those of an LSTM ranker", folder)
-        return cls(model, load_tokenizer(folder))
+        tokenizer = load_tokenizer(folder)
+        check_vocabulary(tokenizer, model.config.vocab_size, named)
+        return cls(model, tokenizer)
 
 
 def recipe(settings: RankerSettings) -> Recipe:

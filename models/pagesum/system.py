@@ -19,7 +19,7 @@ from longsumbench.models.pagesum.model import Pages, PageSumForConditionalGenera
 from longsumbench.models.pagesum.pages import discourse_pages, document_pages, spatial_pages, token_pages
 from longsumbench.neural import Encode, NeuralSystem, network_sizes, special_ids
 from longsumbench.nn.initialization import sinusoidal, xavier
-from longsumbench.pretrained import SAFELY
+from longsumbench.pretrained import SAFELY, check_vocabulary, load_network, reading
 from longsumbench.segmentation import EncodedSentence, Units, ask
 from longsumbench.stages import StageStore
 from longsumbench.system import REFERENCE_AXIS, Evidence, Split
@@ -71,12 +71,9 @@ class PageSum(NeuralSystem):
             named = self.config.tokenizer if self.config.init == "random" else self.config.init
             raise UsageError(f"the tokenizer of {named} has no start token of its own, with which a page begins")
         if folder := self.start():
-            entries = PageSumModelConfig.from_pretrained(folder, **SAFELY).vocab_size
-            pieces = set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens)
-            if max(tokenizer.convert_tokens_to_ids(list(pieces))) >= entries:
-                raise UsageError(
-                    f"model.init={self.config.init}: its tokenizer has more than its network's {entries} pieces"
-                )
+            with reading(named := f"model.init={self.config.init}"):
+                entries = PageSumModelConfig.from_pretrained(folder, **SAFELY).vocab_size
+            check_vocabulary(tokenizer, entries, named)
         return tokenizer
 
     def encode(self, sentences: Sequence[str]) -> list[EncodedSentence]:
@@ -177,11 +174,10 @@ class PageSum(NeuralSystem):
         settings = PageSumModelConfig.from_pretrained(folder, **SAFELY)
         settings.decoding, settings.official = self.config.decoding, self.config.fidelity == "official"
         settings.dropout = self.config.dropout
-        options = {"output_loading_info": True, "use_safetensors": True, "ignore_mismatched_sizes": True}  # told below
-        model, loaded = self.Model.from_pretrained(folder, config=settings, dtype=torch.float32, **options, **SAFELY)
-        found = {*loaded["missing_keys"], *loaded["unexpected_keys"], *(key for key, *_ in loaded["mismatched_keys"])}
-        odd = found - {"confidence.weight", "confidence.bias"}
-        if odd:
+        model, missing, unexpected = load_network(
+            self.Model, folder, f"model.init={folder}", settings, dtype=torch.float32
+        )
+        if odd := (missing | unexpected) - {"confidence.weight", "confidence.bias"}:
             raise UsageError(f"the weights in {folder} are not a BART's: {', '.join(sorted(odd)[:3])} …")
         return begin_with(model, model.config.bos_token_id)
 

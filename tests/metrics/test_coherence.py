@@ -12,7 +12,7 @@ from transformers import BertForNextSentencePrediction, BertForPreTraining, Bert
 from longsumbench import pretrained
 from longsumbench.configuration import Scoring
 from longsumbench.documents import Document, Example, Section
-from longsumbench.errors import EnvironmentProblem, UsageError
+from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.metrics import coherence
 from longsumbench.metrics.coherence import Coherence
 
@@ -87,14 +87,14 @@ def test_which_models_cannot_be_meant(tmp_path: Path) -> None:
     config = {"model_type": "mine", "auto_map": {"AutoConfig": "mine.Config"}}
     (foreign / "config.json").write_text(json.dumps(config))
     (tmp_path / "empty").mkdir()
-    for name, message in (
-        (None, "score.coherence_model is missing"),
-        (tmp_path / "empty", r"no config\.json"),
-        (damaged, "cannot be read"),
-        (pickled, r"no \*\.safetensors"),
-        (foreign, "cannot be read"),
+    for name, kind, message in (
+        (None, UsageError, "score.coherence_model is missing"),
+        (tmp_path / "empty", UsageError, r"no config\.json"),
+        (damaged, DataError, "cannot be read"),
+        (pickled, UsageError, r"no \*\.safetensors"),
+        (foreign, UsageError, "cannot be read"),
     ):
-        with pytest.raises(UsageError, match=message) as caught:
+        with pytest.raises(kind, match=message) as caught:
             Coherence(Scoring(coherence_model=str(name) if name else None)).check()
         assert "\n" not in str(caught.value)
 
