@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 from longsumbench.arguments import read
 from longsumbench.errors import INTERRUPTED, DataError, PointsFailed, UsageError, as_suite_error
+from longsumbench.interrupts import ended_by_sigterm
 
 if TYPE_CHECKING:
     from longsumbench.launch import Launch
     from longsumbench.records import Results
 
 
+@ended_by_sigterm()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)

@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FLOORS = {
     "errors": 0,
+    "interrupts": 0,
     "locks": 0,
     "progress": 0,
     "stages": 0,
