@@ -6,6 +6,7 @@ Calls, and how they ended, go through a store of torch's; only what trains toget
 Without those variables there is a team of one, which needs no torch.
 """
 
+import atexit
 import os
 import pickle
 import sys
@@ -20,7 +21,7 @@ from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError, as_suite_error
+from longsumbench.errors import INTERRUPTED, EnvironmentProblem, SuiteError, UsageError, as_suite_error
 
 if TYPE_CHECKING:
     from torch._C._distributed_c10d import Store
@@ -337,13 +338,23 @@ def by_the_first(work: Callable[[], None]) -> None:
         try:
             team.help()
         except KeyboardInterrupt:  # told by the first process
-            sys.exit(130)
+            os._exit(INTERRUPTED)  # see below
         return
     if team.size > 1:
         team._met()
     try:
         work()
-    except Exception:  # after an interrupt nobody waits for the others: they are interrupted, too
+    except KeyboardInterrupt:  # nobody waits for the others: they are interrupted, too
+        if team.size > 1:
+            atexit.register(_exit_at_once)  # at the end of Python, torch would wait for the others' connections
+        raise
+    except Exception:
         team.dismiss()
         raise
     team.dismiss()
+
+
+def _exit_at_once() -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(INTERRUPTED)

@@ -16,7 +16,7 @@ from longsumbench.interrupts import Delayed
 from longsumbench.progress import Progress, tell
 from longsumbench.shares import num_trained_on, of_all, of_the_first, place
 
-SECONDS_BETWEEN_SAVES = 300.0  # the most that a killed training loses, beside a step and a validation
+SECONDS_BETWEEN_SAVES = 300.0  # a killed training loses no more, but for a step and a validation
 
 
 class Budget(TrainerCallback, ExportableState):

@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import re
 import resource
 import shutil
 import signal
@@ -17,7 +16,7 @@ from typing import Any
 
 import pytest
 from rights import heeded
-from toys import heed_interrupts, tiny_overrides, write_jsonl
+from toys import heed_interrupts, tiny_overrides, told_in, write_jsonl
 
 from longsumbench.cli import main
 
@@ -90,11 +89,6 @@ TRUNC_USAGE = {
     "decode.min_length=65": "decode.min_length=65 is above model.decode_length=64",
     "model.vocabulary_size=259": "model.vocabulary_size=259 is below 260",
 }
-
-
-def told_in(error: str) -> list[str]:
-    """Return the lines of stderr but for those of progress, which a slow machine shows."""
-    return [line for line in error.strip().splitlines() if not re.match(r"[a-z ]+: \d+(/\d+)? [a-z]+|.* …$", line)]
 
 
 @pytest.fixture
