@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 from longsumbench.arguments import read
 from longsumbench.errors import INTERRUPTED, DataError, PointsFailed, UsageError, as_suite_error
+from longsumbench.interrupts import ended_by_sigterm
 
 if TYPE_CHECKING:
     from longsumbench.launch import Launch
     from longsumbench.records import Results
 
 
+@ended_by_sigterm()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -47,15 +49,19 @@ def run_by_the_first(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 def run_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench run`."""
-    from longsumbench.launch import Launch
-    from longsumbench.launchers import HERE, Engine, is_hydras
-    from longsumbench.planning import apart, plan, show, swept_settings
+    from longsumbench.progress import phase
 
-    of_points = [word for word in options.overrides if not is_hydras(word)]
-    engine = Engine.of([word for word in options.overrides if is_hydras(word)], options.multirun, options.config_dir)
-    launch = Launch((), ("longsumbench", *words), options.multirun, engine)
-    if engine.sweeper == HERE:
-        launch.points = plan(of_points, options.multirun, options.config_dir, probe=not options.show)
+    with phase("loading the libraries"):
+        from longsumbench.launch import Launch
+        from longsumbench.launchers import HERE, Engine, is_hydras
+        from longsumbench.planning import apart, plan, show, swept_settings
+
+        of_points = [word for word in options.overrides if not is_hydras(word)]
+        of_hydra = [word for word in options.overrides if is_hydras(word)]
+        engine = Engine.of(of_hydra, options.multirun, options.config_dir)
+        launch = Launch((), ("longsumbench", *words), options.multirun, engine)
+        if engine.sweeper == HERE:
+            launch.points = plan(of_points, options.multirun, options.config_dir, probe=not options.show)
     if options.show:  # of a search, what all of its points share
         print(show(launch.points or plan(apart(of_points, options.config_dir)[0], config_dir=options.config_dir)))
         return
@@ -67,7 +73,8 @@ def run_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     except Exception:
         show_tables(launch)  # of what was finished before
         raise
-    show_tables(launch, swept_settings(of_points, options.config_dir))
+    with phase("making the tables"):
+        show_tables(launch, swept_settings(of_points, options.config_dir))
     if table := launch.table():
         print(f"\n{table}", file=sys.stderr)
     if launch.failed or launch.failed_baselines:

@@ -8,7 +8,7 @@
     ├── DataError           3   a file or an example that cannot be used
     └── EnvironmentProblem  4   network, disk, memory
 
-Every message is one line: what happened, where, what to do. An interrupt (Ctrl-C) ends with 130.
+Every message is one line: what happened, where, what to do. An interrupt (Ctrl-C, SIGTERM) ends with 130.
 """
 
 import difflib

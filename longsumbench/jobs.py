@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from typing import Any
 from longsumbench import registry
 from longsumbench.assisting import TASKS
 from longsumbench.configuration import RunConfig
-from longsumbench.errors import EnvironmentProblem, SuiteError, as_suite_error
+from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError, as_suite_error
 from longsumbench.pipeline import BASELINES, Point, baseline, run
 from longsumbench.planning import Planned
 from longsumbench.progress import Progress, watched
@@ -338,6 +338,19 @@ def too_large_for_a_cpu(config: RunConfig) -> bool:
     """Tell whether a system is to be trained at the papers' sizes without a GPU."""
     torch = sys.modules.get("torch")  # there, once a system that needs it was loaded
     trains = "train" in registry.systems.load(config.model.name).decided_by
-    if config.scale != "paper" or not trains or torch is None:
+    if config.scale != "paper" or not trains or not config.train.max_steps or torch is None:
         return False
     return config.train.device == "cpu" or not torch.cuda.is_available()
+
+
+def check_scale(points: Sequence[Planned]) -> None:
+    """Check that no point would train at the papers' sizes without a GPU, unless the user typed `scale=paper`.
+
+    Raises:
+        UsageError: one would.
+    """
+    for config in (planned.config for planned in points if not planned.scale_typed):
+        if too_large_for_a_cpu(config):
+            what = f"model={config.model.name} dataset={config.dataset.name} trains at scale=paper"
+            advice = "choose scale=small (ten minutes) or scale=tiny, or type scale=paper to do it nevertheless"
+            raise UsageError(f"{what}, which takes days without a GPU: {advice}")

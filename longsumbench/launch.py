@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from longsumbench.errors import EnvironmentProblem, SuiteError
-from longsumbench.jobs import Job, Outcome, Sent, carry_out
+from longsumbench.jobs import Job, Outcome, Sent, carry_out, check_scale
 from longsumbench.launchers import HERE, MOST_JOBS, Engine, LaunchBroke
 from longsumbench.planning import Planned, apart, plan, readable
 from longsumbench.progress import Progress, tell
@@ -23,6 +23,7 @@ from longsumbench.records import RunRecord, TornRecord, writable
 from longsumbench.status import outcome, present, standing, table
 from longsumbench.sweeps import DONE, ENDED, FAILED, SAME, PointState, Sweep, sweep_folder
 
+ON_THIS_MACHINE = (HERE, "joblib")  # launchers
 PATIENCE = 2  # processes that died while at work on a point, before it is run alone
 SECONDS_BETWEEN_LOOKS = 0.5
 
@@ -61,8 +62,9 @@ class Launch:
         """Run the points, those that are the same run once.
 
         Raises:
-            SuiteError: the only point failed, or a launcher could not begin.
+            SuiteError: the only point failed, a launcher could not begin, or a point is too large for a CPU.
         """
+        self._check_scale(self.points)
         self._taken |= {planned.identity for planned in self.points}
         if not self.sweep:
             for planned in self.points:
@@ -96,6 +98,7 @@ class Launch:
                 name = " ".join(word for word in map(readable, chosen) if word.partition("=")[0] in varies)
                 try:
                     planned = plan(chosen, config_dir=config_dir)[0]
+                    self._check_scale([planned])
                 except SuiteError as error:
                     self.say(f"{name}: {error}")
                     refused.append(error)
@@ -117,6 +120,10 @@ class Launch:
                 first = max(scores, key=lambda number: scores[number])
                 self.say(f"best of {len(states)}: {self._named[first]}, {scores[first]:.1f}")
         self._say_how_many()
+
+    def _check_scale(self, points: Sequence[Planned]) -> None:
+        if self.engine.launcher in ON_THIS_MACHINE:  # a cluster's nodes may have GPUs
+            check_scale(points)
 
     @contextmanager
     def _conducting(self, told_by: Sequence[str]) -> Iterator[Sweep]:

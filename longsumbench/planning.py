@@ -49,12 +49,14 @@ class Planned:
         config: all that was chosen.
         variant: the model and decode overrides that differ from the recipe ("input_length=64,norm=post").
         identity: equal for points that are one run, because they differ in nothing their system depends on.
+        scale_typed: whether the user typed `scale=`.
     """
 
     name: str
     config: RunConfig
     variant: str
     identity: str
+    scale_typed: bool = False
 
 
 def plan(
@@ -337,7 +339,8 @@ def settle_point(
         if probe:
             raise
         same = digest(asdict(config))
-    return Planned(name, config, variant(overrides, config, system.decided_by, config_dir), same)
+    scale_typed = any(readable(word).startswith("scale=") for word in overrides)
+    return Planned(name, config, variant(overrides, config, system.decided_by, config_dir), same, scale_typed)
 
 
 def check_evidence(system: System, decode: Decoding) -> None:

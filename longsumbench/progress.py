@@ -1,6 +1,10 @@
-"""Progress of long steps: a bar with an ETA on a terminal, a plain line now and then elsewhere."""
+"""Progress of long steps: a bar with an ETA on a terminal, a plain line now and then elsewhere.
+
+Whatever takes more than some seconds says what it is, also before its first item is done.
+"""
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -9,6 +13,7 @@ from typing import TextIO, TypeVar
 from tqdm import tqdm
 
 Item = TypeVar("Item")
+SECONDS_UNTIL_SHOWN = 4.0  # of a step's first line
 SECONDS_BETWEEN_LINES = 15.0
 _watchers: list[Callable[["Progress"], None]] = []
 
@@ -45,19 +50,26 @@ class Progress:
             if live
             else None
         )
+        self._first_line = threading.Timer(SECONDS_UNTIL_SHOWN, self._print_line)
 
     def __enter__(self) -> "Progress":
+        if self._bar is None:
+            self._first_line.daemon = True
+            self._first_line.start()
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self._first_line.cancel()
         if self._bar is not None:
             self._bar.close()
 
     def start_at(self, done: int) -> None:
-        """Count items that an earlier process did, without counting them into the speed."""
+        """Count items that an earlier process did; the speed is that of the others, from now on."""
         self.done = self._first = done
+        self._started = time.monotonic()
         if self._bar is not None:
-            self._bar.initial = self._bar.n = done
+            self._bar.reset()
+            self._bar.initial = self._bar.n = self._bar.last_print_n = done
             self._bar.refresh()
 
     def advance(self, items: int = 1, note: str = "") -> None:
@@ -70,8 +82,11 @@ class Progress:
             self._bar.set_postfix_str(self._note, refresh=False)
             self._bar.update(items)
         elif time.monotonic() - self._said >= SECONDS_BETWEEN_LINES:
-            self._said = time.monotonic()
-            print(self.line(), file=self._stream, flush=True)
+            self._print_line()
+
+    def _print_line(self) -> None:
+        self._said = time.monotonic()
+        print(self.line(), file=self._stream, flush=True)
 
     def line(self) -> str:
         """Return the progress as plain text: "training: 120/500 steps, 0:48 left, loss 4.21"."""
@@ -94,12 +109,26 @@ def watched(watcher: Callable[[Progress], None]) -> Iterator[None]:
         _watchers.remove(watcher)
 
 
-def track(items: Iterable[Item], what: str, total: int | None, unit: str = "examples") -> Iterator[Item]:
+def track(
+    items: Iterable[Item], what: str, total: int | None, unit: str = "examples", stream: TextIO | None = None
+) -> Iterator[Item]:
     """Yield the items, showing the progress through them."""
-    with Progress(what, total, unit) as progress:
+    with Progress(what, total, unit, stream) as progress:
         for item in items:
             yield item
             progress.advance()
+
+
+@contextmanager
+def phase(what: str) -> Iterator[None]:
+    """Say what a step without items is ("loading the libraries"), if it takes more than some seconds."""
+    line = threading.Timer(SECONDS_UNTIL_SHOWN, tell, [f"{what} …"])
+    line.daemon = True
+    line.start()
+    try:
+        yield
+    finally:
+        line.cancel()
 
 
 def tell(line: str) -> None:

@@ -8,6 +8,7 @@ by more (`group`).
 Without those variables there is a team of one, which needs no torch.
 """
 
+import atexit
 import json
 import os
 import sys
@@ -23,6 +24,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from longsumbench.errors import (
+    INTERRUPTED,
     DataError,
     EnvironmentProblem,
     NotRepeated,
@@ -404,13 +406,23 @@ def by_the_first(work: Callable[[], None], tasks: Mapping[str, Task]) -> None:
         try:
             team.help(tasks)
         except KeyboardInterrupt:  # told by the first process
-            sys.exit(130)
+            os._exit(INTERRUPTED)  # see below
         return
     if team.size > 1:
         team._met()
     try:
         work()
-    except Exception:  # after an interrupt nobody waits for the others: they are interrupted, too
+    except KeyboardInterrupt:  # nobody waits for the others: they are interrupted, too
+        if team.size > 1:
+            atexit.register(_exit_at_once)  # at the end of Python, torch would wait for the others' connections
+        raise
+    except Exception:
         team.dismiss()
         raise
     team.dismiss()
+
+
+def _exit_at_once() -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(INTERRUPTED)

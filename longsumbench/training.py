@@ -32,8 +32,9 @@ from transformers.trainer_callback import TrainerControl
 from transformers.trainer_pt_utils import LengthGroupedSampler, get_length_grouped_indices
 
 from longsumbench.configuration import Recipe
+from longsumbench.interrupts import delayed
 from longsumbench.nn.device import choose_device
-from longsumbench.progress import Progress, tell
+from longsumbench.progress import Progress, tell, track
 from longsumbench.shares import (
     SPARE,
     counted_together,
@@ -46,7 +47,16 @@ from longsumbench.shares import (
 )
 from longsumbench.system import FitReport
 from longsumbench.training_batches import whole_budget
-from longsumbench.training_callbacks import Budget, KeepBest, Shown, lowest, validations, weights_folder
+from longsumbench.training_callbacks import (
+    Budget,
+    CheckLoss,
+    KeepBest,
+    SaveInTime,
+    Shown,
+    lowest,
+    validations,
+    weights_folder,
+)
 
 transformers.utils.logging.set_verbosity_error()  # its advice is for people who call it themselves
 transformers.utils.logging.disable_progress_bar()
@@ -123,8 +133,8 @@ class EpochSampler(LengthGroupedSampler):
 class BudgetTrainer(Trainer):
     """As Trainer, except: our schedules, our sampler, counted tokens, and a validation loss per target token."""
 
-    def __init__(self, recipe: Recipe, lengths: list[int], **kwargs: Any) -> None:
-        self.recipe = recipe
+    def __init__(self, recipe: Recipe, lengths: list[int], losses: CheckLoss, **kwargs: Any) -> None:
+        self.recipe, self.losses = recipe, losses
         self._order = EpochSampler(recipe.batch_size * recipe.accumulation, lengths, recipe.seed)
         super().__init__(optimizer_cls_and_kwargs=optimizer_settings(recipe), **kwargs)
 
@@ -182,9 +192,10 @@ class BudgetTrainer(Trainer):
         return batches, num_items
 
     def training_step(self, model: torch.nn.Module, inputs: dict[str, Tensor], *args: Any, **kwargs: Any) -> Tensor:
-        """Count the batch, then train on it."""
+        """Count the batch, train on it, and check its loss."""
         self.budget.count(inputs)
         loss: Tensor = super().training_step(model, inputs, *args, **kwargs)
+        self.losses.note(loss)
         return loss
 
     def compute_loss(self, model: torch.nn.Module, inputs: dict[str, Tensor], *args: Any, **kwargs: Any) -> Any:
@@ -204,7 +215,8 @@ class BudgetTrainer(Trainer):
         self.model.eval()
         nats, tokens = 0.0, 0
         with torch.no_grad():
-            for batch in self.get_eval_dataloader():
+            batches = self.get_eval_dataloader()
+            for batch in track(batches, "validating", len(batches), "batches", shown_to()):
                 prepared = self._prepare_inputs(batch)
                 with self.compute_loss_context_manager():
                     loss = self.model(**prepared, num_items_in_batch=1).loss
@@ -229,7 +241,8 @@ def train(
 ) -> FitReport:
     """Train a model; on return it holds the best weights, or the mean of the best (`recipe.average_weights`).
 
-    The weights of each checkpoint that the report names as kept are in its `weights_folder`.
+    The weights of each checkpoint that the report names as kept are in its `weights_folder`. An interrupt (SIGINT,
+    SIGTERM) saves a checkpoint at the end of the step, then ends the training; a second one ends it at once.
 
     Args:
         model: returns `loss` in nats per target token and divides it by `num_items_in_batch` when that is given.
@@ -240,19 +253,25 @@ def train(
         recipe: how, and for how long.
         folder: checkpoints go here; training continues from the newest whole one it finds.
         shown_as: what its progress is called.
+
+    Raises:
+        UsageError: the loss is infinite or not a number.
+        KeyboardInterrupt: it was interrupted.
     """
     arguments = training_arguments(recipe, folder, validates=validation is not None)
-    unseen = None if place() == 0 else io.StringIO()
-    with Progress(shown_as, recipe.max_steps, unit="steps", stream=unseen) as progress:
-        callbacks: list[TrainerCallback] = [Shown(progress)]
+    with delayed() as interrupted, Progress(shown_as, recipe.max_steps, "steps", shown_to()) as progress:
+        losses = CheckLoss(shown_as)
+        callbacks: list[TrainerCallback] = [Shown(progress), losses]
         if (most := max(recipe.keep_best, recipe.average_weights)) > 1:
             callbacks.append(KeepBest(folder, most))
         if recipe.patience is not None and validation is not None:
             callbacks.append(EarlyStoppingCallback(early_stopping_patience=recipe.patience))
+        callbacks.append(SaveInTime(interrupted))
         callbacks.append(Budget(recipe.max_steps, recipe.max_tokens, recipe.max_minutes))  # sees what patience decided
         trainer = BudgetTrainer(
             recipe,
             list(rows["length"]),
+            losses,
             model=model,
             args=arguments,
             data_collator=collator,
@@ -271,6 +290,11 @@ def train(
         model.load_state_dict(mean_weights([weights_folder(folder, step) for step, _ in done.averaged], type(model)))
     wait()  # before anyone deletes what others may still read
     return done
+
+
+def shown_to() -> io.StringIO | None:
+    """Return where progress is shown: of processes that train together, the first one's stderr alone."""
+    return None if place() == 0 else io.StringIO()
 
 
 def training_arguments(recipe: Recipe, folder: Path, validates: bool) -> TrainingArguments:
@@ -300,6 +324,7 @@ def training_arguments(recipe: Recipe, folder: Path, validates: bool) -> Trainin
         metric_for_best_model="eval_loss" if validates else None,
         greater_is_better=False if validates else None,
         logging_steps=max(1, recipe.max_steps // LOGGED_PARTS),
+        logging_nan_inf_filter=False,  # CheckLoss ends the training
         dataloader_num_workers=recipe.workers,
         dataloader_pin_memory=not on_cpu,
         remove_unused_columns=False,

@@ -1,4 +1,4 @@
-"""What accompanies a training: it counts the budget, shows the steps, and keeps the best weights."""
+"""What accompanies a training: it counts the budget, shows the steps, saves in time, and keeps the best weights."""
 
 import math
 import shutil
@@ -11,8 +11,12 @@ from torch import Tensor
 from transformers import TrainerCallback, TrainingArguments
 from transformers.trainer_callback import ExportableState, TrainerControl, TrainerState
 
-from longsumbench.progress import Progress
-from longsumbench.shares import num_trained_on, of_the_first
+from longsumbench.errors import UsageError
+from longsumbench.interrupts import Delayed
+from longsumbench.progress import Progress, tell
+from longsumbench.shares import num_trained_on, of_all, of_the_first, place
+
+SECONDS_BETWEEN_SAVES = 300.0  # a killed training loses no more, but for a step and a validation
 
 
 class Budget(TrainerCallback, ExportableState):
@@ -86,8 +90,10 @@ class Shown(TrainerCallback):
         self._loss = ""
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        """Count the steps of earlier pieces as done."""
+        """Count the steps of earlier processes as done."""
         self.progress.start_at(state.global_step)
+        if state.global_step and place() == 0:
+            tell(f"{self.progress.what}: resumed at step {state.global_step}")
 
     def on_log(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: Any = None, **_: Any
@@ -99,6 +105,92 @@ class Shown(TrainerCallback):
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """Advance by one."""
         self.progress.advance(1, note=self._loss)
+
+
+class CheckLoss(TrainerCallback):
+    """Ends a training whose loss is infinite or not a number, before such weights are saved.
+
+    Args:
+        what: the training, as the user knows it ("training").
+    """
+
+    def __init__(self, what: str) -> None:
+        self.what, self._seen = what, 0.0
+
+    def note(self, loss: Tensor) -> None:
+        """Note the loss of a batch that was trained on."""
+        if not math.isfinite(value := loss.item()):
+            self._seen = value
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        """Check the losses of the step, those of all processes.
+
+        Raises:
+            UsageError: one is not finite.
+        """
+        for loss in of_all(self._seen):
+            self._check(loss, "the loss", state.global_step)
+
+    def on_evaluate(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, metrics: Any = None, **_: Any
+    ) -> None:
+        """Check the validation loss.
+
+        Raises:
+            UsageError: it is not finite.
+        """
+        self._check(metrics["eval_loss"], "the validation loss", state.global_step)
+
+    def on_train_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, model: Any = None, **_: Any
+    ) -> None:
+        """Check the weights, for no loss was computed after the last step of a training without validation.
+
+        Raises:
+            UsageError: one is not finite.
+        """
+        if not all(bool(weight.isfinite().all()) for weight in model.parameters()):
+            raise self._failed("a weight", state.global_step, math.nan)
+
+    def _check(self, loss: float, name: str, step: int) -> None:
+        if not math.isfinite(loss):
+            raise self._failed(name, step, loss)
+
+    def _failed(self, name: str, step: int, value: float) -> UsageError:
+        advice = "lower train.learning_rate, or limit the gradients (train.max_grad_norm=1)"
+        return UsageError(f"{self.what}: {name} is {value} at step {step}; {advice}")
+
+
+class SaveInTime(TrainerCallback):
+    """Saves a checkpoint every few minutes, and at the end of the step in which the training is interrupted.
+
+    The outcome does not depend on it: only checkpoints of validated steps are chosen from. Processes that train
+    together all save at the same step, and all end when one of them is interrupted.
+
+    Args:
+        interrupted: true once a signal was noted.
+    """
+
+    def __init__(self, interrupted: Delayed) -> None:
+        self.interrupted = interrupted
+        self._saved = time.monotonic()
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        """Ask for a checkpoint if it is time for one."""
+        due = time.monotonic() - self._saved >= SECONDS_BETWEEN_SAVES
+        wishes = of_all((bool(self.interrupted), due))
+        if wishes[0][1] or any(interrupted for interrupted, _ in wishes):  # clocks differ: the first one's counts
+            control.should_save = True
+
+    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        """Restart the clock; end the training if it was interrupted.
+
+        Raises:
+            KeyboardInterrupt: it was, here or in a process that trains with this one.
+        """
+        self._saved = time.monotonic()
+        if any(of_all(bool(self.interrupted))):  # which waits until the first process has written all of it
+            raise KeyboardInterrupt
 
 
 class KeepBest(TrainerCallback):

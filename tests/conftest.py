@@ -34,6 +34,13 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path_factory.getbasetemp() / "cache"))
 
 
+@pytest.fixture(autouse=True)
+def no_lines_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Print no line because something took long: what a test compares must not depend on speed."""
+    monkeypatch.setattr("longsumbench.progress.SECONDS_UNTIL_SHOWN", 1e6)
+    monkeypatch.setattr("longsumbench.progress.SECONDS_BETWEEN_LINES", 1e6)
+
+
 @pytest.fixture
 def stages(tmp_path: Path) -> StageStore:
     """An empty stage store."""

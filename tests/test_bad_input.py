@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import re
 import resource
 import shutil
 import signal
@@ -17,7 +16,7 @@ from typing import Any
 
 import pytest
 from rights import heeded
-from toys import heed_interrupts, tiny_overrides, write_jsonl
+from toys import heed_interrupts, tiny_overrides, told_in, write_jsonl
 
 from longsumbench.cli import main
 
@@ -90,11 +89,6 @@ TRUNC_USAGE = {
     "decode.min_length=65": "decode.min_length=65 is above model.decode_length=64",
     "model.vocabulary_size=259": "model.vocabulary_size=259 is below 260",
 }
-
-
-def told_in(error: str) -> list[str]:
-    """Return the lines of stderr but for those of progress, which a slow machine shows."""
-    return [line for line in error.strip().splitlines() if not re.match(r"[a-z ]+: \d+(/\d+)? [a-z]+", line)]
 
 
 @pytest.fixture
@@ -370,9 +364,11 @@ def test_a_fault_of_the_program_is_not_hidden(toy: Path, tmp_path: Path, monkeyp
         main(["run", "model=lead", "dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'results'}"])
 
 
-@pytest.mark.parametrize("during", ["training", "summarizing"])
-def test_an_interrupt_is_continued(during: str, tmp_path: Path) -> None:
-    """Ctrl-C ends with exit code 130 and one line; the same command completes."""
+@pytest.mark.parametrize(
+    ("during", "sent"), [("training", signal.SIGINT), ("training", signal.SIGTERM), ("summarizing", signal.SIGTERM)]
+)
+def test_an_interrupt_is_continued(during: str, sent: signal.Signals, tmp_path: Path) -> None:
+    """Ctrl-C and SIGTERM end with exit code 130 and one line; the same command completes."""
     folder = write_jsonl(tmp_path / "toy", train=21, test=24)
     results, steps = tmp_path / "results", 100 if during == "training" else 2
     words = [*tiny_overrides(folder, steps=steps), "decode.batch_size=1", "train.eval_steps=20", "baselines=false"]
@@ -387,10 +383,12 @@ def test_an_interrupt_is_continued(during: str, tmp_path: Path) -> None:
     while not seen():
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 130, error
-    assert told_in(error) == ["longsumbench: interrupted; what is finished is kept, the same command continues it"]
+    saving = ["interrupted: saves a checkpoint after this step; interrupt again to end at once"]
+    ended = ["longsumbench: interrupted; what is finished is kept, the same command continues it"]
+    assert told_in(error) == [*(saving if during == "training" else []), *ended]
     assert not list(results.glob("runs/*/*/*/record.json"))
     again = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
     assert again.returncode == 0, again.stderr

@@ -145,3 +145,24 @@ def test_a_peak_is_known_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "Path", lambda _: Path("/nowhere/to/be/found"))
     reset_peak_memory()
     assert 0.01 < peak_memory_gb() < 1000
+
+
+@pytest.mark.parametrize(
+    ("chosen", "waiting"),
+    [
+        ({}, "PASSIVE"),
+        ({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE"),
+        ({"GOMP_SPINCOUNT": "9"}, ""),
+        ({"KMP_BLOCKTIME": "1"}, ""),
+    ],
+    ids=["default", "policy", "spins", "blocktime"],
+)
+def test_threads_sleep_while_they_wait(chosen: dict[str, str], waiting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever of the suite is imported first, OpenMP is told before torch is there; the user's choice goes first."""
+    for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in chosen.items():
+        monkeypatch.setenv(name, value)
+    code = "import longsumbench, os, sys; print('torch' in sys.modules, os.environ.get('OMP_WAIT_POLICY', ''))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip("\n") == f"False {waiting}"

@@ -13,6 +13,7 @@ from longsumbench.cli import main
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.jobs import too_large_for_a_cpu
 from longsumbench.launch import Launch
+from longsumbench.launchers import Engine
 from longsumbench.planning import as_hydra, lay, plain, plan, show, swept_settings
 
 SWEEP = ["model=lead,random,oracle,trunc", "model.input_length=64,256", "seed=1,2"]
@@ -318,6 +319,36 @@ def test_training_at_the_papers_sizes_wants_a_gpu(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert not told("scale=paper")
     assert told("scale=paper", "device=cpu")
+    assert not told("scale=paper", "device=cpu", "train.max_steps=0")
+
+
+def test_the_papers_sizes_are_typed_to_be_trained_on_a_cpu(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without `scale=`, what would train at the papers' sizes is refused before any work; the message names scales."""
+    torch = pytest.importorskip("torch")
+    data = ["dataset=jsonl", f"dataset.path={toy}"]
+
+    def start(*words: str, launcher: str = "basic") -> None:
+        sweep = launcher != "basic"
+        Launch(plan([*data, *words], sweep), sweep=sweep, engine=Engine(launcher=launcher)).start()
+
+    def begun(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("longsumbench.launch.carry_out", begun)
+    monkeypatch.setattr("longsumbench.launch.Launch._conducting", begun)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    refused = "model=trunc dataset=jsonl trains at scale=paper.*scale=small.*scale=tiny.*scale=paper"
+    for words, launcher in ((["model=trunc"], "basic"), (["model=lead,trunc"], "joblib")):
+        with pytest.raises(UsageError, match=refused):
+            start(*words, launcher=launcher)
+    for words in (["scale=paper"], ["scale=tiny"], ["train.max_steps=0"], ["model=lead"], ["dataset=pydoc"]):
+        with pytest.raises(ZeroDivisionError):
+            start("model=trunc", *words)
+    with pytest.raises(ZeroDivisionError):
+        start("model=trunc", "seed=1,2", launcher="slurm_gpu")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    with pytest.raises(ZeroDivisionError):
+        start("model=trunc")
 
 
 def records(results: Path) -> dict[str, dict[str, object]]:

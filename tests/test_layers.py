@@ -13,6 +13,7 @@ FLOORS = {
     "checksums": 0,
     "errors": 0,
     "bounds": 0,
+    "interrupts": 0,
     "locks": 0,
     "shapes": 0,
     "progress": 0,

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from toys import write_jsonl
+from toys import told_in, write_jsonl
 
 TESTS = Path(__file__).parent
 PROJECT = """\
@@ -131,7 +131,7 @@ def test_a_broken_one_is_told(installed: Path) -> None:
     """A plug-in that cannot be imported is wrong usage, in one line; the others are not touched by it."""
     done = suite(installed, "run", "model=broken")
     assert done.returncode == 2
-    assert len(done.stderr.strip().splitlines()) == 1
+    assert len(told_in(done.stderr)) == 1
     assert "model 'broken' (last.nowhere:Nothing) cannot be imported" in done.stderr
 
 

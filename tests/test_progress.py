@@ -2,11 +2,12 @@
 
 import io
 import re
+import time
 
 import pytest
 
 from longsumbench import progress
-from longsumbench.progress import Progress, track
+from longsumbench.progress import Progress, phase, track
 
 
 class Terminal(io.StringIO):
@@ -51,13 +52,51 @@ def test_a_terminal_shows_a_bar() -> None:
 
 
 def test_resumed_items_do_not_count_into_the_speed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After 90 of 100 were done before, 5 items in 10 seconds leave 5 items, so 10 seconds."""
-    now = iter([0.0, 10.0])
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now, 10.0))
+    """After 90 of 100 were done before, 5 items in 10 seconds leave 5 items, so 10 seconds; start-up is left out."""
+    now = iter([0.0, 60.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now, 70.0))
     shown = Progress("decoding", 100, stream=io.StringIO())
     shown.start_at(90)
     shown.advance(5)
     assert shown.line() == "decoding: 95/100 examples, 0:10 left"
+
+
+def test_a_bar_counts_no_resumed_items_into_the_speed() -> None:
+    """On a terminal, too: 5 items in 10 seconds after 90 resumed ones are half an item a second."""
+    now = [0.0]
+    with Progress("training", 100, "steps", Terminal()) as shown:
+        assert shown._bar is not None
+        shown._bar._time = lambda: now[0]
+        shown.start_at(90)
+        for _ in range(5):
+            now[0] += 2.0
+            shown.advance()
+        assert shown._bar.n == 95
+        known = shown._bar.format_dict
+    remaining = (known["total"] - known["n"]) / (known["rate"] or (known["n"] - known["initial"]) / known["elapsed"])
+    assert remaining == pytest.approx(10.0)
+
+
+def test_a_log_says_within_seconds_what_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A step whose first item takes long, and one without items, are named before they are done; short ones are not."""
+    monkeypatch.setattr(progress, "SECONDS_UNTIL_SHOWN", 0.0)
+    stream = io.StringIO()
+    with Progress("training", 3, "steps", stream):
+        while not stream.getvalue():
+            time.sleep(0.01)
+    assert stream.getvalue() == "training: 0/3 steps\n"
+    monkeypatch.setattr(progress, "SECONDS_UNTIL_SHOWN", 1e6)
+    with phase("loading the libraries"), Progress("training", 3, "steps", stream):
+        pass
+    assert (stream.getvalue(), capsys.readouterr().err) == ("training: 0/3 steps\n", "")
+    monkeypatch.setattr(progress, "SECONDS_UNTIL_SHOWN", 0.0)
+    said = ""
+    with phase("loading the libraries"):
+        while not (said := said + capsys.readouterr().err):
+            time.sleep(0.01)
+    assert said == "loading the libraries …\n"
 
 
 def test_nothing_is_promised_without_a_total() -> None:

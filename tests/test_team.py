@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import pytest
 import torch
-from toys import TINY_FOR_ALL, write_jsonl
+from toys import TINY_FOR_ALL, told_in, write_jsonl
 
 from longsumbench import jobs, registry, shares, team
 from longsumbench.cli import main
@@ -139,7 +139,7 @@ def test_the_first_process_alone_speaks(by_two: tuple[Path, subprocess.Completed
     _, done = by_two
     assert done.stdout.count("test split, 11 examples") == len(POINTS) + 1
     assert done.stderr.count("already finished: trunc") == 1
-    said = [line for line in done.stderr.splitlines() if line and "OMP_NUM_THREADS" not in line and "***" not in line]
+    said = [line for line in told_in(done.stderr) if line and "OMP_NUM_THREADS" not in line and "***" not in line]
     assert [line for line in said if "already finished" not in line] == []
 
 

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -160,6 +161,11 @@ def next_line(process: subprocess.Popen[str]) -> str:
 def heed_interrupts() -> None:
     """Undo what a shell does to processes it starts in the background: they would ignore Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def told_in(error: str) -> list[str]:
+    """Return the lines of stderr but for those of progress, which a slow machine shows."""
+    return [line for line in error.strip().splitlines() if not re.match(r"[a-z ]+: \d+(/\d+)? [a-z]+|.* …$", line)]
 
 
 def one_line(read: Callable[[], object]) -> str:
