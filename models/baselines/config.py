@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from longsumbench import registry
+from longsumbench.configuration import allowed
 from longsumbench.errors import UsageError, did_you_mean
 
 RULES = ("train", "reference")
@@ -13,9 +15,12 @@ class LeadConfig:
 
     name: str = "lead"
     length: str = "train"  # words: a number; train: the mean training target; reference: each example's own (an oracle)
+    title: bool = False  # True: begin with the title, as in the Hierarchical Transformer's paper (§4)
+    rank: str = "none"  # none | tfidf | title | lexrank | lstm: what ranks paragraphs (longsumbench list rankers)
 
     def __post_init__(self) -> None:
         check_length(self.length)
+        allowed("model.rank", self.rank, ("none", *registry.rankers.targets()))
 
 
 @dataclass
