@@ -22,6 +22,7 @@ from longsumbench.documents import Sentences
 from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics.metric import PERCENT, read_scores
 from longsumbench.predictions import read_summaries
+from longsumbench.printing import counted
 from longsumbench.records import Results, RunRecord, check_written
 from longsumbench.significance import LEVEL, RESAMPLES, RESAMPLES_A_TEST
 from longsumbench.stages import digest
@@ -188,11 +189,11 @@ class Comparison:
 
     def about(self) -> list[str]:
         """Say which examples were compared, and who is an oracle."""
-        split, count = self.runs[0].record.split, f"{len(self.ids):,}"
-        lines = [f"{split} split, {count} examples."]
+        split, count = self.runs[0].record.split, counted(len(self.ids), "example")
+        lines = [f"{split} split, {count}."]
         if not self.all_examples:
             scored = ", ".join(f"{run.label} {len(run.scores):,}" for run in self.runs)
-            lines = [f"{split} split, the {count} examples that all runs scored, of: {scored}."]
+            lines = [f"{split} split, the {count} that all runs scored, of: {scored}."]
         if oracles := [run.label for run in self.runs if run.record.oracle]:
             lines.append(f"Oracles, which saw the references or their lengths: {', '.join(oracles)}.")
         if means := [run.label for run in self.runs if run.record.checkpoints]:
@@ -317,7 +318,7 @@ def check_whole(run: Run) -> None:
     if lacking := [name for name in columns if name not in scores or not np.isfinite(scores[name]).all()]:
         raise DataError(f"column {lacking[0]} is missing or holds what is no number; {again}", path)
     if len(twice := scores.index[scores.index.duplicated()].unique()):
-        raise DataError(f"{len(twice)} ids are there twice (first: '{twice[0]}'); {again}", path)
+        raise DataError(f"{counted(len(twice), 'id')} there twice (first: '{twice[0]}'); {again}", path)
     if unwritten := [name for name in scores.index if name not in run.predictions]:
         told = f"no prediction for {len(unwritten)} of the scored examples (first: '{unwritten[0]}')"
         raise DataError(f"{told}; {again}", run.folder / "predictions.jsonl")

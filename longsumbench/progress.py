@@ -8,6 +8,8 @@ from typing import TextIO, TypeVar
 
 from tqdm import tqdm
 
+from longsumbench.printing import one_line
+
 Item = TypeVar("Item")
 SECONDS_BETWEEN_LINES = 15.0
 _watchers: list[Callable[["Progress"], None]] = []
@@ -71,7 +73,7 @@ class Progress:
             self._bar.update(items)
         elif time.monotonic() - self._said >= SECONDS_BETWEEN_LINES:
             self._said = time.monotonic()
-            print(self.line(), file=self._stream, flush=True)
+            print(one_line(self.line()), file=self._stream, flush=True)
 
     def line(self) -> str:
         """Return the progress as plain text: "training: 120/500 steps, 0:48 left, loss 4.21"."""
@@ -103,6 +105,6 @@ def track(items: Iterable[Item], what: str, total: int | None, unit: str = "exam
 
 
 def tell(line: str) -> None:
-    """Print a line to stderr, above the bars that are shown there."""
-    tqdm.write(line, file=sys.stderr)
+    """Print a line to stderr, its control characters escaped, above the bars that are shown there."""
+    tqdm.write(one_line(line), file=sys.stderr)
     sys.stderr.flush()

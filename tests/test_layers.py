@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FLOORS = {
     "errors": 0,
+    "printing": 0,
     "locks": 0,
     "progress": 0,
     "stages": 0,
@@ -19,6 +20,7 @@ FLOORS = {
     "sentences": 1,
     "records": 1,
     "registry": 1,
+    "bug_reports": 2,
     "configuration": 1,
     "corpora": 2,
     "segmentation": 2,
@@ -66,6 +68,7 @@ FLOORS = {
     "help_texts": 5,
     "arguments": 6,
     "status": 5,
+    "override_advice": 5,
     "planning": 6,
     "rewriting": 6,
     "repro": 6,
@@ -79,6 +82,7 @@ FLOORS = {
 }
 SAME_FLOOR = {  # who may import whom on one floor
     ("locks", "errors"),
+    ("progress", "printing"),
     ("stages", "errors"),
     ("stages", "locks"),
     ("corpora", "rouge"),

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -169,3 +170,8 @@ def one_line(read: Callable[[], object]) -> str:
     message = str(caught.value)
     assert "\n" not in message
     return message
+
+
+def told_in(error: str) -> list[str]:
+    """Return the lines of stderr but for those of progress, which a slow machine shows."""
+    return [line for line in error.strip().splitlines() if not re.match(r"[a-z ]+: \d+(/\d+)? [a-z]+", line)]

@@ -16,6 +16,7 @@ from longsumbench.configuration import DatasetSettings, Scoring, allowed
 from longsumbench.documents import Sentences
 from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics.coherence import Coherence
+from longsumbench.printing import counted
 from longsumbench.records import Results
 from longsumbench.sentences import split_summary
 from longsumbench.significance import LEVEL, RESAMPLES
@@ -110,7 +111,7 @@ class CoherenceFound:
                 f"randomization, {RESAMPLES:,} resamples; Holm: corrected for the {count} tests; *: below {LEVEL}"
             )
         if self.without:
-            lines.append(f"{self.without:,} examples left out, which have no reference")
+            lines.append(f"{counted(self.without, 'example')} left out: no reference")
         return lines
 
     def render(self) -> str:
