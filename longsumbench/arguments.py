@@ -15,6 +15,7 @@ SETTINGS = (
     *("model", "dataset", "scale", "train", "decode", "score", "experiment"),
     *("seed", "device", "results_dir", "overwrite", "baselines", "timeout_minutes"),
 )
+VERBOSE = ("-v", "--verbose")  # before or after a command's name; `main` takes them away
 KINDS = ("models", "datasets", "scales", "experiments", "metrics", "rankers", "settings")
 ANALYSES = ("locality", "fusion", "coherence")
 
@@ -229,10 +230,8 @@ def list_arguments(command: Parser) -> None:
 
 
 def add_verbose(command: Parser) -> None:
-    """Add the flag of all commands, which may be before or after the command's name."""
-    command.add_argument(
-        "-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help="show the traceback of an error"
-    )
+    """Add the flag of all commands, so that help shows it."""
+    command.add_argument(*VERBOSE, action="store_true", default=argparse.SUPPRESS, help="show an error's traceback")
 
 
 def add_results_dir(command: Parser) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longsumbench.arguments import read
+from longsumbench.arguments import VERBOSE, read
 from longsumbench.errors import INTERRUPTED, DataError, PointsFailed, UsageError
 from longsumbench.printing import counted, lines, one_line, print_text
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    typed = list(sys.argv[1:] if arguments is None else arguments)
+    words = [word for word in typed if word not in VERBOSE]  # what is shown of an error is no part of a run's command
     try:
         options = read(words)
         COMMANDS[options.command](options, words)
@@ -31,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read the output has seen enough: `longsumbench list settings | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as error:
-        return show_problem(error, verbose=not {"-v", "--verbose"}.isdisjoint(words))
+        return show_problem(error, verbose=words != typed)
     return 0
 
 
