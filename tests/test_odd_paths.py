@@ -108,7 +108,7 @@ ODD: dict[str, Callable[[Path], str]] = {
     "quotation marks": lambda folder: str(folder / "a'b\"c\\d,e=f[g]{h}$i"),
 }
 EVERY = list(product(ARGUMENTS, ODD))
-QUICK = set(random.Random(19).sample(EVERY, 80))
+QUICK = set(random.Random(19).sample(EVERY, 64))
 
 
 @pytest.fixture(scope="module")
