@@ -10,6 +10,12 @@ from longsumbench import __version__, help_texts
 from longsumbench.errors import UsageError, did_you_mean
 
 FREE_WORDS = ("overrides", "inputs", "texts", "runs", "keys")  # of the commands that take any number of words
+# What settings begin with: groups, sections and those of the top level. A test compares it with `planning`.
+SETTINGS = (
+    *("model", "dataset", "scale", "train", "decode", "score", "experiment"),
+    *("seed", "device", "results_dir", "overwrite", "baselines", "timeout_minutes"),
+)
+VERBOSE = ("-v", "--verbose")  # before or after a command's name; `main` takes them away
 KINDS = ("models", "datasets", "scales", "experiments", "metrics", "rankers", "settings")
 ANALYSES = ("locality", "fusion", "coherence")
 
@@ -57,8 +63,7 @@ def read(words: Sequence[str]) -> argparse.Namespace:
     options, extra = parser().parse_known_args(words or ["--help"])
     for word in extra:
         if word.startswith("-") and word != "-":
-            flag, own = word.partition("=")[0], options.parser
-            raise UsageError(f"unknown flag '{flag}'{did_you_mean(flag, own.flags())} (see {own.prog} --help)")
+            raise unknown_flag(word, words, options)
         if not any(hasattr(options, name) for name in FREE_WORDS):
             raise UsageError(f"unknown argument '{word}' (see {options.parser.prog} --help)")
     for name in FREE_WORDS:
@@ -78,15 +83,27 @@ def check_numbers(words: Sequence[str]) -> None:
         raise UsageError(f"'{long[:40]}…' holds a number of more than 4,000 digits")
 
 
+def unknown_flag(word: str, words: Sequence[str], options: argparse.Namespace) -> UsageError:
+    """Return the error for a flag that the command does not have; a setting's name with dashes becomes key=value."""
+    flag, _, value = word.partition("=")
+    setting, own = flag.lstrip("-").replace("-", "_"), options.parser
+    if setting.partition(".")[0] in SETTINGS and (hasattr(options, "overrides") or hasattr(options, "inputs")):
+        behind = [one for one in words[words.index(word) + 1 :][:1] if not one.startswith("-") and "=" not in one]
+        return UsageError(f"'{flag}' is no flag: write {setting}={value or ''.join(behind) or 'VALUE'}")
+    return UsageError(f"unknown flag '{flag}'{did_you_mean(flag, own.flags())} (see {own.prog} --help)")
+
+
 def parser() -> Parser:
     """Build the parser of all commands."""
     top = Parser("longsumbench", description=help_texts.DESCRIPTION)
     top.add_argument("--version", action="version", version=f"longsumbench {__version__}")
+    add_verbose(top)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
     for name, (about, description, add_arguments) in all_commands().items():
         command = commands.add_parser(name, help=about, description=description)
         command.set_defaults(parser=command)
         add_arguments(command)
+        add_verbose(command)
     return top
 
 
@@ -164,6 +181,7 @@ def score_arguments(command: Parser) -> None:
     )
     command.add_argument("--resamples", type=int, default=1_000, metavar="N", help="of the bootstrap (default: 1000)")
     command.add_argument("--resampling", default="percentile", help="percentile (default), or perl: ROUGE-1.5.5's own")
+    add_results_dir(command)
 
 
 def compare_arguments(command: Parser) -> None:
@@ -223,6 +241,11 @@ def list_arguments(command: Parser) -> None:
     """Add those of `longsumbench list`."""
     command.add_argument("what", metavar="KIND", choices=KINDS, help=", ".join(KINDS))
     command.add_argument("model", nargs="?", help="with settings: those of this model too")
+
+
+def add_verbose(command: Parser) -> None:
+    """Add the flag of all commands, so that help shows it."""
+    command.add_argument(*VERBOSE, action="store_true", default=argparse.SUPPRESS, help="show an error's traceback")
 
 
 def add_results_dir(command: Parser) -> None:

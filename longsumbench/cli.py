@@ -3,13 +3,15 @@
 import argparse
 import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longsumbench.arguments import read
-from longsumbench.errors import INTERRUPTED, DataError, PointsFailed, UsageError, as_suite_error
+from longsumbench.arguments import VERBOSE, read
+from longsumbench.errors import INTERRUPTED, DataError, PointsFailed, UsageError
 from longsumbench.interrupts import ended_by_sigterm
+from longsumbench.printing import counted, lines, one_line, print_text
 
 if TYPE_CHECKING:
     from longsumbench.launch import Launch
@@ -19,24 +21,33 @@ if TYPE_CHECKING:
 @ended_by_sigterm()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    typed = list(sys.argv[1:] if arguments is None else arguments)
+    words = [word for word in typed if word not in VERBOSE]  # what is shown of an error is no part of a run's command
     try:
         options = read(words)
         COMMANDS[options.command](options, words)
         sys.stdout.flush()
     except KeyboardInterrupt as interrupt:
         kept = f"{interrupt}" or "what is finished is kept, the same command continues it"
-        print(f"longsumbench: interrupted; {kept}", file=sys.stderr)
+        print(one_line(f"longsumbench: interrupted; {kept}"), file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # whoever read the output has seen enough: `longsumbench list settings | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as error:
-        known = as_suite_error(error)
-        if known is None:
-            raise
-        print(f"longsumbench: {known}", file=sys.stderr)
-        return known.exit_code
+        return show_problem(error, verbose=words != typed)
     return 0
+
+
+def show_problem(error: Exception, verbose: bool) -> int:
+    """Print an error as one line, with `verbose` its traceback before it; return the exit code."""
+    from longsumbench.bug_reports import explained
+
+    problem = explained(error)
+    if verbose:
+        print(lines("".join(traceback.format_exception(error))), file=sys.stderr)
+    escaped = lines if isinstance(problem, PointsFailed) else one_line  # which has a table, escaped when it was drawn
+    print(escaped(f"longsumbench: {problem}"), file=sys.stderr)
+    return problem.exit_code
 
 
 def run_by_the_first(options: argparse.Namespace, words: Sequence[str]) -> None:
@@ -63,7 +74,7 @@ def run_command(options: argparse.Namespace, words: Sequence[str]) -> None:
         if engine.sweeper == HERE:
             launch.points = plan(of_points, options.multirun, options.config_dir, probe=not options.show)
     if options.show:  # of a search, what all of its points share
-        print(show(launch.points or plan(apart(of_points, options.config_dir)[0], config_dir=options.config_dir)))
+        print_text(show(launch.points or plan(apart(of_points, options.config_dir)[0], config_dir=options.config_dir)))
         return
     try:
         if engine.sweeper == HERE:
@@ -76,14 +87,16 @@ def run_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     with phase("making the tables"):
         show_tables(launch, swept_settings(of_points, options.config_dir))
     if table := launch.table():
-        print(f"\n{table}", file=sys.stderr)
+        print(lines(f"\n{table}"), file=sys.stderr)
     if launch.failed or launch.failed_baselines:
         from tabulate import tabulate
 
         failed = {**launch.failed, **launch.failed_baselines}
-        reasons = tabulate(failed.items(), headers=["point", "reason"], tablefmt="plain")
-        beside = f" and {len(launch.failed_baselines)} baselines" if launch.failed_baselines else ""
-        told = f"{len(launch.failed)} of {launch.planned()} points{beside} failed"
+        reasons = tabulate(
+            [map(one_line, pair) for pair in failed.items()], headers=["point", "reason"], tablefmt="plain"
+        )
+        beside = f" and {counted(len(launch.failed_baselines), 'baseline')}" if launch.failed_baselines else ""
+        told = f"{len(launch.failed)} of {counted(launch.planned(), 'point')}{beside} failed"
         raise PointsFailed(f"{told}, the others are kept:\n{reasons}")
 
 
@@ -102,13 +115,13 @@ def show_tables(launch: "Launch", swept: Sequence[str] = ()) -> None:
         results = Results(Path(folder).expanduser())
         for name in sorted({record.dataset for record in launch.finished} & set(results.datasets())):
             table = leaderboard.update(results, name)
-            print(table.render())
-            print(f"\n{results.root / 'leaderboard' / name}.csv, .md, .tex")
+            print_text(table.render())
+            print_text(f"\n{results.root / 'leaderboard' / name}.csv, .md, .tex")
             for file in table.pictures():
-                print(results.root / "leaderboard" / file)
+                print_text(results.root / "leaderboard" / file)
             if len(swept) in (1, 2):
                 for path in sweep.update(results, name, swept, required=False, wanted=ran):
-                    print(path)
+                    print_text(path)
 
 
 def status_command(options: argparse.Namespace, words: Sequence[str]) -> None:
@@ -121,7 +134,7 @@ def status_command(options: argparse.Namespace, words: Sequence[str]) -> None:
             watch(results, options.sweep, options.watch)
         except KeyboardInterrupt:
             raise KeyboardInterrupt("a sweep that is running goes on") from None
-    print(render(results, options.sweep))
+    print_text(render(results, options.sweep))
 
 
 def leaderboard_command(options: argparse.Namespace, words: Sequence[str]) -> None:
@@ -153,13 +166,13 @@ def leaderboard_command(options: argparse.Namespace, words: Sequence[str]) -> No
             continue
         shown = table if part == table.part else leaderboard.read_table(results, name, part)
         if options.ledger:
-            print(tables.terminal(f"longsumbench: {name}", [shown.ledger()]), end="\n\n")
+            print_text(tables.terminal(f"longsumbench: {name}", [shown.ledger()]), "")
             continue
-        print(shown.latex() if options.latex else shown.render(), end="\n\n")
+        print_text(shown.latex() if options.latex else shown.render(), "")
         for file in table.pictures() if shown is table and not options.latex else ():
-            print(results.root / "leaderboard" / file, end="\n\n")
+            print_text(results.root / "leaderboard" / file, "")
     if drawn:
-        print(*drawn, sep="\n")
+        print_text(*drawn)
 
 
 def draw_against(options: argparse.Namespace, results: "Results", names: Sequence[str]) -> list[Path]:
@@ -195,8 +208,9 @@ def score_command(options: argparse.Namespace, words: Sequence[str]) -> None:
         raise UsageError("name PREDICTIONS, and REFERENCES where they stand apart (see longsumbench score --help)")
     from longsumbench.bounds import bounds_of, check_value
     from longsumbench.configuration import Scoring
-    from longsumbench.records import writable
+    from longsumbench.records import Results
     from longsumbench.rouge.scorer import RougeScorer
+    from longsumbench.scored_files import find_predictions
     from longsumbench.scoring import score_files
 
     for name in ("resamples", "resampling", "empty_references"):
@@ -204,17 +218,14 @@ def score_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     perl_resampling = options.resampling == "perl"
     if perl_resampling and options.mode != "perl":
         raise UsageError("--resampling perl goes with --mode perl: they are ROUGE-1.5.5's own intervals")
-    table = Path(options.per_example).expanduser() if options.per_example else None
-    if table is not None:
-        if table.is_dir():
-            raise UsageError(f"--per-example {table} is a folder: name a file")
-        writable(table.parent, "--per-example")
-    files = [Path(file).expanduser() for file in options.texts]
+    table = output_file(options.per_example, "--per-example")
+    results = Results(Path(options.results_dir).expanduser())
+    references = Path(options.texts[1]).expanduser() if options.texts[1:] else None
     try:
         scorer = RougeScorer(options.mode, options.stem, options.tokenizer, options.wordnet)
         report = score_files(
-            files[0],
-            files[1] if files[1:] else None,
+            find_predictions(options.texts[0], results),
+            references,
             scorer,
             options.resamples,
             options.intersect,
@@ -225,7 +236,7 @@ def score_command(options: argparse.Namespace, words: Sequence[str]) -> None:
             report.write_per_example(table)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("nothing was written") from None
-    print(report.to_json() if options.json else report.render())
+    print_text(report.to_json() if options.json else report.render())
 
 
 def compare_command(options: argparse.Namespace, words: Sequence[str]) -> None:
@@ -243,7 +254,7 @@ def compare_command(options: argparse.Namespace, words: Sequence[str]) -> None:
         written = write(comparison, writable(folder, "--output"))
     except KeyboardInterrupt:
         raise KeyboardInterrupt("the runs are as they were; the same command compares them anew") from None
-    print(comparison.render(), "", *written, sep="\n")
+    print_text(comparison.render(), "", *written)
 
 
 def inspect_command(options: argparse.Namespace, words: Sequence[str]) -> None:
@@ -256,7 +267,7 @@ def inspect_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     try:
         inspection = inspect(options.run, options.example, results)
         folder = Path(options.output).expanduser() if options.output else default_folder(results, inspection.record)
-        print(*write(inspection, writable(folder, "--output")), sep="\n")
+        print_text(*write(inspection, writable(folder, "--output")))
     except KeyboardInterrupt:
         raise KeyboardInterrupt("the run is as it was; the same command shows the example anew") from None
 
@@ -266,9 +277,9 @@ def stats_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.dataset_commands import asks_for_ranking
 
     if asks_for_ranking(options.overrides):
-        print(ranked_paragraphs(options))
+        print_text(ranked_paragraphs(options))
     else:
-        print(description(options))
+        print_text(description(options))
 
 
 def ranked_paragraphs(options: argparse.Namespace) -> str:
@@ -279,7 +290,7 @@ def ranked_paragraphs(options: argparse.Namespace) -> str:
     if options.output:
         raise UsageError("--output goes with the description of a dataset; the numbers of rank= are written by --csv")
     asked = plan_stats(options.overrides)
-    table = csv_file(options.csv)
+    table = output_file(options.csv, "--csv")
     found = rank_recall(*asked)
     if table is not None:
         found.write_csv(table)
@@ -295,7 +306,7 @@ def description(options: argparse.Namespace) -> str:
     from longsumbench.report.dataset import write
 
     asked = plan_description(options.overrides)
-    table = csv_file(options.csv)
+    table = output_file(options.csv, "--csv")
     folder = writable(Path(options.output).expanduser(), "--output") if options.output else None
     try:
         stats = describe(*asked)
@@ -307,16 +318,22 @@ def description(options: argparse.Namespace) -> str:
     return "\n".join([render(stats), *([""] if written else []), *map(str, written)])
 
 
-def csv_file(name: str | None) -> Path | None:
-    """Return the file that `--csv` names, when something can be written there; None: there is none."""
+def output_file(name: str | None, flag: str) -> Path | None:
+    """Return the file that a flag names, if a file can be written there; None if the flag was not given.
+
+    Raises:
+        UsageError: there is a folder, a pipe, a device or a loop of links, which a file must not replace.
+        EnvironmentProblem: nothing can be written there.
+    """
     from longsumbench.records import writable
 
     if name is None:
         return None
-    table = Path(name).expanduser()
-    if table.is_dir():
-        raise UsageError(f"--csv {table} is a folder: name a file")
-    writable(table.parent, "--csv")
+    table = Path(os.path.realpath(Path(name).expanduser()))
+    if os.path.lexists(table) and not table.is_file():
+        what = "a folder" if table.is_dir() else "no file (a pipe, a device or a loop of links)"
+        raise UsageError(f"{flag} {name or '.'} is {what}: name a file")
+    writable(table.parent, flag)
     return table
 
 
@@ -336,7 +353,7 @@ def analyze_command(options: argparse.Namespace, words: Sequence[str]) -> None:
         written = analysis.write(found, folder)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("nothing was written; the same command analyzes anew") from None
-    print(found.render(), "", *written, sep="\n")
+    print_text(found.render(), "", *written)
 
 
 def cache_command(options: argparse.Namespace, words: Sequence[str]) -> None:
@@ -360,7 +377,7 @@ def cache_command(options: argparse.Namespace, words: Sequence[str]) -> None:
         return
     wanted = cache.chosen(there, options.kind, options.keys)
     one_by_one = options.all or options.keys
-    print(cache.listing(root, wanted, there) if one_by_one else cache.overview(root, wanted))
+    print_text(cache.listing(root, wanted, there) if one_by_one else cache.overview(root, wanted))
 
 
 def prune_command(options: argparse.Namespace, root: Path, keys: Sequence[str]) -> None:
@@ -376,7 +393,7 @@ def prune_command(options: argparse.Namespace, root: Path, keys: Sequence[str]) 
         cache.prune(root, pruning, options.kind, keys, unused_for, options.left_over, options.all)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"{pruning.told()}; the same command deletes the rest") from None
-    print(pruning.told())
+    print_text(pruning.told())
 
 
 def repro_command(options: argparse.Namespace, words: Sequence[str]) -> None:
@@ -386,14 +403,14 @@ def repro_command(options: argparse.Namespace, words: Sequence[str]) -> None:
 
     found = reproduce(options.run, Results(Path(options.results_dir).expanduser()))
     folder = writable(Path(options.output).expanduser(), "--output") if options.output else None
-    print(page(found))
+    print_text(page(found))
     if folder is not None:
-        print("", *write(found, folder), sep="\n")
+        print_text("", *write(found, folder))
     if options.check:
         from longsumbench.repeating import check
 
         try:
-            print("", check(found), sep="\n")
+            print_text("", check(found))
         except KeyboardInterrupt:
             raise KeyboardInterrupt("the run is as it was; the same command repeats it anew") from None
 
@@ -404,7 +421,7 @@ def list_command(options: argparse.Namespace, words: Sequence[str]) -> None:
 
     if options.model and options.what != "settings":
         raise UsageError(f"'{options.model}' is one word too many: longsumbench list {options.what}")
-    print(catalogue.settings(options.model) if options.what == "settings" else catalogue.names(options.what))
+    print_text(catalogue.settings(options.model) if options.what == "settings" else catalogue.names(options.what))
 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace, Sequence[str]], None]] = {

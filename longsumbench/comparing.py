@@ -24,6 +24,7 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics.metric import PERCENT
 from longsumbench.output_facts import describe_outputs, output_warnings
 from longsumbench.predictions import read_summaries
+from longsumbench.printing import counted
 from longsumbench.records import Results, RunRecord, check_written
 from longsumbench.significance import LEVEL, RESAMPLES, RESAMPLES_A_TEST, read_scores_of_run
 from longsumbench.stages import digest
@@ -197,11 +198,11 @@ class Comparison:
 
     def about(self) -> list[str]:
         """Say which examples were compared, and who is an oracle."""
-        split, count = self.runs[0].record.split, f"{len(self.ids):,}"
-        lines = [f"{split} split, {count} examples."]
+        split, count = self.runs[0].record.split, counted(len(self.ids), "example")
+        lines = [f"{split} split, {count}."]
         if not self.all_examples:
             scored = ", ".join(f"{run.label} {len(run.scores):,}" for run in self.runs)
-            lines = [f"{split} split, the {count} examples that all runs scored, of: {scored}."]
+            lines = [f"{split} split, the {count} that all runs scored, of: {scored}."]
         if oracles := [run.label for run in self.runs if run.record.oracle]:
             lines.append(f"Oracles, which saw the references or their lengths: {', '.join(oracles)}.")
         if means := [run.label for run in self.runs if run.record.checkpoints]:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from longsumbench.printing import counted
+
 Sentences = tuple[str, ...]  # a paragraph, or a reference
 
 
@@ -206,9 +208,9 @@ def what_was_read(ledger: Truncation | None) -> str:
     if ledger is None:
         return "read all of the text"
     if not ledger.cuts:
-        read = f"read all of the text, {ledger.words:,} words"
+        read = f"read all of the text, {counted(ledger.words, 'word')}"
     else:
-        cuts = ", ".join(f"{cut.cause} cut {cut.words:,} words" for cut in ledger.cuts)
+        cuts = ", ".join(f"{cut.cause} cut {counted(cut.words, 'word')}" for cut in ledger.cuts)
         read = f"read {100 * ledger.words_seen // max(1, ledger.words)} % of the text: {cuts}"
     if merged := ledger.documents_merged:
         read += f"; {merged} documents beyond max_documents share the last one's place"

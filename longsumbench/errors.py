@@ -4,24 +4,27 @@
     ├── PointsFailed        1   some points of a sweep failed
     ├── NotRepeated         1   a run came out otherwise when it was done again
     ├── UsageError          2   wrong usage or configuration
-    │   └── UnknownName     2   a name nobody registered; says the nearest one
+    │   ├── UnknownName     2   a name nobody registered; says the nearest one
+    │   └── BrokenPlugin    2   a system, corpus, metric or ranker that cannot be imported
     ├── DataError           3   a file or an example that cannot be used
-    └── EnvironmentProblem  4   network, disk, memory
+    ├── EnvironmentProblem  4   network, disk, memory
+    └── Bug                70   an error that nobody expected; its traceback is in a log
 
 Every message is one line: what happened, where, what to do. An interrupt (Ctrl-C, SIGTERM) ends with 130.
 """
 
 import difflib
 import errno
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 INTERRUPTED = 130
-# A file where a folder should be, or the other way round; a disk or a server that does not answer.
-UNUSABLE = (errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EIO, errno.ESTALE, errno.ETIMEDOUT)
 # Of torch: on a GPU, on a CPU, and for a tensor whose size in bytes is no 64-bit number.
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "storage size calculation overflowed")
+IMPOSSIBLE = (errno.ENAMETOOLONG, errno.ELOOP)  # no machine has such a path: the user typed it wrong
+LONGEST_PATH = 200  # characters of a path that a message shows
 
 
 class SuiteError(Exception):
@@ -67,6 +70,10 @@ class UnknownName(UsageError):
         return type(self), (self.kind, self.name, self.known)
 
 
+class BrokenPlugin(UsageError):
+    """A registered name whose module cannot be imported."""
+
+
 class DataError(SuiteError):
     """A file or an example that cannot be used.
 
@@ -90,10 +97,16 @@ class EnvironmentProblem(SuiteError):
     exit_code = 4
 
 
-def as_suite_error(error: BaseException) -> SuiteError | None:
-    """Return the problem of the machine behind an error, or None when it is a fault of the program.
+class Bug(SuiteError):
+    """A fault of this program, or of a plug-in; its traceback is in a log."""
 
-    A full disk, a folder without permission, too little memory.
+    exit_code = 70
+
+
+def as_suite_error(error: BaseException) -> SuiteError | None:
+    """Return the problem that a user can act on, or None if the error is a fault of the program.
+
+    Every error of the operating system is one, and every path that no operating system accepts.
     """
     if isinstance(error, SuiteError):
         return error
@@ -103,11 +116,41 @@ def as_suite_error(error: BaseException) -> SuiteError | None:
     if _disk_is_full(error):
         where = f" at {name}" if (name := getattr(error, "filename", None)) else ""
         return EnvironmentProblem(f"the disk is full{where}; free some space, then run the same command again")
-    if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return EnvironmentProblem(f"no permission to use {error.filename or 'a file'} ({error.strerror})")
-    if isinstance(error, OSError) and error.errno in UNUSABLE and error.filename:
-        return EnvironmentProblem(f"cannot use {error.filename} ({error.strerror}); look at what stands there")
+    if isinstance(error, OSError) and error.errno is not None:
+        return _as_problem_of_a_file(error)
+    return _as_impossible_path(error)
+
+
+def _as_problem_of_a_file(error: OSError) -> SuiteError:
+    named = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else error.filename
+    reason = error.strerror or f"error {error.errno}"
+    if error.errno in IMPOSSIBLE:
+        return UsageError(f"cannot use the path {_shortened(str(named or ''))} ({reason}); correct it")
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return EnvironmentProblem(f"no permission to use {named or 'a file'} ({reason}); choose another, or change it")
+    if named is None:
+        return EnvironmentProblem(f"the system refused ({reason}); run the same command again")
+    return EnvironmentProblem(f"cannot use {named} ({reason}); check what is there, then run the same command again")
+
+
+def _as_impossible_path(error: BaseException) -> UsageError | None:
+    """Return what Python itself refuses as a path, which is no error of the operating system."""
+    words = str(error)
+    if isinstance(error, ValueError) and words.startswith("embedded null"):
+        return UsageError("a path has the character NUL, which no file's name can have; correct it")
+    if isinstance(error, UnicodeEncodeError) and "surrogates" in error.reason:
+        around = error.object[max(0, error.start - 60) : error.end + 20]
+        return UsageError(f"a name is not UTF-8: '{around}'; rename the file or the folder, or correct the path")
+    if isinstance(error, RuntimeError) and words.startswith("Symlink loop"):
+        return UsageError(f"cannot use the path ({words}); correct it")
+    if isinstance(error, RuntimeError) and words.startswith("Could not determine home"):
+        return UsageError("a path begins with ~ and the name of no user of this machine; correct it")
     return None
+
+
+def _shortened(path: str) -> str:
+    """Return a path whose middle is left out if it is very long."""
+    return path if len(path) <= LONGEST_PATH else f"{path[: LONGEST_PATH // 2]}…{path[-LONGEST_PATH // 2 :]}"
 
 
 def _disk_is_full(error: BaseException) -> bool:

@@ -95,6 +95,7 @@ Compute the ROUGE of any system's outputs.
   longsumbench score out.jsonl test.jsonl       {"id", "prediction"} and {"id", "references": [...]}, matched by id
   longsumbench score both.jsonl                 prediction and references in the same row
   longsumbench score out.txt references.txt     one a line: line n of one belongs to line n of the other
+  longsumbench score RUN                        a finished run, by its folder or id, against its dataset's references
   longsumbench score decoded gold               folders: NAME.dec and NAME.ref (or NAME.A.ref, …), a sentence a line
   longsumbench score out.jsonl test.jsonl --mode perl --no-stem --per-example scores.csv
 
@@ -221,5 +222,5 @@ Print what can be named on the command line, with a line about each.
 
 EXIT_CODES = """\
 exit codes: 0 done, 1 some points failed, 2 wrong usage or configuration, 3 bad data,
-4 environment (network, disk, memory), 130 interrupted
+4 environment (network, disk, memory), 70 unexpected error (see the log that it names), 130 interrupted
 """

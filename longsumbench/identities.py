@@ -59,7 +59,8 @@ def specify(config: RunConfig, system: System, texts: Texts) -> RunSpec:
     """
     if config.dataset.split not in texts.splits:
         has = ", ".join(texts.splits)
-        raise DataError(f"{config.dataset.name} has no {config.dataset.split} split; choose dataset.split={has}")
+        told = f"{config.dataset.name} has no {config.dataset.split} split; choose dataset.split={has}"
+        raise DataError(f"{told}{texts.way_to_splits}")
     queried = any(split.queried for split in texts.splits.values())
     return specify_on(config, system, texts.fingerprint, texts.metrics, queried)
 

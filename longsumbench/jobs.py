@@ -14,7 +14,6 @@ import socket
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -23,11 +22,12 @@ from typing import Any
 
 from longsumbench import registry
 from longsumbench.assisting import TASKS
+from longsumbench.bug_reports import explained
 from longsumbench.configuration import RunConfig
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError, as_suite_error
 from longsumbench.pipeline import BASELINES, Point, baseline, run
 from longsumbench.planning import Planned
-from longsumbench.progress import Progress, watched
+from longsumbench.progress import Progress, tell, watched
 from longsumbench.records import Results, RunRecord, write_atomically
 from longsumbench.standings import mean_of, ranked_by
 from longsumbench.sweeps import DONE, FAILED, FOUND, RUNNING, PointState, Sweep
@@ -95,7 +95,7 @@ class Job:
             os._exit(0)
 
     def _work_alone(self, number: int) -> None:
-        self.work(number, say=lambda line: print(line, file=sys.stderr, flush=True), alone=True)
+        self.work(number, say=tell, alone=True)
 
     def work(self, number: int, say: Say, alone: bool = False) -> Outcome:
         """Work on a point; write what becomes of it. What goes wrong with the sweep's own files is its failure, too.
@@ -208,12 +208,9 @@ def noting(sweep: bool, say: Say, what: str = "") -> Iterator[list[str]]:
     try:
         yield failures
     except Exception as error:
-        known = as_suite_error(error) or out_of_stretches(error)
         if not sweep:
-            raise known or error from error
-        if known is None:
-            say(traceback.format_exc().rstrip())
-        failures.append(str(known or f"{type(error).__name__}: {error}"))
+            raise as_suite_error(error) or error from error
+        failures.append(str(out_of_stretches(error) or explained(error)))
         say(f"failed: {what}{failures[0]}")
 
 

@@ -18,6 +18,7 @@ from longsumbench.errors import EnvironmentProblem, SuiteError
 from longsumbench.jobs import Job, Outcome, Sent, carry_out, check_scale
 from longsumbench.launchers import HERE, MOST_JOBS, Engine, LaunchBroke
 from longsumbench.planning import Planned, apart, plan, readable
+from longsumbench.printing import counted
 from longsumbench.progress import Progress, tell
 from longsumbench.records import RunRecord, TornRecord, writable
 from longsumbench.status import outcome, present, standing, table
@@ -235,8 +236,10 @@ class Launch:
                     look(progress)
                 look(progress)
 
-        points = "1 point" if len(numbers) == 1 else f"{len(numbers)} points"
-        self.say(f"{points} by {self.engine.launcher}; from another shell: longsumbench status {folder.id}")
+        self.say(
+            f"{counted(len(numbers), 'point')} by {self.engine.launcher};"
+            f" from another shell: longsumbench status {folder.id}"
+        )
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
         try:
@@ -269,7 +272,7 @@ class Launch:
     def _say_how_many(self) -> None:
         runs = len(self._first)
         found = runs - self.done - len(self.failed)
-        self.say(f"{runs} runs: {self.done} done, {found} found finished, {len(self.failed)} failed")
+        self.say(f"{counted(runs, 'run')}: {self.done} done, {found} found finished, {len(self.failed)} failed")
 
     def _said_and_logged(self, log: Path) -> Callable[[str], None]:
         """Return what shows a line, and keeps it in the log of a point."""

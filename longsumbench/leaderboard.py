@@ -18,6 +18,7 @@ from longsumbench.errors import DataError, UsageError, did_you_mean
 from longsumbench.ledger import PREFIX, cut_shares, ledger_block, ledger_columns
 from longsumbench.locks import held
 from longsumbench.metrics.metric import intervals_of
+from longsumbench.printing import counted
 from longsumbench.published import COLUMNS as PUBLISHED_SCORES
 from longsumbench.published import Published, read_published
 from longsumbench.records import Results, RunRecord, write_atomically
@@ -142,9 +143,8 @@ class Table:
     def title(self) -> str:
         """Return the picture's."""
         first = next(group[0] for group in self.runs if recall_lines(group))
-        return (
-            f"{self.dataset}: planted facts that the summaries state right ({first.split} split, {first.n:,} examples)"
-        )
+        of = f"{first.split} split, {counted(first.n, 'example')}"
+        return f"{self.dataset}: planted facts that the summaries state right ({of})"
 
     def blocks(self, brief: bool = False, ledger: bool = False) -> list[Block]:
         """Return our blocks, then the published one.

@@ -148,7 +148,7 @@ def order_by(ranker: Ranker, example: Example, texts: Sequence[str], setting: st
 
 
 class RankedUnits(System):
-    """For systems with `config.rank`, "none" or a registered ranker; stands before their `NeuralSystem` class.
+    """For systems with `config.rank`, "none" or a registered ranker; comes before their other base class.
 
     A learned ranker is fitted before any units are made, decides them and the checkpoint, and is kept in the
     checkpoint's folder `ranker/`.

@@ -46,6 +46,7 @@ from longsumbench.predictions import (
     seconds_of_decoding,
     summarize_split,
 )
+from longsumbench.printing import counted
 from longsumbench.progress import track
 from longsumbench.records import Results, RunRecord, RunSpec, TornRecord, output_files, writable, write_atomically
 from longsumbench.stages import (
@@ -166,7 +167,7 @@ def carry_out(point: Point, system: System, spec: RunSpec, texts: Texts, stages:
     helped = assistants(system, config, folder)
     if helped is not None:
         stages.together = helped.training
-    with point.timed("fit"):
+    with point.timed("fit"), naming_files_without_training_split(texts):
         report = system.fit(texts.splits.get("train"), texts.splits.get("validation"), config.train, workdir, stages)
     link_stages(workdir, stages)
     keep_predictions_of(report, folder)
@@ -196,6 +197,17 @@ def carry_out(point: Point, system: System, spec: RunSpec, texts: Texts, stages:
     record = RunRecord(**facts, repeatable=report.ended_by != "max_minutes")
     record.write(folder)
     return record
+
+
+@contextmanager
+def naming_files_without_training_split(texts: Texts) -> Iterator[None]:
+    """Add to bad data which files were read, where a training split was needed and is not in them."""
+    try:
+        yield
+    except DataError as error:
+        if "train" in texts.splits or not texts.way_to_splits:
+            raise
+        raise DataError(f"{error}{texts.way_to_splits}") from error
 
 
 def summarize_each(
@@ -253,7 +265,7 @@ def add_evidence(point: Point, system: System, texts: Texts, stages: StageStore,
     """
     config, split = point.config, texts.splits[point.config.dataset.split]
     lacking, run = lacking_evidence(config, system, split, folder), f"{config.model.name} on {config.dataset.name}"
-    point.say(f"already finished, but for the evidence of {lacking} examples: {run}, {folder}")
+    point.say(f"already finished, but for the evidence of {counted(lacking, 'example')}: {run}, {folder}")
     found = replace(stages, rebuild=frozenset(), finished_only=True)
     train, validation = texts.splits.get("train"), texts.splits.get("validation")
     try:
@@ -268,7 +280,7 @@ def add_evidence(point: Point, system: System, texts: Texts, stages: StageStore,
     summarize_split(system, split, config.decode, folder / "predictions.jsonl", evidence=folder / "evidence")
     if left := lacking_evidence(config, system, split, folder):
         reason = "their summaries come out differently here than where they were written"
-        point.say(f"no evidence of {left} examples is added: {reason}; overwrite=true does the run again")
+        point.say(f"no evidence of {counted(left, 'example')} is added: {reason}; overwrite=true does the run again")
 
 
 def lacking_evidence(config: RunConfig, system: System, split: Split, folder: Path) -> int:

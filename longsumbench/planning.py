@@ -7,7 +7,6 @@ from the dataclasses only; whether such a setting exists is checked against the 
 
 import copy
 import shlex
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
@@ -26,9 +25,10 @@ from omegaconf.errors import OmegaConfBaseException
 from longsumbench import registry
 from longsumbench.configuration import SECTIONS, Decoding, RunConfig, check_lengths, resolve
 from longsumbench.corpora.hub import check_copy_or_network
-from longsumbench.errors import EnvironmentProblem, SuiteError, UnknownName, UsageError, did_you_mean
+from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.identities import identity
-from longsumbench.progress import track
+from longsumbench.override_advice import not_an_override, unknown_choice, unknown_setting
+from longsumbench.progress import tell, track
 from longsumbench.stages import StageStore, cache_folder, digest
 from longsumbench.system import System, check_search
 
@@ -117,14 +117,14 @@ def as_hydra(word: str) -> str:
     """
     key, sign, value = word.lstrip("+~").partition("=")
     if not sign or word.startswith("~"):  # Hydra's sign for what is to be deleted
-        raise UsageError(f"'{word}' is no override: write key=value (see longsumbench run --help)")
+        raise not_an_override(word)
     head = key.partition(".")[0].partition("/")[0].partition("@")[0]
     if head == "hydra":
         raise UsageError(f"'{word}': Hydra's own settings go with `longsumbench run -m` alone")
     if (head in SETTINGS and "." in key) or key in TOP:
         return f"++{key}={value}"
     if head not in GROUPS or "." in key:
-        raise UsageError(f"unknown setting '{key}'{did_you_mean(head, [*GROUPS, *TOP])} (see longsumbench run --help)")
+        raise unknown_setting(key, [*GROUPS, *TOP])
     return f"{key}={value}"
 
 
@@ -320,7 +320,7 @@ def leave_out_what_others_take(points: Sequence[DictConfig]) -> None:
     for models in dict.fromkeys(", ".join(names) for names in without.values()):
         keys = ", ".join(f"model.{key}" for key, names in without.items() if ", ".join(names) == models)
         have = "have" if ", " in models else "has"
-        print(f"left out for {models}, which {have} no such settings: {keys}", file=sys.stderr)
+        tell(f"left out for {models}, which {have} no such settings: {keys}")
 
 
 def settle_point(
@@ -423,8 +423,8 @@ def offer_plugins(config_dir: str | None) -> None:
 def translate(error: Exception) -> SuiteError:
     """Turn what Hydra says of a command line into one line."""
     if isinstance(error, MissingConfigException) and error.missing_cfg_file:
-        group, _, name = str(error.missing_cfg_file).rpartition("/")
-        return UnknownName(group or "configuration", name, error.options or [])
+        group, _, name = str(error.missing_cfg_file).partition("/")
+        return unknown_choice(group, name, error.options or [])
     if isinstance(error, OverrideParseException):
         word = readable(error.override)
         return UsageError(f"cannot read '{word}': quote its value twice, \"{word.partition('=')[0]}='…'\"")

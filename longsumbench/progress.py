@@ -12,6 +12,8 @@ from typing import TextIO, TypeVar
 
 from tqdm import tqdm
 
+from longsumbench.printing import one_line
+
 Item = TypeVar("Item")
 SECONDS_UNTIL_SHOWN = 4.0  # of a step's first line
 SECONDS_BETWEEN_LINES = 15.0
@@ -86,7 +88,7 @@ class Progress:
 
     def _print_line(self) -> None:
         self._said = time.monotonic()
-        print(self.line(), file=self._stream, flush=True)
+        print(one_line(self.line()), file=self._stream, flush=True)
 
     def line(self) -> str:
         """Return the progress as plain text: "training: 120/500 steps, 0:48 left, loss 4.21"."""
@@ -132,6 +134,6 @@ def phase(what: str) -> Iterator[None]:
 
 
 def tell(line: str) -> None:
-    """Print a line to stderr, above the bars that are shown there."""
-    tqdm.write(line, file=sys.stderr)
+    """Print a line to stderr, its control characters escaped, above the bars that are shown there."""
+    tqdm.write(one_line(line), file=sys.stderr)
     sys.stderr.flush()

@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
-from longsumbench.errors import DataError, EnvironmentProblem, UsageError, naming
+from longsumbench.errors import IMPOSSIBLE, DataError, EnvironmentProblem, UsageError, naming
 from longsumbench.progress import tell
 from longsumbench.shapes import COUNT, BadFile, misfit, read_json, value_of_depth
 from longsumbench.stages import digest
@@ -350,7 +350,7 @@ def writable(folder: Path, chosen_by: str) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, *IMPOSSIBLE):
             raise
         reason = f"cannot write to {folder} ({error.strerror})"
         raise EnvironmentProblem(f"{reason}; choose another folder by {chosen_by}") from error

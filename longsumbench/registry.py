@@ -16,7 +16,7 @@ from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import Any
 
-from longsumbench.errors import UnknownName, UsageError
+from longsumbench.errors import BrokenPlugin, UnknownName
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Registry:
 
         Raises:
             UnknownName: nobody registered that name.
-            UsageError: the name is registered, but importing it fails.
+            BrokenPlugin: the name is registered, but importing it fails.
         """
         targets = self.targets()
         if name not in targets:
@@ -52,7 +52,8 @@ class Registry:
         try:
             return getattr(import_module(module), attribute)
         except Exception as error:  # a plug-in's import can raise anything: a syntax error, a missing library
-            raise UsageError(f"{self.kind} '{name}' ({targets[name]}) cannot be imported: {error}") from error
+            told = f"{self.kind} '{name}' ({targets[name]}) cannot be imported: {type(error).__name__}: {error}"
+            raise BrokenPlugin(told) from error
 
 
 systems = Registry(

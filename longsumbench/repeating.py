@@ -18,6 +18,8 @@ from longsumbench.errors import DataError, NotRepeated, UsageError
 from longsumbench.metrics.metric import read_scores
 from longsumbench.pipeline import Point, run
 from longsumbench.predictions import read_summaries
+from longsumbench.printing import print_text
+from longsumbench.progress import tell
 from longsumbench.records import RunRecord, output_files
 from longsumbench.repro import Reproduction
 from longsumbench.stages import CACHE_VARIABLE, MissingStage, StageStore, cache_folder, check_layout
@@ -64,7 +66,7 @@ def check(found: Reproduction) -> Comparison:
     if not found.record.repeatable:
         raise UsageError(f"{found.folder} is not repeatable: its training was ended by train.max_minutes")
     for line in differences(found):
-        say(line)
+        tell(line)
     root = Path(tempfile.mkdtemp(prefix="longsumbench-repro-"))
     compared = None
     try:
@@ -73,14 +75,9 @@ def check(found: Reproduction) -> Comparison:
         if compared is None or not compared.unlike:
             shutil.rmtree(root)
     if compared.unlike:
-        print(compared)
+        print_text(compared)
         raise NotRepeated(f"{len(compared.unlike)} of {compared.total} {compared.kind} differ; the repeat is in {root}")
     return compared
-
-
-def say(line: str) -> None:
-    """Show a line to the user."""
-    print(line, file=sys.stderr, flush=True)
 
 
 def differences(found: Reproduction) -> Iterator[str]:
@@ -119,8 +116,8 @@ def repeat(found: Reproduction, root: Path) -> Path:
     if config.device == "auto" and not found.record.environment.get("gpu"):
         parts = {name: replace(getattr(config, name), device="cpu") for name in ("train", "decode", "score")}
         config = replace(config, device="cpu", **parts)
-    shared = StageStore(cache_folder(), say=say, finished_only=True)
-    own = StageStore(root / "cache", say=say)
+    shared = StageStore(cache_folder(), say=tell, finished_only=True)
+    own = StageStore(root / "cache", say=tell)
     try:
         try:
             texts = load(config.dataset, shared)
@@ -135,7 +132,7 @@ def repeat(found: Reproduction, root: Path) -> Path:
             link.parent.mkdir(parents=True)
             link.symlink_to(folder.resolve(), target_is_directory=True)
         command = ("longsumbench", "run", *found.rewritten.words)
-        point = Point(config, found.rewritten.planned.variant, command, say)
+        point = Point(config, found.rewritten.planned.variant, command, tell)
         with with_cache(own.root), with_threads(found.record.environment.get("threads")):
             record = run(point)
     finally:

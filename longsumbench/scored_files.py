@@ -2,12 +2,14 @@
 
     JSON lines (.jsonl, .json)   {"id", "prediction"}; {"id", "references" | "reference" | "summary"}; or both in a row
     text (any other file)        line n of one belongs to line n of the other
+    a finished run               its predictions, against the references of the examples that it summarized
     folders                      NAME.dec and NAME.ref, a sentence a line; NAME.A.ref, NAME.B.ref: several references
 
 Files may be packed (.gz). A text is running text, or a list of sentences; in folders it is always a list.
 """
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +17,11 @@ from typing import Any, TypeVar
 
 from longsumbench.corpora.corpus import BadRow, Row, id_in, json_type
 from longsumbench.corpora.files import lines_of, row_in
+from longsumbench.corpora.loading import split_read_by
 from longsumbench.documents import Sentences
 from longsumbench.errors import DataError, UsageError
+from longsumbench.printing import counted
+from longsumbench.records import Results, RunRecord, check_written
 
 Text = str | Sentences  # running text, or its sentences as they were given
 Value = TypeVar("Value")
@@ -52,18 +57,35 @@ class Paired:
     repeated: tuple[str, ...] = ()
 
 
+def find_predictions(named: str, results: Results) -> Path:
+    """Return the file or folder that PREDICTIONS names, or the folder of a run that it names by its id.
+
+    Raises:
+        DataError: there is neither.
+    """
+    path = Path(named).expanduser()
+    if path.exists():
+        return path
+    try:
+        return results.find(named)
+    except UsageError as problem:
+        raise DataError(f"no such file or folder, and {problem}", path) from problem
+
+
 def read_pairs(predictions: Path, references: Path | None = None, intersect: bool = False) -> Paired:
     """Read predictions and references, of the same kind on both sides.
 
     Args:
         predictions: a file, a folder of .dec files, or a run's folder.
-        references: a file, or a folder of .ref files; None: they stand beside the predictions.
+        references: a file, or a folder of .ref files; None: they are beside the predictions, or are those of the run.
         intersect: whether ids that only one side has are left out, and rows that say the same twice count once.
 
     Raises:
         UsageError: the two sides are of different kinds, or lines of text have no references.
         DataError: a file cannot be read or used, or the two sides do not belong together.
     """
+    if references is None and (predictions / "record.json").is_file():
+        return pairs_of_run(predictions)
     predictions = _file_of_run(predictions)
     kind = _kind(predictions)
     other = kind if references is None else _kind(references)
@@ -92,6 +114,30 @@ def read_pairs(predictions: Path, references: Path | None = None, intersect: boo
     return found
 
 
+def pairs_of_run(folder: Path) -> Paired:
+    """Return the summaries of a finished run with the references of their examples, in the run's order.
+
+    Args:
+        folder: the run's.
+
+    Raises:
+        DataError: a file of the run is missing or damaged, or its texts are not on this machine.
+    """
+    record = RunRecord.read(folder)
+    check_written(folder, record, ["predictions.jsonl"])
+    texts, _ = _by_id(_rows(folder / "predictions.jsonl", _prediction_in), folder, intersect=False)
+    split = split_read_by(folder, record)
+    if split is None:
+        command = shlex.join(record.command)
+        raise DataError(f"the run's texts are not on this machine: name REFERENCES, or read them by {command}", folder)
+    places = {name: place for place, name in enumerate(split.ids)}
+    if unknown := [name for name in texts if name not in places]:
+        raise DataError(
+            f"{counted(len(unknown), 'prediction')} of no example of the run's split (ids {some(unknown)})", folder
+        )
+    return Paired(tuple(Pair(name, text, split[places[name]].references) for name, text in texts.items()))
+
+
 def some(ids: Sequence[str]) -> str:
     """Name the first of some ids, for messages."""
     return ", ".join(map(repr, ids[:NAMED])) + (", …" if len(ids) > NAMED else "")
@@ -118,8 +164,8 @@ def _check_common(found: Paired, predictions: Path, references: Path, intersect:
         DataError: one lacks ids and that was not allowed, or they have no id in common.
     """
     alone = {
-        f"{len(found.only_predicted):,} predictions have no references": found.only_predicted,
-        f"{len(found.only_referenced):,} references have no prediction": found.only_referenced,
+        f"{counted(len(found.only_predicted), 'prediction')} without references": found.only_predicted,
+        f"{counted(len(found.only_referenced), 'reference')} without a prediction": found.only_referenced,
     }
     told = " and ".join(f"{what} (ids {some(ids)})" for what, ids in alone.items() if ids)
     where = f"{predictions} and {references}"
@@ -202,7 +248,7 @@ def _text(value: Any, field: str) -> Text:
 def _paired_lines(predictions: Path, references: Path) -> Paired:
     texts, targets = list(_lines(predictions)), list(_lines(references))
     if len(texts) != len(targets):
-        counts = f"{predictions} has {len(texts):,} lines, {references} has {len(targets):,}"
+        counts = f"{predictions} has {counted(len(texts), 'line')}, {references} has {len(targets):,}"
         raise DataError(f"{counts}; line n of one must belong to line n of the other, empty lines included")
     both = zip(texts, targets, strict=True)
     return Paired(tuple(Pair(f"{number}", text, (target,)) for number, (text, target) in enumerate(both, start=1)))

@@ -4,7 +4,6 @@ files --scored_files--> pairs --split--> two Sides --RougeScorer--> a row an exa
 """
 
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -19,7 +18,8 @@ from longsumbench.errors import EnvironmentProblem
 from longsumbench.metrics.metric import Scored, aggregate, write_scores
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.output_facts import describe_outputs, output_warnings
-from longsumbench.progress import Progress
+from longsumbench.printing import counted
+from longsumbench.progress import Progress, tell
 from longsumbench.rouge.scorer import TYPES, RougeScorer
 from longsumbench.rouge.signature import signature
 from longsumbench.score_warnings import Side, find_warnings
@@ -56,7 +56,7 @@ class Report:
 
     def render(self) -> str:
         """Draw the table, with what was counted and the signature."""
-        counts = [f"{len(self.scored.per_example):,} examples"]
+        counts = [counted(len(self.scored.per_example), "example")]
         counts += [f"{len(ids):,} left out ({why.replace('_', ' ')})" for why, ids in self.left_out.items() if ids]
         if self.scored.empty_predictions:
             counts.append(f"{self.scored.empty_predictions:,} of them with an empty prediction, which scores 0")
@@ -219,14 +219,14 @@ def _half(score: Mapping[str, float]) -> float:
 
 def _passed_over(paired: Paired) -> Iterator[str]:
     """Tell of what `--intersect` passed over."""
-    told = {
-        "predictions without references are left out": paired.only_predicted,
-        "references without a prediction are left out": paired.only_referenced,
-        "ids stand twice with the same texts, and count once": paired.repeated,
-    }
-    yield from (f"{len(ids):,} {what} ({some(ids)})" for what, ids in told.items() if ids)
+    told = (
+        ("prediction", "without references left out", paired.only_predicted),
+        ("reference", "without a prediction left out", paired.only_referenced),
+        ("id", "found twice with the same texts, each counted once", paired.repeated),
+    )
+    yield from (f"{counted(len(ids), noun)} {what} ({some(ids)})" for noun, what, ids in told if ids)
 
 
 def _tell(warnings: Sequence[str]) -> None:
     for line in warnings:
-        print(f"warning: {line}", file=sys.stderr, flush=True)
+        tell(f"warning: {line}")

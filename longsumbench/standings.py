@@ -12,6 +12,7 @@ from typing import Any
 
 from longsumbench.configuration import LATER
 from longsumbench.output_facts import output_warnings
+from longsumbench.printing import counted
 from longsumbench.records import RunRecord
 from longsumbench.tables import Block, Stressed, Tied
 
@@ -140,7 +141,7 @@ def run_blocks(
         tested: what is said of how that was found out; empty where nothing was tested.
         part: of ROUGE, that is shown: one of `PARTS`.
     """
-    heading = f"{members[0].split} split, {members[0].n:,} examples"
+    heading = f"{members[0].split} split, {counted(members[0].n, 'example')}"
     if unlike := difference(members[0], first):
         heading += f"; not comparable with the first block: {unlike}"
     ranked = [record for record in members if not record.oracle]
@@ -202,7 +203,7 @@ def notes(members: Sequence[RunRecord], part: str = "f") -> tuple[str, ...]:
     lines = [line for line in (budget(members), training_differences(members), starts(members)) if line]
     lines += [told] if (told := caution(members)) else []
     if left_out := len(members[0].empty_references):
-        lines.append(f"Left out for want of a reference: {left_out:,} examples.")
+        lines.append(f"Left out for want of a reference: {counted(left_out, 'example')}.")
     empty = [
         f"{one.model} {one.run_id[:SHORT_ID]}: {one.empty_predictions}" for one in members if one.empty_predictions
     ]
@@ -273,7 +274,7 @@ def budget(members: Sequence[RunRecord]) -> str:
     for record in members:
         if steps := record.fit["steps"]:
             models.setdefault((steps, step_size(record.config["train"])), set()).add(record.model)
-    told = [(f"{steps:,} steps × {size}", models[steps, size]) for steps, size in sorted(models)]
+    told = [(f"{counted(steps, 'step')} × {size}", models[steps, size]) for steps, size in sorted(models)]
     if not told:
         return "Nothing was trained for these rows."
     if len(told) == 1:
@@ -297,7 +298,7 @@ def step_size(recipe: Mapping[str, Any]) -> str:
         return f"{passes}batches of {words:,} source words, 4 to 64 examples"
     if tokens := recipe.get("batch_tokens"):
         return f"{passes}batches of {tokens:,} source tokens"
-    return f"{recipe['batch_size'] * recipe['accumulation']} examples"
+    return counted(recipe["batch_size"] * recipe["accumulation"], "example")
 
 
 def training_differences(members: Sequence[RunRecord]) -> str:

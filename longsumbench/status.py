@@ -9,6 +9,7 @@ from pathlib import Path
 from tabulate import tabulate
 
 from longsumbench.errors import DataError, UsageError
+from longsumbench.printing import for_stdout, one_line
 from longsumbench.progress import tell
 from longsumbench.standings import duration
 from longsumbench.sweeps import (
@@ -131,7 +132,7 @@ def table(sweep: Sweep) -> str:
         state = present(sweep, number)
         score = "" if state.score is None else f"{state.score:.1f}"
         took = duration(state.seconds) if state.state in (DONE, RUNNING, FAILED) else ""
-        rows.append([number, name, word(state), took, score, note(sweep, number, state)])
+        rows.append([number, *map(one_line, (name, word(state), took, score, note(sweep, number, state)))])
     headers = ["point", "settings", "state", "time", "score", ""]
     return tabulate(
         rows, headers=headers, tablefmt="plain", disable_numparse=True, maxcolwidths=[None, 60, *[None] * 4]
@@ -176,5 +177,5 @@ def watch(results: Path, name: str | None, seconds: float) -> None:
         raise UsageError(f"--watch {seconds:g}: it takes a number of seconds above 0")
     while True:
         text = render(results, name)
-        print("\x1b[2J\x1b[H" + text, flush=True)
+        print("\x1b[2J\x1b[H" + for_stdout(text), flush=True)
         time.sleep(min(seconds, LONGEST))

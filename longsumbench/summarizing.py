@@ -22,7 +22,8 @@ from longsumbench.corpora.plain import Input, put_together, read_inputs
 from longsumbench.documents import what_was_read
 from longsumbench.errors import DataError, UnknownName, UsageError, did_you_mean
 from longsumbench.evidence import wanted
-from longsumbench.progress import Progress
+from longsumbench.printing import counted, for_stdout
+from longsumbench.progress import Progress, tell
 from longsumbench.records import Results, RunRecord
 from longsumbench.shapes import BadFile, read_json
 from longsumbench.system import Evidence, Summary, System, check_search, read_saved
@@ -63,16 +64,17 @@ def summarize_files(
     inputs = inputs[: decoding.limit]
     system = open_system(checkpoint.folder)
     if told := unlike_what_was_learned(system, inputs):
-        tqdm.write(told, file=sys.stderr)
+        tell(told)
     if checkpoint.model:
         system.config = settle(type(system).Config, checkpoint.model, "model.")
     system.try_out(decoding.device, f"the checkpoint {checkpoint.folder}")
     with Progress("summarizing", len(inputs), "texts") as progress:
         for one, summary in zip(inputs, summarize_inputs(system, inputs, decoding), strict=True):
             text = f"==> {one.name} <==\n{summary.text}\n" if len(inputs) > 1 else summary.text
-            tqdm.write(to_json(summary) if as_json else text, file=sys.stdout)  # above the bar, where there is one
+            printed = for_stdout(to_json(summary) if as_json else text)
+            tqdm.write(printed, file=sys.stdout)  # above the bar, where there is one
             sys.stdout.flush()
-            tqdm.write(note(one, summary), file=sys.stderr)
+            tell(note(one, summary))
             progress.advance()
 
 
@@ -241,7 +243,7 @@ def note(one: Input, summary: Summary) -> str:
     """Return a line about what was not read, and not written, of an input."""
     told = {
         what_was_read(summary.truncation): True,
-        f"{one.words_left_out:,} words of code, HTML or front matter are not part of it": one.words_left_out,
+        f"{counted(one.words_left_out, 'word')} of code, HTML or front matter left out": one.words_left_out,
         "the summary stops at its length limit": not summary.complete,
         "the summary is empty": not summary.text,
     }

@@ -16,6 +16,7 @@ import numpy as np
 
 from longsumbench.configuration import LATER
 from longsumbench.errors import UsageError, did_you_mean
+from longsumbench.printing import counted
 from longsumbench.records import RunRecord
 from longsumbench.standings import HUB_NAME, SHORT_ID, TYPES, budget, condition, difference, ranked_by
 from longsumbench.sweep_points import Point, Scores, one_a_seed, with_numbers
@@ -334,7 +335,7 @@ def _group(place: int, own: list[Curve], beside: list[Curve], first: RunRecord |
     curves = sorted(named[: len(own)], key=lambda curve: (-len(curve.points), curve.label))
     others = sorted(named[len(own) :], key=lambda curve: curve.label)
     one = own[0].first
-    told = [f"{one.split} split, {one.n:,} examples"]
+    told = [f"{one.split} split, {counted(one.n, 'example')}"]
     told += [unlike] if first is not None and (unlike := difference(one, first)) else []
     told += [budget([record for curve in named for record in curve.records()]).rstrip(".")]
     return Group(place, tuple(curves), tuple(others), tuple(told))

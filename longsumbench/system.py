@@ -148,6 +148,8 @@ class System(ABC):
         Config: the dataclass of its settings (`model.*`); must have a field `name`.
         decided_by: the parts of a run's configuration, beside `model`, `dataset` and `score`, that decide its outcome
             ("seed", "train", "decode"); two runs that differ elsewhere are one run.
+        later: settings that came after the first release of the system, with the values that change nothing. They are
+            left out of run ids where they have these values, so that earlier runs keep their ids.
         oracle: True when it looks at the reference; every table says so.
         keeps_evidence: whether its summaries come with evidence when `decoding.evidence` asks for it.
         keeps_reference_evidence: whether that can also say what is looked at for the reference, fed token by token.
@@ -159,6 +161,7 @@ class System(ABC):
 
     Config: ClassVar[type]
     decided_by: ClassVar[frozenset[str]] = frozenset()
+    later: ClassVar[Mapping[str, Any]] = {}
     oracle: bool = False
     keeps_evidence: bool = False
     keeps_reference_evidence: ClassVar[bool] = False
@@ -236,7 +239,8 @@ class System(ABC):
 
     def identity(self) -> dict[str, Any]:
         """Return the settings as they decide the outcome: JSON values, part of the run id."""
-        return asdict(self.config)
+        settings = asdict(self.config)
+        return {key: value for key, value in settings.items() if key not in self.later or value != self.later[key]}
 
     @classmethod
     def versions(cls) -> dict[str, int]:

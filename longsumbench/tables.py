@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from tabulate import tabulate
 
+from longsumbench.printing import one_line
+
 TERMINAL_WIDTH = 130  # columns; longer notes are wrapped
 TIED = "≈"  # behind a cell that is not distinguishable from the best of its column
 ROWS_ON_A_PAGE = 40  # longer LaTeX tables may break across pages
@@ -71,7 +73,8 @@ def terminal(title: str, blocks: Sequence[Block]) -> str:
         wraps = [widths.get(column) for column in block.columns]
         told = [textwrap.fill(line, TERMINAL_WIDTH, break_on_hyphens=False) for line in (block.heading, *block.notes)]
         rows = [
-            [type(cell)(_broken(cell, width)) for cell, width in zip(row, wraps, strict=True)] for row in block.rows
+            [type(cell)(_broken(one_line(cell), width)) for cell, width in zip(row, wraps, strict=True)]
+            for row in block.rows
         ]
         shown = replace(block, rows=rows)
         drawn = _draw(shown, "simple", Marks("*", "", TIED), maxcolwidths=wraps) if rows else ""

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -198,7 +199,24 @@ def test_a_missing_split_is_told(tmp_path: Path, fails: Callable[..., str]) -> N
     """The split to summarize must be there; the others are named."""
     folder = write_jsonl(tmp_path / "toy", validation=0)
     told = fails(3, f"dataset.path={folder}", "dataset.split=validation")
-    assert "has no validation split; choose dataset.split=train, test" in told
+    assert "has no validation split; choose dataset.split=train, test (read: train.jsonl, test.jsonl)" in told
+
+
+def test_one_file_without_a_split_is_told_how_to_get_some(tmp_path: Path, fails: Callable[..., str]) -> None:
+    """Where one file is the test split, the setting that deals it into three is named."""
+    file = write_jsonl(tmp_path / "toy") / "test.jsonl"
+    advice = "(read: test.jsonl; dataset.split_by_hash=true with dataset.path=FILE deals one file into three)"
+    assert advice in fails(3, f"dataset.path={file}")
+    assert advice in fails(3, f"dataset.path={file}", "model=oracle", "dataset.split=train")
+
+
+def test_a_folder_without_a_split_is_told_with_its_files(tmp_path: Path, fails: Callable[..., str]) -> None:
+    """The message names the first files that are there."""
+    for number in range(7):
+        (tmp_path / f"data-{number}.jsonl").write_text(TEXT, encoding="utf-8")
+    assert "; it has data-0.jsonl, data-1.jsonl, data-2.jsonl, data-3.jsonl, data-4.jsonl, …; rename them" in fails(
+        3, f"dataset.path={tmp_path}"
+    )
 
 
 @pytest.mark.parametrize("model", ["lead", "random", "oracle", "trunc"])
@@ -357,11 +375,40 @@ def test_a_checkpoint_of_another_system_is_refused(toy: Path, tmp_path: Path, fa
     assert "is no checkpoint of this suite" in fails(2, *words, f"model.init={tmp_path / 'nowhere'}")
 
 
-def test_a_fault_of_the_program_is_not_hidden(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is nobody's bad input raises, with its traceback."""
+def test_a_bug_is_one_line_and_its_traceback_is_in_a_log(
+    toy: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error that nobody expected ends with exit code 70; the log that the line names holds the traceback."""
+    monkeypatch.setattr("longsumbench.pipeline.summarize_split", lambda *_: {}["no\nsuch"])
+    told = fails(70, f"dataset.path={toy}")
+    match = re.search(r"unexpected error in longsumbench: KeyError: 'no\\nsuch'; its traceback is in (\S+\.log)", told)
+    assert match is not None
+    assert "please report it, with that file, to the project" in told
+    log = Path(match[1]).read_text(encoding="utf-8")
+    assert log.startswith("Traceback")
+    assert "in carry_out" in log
+
+
+@pytest.mark.parametrize("place", [0, 1, 3])
+def test_verbose_shows_the_traceback_of_an_error(place: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """`-v` may be before or after the command; the line that is shown without it comes last."""
+    words = ["list", "settings", "nosuch"]
+    assert main([*words[:place], "-v", *words[place:]]) == 2
+    error = capsys.readouterr().err.splitlines()
+    assert error[0].startswith("Traceback")
+    assert error[-1].startswith("longsumbench: unknown model 'nosuch'")
+
+
+def test_a_log_that_cannot_be_written_hides_no_bug(
+    toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The line says so, and how the traceback can be seen."""
+    monkeypatch.setattr("longsumbench.bug_reports.cache_folder", lambda: toy / "test.jsonl")
     monkeypatch.setattr("longsumbench.pipeline.summarize_split", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        main(["run", "model=lead", "dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'results'}"])
+    assert main(["run", "model=lead", "dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path}"]) == 70
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert "ZeroDivisionError: division by zero; its traceback, which cannot be written to" in error
+    assert "is shown by --verbose" in error
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,11 @@ import pytest
 from toys import write_jsonl
 
 from longsumbench import __version__
-from longsumbench.arguments import all_commands, parser, read
+from longsumbench.arguments import SETTINGS, all_commands, parser, read
 from longsumbench.catalogue import CONF
 from longsumbench.cli import COMMANDS, main
 from longsumbench.errors import UsageError
+from longsumbench.planning import GROUPS, TOP
 
 SUITE = [sys.executable, "-m", "longsumbench.cli"]
 
@@ -132,6 +133,19 @@ def test_flags_stand_on_either_side_of_runs(words: str) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
+        ("run seal", "'seal' is no override: write model=seal"),
+        ("run --model seal", "'--model' is no flag: write model=seal"),
+        ("run --train.max-steps=3", "'--train.max-steps' is no flag: write train.max_steps=3"),
+        ("run --overwrite -m", "'--overwrite' is no flag: write overwrite=VALUE"),
+        ("run max_steps=3", "unknown setting 'max_steps' (did you mean 'train.max_steps'?)"),
+        ("run lr=3", "unknown setting 'lr' (did you mean 'train.learning_rate'?)"),
+        ("run limit=3", "unknown setting 'limit' (did you mean 'dataset.limit' or 'decode.limit'?)"),
+        ("run num_pages=3", "unknown setting 'num_pages' (did you mean 'model.num_pages'?)"),
+        ("run dataset=tests", "dataset=tests is a path: write dataset=jsonl dataset.path=tests"),
+        ("run tests", "'tests' is no override: write dataset=jsonl dataset.path=tests"),
+        ("run model=facebook/bart-large-cnn", "write model=pagesum model.init=facebook/bart-large-cnn"),
+        ("run model=tests", "write model=pagesum model.init=tests"),
+        ("run model=checkpoint", "model=checkpoint is a checkpoint of this suite: write model=NAME"),
         ("rnu", "unknown command 'rnu' (did you mean 'run'?)"),
         ("list modls", "unknown kind 'modls' (did you mean 'models'?)"),
         ("list", "the following arguments are required: KIND"),
@@ -149,13 +163,34 @@ def test_flags_stand_on_either_side_of_runs(words: str) -> None:
         ("leaderboard --results-dir nowhere", "no finished run under nowhere: start with `longsumbench run`"),
     ],
 )
-def test_wrong_usage_is_one_line(words: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage_is_one_line(
+    words: str, told: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Wrong usage ends with exit code 2 and one line on stderr that says what was meant."""
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "checkpoint").mkdir()
+    (tmp_path / "checkpoint" / "system.json").write_text("{}", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
     assert main(words.split()) == 2
     output = capsys.readouterr()
     assert output.out == ""
     assert len(output.err.splitlines()) == 1
     assert told in output.err
+
+
+def test_settings_typed_as_flags_are_all_known() -> None:
+    """The settings that the parser recognizes are those that `run` takes."""
+    assert set(SETTINGS) == {*GROUPS, *TOP}
+
+
+def test_the_settings_of_models_are_known_without_a_network() -> None:
+    """A model's setting that lacks its section is found among the settings of all systems, and torch is not loaded."""
+    code = "import sys; from longsumbench.override_advice import unknown_setting as u; print(u('num_snippets', []))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}; print('torch' in sys.modules)"], check=True, capture_output=True, text=True
+    )
+    assert done.stdout.splitlines()[0].startswith("unknown setting 'num_snippets' (did you mean 'model.num_snippets'?)")
+    assert done.stdout.splitlines()[1] == "False"
 
 
 def test_a_word_that_is_no_flag_is_refused() -> None:

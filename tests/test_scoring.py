@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 from rouge_score import rouge_scorer
+from toys import write_jsonl
 
 from longsumbench.cli import main
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.metrics.metric import read_scores
+from longsumbench.records import RunRecord
 from longsumbench.rouge.scorer import TYPES, RougeScorer, Score
 from longsumbench.scored_files import Pair
 from longsumbench.scoring import score_sides, split_sides
@@ -177,8 +179,8 @@ def test_ids_of_one_side(files: tuple[Path, Path], typed: Typed) -> None:
     assert (code, out, len(told)) == (3, "", 1)
     code, out, told = typed(ours, "--intersect", theirs)
     assert (code, len(told)) == (0, 2)
-    assert out.startswith("1 examples; 1 left out (only predicted); 2 left out (only referenced); 1 words")
-    assert "warning: 2 references without a prediction are left out ('b', 'a')" in told
+    assert out.startswith("1 example; 1 left out (only predicted); 2 left out (only referenced); 1 word")
+    assert "warning: 2 references without a prediction left out ('b', 'a')" in told
 
 
 def test_nothing_can_be_scored(tmp_path: Path, typed: Typed) -> None:
@@ -298,3 +300,34 @@ def test_the_rule_for_empty_references_is_one_of_two(wordless: Path, typed: Type
     code, _, told = typed(wordless, "--empty-references", "zeros")
     problem = "--empty-references=zeros (did you mean 'zero'?); allowed: skip, zero"
     assert (code, told) == (2, [f"longsumbench: {problem}"])
+
+
+def test_a_run_is_scored_against_its_references(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`score RUN` gives the run's own scores, whether it is named by its folder, its id or the beginning of it."""
+    toy, results = write_jsonl(tmp_path / "toy"), tmp_path / "results"
+    words = ["model=lead", "dataset=jsonl", f"dataset.path={toy}", f"results_dir={results}", "baselines=false"]
+    assert main(["run", *words, "decode.limit=5"]) == 0
+    (path,) = results.glob("runs/*/*/*/record.json")
+    record = RunRecord.read(path.parent)
+    for named in (str(path.parent), record.run_id, record.run_id[:4]):
+        capsys.readouterr()
+        assert main(["score", named, "--json", "--results-dir", str(results)]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert told["n"] == 5
+        assert {kind: told[kind]["f"] for kind in TYPES} == {kind: record.scores[kind]["f"] for kind in TYPES}
+
+
+def test_a_run_without_its_texts_is_not_scored_against_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the cache no longer has the texts, the command that reads them is named; an unknown id is no file."""
+    toy, results = write_jsonl(tmp_path / "toy"), tmp_path / "results"
+    words = ["model=lead", "dataset=jsonl", f"dataset.path={toy}", f"results_dir={results}", "baselines=false"]
+    assert main(["run", *words]) == 0
+    (path,) = results.glob("runs/*/*/*/record.json")
+    (path.parent / "work" / "corpus").unlink()
+    capsys.readouterr()
+    assert main(["score", str(path.parent)]) == 3
+    assert "texts are not on this machine: name REFERENCES, or read them by longsumbench run" in capsys.readouterr().err
+    assert main(["score", "nosuch", "--results-dir", str(results)]) == 3
+    assert "nosuch: no such file or folder, and no finished run is called 'nosuch'" in capsys.readouterr().err

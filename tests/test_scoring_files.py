@@ -102,8 +102,8 @@ def test_ids_of_one_side_only(rows: Written) -> None:
     """They are counted and named on both sides; with intersect the others are scored, and the ids are told."""
     ours = rows("ours.jsonl", *(predicted(name) for name in "abcde"))
     theirs = rows("theirs.jsonl", referenced("f"), referenced("a"))
-    told = r"ours.jsonl and .*theirs.jsonl: 4 predictions have no references \(ids 'b', 'c', 'd', …\) and 1 references "
-    with pytest.raises(DataError, match=told + r"have no prediction \(ids 'f'\); .* the 1 others by --intersect"):
+    told = r"ours.jsonl and .*theirs.jsonl: 4 predictions without references \(ids 'b', 'c', 'd', …\) and 1 reference "
+    with pytest.raises(DataError, match=told + r"without a prediction \(ids 'f'\); .* the 1 others by --intersect"):
         read_pairs(ours, theirs)
     found = read_pairs(ours, theirs, intersect=True)
     assert [pair.id for pair in found.pairs] == ["a"]
@@ -112,7 +112,7 @@ def test_ids_of_one_side_only(rows: Written) -> None:
 
 def test_no_id_in_common(rows: Written) -> None:
     """Nothing in common is an error, intersect or not."""
-    with pytest.raises(DataError, match="no id in common: 1 predictions have no references"):
+    with pytest.raises(DataError, match="no id in common: 1 prediction without references"):
         read_pairs(rows("a.jsonl", predicted("a")), rows("b.jsonl", referenced("b")), intersect=True)
 
 

@@ -68,7 +68,7 @@ def test_a_search_of_which_every_point_fails_has_failed(tmp_path: Path, capsys: 
     search = ["hydra/sweeper=optuna", "hydra.sweeper.n_trials=2", "model.snippet_length=choice(16,32)", "scale=tiny"]
     assert main(["run", "-m", *words, *search]) == 1
     said = capsys.readouterr().err
-    assert "of 1 points failed" in said or "of 2 points failed" in said
+    assert "of 1 point failed" in said or "of 2 points failed" in said
     assert re.search(r"^model\.snippet_length=\d\d  .*learns from a training split", said, flags=re.M)
 
 

@@ -161,12 +161,12 @@ def test_numbers_that_json_lacks_are_null() -> None:
             0,
             "f: read 59 % of the text: num_snippets cut 1,204 words, x cut 2 words",
         ),
-        (Summary("a", "text", Truncation(999, 999, (Cut("x", 1, 1),))), 0, "f: read 99 % of the text: x cut 1 words"),
+        (Summary("a", "text", Truncation(999, 999, (Cut("x", 1, 1),))), 0, "f: read 99 % of the text: x cut 1 word"),
         (
             Summary("a", "", Truncation(1, 1, (), 3), complete=False),
             35,
-            "f: read all of the text, 1 words; 3 documents beyond max_documents share the last one's place; "
-            "35 words of code, HTML or front matter are not part of it; the summary stops at its length limit; "
+            "f: read all of the text, 1 word; 3 documents beyond max_documents share the last one's place; "
+            "35 words of code, HTML or front matter left out; the summary stops at its length limit; "
             "the summary is empty",
         ),
     ],
@@ -366,7 +366,7 @@ def test_a_saved_baseline_is_a_checkpoint(tmp_path: Path, typed: Typed) -> None:
     lead = registry.systems.load("lead")
     lead(lead.Config(length="3")).save(tmp_path)
     code, out, err = typed(tmp_path, write(tmp_path / "a.txt", "One two three four."))
-    assert (code, out, err) == (0, "One two three\n", [f"{tmp_path}/a.txt: read 75 % of the text: length cut 1 words"])
+    assert (code, out, err) == (0, "One two three\n", [f"{tmp_path}/a.txt: read 75 % of the text: length cut 1 word"])
 
 
 def test_an_interrupt_leaves_what_is_printed(

@@ -17,6 +17,7 @@ from longsumbench.configuration import DatasetSettings, Scoring
 from longsumbench.documents import Sentences
 from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics.coherence import Coherence
+from longsumbench.printing import counted
 from longsumbench.records import Results
 from longsumbench.sentences import split_summary
 from longsumbench.significance import LEVEL, RESAMPLES
@@ -111,7 +112,7 @@ class CoherenceFound:
                 f"{TIED}: not distinguishable (corrected p ≥ {LEVEL})"
             )
         if self.without:
-            lines.append(f"{self.without:,} examples left out, which have no reference")
+            lines.append(f"{counted(self.without, 'example')} left out: no reference")
         return lines
 
     def render(self) -> str:

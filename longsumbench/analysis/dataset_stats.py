@@ -6,7 +6,6 @@ The splits are read once, from disk, an example at a time. What is cheap is coun
 computed of a sample, drawn by the seed, the same for everything.
 """
 
-import sys
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics.extractive import Extractive
 from longsumbench.metrics.novelty import NovelNgrams
 from longsumbench.metrics.rouge import Rouge
-from longsumbench.progress import track
+from longsumbench.progress import tell, track
 from longsumbench.records import Results, RunRecord, writable
 from longsumbench.stages import CACHE_VARIABLE, StageStore, cache_folder
 from longsumbench.standings import label
@@ -133,7 +132,7 @@ def describe(
     """
     results = Results(Path(settings.results_dir).expanduser())
     named = [results.find(name) for name in run_names(settings.run)]
-    stages = StageStore(writable(cache_folder(), f"the environment variable {CACHE_VARIABLE}"), say=_say)
+    stages = StageStore(writable(cache_folder(), f"the environment variable {CACHE_VARIABLE}"), say=tell)
     texts = load(dataset, stages)
     runs = find_runs(settings, results, named, texts)
     if systems and dataset.split not in texts.splits:
@@ -309,7 +308,3 @@ class Measure:
         """Return a row an example, by id."""
         index = pd.Index(list(rows), name="id", dtype=object)
         return pd.DataFrame(list(rows.values()), index=index, columns=self.columns, dtype=float)
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

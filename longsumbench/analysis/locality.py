@@ -22,6 +22,7 @@ from longsumbench.bounds import BatchSize, Between, Device, OneOf, Text
 from longsumbench.configuration import DatasetSettings
 from longsumbench.documents import Example
 from longsumbench.errors import DataError
+from longsumbench.printing import counted
 from longsumbench.records import Results
 from longsumbench.statistics import bootstrap_intervals
 from longsumbench.tables import Block, terminal
@@ -146,9 +147,9 @@ class Locality:
         told = told if len(self.sums) > 1 else "one example cannot tell how far that goes"
         lines.append(f"above the mean pair: how much more alike than any two sentences of the same example; {told}")
         if self.too_short:
-            lines.append(f"{self.too_short:,} examples left out, which have fewer than two sentences")
+            lines.append(f"{counted(self.too_short, 'example')} left out: fewer than two sentences")
         if self.num_cut:
-            lines.append(f"{self.num_cut:,} sentences are longer than the encoder reads, and were cut")
+            lines.append(f"{counted(self.num_cut, 'sentence')} cut: longer than the encoder reads")
         return lines
 
     def csv(self) -> str:

@@ -4,7 +4,6 @@ The best L' paragraphs are joined in the ranker's order and read as one text, th
 of the reference's words in their longest common subsequence is the ROUGE-L recall.
 """
 
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +28,8 @@ from longsumbench.learned_ranking import (
     order_by,
     texts_to_rank,
 )
-from longsumbench.progress import track
+from longsumbench.printing import counted
+from longsumbench.progress import tell, track
 from longsumbench.published import read_rank_recalls
 from longsumbench.records import writable
 from longsumbench.rouge.lcs import match_bits, sequence_length
@@ -136,7 +136,7 @@ class RankRecall:
         counts = f"{len(self.texts_of_each):,} examples of {least} to {most} {self.unit}s (median {middle}),"
         notes = [f"{counts} {self.words_of_each:.0f} words each; means ± half the 95 % interval"]
         if self.without:
-            notes.append(f"{self.without:,} examples left out, which have no reference")
+            notes.append(f"{counted(self.without, 'example')} left out: no reference")
         return notes
 
     def write_csv(self, path: Path) -> None:
@@ -166,7 +166,7 @@ def rank_recall(dataset: DatasetSettings, settings: RankRecallSettings, ranker: 
     """
     for name in settings.rankers:
         learned(name)  # so that an unknown one is told before the texts are read
-    stages = StageStore(writable(cache_folder(), f"the environment variable {CACHE_VARIABLE}"), say=_say)
+    stages = StageStore(writable(cache_folder(), f"the environment variable {CACHE_VARIABLE}"), say=tell)
     texts = load(dataset, stages)
     if dataset.split not in texts.splits:
         found = ", ".join(texts.splits)
@@ -248,7 +248,3 @@ def best_recalls(ranked: Sequence[Sequence[int]], reference: Sequence[int]) -> l
         bits, _ = match_bits(joined, wanted)
         found.append(sequence_length(reference, bits, len(joined)) / max(1, len(reference)))
     return found
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

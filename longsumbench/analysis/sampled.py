@@ -3,7 +3,6 @@
 settings of the dataset and of the sample, names of runs --draw--> Sampled
 """
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,8 @@ from longsumbench.corpora.loading import Texts, load
 from longsumbench.documents import Example
 from longsumbench.errors import DataError, UsageError
 from longsumbench.predictions import read_summaries
-from longsumbench.progress import track
+from longsumbench.printing import counted
+from longsumbench.progress import tell, track
 from longsumbench.records import Results, RunRecord, check_written, writable
 from longsumbench.stages import CACHE_VARIABLE, StageStore, cache_folder
 from longsumbench.standings import label
@@ -86,7 +86,7 @@ class Sampled:
     def about(self) -> str:
         """Say which examples these are."""
         if len(self) == len(self.split):
-            return f"{self.split.name} split, all {len(self):,} examples"
+            return f"{self.split.name} split, all {counted(len(self), 'example')}"
         among = ", of those that all runs summarized," if self.runs else ""
         return (
             f"{self.split.name} split, {len(self):,} of {len(self.split):,} examples{among} drawn by seed {self.seed}"
@@ -118,7 +118,7 @@ def draw(dataset: DatasetSettings, settings: SampleSettings, run: str = "", resu
         DataError: the dataset has no such split, or a file cannot be used.
     """
     found = _find_runs(run, results or Results(Path("results")), dataset)
-    texts = load(dataset, StageStore(writable(cache_folder(), f"the environment variable {CACHE_VARIABLE}"), say=_say))
+    texts = load(dataset, StageStore(writable(cache_folder(), f"the environment variable {CACHE_VARIABLE}"), say=tell))
     if dataset.split not in texts.splits:
         known = ", ".join(texts.splits)
         raise DataError(f"dataset '{texts.name}' has no split '{dataset.split}'; dataset.split can be: {known}")
@@ -155,7 +155,3 @@ def _open(folder: Path, record: RunRecord, texts: Texts) -> Outputs:
         told = f"has read other texts (fingerprint {record.fingerprint[:12]}, these have {texts.fingerprint[:12]})"
         raise UsageError(f"{label(record)} {told}: set dataset.* as that run did, which its config.yaml says")
     return Outputs(record, {one.id: one.text for one in read_summaries(folder / "predictions.jsonl")})
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

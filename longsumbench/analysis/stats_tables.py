@@ -18,6 +18,7 @@ from longsumbench.ledger import cut_shares, ledger_block, part_of
 from longsumbench.metrics.extractive import Extractive
 from longsumbench.metrics.metric import aggregate, aggregate_measures
 from longsumbench.metrics.novelty import NovelNgrams
+from longsumbench.printing import counted
 from longsumbench.records import RunRecord
 from longsumbench.standings import label, percent, source_seen
 from longsumbench.tables import Block, markdown, terminal
@@ -139,7 +140,7 @@ def looked_at(stats: DatasetStats, name: str) -> str:
     """Say which examples of a split systems looked at."""
     split = next(one for one in stats.splits if one.name == name)
     if split.is_whole:
-        return f"All {len(split.counts):,} examples of the {name} split"
+        return f"All {counted(len(split.counts), 'example')} of the {name} split"
     return (
         f"{len(split.sampled):,} of the {len(split.counts):,} examples of the {name} split, drawn by seed {stats.seed}"
     )

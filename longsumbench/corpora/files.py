@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import re
 import zlib
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ SPLITS = {
     "valid": "validation",
     "test": "test",
 }
+NAMED = 5  # files that a message names
 _SPLIT_FILE = re.compile(rf"({'|'.join(SPLITS)})\.(jsonl|json|txt)(\.gz)?")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -64,6 +66,7 @@ def find_splits(path: Path) -> dict[str, Path]:
     """
     if path.is_file():
         return {"test": path}
+    check_readable(path)
     if not path.is_dir():
         raise DataError("no such file or folder; correct dataset.path", path)
     found: dict[str, Path] = {}
@@ -75,7 +78,11 @@ def find_splits(path: Path) -> dict[str, Path]:
             raise DataError(f"two files for the split '{split}', {found[split].name} and {file.name}; remove one", path)
         found[split] = file
     if not found:
-        raise DataError("no split files; expected train, validation or test .jsonl, .json or .txt (or .gz of it)", path)
+        expected = "no split files; expected train, validation or test .jsonl, .json or .txt (or .gz of it)"
+        names = [file.name for file in sorted(path.iterdir())]
+        there = f"it has {', '.join(names[:NAMED])}{', …' * (len(names) > NAMED)}"
+        advice = f"{there}; rename them, or name one by dataset.path=FILE" if names else "the folder is empty"
+        raise DataError(f"{expected}; {advice}", path)
     return {split: found[split] for split in ORDER if split in found}
 
 
@@ -108,9 +115,21 @@ def lines_of(path: Path) -> Iterator[bytes]:
     return (line for line, _ in _placed_lines_of(path))
 
 
+def check_readable(path: Path) -> None:
+    """Check that a path is no named pipe and no device, whose reading may never end.
+
+    Raises:
+        DataError: it is one. A pipe without a name, as the shell's `<(command)`, is read like a file.
+    """
+    real = Path(os.path.realpath(path))
+    if real.exists() and not (real.is_file() or real.is_dir()):
+        raise DataError("a pipe or a device; write what it gives to a file, and name that", path)
+
+
 def _placed_lines_of(path: Path) -> Iterator[tuple[bytes, int]]:
     """Yield each line with the bytes of the file that were read for it and those before it."""
     try:
+        check_readable(path)
         with path.open("rb") as stored, gzip.open(stored) if path.suffix == ".gz" else nullcontext(stored) as file:
             if first := file.readline().removeprefix(_BYTE_ORDER_MARK):
                 yield first, stored.tell()
@@ -158,6 +177,7 @@ def row_in_file(path: Path) -> Row:
         DataError: the file cannot be read.
     """
     try:
+        check_readable(path)
         row: Any = json.loads(path.read_bytes().decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise BadRow("not UTF-8", f"byte {error.start + 1}; convert the file") from error

@@ -9,7 +9,6 @@ loaded; with `dataset.strict=true` they are an error.
 """
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -29,7 +28,7 @@ from longsumbench.corpora.source import Entry, Source, several
 from longsumbench.corpora.store import ReadSplit, SplitWriter
 from longsumbench.documents import Example
 from longsumbench.errors import DataError, UsageError
-from longsumbench.progress import Progress
+from longsumbench.progress import Progress, tell
 from longsumbench.records import RunRecord
 from longsumbench.shapes import read_json
 from longsumbench.stages import StageStore, clear, digest, opening
@@ -58,6 +57,15 @@ class Texts:
     multi_document: bool
     facts: Mapping[str, Any]
     metrics: tuple[str, ...] = ()
+
+    @property
+    def way_to_splits(self) -> str:
+        """Which local files were read, and how one becomes several splits; empty for other sources."""
+        if self.facts.get("source") != "local files":
+            return ""
+        files = self.facts["files"]
+        one = "; dataset.split_by_hash=true with dataset.path=FILE deals one file into three" if len(files) == 1 else ""
+        return f" (read: {', '.join(files)}{one})"
 
 
 def load(settings: DatasetSettings, stages: StageStore) -> Texts:
@@ -241,7 +249,7 @@ def _tell_overlaps(texts: Texts, is_error: bool) -> None:
 
 @cache  # so that a sweep, or a run with its baselines, says it once
 def _warn(problem: str) -> None:
-    print(f"warning: {problem}", file=sys.stderr, flush=True)
+    tell(f"warning: {problem}")
 
 
 def _check_not_empty(name: str, counts: Mapping[str, int], skipped: Mapping[str, Mapping[str, int]]) -> None:

@@ -18,10 +18,11 @@ from markdown_it.token import Token
 
 from longsumbench.corpora import jsonl
 from longsumbench.corpora.corpus import BadRow, Row
-from longsumbench.corpora.files import files_source
+from longsumbench.corpora.files import check_readable, files_source
 from longsumbench.corpora.source import thinned
 from longsumbench.documents import Document, Example, Section, Sentences
 from longsumbench.errors import DataError, UsageError
+from longsumbench.printing import counted
 from longsumbench.sentences import split_sentences
 
 STANDARD_INPUT = "-"
@@ -139,7 +140,7 @@ def _checked(one: Input, file: str, line: int | None = None) -> Input:
         DataError: it has not.
     """
     if not one.example.source_words():
-        beside = f" ({one.words_left_out:,} words of code or HTML are left out)" if one.words_left_out else ""
+        beside = f" ({counted(one.words_left_out, 'word')} of code or HTML left out)" if one.words_left_out else ""
         raise DataError(f"there is no text to summarize in it{beside}", _named(file), line)
     try:
         json.dumps(one.example.to_dict(), ensure_ascii=False).encode()
@@ -171,6 +172,8 @@ def _content(file: str) -> bytes:
     if file != STANDARD_INPUT and path.is_dir():
         raise DataError(f"a folder, not a file: name the files in it ({path / '*.txt'})", path)
     try:
+        if file != STANDARD_INPUT:
+            check_readable(path)
         content = sys.stdin.buffer.read() if file == STANDARD_INPUT else path.read_bytes()
     except FileNotFoundError:
         raise DataError("no such file", path) from None

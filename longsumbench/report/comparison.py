@@ -19,6 +19,7 @@ import numpy as np
 
 from longsumbench.comparing import ALIGN, HEADINGS, VIEW, Comparison, Moved, Pair, Row, Run, cells, probability
 from longsumbench.documents import Sentences
+from longsumbench.printing import counted
 from longsumbench.records import write_atomically
 from longsumbench.report.marked_words import SHORTEST_WORD, marked, stems
 from longsumbench.report.page import frame, table
@@ -131,7 +132,7 @@ def _section(pair: Pair, comparison: Comparison) -> str:
     if comparison.num_shown:
         parts += [_legend(pair)] if comparison.references else []
         for told, side in zip(("gained", "lost"), pair.extremes(comparison.num_shown), strict=True):
-            heading = f"{pair.run.label} {told} most: {len(side)} examples, by {pair.main.heading}"
+            heading = f"{pair.run.label} {told} most: {counted(len(side), 'example')}, by {pair.main.heading}"
             parts.append(f"<h3>{escape(heading)}</h3>")
             parts += [_card(pair, one, comparison.references.get(one.id, ())) for one in side]
     return "\n".join(["<section>", *parts, "</section>"])
@@ -169,9 +170,11 @@ def verdict(pair: Pair) -> str:
         return (
             f"{pair.run.label} scores {abs(row.difference):.2f} {name} {way} than {pair.baseline.label} ({interval})."
         )
-    unseen = f"A true difference below about {row.detectable:.2f} would often go unseen with {row.n:,} examples."
+    unseen = (
+        f"A true difference below about {row.detectable:.2f} would often go unseen with {counted(row.n, 'example')}."
+    )
     if not math.isfinite(row.detectable):
-        unseen = f"Too few of the {row.n:,} examples differ for the test to find any difference."
+        unseen = f"Too few of the {counted(row.n, 'example')} differ for the test to find any difference."
     return f"The two cannot be told apart by {name}: {gap} ({interval}). {unseen}"
 
 
@@ -251,5 +254,5 @@ def _draw_examples(plot: "Axes", pair: Pair) -> None:
     plot.grid(axis="y", color="#D0D0D0", linewidth=0.6)
     plot.set_axisbelow(True)
     row = pair.main
-    plot.set_xlabel(f"{row.n:,} examples: {row.higher:,} higher, {row.lower:,} lower, {row.equal:,} equal")
+    plot.set_xlabel(f"{counted(row.n, 'example')}: {row.higher:,} higher, {row.lower:,} lower, {row.equal:,} equal")
     plot.set_title(f"difference in {row.heading}, points", fontsize=10, loc="left")

@@ -15,6 +15,7 @@ from pathlib import Path
 from longsumbench.documents import what_was_read
 from longsumbench.inspecting import Inspection
 from longsumbench.output_facts import output_warnings
+from longsumbench.printing import counted
 from longsumbench.records import write_atomically
 from longsumbench.report.heat_map import SCRIPT, colour, relations, selections, weights
 from longsumbench.report.heat_map import STYLE as HEAT_MAP_STYLE
@@ -105,7 +106,7 @@ def _facts(inspection: Inspection) -> str:
     """Return what was run, on what, and how the summary came out."""
     record, summary, example = inspection.record, inspection.summary, inspection.example
     scores = " · ".join(f"{heading} {score:.1f}" for heading, score in inspection.scores.items())
-    written = f"{len(summary.text.split()):,} words" if summary.tokens is None else f"{summary.tokens:,} tokens"
+    written = counted(len(summary.text.split()), "word") if summary.tokens is None else counted(summary.tokens, "token")
     facts = {
         "model": f"{record.model}, {', '.join(parts_of(record.variant)) or 'as its recipe'}",
         "dataset": f"{record.dataset}, {record.split} split",

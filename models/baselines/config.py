@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from longsumbench.bounds import OneOf, Partial, Text, check_settings
+from longsumbench.configuration import Ranking
 
 RULES = ("train", "reference")
 Words = Annotated[str, OneOf(*RULES, number_of="words")]
@@ -15,6 +16,8 @@ class LeadConfig:
 
     name: Text = "lead"
     length: Words = "train"  # words: a number; train: the mean training target; reference: each example's (an oracle)
+    title: bool = False  # True: begin with the title, as in the Hierarchical Transformer's paper (§4)
+    rank: Ranking = "none"  # none | tfidf | title | lexrank | lstm: what ranks paragraphs (longsumbench list rankers)
 
     def __post_init__(self) -> None:
         check_settings(self, "model.")

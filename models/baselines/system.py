@@ -1,14 +1,24 @@
 """Lead, random, LexRank and oracle: what any summarizer should beat, and what no extractive one can."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from random import Random as Dice
 from statistics import fmean
+from typing import Any, ClassVar
 
 from longsumbench.configuration import Decoding, Recipe
 from longsumbench.documents import Cut, Example, Truncation, count_words
 from longsumbench.errors import DataError, UsageError
+from longsumbench.learned_ranking import (
+    UNRANKED,
+    LearnedRanker,
+    RankedUnits,
+    RankerSettings,
+    find_ranker,
+    learned,
+    texts_to_rank,
+)
 from longsumbench.models.baselines.config import LeadConfig, LexRankConfig, OracleConfig, RandomConfig
 from longsumbench.ranking import lexrank, rank
 from longsumbench.rouge.scorer import RougeScorer
@@ -76,15 +86,49 @@ class FixedLength(System):
             raise DataError(f"{named}: the length in its state, {length!r}, is no number of words; fit it again")
 
 
-class Lead(FixedLength):
-    """The source's first words; the sentence that crosses the length is cut (Hierarchical Transformer, §4)."""
+class Lead(RankedUnits, FixedLength):
+    """The source's first words; the sentence that crosses the length is cut (Hierarchical Transformer, §4).
+
+    With `title` and `rank` set, the first words of the title and the ranked paragraphs, as in that paper.
+    """
 
     Config = LeadConfig
+    later: ClassVar[Mapping[str, Any]] = {"title": False, "rank": UNRANKED}
+
+    def __init__(self, config: LeadConfig) -> None:
+        super().__init__(config)
+        if learned(config.rank):
+            self.decided_by = frozenset({"seed"})  # type: ignore[misc] # of the ranker's training; of nothing else
+
+    def ranker_settings(self, recipe: Recipe) -> RankerSettings:
+        """Return how a learned ranker is made: as usual."""
+        return RankerSettings(seed=recipe.seed, device=recipe.device)
+
+    def ready_to_read(self, train: Split | None, validation: Split | None, recipe: Recipe, stages: StageStore) -> None:
+        """Learn the length, and fit the ranker.
+
+        Raises:
+            DataError: there is no training split to learn them from.
+        """
+        super().ready_to_read(train, validation, recipe, stages)
+        if self.config.rank != UNRANKED:
+            self.ranker = find_ranker(self.config.rank, train, validation, self.ranker_settings(recipe), stages)
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Yield every example's beginning, one sentence a line; the ledger counts in words."""
+        if isinstance(self.ranker, LearnedRanker):
+            self.ranker.device = decoding.device
         for example in examples:
-            yield _beginning(example, list(example.sentences()), self.length(example))
+            title = [example.title] if self.config.title and example.title else []
+            yield _beginning(example, [*title, *self._sentences(example)], self.length(example), count_words(title))
+
+    def _sentences(self, example: Example) -> list[str]:
+        """Return the source's sentences, those of the best paragraph first if paragraphs are ranked."""
+        if self.config.rank == UNRANKED:
+            return list(example.sentences())
+        paragraphs = list(example.texts("paragraph"))
+        order = self.order(example, texts_to_rank(example))
+        return list(chain.from_iterable(paragraphs[index] for index in order))
 
 
 class LexRank(FixedLength):
@@ -142,10 +186,17 @@ class Oracle(System):
             yield Summary(example.id, "\n".join(sentences[index] for index in selected))
 
 
-def _beginning(example: Example, sentences: Sequence[str], length: int) -> Summary:
-    """Return the first words of an example's sentences, in whatever order they are; the ledger has what is left."""
+def _beginning(example: Example, sentences: Sequence[str], length: int, of_title: int = 0) -> Summary:
+    """Return the first words of an example's sentences, in whatever order they are; the ledger has what is left.
+
+    Args:
+        example: whose they are.
+        sentences: the title, if it is used, and the source's.
+        length: the most words.
+        of_title: how many of the first words are the title's, which is no part of the source.
+    """
     taken = take(sentences, length)
-    seen, source = count_words(taken), example.source_words()
+    seen, source = max(0, count_words(taken) - of_title), example.source_words()
     cuts = (Cut("length", source - seen, source - seen),) if seen < source else ()
     return Summary(example.id, "\n".join(taken), Truncation(source, source, cuts))
 

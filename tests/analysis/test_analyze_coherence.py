@@ -88,7 +88,7 @@ def test_without_runs_the_reference_is_the_baseline() -> None:
     table = found.table().set_index("row")
     assert found.baseline == REFERENCE
     assert table.loc[SHUFFLED, "difference"] < 0
-    assert "1 examples left out, which have no reference" in found.render()
+    assert "1 example left out: no reference" in found.render()
     with pytest.raises(DataError, match="nothing to score"):
         score_texts(drawn([example("none", ["x"], reference=[])]), Ordered())
 

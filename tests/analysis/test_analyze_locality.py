@@ -78,7 +78,7 @@ def test_examples_count_alike_and_pairs_are_all_there() -> None:
     assert table[table["pairs of"] == "a distance"]["pairs"].sum() == 7 * 6 // 2 + 3
     assert table[table["pairs of"] == ALL]["pairs"].iloc[0] == 24
     assert found.too_short == 1
-    assert "1 examples left out, which have fewer than two sentences" in found.render()
+    assert "1 example left out: fewer than two sentences" in found.render()
 
 
 def test_pairs_within_and_across_documents() -> None:

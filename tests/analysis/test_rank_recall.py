@@ -76,7 +76,7 @@ def test_examples_without_a_reference_are_counted(tmp_path: Path) -> None:
     assert found.recalls["none"].shape == (3, len(KEPT))
     assert np.allclose(found.recalls["none"], 1.0)  # the summary is the paragraph's first sentence
     assert "3 examples of 1 to 1 paragraphs (median 1), 24 words each" in found.render()
-    assert "1 examples left out, which have no reference" in found.render()
+    assert "1 example left out: no reference" in found.render()
 
 
 def test_a_learned_ranker_beats_the_title(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

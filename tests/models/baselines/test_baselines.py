@@ -2,17 +2,21 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from longsumbench import registry
 from longsumbench.configuration import Decoding, Recipe, settle
 from longsumbench.documents import Cut, Document, Example, Section, Sentences, Truncation, count_words
 from longsumbench.errors import DataError, UsageError
+from longsumbench.learned_ranking import LearnedRanker, RankerSettings
 from longsumbench.models.baselines.config import LeadConfig, LexRankConfig, OracleConfig, RandomConfig
 from longsumbench.models.baselines.system import Lead, LexRank, Oracle, Random
+from longsumbench.ranking import Scores
 from longsumbench.stages import StageStore
 from longsumbench.system import System
 
@@ -22,6 +26,33 @@ SOURCE = ("One two three.", "Four five six seven.", "Eight.", "Nine ten eleven."
 def example(id: str = "a", source: Sentences = SOURCE, references: Sequence[Sentences] = (("One two.",),)) -> Example:
     document = Document(None, (Section(None, (source,)),))
     return Example(id, None, None, (document,), tuple(references))
+
+
+class Last(LearnedRanker):
+    """A ranker that has learned that the last paragraph is the best."""
+
+    @classmethod
+    def fitted(cls, train: Any, validation: Any, settings: RankerSettings, stages: StageStore) -> "Last":
+        """Learn it."""
+        return cls()
+
+    def __call__(self, title: str | None, paragraphs: Sequence[str]) -> Scores:
+        """Score by the place."""
+        return np.arange(len(paragraphs), dtype=np.float64)
+
+    @property
+    def identity(self) -> str:
+        """The same for all."""
+        return "last"
+
+    def save(self, folder: Path) -> None:
+        """Write nothing."""
+
+    @classmethod
+    def load(cls, folder: Path) -> "Last":
+        """Read nothing."""
+        assert folder.is_dir()
+        return cls()
 
 
 class Train(list[Example]):
@@ -58,6 +89,65 @@ def texts(system: System, *examples: Example, seed: int = 1) -> list[str]:
 def test_lead_cuts_at_the_word(length: str, expected: str) -> None:
     """Lead writes exactly the first words up to the length, or the whole source where it is shorter."""
     assert texts(Lead(LeadConfig(length=length)), example()) == [expected]
+
+
+def ranked_example(title: str | None = "Red dogs") -> Example:
+    """Return three paragraphs: of the first none of the title's words, of the second one, of the third both."""
+    paragraphs = (("Cats sleep.", "They purr."), ("Dogs bark at cats.",), ("Red dogs bark.", "They run."))
+    document = Document(None, (Section(None, paragraphs),))
+    return Example("a", title, None, (document,), (("One two.",),))
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, "Cats sleep.\nThey purr.\nDogs"),
+        ({"title": True}, "Red dogs\nCats sleep.\nThey"),
+        ({"rank": "title"}, "Red dogs bark.\nThey run."),
+        ({"title": True, "rank": "title"}, "Red dogs\nRed dogs bark."),
+    ],
+)
+def test_lead_may_begin_with_the_title_and_rank_paragraphs(settings: dict[str, Any], expected: str) -> None:
+    """Five words of: the source; the title and the source; the best paragraph first; the title, then that."""
+    assert texts(Lead(LeadConfig(length="5", **settings)), ranked_example()) == [expected]
+
+
+def test_the_ledger_of_lead_counts_no_word_of_the_title() -> None:
+    """Of five words two are the title's: three of the source's thirteen were seen."""
+    (summary,) = Lead(LeadConfig(length="5", title=True)).summarize([ranked_example()], Decoding())
+    assert summary.truncation == Truncation(13, 13, (Cut("length", 10, 10),))
+    (summary,) = Lead(LeadConfig(length="1", title=True)).summarize([ranked_example()], Decoding())
+    assert summary.text == "Red"
+    assert summary.truncation == Truncation(13, 13, (Cut("length", 13, 13),))
+
+
+def test_lead_without_a_title_begins_with_the_source(tmp_path: Path) -> None:
+    """A text without a title has none to begin with; a ranker that goes by the title refuses it."""
+    untitled = ranked_example(title=None)
+    assert texts(Lead(LeadConfig(length="2", title=True)), untitled) == ["Cats sleep."]
+    with pytest.raises(UsageError, match=r"has no title and no query, by which model\.rank=tfidf goes"):
+        Lead(LeadConfig(length="2", rank="tfidf")).check_examples([untitled])
+
+
+def test_the_settings_of_lead_that_came_later_change_no_run_id() -> None:
+    """At their defaults they are no part of what decides the outcome; other values are, a learned ranker's seed too."""
+    assert Lead(LeadConfig()).identity() == {"name": "lead", "length": "train"}
+    assert Lead(LeadConfig(title=True)).identity() == {"name": "lead", "length": "train", "title": True}
+    assert Lead(LeadConfig(rank="tfidf")).identity() == {"name": "lead", "length": "train", "rank": "tfidf"}
+    assert Lead(LeadConfig(rank="tfidf")).decided_by == frozenset()
+    learned = Lead(LeadConfig(rank="lstm"))
+    assert learned.identity()["ranker"] >= 1
+    assert learned.decided_by == {"seed"}
+
+
+def test_lead_ranks_by_a_ranker_that_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ranker is fitted on the training split, orders the paragraphs, and is kept with the system."""
+    monkeypatch.setattr(registry, "rankers", replace(registry.rankers, built_in={"last": f"{__name__}:Last"}))
+    lead = fitted(Lead(LeadConfig(length="5", rank="last")), Train([example()]), tmp_path)
+    assert texts(lead, ranked_example()) == ["Red dogs bark.\nThey run."]
+    (tmp_path / "saved").mkdir()
+    lead.save(tmp_path / "saved")
+    assert texts(Lead.load(tmp_path / "saved"), ranked_example()) == ["Red dogs bark.\nThey run."]
 
 
 def test_lead_counts_what_it_leaves_out() -> None:

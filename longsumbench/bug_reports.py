@@ -1,0 +1,50 @@
+"""What a user sees of an error that nobody expected: one line, which names the log that has its traceback."""
+
+import os
+import time
+import traceback
+
+from longsumbench import registry
+from longsumbench.errors import BrokenPlugin, Bug, SuiteError, as_suite_error
+from longsumbench.stages import cache_folder
+
+ADVICE = "please report it, with that file"
+
+
+def explained(error: Exception) -> SuiteError:
+    """Return the problem to show for an error; for a bug, write its traceback to a log and name the log."""
+    known = as_suite_error(error)
+    if known is not None and not isinstance(known, BrokenPlugin):
+        return known
+    where = _log(error)
+    if known is not None:
+        return BrokenPlugin(f"{known}; {where}")
+    plugin = _plugin_in(error)
+    whose = f"in {plugin}" if plugin else "in longsumbench"
+    told = f"unexpected error {whose}: {type(error).__name__}: {error}; {where}"
+    return Bug(f"{told}; {ADVICE}, to {'the authors of that plug-in' if plugin else 'the project'}")
+
+
+def _log(error: Exception) -> str:
+    """Write a traceback to a file in the cache; return a clause that says where it is."""
+    text = "".join(traceback.format_exception(error))
+    folder = cache_folder() / "logs"
+    log = folder / f"{time.strftime('%Y-%m-%d-%H%M%S')}-{os.getpid()}.log"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with log.open("a", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(f"{text}\n")
+    except (OSError, ValueError) as problem:
+        return f"its traceback, which cannot be written to {folder} ({problem}), is shown by --verbose"
+    return f"its traceback is in {log}"
+
+
+def _plugin_in(error: Exception) -> str:
+    """Return the plug-in whose code a traceback goes through ("model 'mine' (package.module:Mine)"), if it does."""
+    modules = {frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)}
+    packages = {module.partition(".")[0] for module in modules}
+    for table in (registry.systems, registry.corpora, registry.metrics, registry.rankers):
+        for name, target in table.targets().items():
+            if name not in table.built_in and target.partition(":")[0].partition(".")[0] in packages:
+                return f"the plug-in of {table.kind} '{name}' ({target})"
+    return ""

@@ -1,0 +1,83 @@
+"""Errors for words of a command line that are no overrides: each says what to write instead."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from pathlib import Path
+
+from longsumbench import registry
+from longsumbench.configuration import SECTIONS
+from longsumbench.errors import UnknownName, UsageError, did_you_mean
+
+CONF = Path(__file__).parent / "conf"
+OTHER_NAMES = {
+    "lr": "train.learning_rate",
+    "bs": "train.batch_size",
+    "steps": "train.max_steps",
+    "beams": "decode.num_beams",
+}
+LOADS_CHECKPOINTS = "pagesum"  # of Hugging Face, by name or folder
+RUN_HELP = "(see longsumbench run --help)"
+
+
+def not_an_override(word: str) -> UsageError:
+    """Return the error for a word that sets nothing, because it has no "=" or is to delete a setting."""
+    tables = {"model": registry.systems.targets(), "dataset": registry.corpora.targets()}
+    files = {group: [path.stem for path in (CONF / group).glob("*.yaml")] for group in ("scale", "experiment")}
+    for group, names in {**tables, **files}.items():
+        if word in names:
+            return UsageError(f"'{word}' is no override: write {group}={word}")
+    if is_path(word):
+        return UsageError(f"'{word}' is no override: write dataset=jsonl dataset.path={word}")
+    return UsageError(f"'{word}' is no override: write key=value {RUN_HELP}")
+
+
+def unknown_setting(key: str, known: Sequence[str]) -> UsageError:
+    """Return the error for a setting that does not exist; one that lacks its section is named with it.
+
+    Args:
+        key: as typed, without its value.
+        known: groups and settings of the top level.
+    """
+    sections = {f"{section}.{item.name}" for section, schema in SECTIONS.items() for item in fields(schema)}
+    found = [OTHER_NAMES[key]] if key in OTHER_NAMES else sorted(_ending_in(key, sections))
+    if found or (found := sorted(_ending_in(key, _settings_of_models()))):
+        near = f" (did you mean {' or '.join(map(repr, found))}?)"
+    else:
+        near = did_you_mean(key.partition(".")[0], known) or did_you_mean(key, sections)
+    return UsageError(f"unknown setting '{key}'{near} {RUN_HELP}")
+
+
+def unknown_choice(group: str, name: str, known: Iterable[str]) -> UsageError:
+    """Return the error for a name that a group does not have; a path or a checkpoint is put where it belongs."""
+    if group == "dataset" and is_path(name):
+        return UsageError(f"dataset={name} is a path: write dataset=jsonl dataset.path={name}")
+    if group == "model" and is_path(name) and (Path(name) / "system.json").is_file():
+        what = "a checkpoint of this suite: write model=NAME, the system that wrote it,"
+        return UsageError(f"model={name} is {what} model.init={name}")
+    if group == "model" and ("/" in name or is_path(name)):
+        what = f"no system; checkpoints of BART are loaded by model={LOADS_CHECKPOINTS}"
+        return UsageError(f"model={name} is {what}: write model={LOADS_CHECKPOINTS} model.init={name}")
+    return UnknownName(group or "configuration", name, known)
+
+
+def is_path(word: str) -> bool:
+    """Tell whether there is a file or folder of that name."""
+    with suppress(OSError, RuntimeError, ValueError):  # too long, a loop of links, nobody's home, NUL
+        return bool(word) and Path(word).expanduser().exists()
+    return False
+
+
+def _ending_in(key: str, settings: Iterable[str]) -> list[str]:
+    return [setting for setting in settings if setting.partition(".")[2] == key and key != "name"]
+
+
+def _settings_of_models() -> set[str]:
+    """Return the settings of the suite's own systems, which their modules `config` hold: none imports a network."""
+    modules = {target.partition(":")[0].rpartition(".")[0] + ".config" for target in registry.systems.built_in.values()}
+    for name in modules:
+        import_module(name)
+    schemas = [one for name in modules for one in vars(sys.modules[name]).values() if is_dataclass(one)]
+    return {f"model.{item.name}" for schema in schemas for item in fields(schema)}

@@ -1,0 +1,41 @@
+r"""What reaches a terminal: text without control characters, which could move the cursor or hide words.
+
+Ids, names of files, settings and the texts of datasets may have such characters. They are shown as Python writes them:
+`\x1b`, `\u202e`. What goes to stdout is escaped only if stdout is a terminal: in a file or a pipe it is data.
+"""
+
+import re
+import sys
+
+# C0, DEL, C1; line and paragraph separators; overrides of the writing direction; halves of characters
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def one_line(text: object) -> str:
+    """Return a text with all control characters escaped, line breaks too."""
+    return _CONTROLS.sub(lambda found: _escape(found[0]), str(text))
+
+
+def lines(text: object) -> str:
+    """Return a text with all control characters escaped but line breaks and tabs."""
+    return _CONTROLS.sub(lambda found: found[0] if found[0] in "\n\t" else _escape(found[0]), str(text))
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: "1 run", "2,000 runs"."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def print_text(*texts: object) -> None:
+    """Print texts to stdout, each on lines of its own."""
+    for text in texts:
+        print(for_stdout(text))
+
+
+def for_stdout(text: object) -> str:
+    """Return a text as it is printed to stdout."""
+    return lines(text) if sys.stdout.isatty() else str(text)
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")

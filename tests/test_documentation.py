@@ -1,0 +1,80 @@
+"""What the Markdown files name exists: commands, flags, settings, models, datasets, scales and experiments."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from longsumbench import registry
+from longsumbench.arguments import read
+from longsumbench.configuration import SECTIONS
+from longsumbench.errors import UsageError
+from longsumbench.learned_ranking import RankerSettings
+from longsumbench.planning import CONF, as_hydra
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = (".", "docs", "models/*", "results")
+PAGES = sorted(path for folder in FOLDERS for path in ROOT.glob(f"{folder}/*.md") if path.name != "CHANGELOG.md")
+COMMAND = re.compile(r"^ +(?:\w+=\S+ +)*longsumbench +(.+)$|`longsumbench ([^`]+)`", re.MULTILINE)
+SETTING = re.compile(r"\b(model|dataset|train|decode|score|ranker)\.([a-z_]\w*)\b(?![./])(?=[^`\n]*`)")
+ENDINGS = ("py", "md", "csv", "json", "jsonl", "yaml", "confidences", "mix")  # of files, and functions of a model.py
+ELSEWHERE = ("last", "bert-large-uncased")  # the system that CONTRIBUTING.md adds; a model of `analyze coherence`
+GROUPS = {"model": registry.systems, "dataset": registry.corpora}
+
+
+def commands_in(text: str) -> Iterator[list[str]]:
+    """Yield the words of each command; what explains it, and what stands for something else, is left out."""
+    for found in COMMAND.finditer(text.replace("\\\n", " ")):
+        line = re.split(r" {2,}|\s#|\s[|>]\s|; | && ", found[1] or found[2])[0]
+        if "…" not in line and "..." not in line and "[" not in line.partition("=")[0]:
+            words = shlex.split(line)
+            if len(words) > 1:  # a command's name alone is a heading
+                yield words
+
+
+def page_name(path: Path) -> str:
+    """Return what a test of a page is called."""
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_commands_on_pages_can_be_typed(page: Path) -> None:
+    """The parser takes every command with its flags, and every override is of a group or a setting that exists."""
+    wrong = []
+    for words in commands_in(page.read_text(encoding="utf-8")):
+        try:
+            options = read(words)
+            for word in options.overrides if options.command == "run" else ():
+                if not word.startswith("hydra") and not word.isupper():  # MODEL stands for words
+                    as_hydra(word)
+        except UsageError as problem:
+            wrong.append(f"{shlex.join(words)}: {problem}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_settings_on_pages_exist(page: Path) -> None:
+    """Every setting that a page names is one of the suite's or of some system's."""
+    known = {f"{section}.{item.name}" for section, schema in SECTIONS.items() for item in fields(schema)}
+    known |= {f"ranker.{item.name}" for item in fields(RankerSettings)}
+    for name in registry.systems.built_in:
+        known |= {f"model.{item.name}" for item in fields(registry.systems.load(name).Config)}
+    named = {".".join(found) for found in SETTING.findall(page.read_text(encoding="utf-8")) if found[1] not in ENDINGS}
+    assert named - known == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_names_on_pages_exist(page: Path) -> None:
+    """Every model, dataset, scale and experiment that a page chooses by name is there."""
+    text = page.read_text(encoding="utf-8")
+    names = {group: set(table.targets()) for group, table in GROUPS.items()}
+    names |= {group: {path.stem for path in (CONF / group).glob("*.yaml")} for group in ("scale", "experiment")}
+    wrong = []
+    for group, values in re.findall(
+        r"(?<![\w./-])(model|dataset|scale|experiment)=([a-z][\w-]*(?:,[a-z][\w-]*)*)(?![\w|])", text
+    ):
+        wrong += [f"{group}={value}" for value in values.split(",") if value not in (*names[group], *ELSEWHERE)]
+    assert wrong == []
