@@ -4,8 +4,14 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from longsumbench.stages import CACHE_VARIABLE, StageStore
+
+# No test depends on the speed of the machine. A folder of `tmp_path` may serve all examples of a test.
+UNCHECKED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+settings.register_profile("any machine", deadline=None, suppress_health_check=UNCHECKED)
+settings.load_profile("any machine")
 
 ASKED_FOR = {"slow": "takes minutes", "slurm": "needs a SLURM, which tests/slurm/start.sh starts"}
 

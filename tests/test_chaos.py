@@ -8,8 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from sweeping import JOBLIB, TWELVE, Swept, assert_same, killed, said_by, wait_until
+from sweeping import JOBLIB, TWELVE, Swept, assert_same, killed, said_by
 from toys import write_jsonl
+from waiting import wait_until
 
 KILLS = 5
 RECORDS = 12  # ten runs, and the oracle on as many examples as each half of them has

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from toys import write_jsonl
+from waiting import PATIENCE
 
 TESTS = Path(__file__).parent
 PROJECT = """\
@@ -31,6 +32,7 @@ SYSTEM = '''\
 
 from dataclasses import dataclass
 
+from waiting import PATIENCE
 from longsumbench.system import Summary, System
 
 
@@ -64,7 +66,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("setuptools", reason="nothing to build a package with")
     offline = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
     command = [sys.executable, "-m", "pip", "install", *offline, "--target", str(target), str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
     return target
 
@@ -73,7 +75,7 @@ def run(installed: Path, *command: str) -> subprocess.CompletedProcess[str]:
     """Run Python with the package on its path."""
     environment = {**os.environ, "PYTHONPATH": str(installed)}
     return subprocess.run(
-        [sys.executable, *command], capture_output=True, text=True, env=environment, timeout=180, check=False
+        [sys.executable, *command], capture_output=True, text=True, env=environment, timeout=PATIENCE, check=False
     )
 
 

