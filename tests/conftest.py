@@ -1,6 +1,8 @@
 """Options and fixtures of all tests: nothing is read from or written to the user's own cache."""
 
 import os
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,13 +33,33 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if not config.getoption(f"--{name}"):
             for item in items:
                 if item.get_closest_marker(name):
-                    item.add_marker(pytest.mark.skip(reason=f"{what}: run with --{name}"))
+                    item.add_marker(pytest.mark.skip(reason=f"--{name}: {what}"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Count the skipped tests by what they need."""
+    reports = terminalreporter.stats.get("skipped", [])
+    counts = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in reports)
+    if counts:
+        terminalreporter.section("skipped tests need")
+        for reason, count in counts.most_common():
+            terminalreporter.write_line(f"{count:5} {reason}")
 
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep stages in a folder of the test session, shared between its tests as a user's runs share theirs."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture(scope="module")
+def float64() -> Iterator[None]:
+    """Compute in float64: there sums in another order, as another processor has it, agree to 1e-7."""
+    import torch
+
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
 
 
 @pytest.fixture

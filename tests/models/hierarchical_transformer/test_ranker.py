@@ -33,6 +33,8 @@ from longsumbench.ranking import Ranker, rank, tfidf_with_title
 from longsumbench.stages import StageStore
 from longsumbench.tokenization import trained_tokenizer
 
+pytestmark = pytest.mark.usefixtures("float64")
+
 QUICK = RankerSettings(dimension=16, steps=6, batch_size=4, vocabulary_size=300, device="cpu")
 FILLER = [f"{first}{second}" for first in ("ka", "lo", "mi", "nu") for second in ("dan", "fel", "gor", "hit")]
 
@@ -101,7 +103,7 @@ def test_the_network_is_the_papers_equations() -> None:
     with torch.no_grad():
         for of_row, (title, *paragraphs) in zip(found, rows, strict=True):
             for value, ids in zip(of_row[1:], paragraphs, strict=False):
-                torch.testing.assert_close(value, by_hand(model, title, ids), rtol=1e-5, atol=1e-6)
+                torch.testing.assert_close(value, by_hand(model, title, ids))
 
 
 def test_padding_neighbours_and_order_change_no_score() -> None:
@@ -110,9 +112,9 @@ def test_padding_neighbours_and_order_change_no_score() -> None:
     row = [[5, 6], [7, 8, 9], [3], [4, 4, 4, 4, 4]]
     alone = scores(model, **batch(row))[0, 1:]
     beside = scores(model, **batch(row, [[1] * 9, *[[2] * 30] * 6], pad=49))[0]
-    torch.testing.assert_close(beside[1:4], alone, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(beside[1:4], alone)
     turned = scores(model, **batch([row[0], *row[:0:-1]]))[0, 1:]
-    torch.testing.assert_close(turned.flip(0), alone, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(turned.flip(0), alone)
 
 
 def test_what_is_not_there_has_no_score() -> None:
