@@ -32,7 +32,6 @@ SYSTEM = '''\
 
 from dataclasses import dataclass
 
-from waiting import PATIENCE
 from longsumbench.system import Summary, System
 
 
@@ -63,7 +62,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("installed")
     (source / "pyproject.toml").write_text(PROJECT, encoding="utf-8")
     (source / "last.py").write_text(SYSTEM, encoding="utf-8")
-    pytest.importorskip("setuptools", reason="nothing to build a package with")
+    pytest.importorskip("setuptools", reason="setuptools")
     offline = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
     command = [sys.executable, "-m", "pip", "install", *offline, "--target", str(target), str(source)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)

@@ -303,7 +303,7 @@ TASK = {
 
 def test_tasks_of_a_cluster_job_are_a_team(untold: pytest.MonkeyPatch) -> None:
     """The second task of a job is told its place, twice where it began anew, and keeps the GPUs it was given."""
-    pytest.importorskip("submitit")
+    pytest.importorskip("submitit", reason="the extra slurm")
     for name, value in {**TASK, "SUBMITIT_EXECUTOR": "slurm"}.items():
         untold.setenv(name, value)
     jobs.share_a_cluster_job()

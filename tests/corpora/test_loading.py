@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lacking import SHARED_FOLDER
 from toys import one_line
 
 from longsumbench import registry
@@ -283,7 +284,7 @@ def test_a_corpus_of_another_package(stages: StageStore, monkeypatch: pytest.Mon
 def test_real_papers(name: str, tmp_path: Path, stages: StageStore) -> None:
     """Papers in the release's layout keep their section names and sentences, without the tags of the abstracts."""
     if not (SHARED / name).is_dir():
-        pytest.skip(f"the corpus {name} is not here")
+        pytest.skip(SHARED_FOLDER)
     texts = read(SHARED / name, stages, name="pubmed", limit=40)
     assert texts.facts["examples"] == {"train": 40, "validation": 40, "test": 40}
     with gzip.open(SHARED / name / "test.jsonl.gz", "rt", encoding="utf-8") as lines:

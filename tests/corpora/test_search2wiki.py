@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lacking import SHARED_FOLDER
 from toys import one_line
 
 from longsumbench.configuration import DatasetSettings
@@ -305,7 +306,7 @@ def test_long_results(tmp_path: Path, stages: StageStore) -> None:
     assert len(split[0].documents) == 75
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the corpus wiki_sections is not here")
+@pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
 def test_real_articles() -> None:
     """Of each of 100 articles, its own copy and a copy of its longest section are clones, another's body is none."""
     with gzip.open(SHARED / "test.jsonl.gz", "rt", encoding="utf-8") as lines:
