@@ -1,11 +1,19 @@
 """Options and fixtures of all tests: nothing is read from or written to the user's own cache."""
 
 import os
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from longsumbench.stages import CACHE_VARIABLE, StageStore
+
+# No test depends on the speed of the machine. A folder of `tmp_path` may serve all examples of a test.
+UNCHECKED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+settings.register_profile("any machine", deadline=None, suppress_health_check=UNCHECKED)
+settings.load_profile("any machine")
 
 ASKED_FOR = {"slow": "takes minutes", "slurm": "needs a SLURM, which tests/slurm/start.sh starts"}
 
@@ -25,7 +33,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if not config.getoption(f"--{name}"):
             for item in items:
                 if item.get_closest_marker(name):
-                    item.add_marker(pytest.mark.skip(reason=f"{what}: run with --{name}"))
+                    item.add_marker(pytest.mark.skip(reason=f"--{name}: {what}"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Count the skipped tests by what they need."""
+    reports = terminalreporter.stats.get("skipped", [])
+    counts = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in reports)
+    if counts:
+        terminalreporter.section("skipped tests need")
+        for reason, count in counts.most_common():
+            terminalreporter.write_line(f"{count:5} {reason}")
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +57,16 @@ def no_lines_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """Print no line because something took long: what a test compares must not depend on speed."""
     monkeypatch.setattr("longsumbench.progress.SECONDS_UNTIL_SHOWN", 1e6)
     monkeypatch.setattr("longsumbench.progress.SECONDS_BETWEEN_LINES", 1e6)
+
+
+@pytest.fixture(scope="module")
+def float64() -> Iterator[None]:
+    """Compute in float64: there sums in another order, as another processor has it, agree to 1e-7."""
+    import torch
+
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
 
 
 @pytest.fixture

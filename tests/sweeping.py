@@ -10,12 +10,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from toys import TINY
+from waiting import PATIENCE
 
 from longsumbench.status import render
 from longsumbench.sweeps import Sweep, sweeps_in
@@ -32,7 +32,6 @@ TWELVE = ("model=lead,random,trunc", "seed=1,2", "decode.limit=6,12", *RECIPE, *
 JOBLIB = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
 MEASURED = ("train_seconds", "tokens_per_second", "peak_memory_gb")  # columns that no two runs share
 OF_ITS_TIME = ("timings", "peak_memory_gb", "decode_tokens_per_second", "finished", "command", "environment", "config")
-SECONDS = 900  # until a test gives up
 
 
 class Swept:
@@ -129,7 +128,7 @@ def three_points(folder: Path) -> Sweep:
 
 def said_by(process: "subprocess.Popen[str]") -> tuple[int, str]:
     """Wait for the end of a process; return its exit code and what it said."""
-    _, said = process.communicate(timeout=SECONDS)
+    _, said = process.communicate(timeout=PATIENCE)
     return process.returncode, said
 
 
@@ -137,18 +136,9 @@ def killed(process: "subprocess.Popen[str]") -> None:
     """End a process as the machine does that runs out of memory."""
     assert process.poll() is None, "it ended before it could be killed"
     process.send_signal(signal.SIGKILL)
-    assert process.wait(timeout=30) == -signal.SIGKILL
+    assert process.wait(timeout=PATIENCE) == -signal.SIGKILL
     if process.stderr is not None:
         process.stderr.close()
-
-
-def wait_until(true: Callable[[], object], process: "subprocess.Popen[str] | None" = None) -> None:
-    """Wait until something is so, which a process brings about."""
-    until = time.monotonic() + SECONDS
-    while not true():
-        assert process is None or process.poll() is None, f"it ended too early: {process.communicate()}"
-        assert time.monotonic() < until, "waited in vain"
-        time.sleep(0.05)
 
 
 def bytes_of(path: Path) -> bytes:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from toys import next_line, start_python, write_jsonl
+from waiting import PATIENCE
 
 from longsumbench import cache
 from longsumbench.cache import Pruning, prune, seconds_of, sized, stages_in, told_of
@@ -93,7 +94,7 @@ def kinds(root: Path) -> list[str]:
 
 def killed(process: "subprocess.Popen[str]") -> None:
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=30)
+    process.communicate(timeout=PATIENCE)
 
 
 def test_the_cache_is_told(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -253,7 +254,7 @@ def test_pruning_and_using_at_once(root: Path) -> None:
         while any(process.poll() is None for process in processes):
             pruned(root, everything=True)
     finally:
-        told = [process.communicate(timeout=60)[0].strip() for process in processes]
+        told = [process.communicate(timeout=PATIENCE)[0].strip() for process in processes]
     assert told == ["whole"] * 3
 
 

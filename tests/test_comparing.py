@@ -112,7 +112,7 @@ def test_p_is_that_of_all_swaps() -> None:
     assert row_of("rouge1", before, after).p == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 10_000))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(st.tuples(st.floats(0, 100), st.floats(0, 100)), min_size=1, max_size=30))
 def test_the_other_way_round_is_the_same_with_other_signs(pairs: list[tuple[float, float]]) -> None:
     """Which of two runs is the baseline decides the sign of the difference, and neither p nor what is detectable."""

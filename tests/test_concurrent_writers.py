@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from test_leaderboard import record
 from toys import next_line, start_python
+from waiting import PATIENCE
 
 from longsumbench import leaderboard
 from longsumbench.records import Results, RunRecord
@@ -112,7 +113,7 @@ def test_a_killed_writer_leaves_the_old_record(tmp_path: Path, pattern: Path) ->
             assert process.poll() is None
         (writer,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         os.kill(int(writer), signal.SIGKILL)
-        process.wait(timeout=30)
+        process.wait(timeout=PATIENCE)
         assert process.stdout is not None
         process.stdout.close()
         assert all(one.corpus["size"] == len(one.corpus["text"]) for one in results.records("arxiv"))

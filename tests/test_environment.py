@@ -124,7 +124,7 @@ def test_without_git_there_is_no_commit(monkeypatch: pytest.MonkeyPatch) -> None
     assert environment()["commit"] is None
 
 
-@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="only Linux forgets a peak")
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux, which can reset a peak of memory")
 def test_a_peak_is_that_of_the_run_alone() -> None:
     """Memory that was given back before a run does not count for it, memory taken during it does."""
     size = 300_000_000

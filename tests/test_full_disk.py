@@ -63,7 +63,6 @@ def test_a_sweep_whose_disk_stays_full(
     times: int, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """However often it is so, what is finished stays; with some space the same command ends as if nothing had been."""
-    pytest.importorskip("torch")
     undisturbed, sweep = Swept(texts, tmp_path / "undisturbed", TWELVE), Swept(texts, tmp_path / "sweep", TWELVE)
     assert run(undisturbed, monkeypatch) == 0
     chance = random.Random(times)
@@ -115,7 +114,7 @@ def test_a_sweeps_own_files_take_no_points_result(
 
 def test_workers_without_space(texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where joblib's processes have none for a while, not even for their notes, points are tried again, or said."""
-    pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
+    pytest.importorskip("hydra_plugins.hydra_joblib_launcher", reason="the extra joblib")
     undisturbed, words = Swept(texts, tmp_path / "undisturbed", UNTRAINED), (*UNTRAINED, *JOBLIB)
     assert run(undisturbed, monkeypatch) == 0
     (tmp_path / "path").mkdir()

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from toys import TINY, tiny_recipe, write_jsonl
+from waiting import PATIENCE
 from watching import Watching, with_watching
 
 from longsumbench import pipeline, registry
@@ -308,7 +309,7 @@ def test_two_processes_do_a_run_once(tmp_path: Path) -> None:
         subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env={**os.environ})
         for _ in range(2)
     ]
-    said = [process.communicate(timeout=120)[1] for process in started]
+    said = [process.communicate(timeout=PATIENCE)[1] for process in started]
     assert [process.returncode for process in started] == [0, 0], said
     assert sum("already finished" in text for text in said) == 1, said
     (record,) = (tmp_path / "results").glob("runs/*/*/*/record.json")

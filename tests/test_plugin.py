@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from toys import told_in, write_jsonl
+from waiting import PATIENCE
 
 TESTS = Path(__file__).parent
 PROJECT = """\
@@ -61,10 +62,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("installed")
     (source / "pyproject.toml").write_text(PROJECT, encoding="utf-8")
     (source / "last.py").write_text(SYSTEM, encoding="utf-8")
-    pytest.importorskip("setuptools", reason="nothing to build a package with")
+    pytest.importorskip("setuptools", reason="setuptools")
     offline = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
     command = [sys.executable, "-m", "pip", "install", *offline, "--target", str(target), str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
     return target
 
@@ -73,7 +74,7 @@ def run(installed: Path, *command: str) -> subprocess.CompletedProcess[str]:
     """Run Python with the package on its path."""
     environment = {**os.environ, "PYTHONPATH": str(installed)}
     return subprocess.run(
-        [sys.executable, *command], capture_output=True, text=True, env=environment, timeout=180, check=False
+        [sys.executable, *command], capture_output=True, text=True, env=environment, timeout=PATIENCE, check=False
     )
 
 

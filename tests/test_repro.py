@@ -122,7 +122,7 @@ def test_words_come_back(words: list[str]) -> None:
         assert asdict(less.config) != asdict(typed.config)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), min_size=1))
 def test_text_is_read_as_it_was(text: str) -> None:
     """A value in Hydra's grammar is that text again, whatever brackets, quotes, blanks and dollars are in it."""

@@ -78,7 +78,7 @@ def run(folder: Path, megabytes: float) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="private memory is told apart on Linux")
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux, which counts private memory")
 def test_memory_does_not_grow_with_the_corpus(tmp_path: Path) -> None:
     """A corpus of gigabytes is read, tokenized and trained on with little more private memory than one of 50 MB."""
     for name in ("small", "large"):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longsumbench.errors import DataError, UsageError
@@ -67,7 +67,7 @@ def test_a_run_is_named_by_its_folder(rows: Written, tmp_path: Path) -> None:
     assert read_pairs(tmp_path, rows("r.jsonl", referenced("a", "r"))).pairs == (Pair("a", "t", ("r",)),)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(max_examples=50)
 @given(texts=st.lists(st.tuples(LINES, LINES), min_size=1), newline=st.sampled_from(["\n", "\r\n"]))
 def test_line_n_belongs_to_line_n(tmp_path: Path, texts: list[tuple[str, str]], newline: str) -> None:
     """Whatever lines hold (other line breaks too, or nothing), the n-th of both files make the pair n."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from rights import heeded
 from toys import next_line, start_python
+from waiting import PATIENCE, wait_until
 
 from longsumbench import locks
 from longsumbench.locks import held, is_shared, unshare
@@ -46,13 +47,6 @@ sys.stdin.readline()
 
 def builder(root: Path, name: str) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", BUILDER, str(root), name], stdout=subprocess.PIPE, text=True)
-
-
-def wait_for(path: Path) -> None:
-    ends = time.monotonic() + 30
-    while not path.exists():
-        assert time.monotonic() < ends, f"{path.name} did not appear"
-        time.sleep(0.02)
 
 
 def writes(text: str) -> Callable[[Path], None]:
@@ -116,11 +110,11 @@ def test_clear_empties_a_partial_folder(tmp_path: Path) -> None:
 def test_two_processes_build_once(tmp_path: Path) -> None:
     """The second process says that it waits, and gets what the first built."""
     first = builder(tmp_path, "first")
-    wait_for(tmp_path / "built-by-first")
+    wait_until((tmp_path / "built-by-first").exists)
     second = builder(tmp_path, "second")
-    wait_for(tmp_path / "waiting-second")
+    wait_until((tmp_path / "waiting-second").exists)
     (tmp_path / "go").touch()
-    outputs = [process.communicate(timeout=30)[0].strip() for process in (first, second)]
+    outputs = [process.communicate(timeout=PATIENCE)[0].strip() for process in (first, second)]
     assert outputs == ["from first", "from first"]
     assert not (tmp_path / "built-by-second").exists()
     assert not list(tmp_path.rglob("*.partial"))
@@ -129,9 +123,9 @@ def test_two_processes_build_once(tmp_path: Path) -> None:
 def test_a_killed_builder_holds_no_lock(tmp_path: Path) -> None:
     """After SIGKILL the next builder starts at once, with what the killed one left, and says whose work that was."""
     killed = builder(tmp_path, "killed")
-    wait_for(tmp_path / "built-by-killed")
+    wait_until((tmp_path / "built-by-killed").exists)
     killed.send_signal(signal.SIGKILL)
-    killed.communicate(timeout=30)
+    killed.communicate(timeout=PATIENCE)
     found: list[str] = []
     store = StageStore(tmp_path / "cache", say=found.append)
     folder = store.get("corpus", {"x": 1}, lambda partial: found.append((partial / "half").read_text()))
@@ -195,7 +189,7 @@ def test_a_stage_in_use_is_not_built_anew_under_its_user(tmp_path: Path) -> None
     def let_go(line: str) -> None:
         told.append(line)
         assert (folder / "text").read_text(encoding="utf-8") == "old"
-        user.communicate("\n", timeout=30)
+        user.communicate("\n", timeout=PATIENCE)
 
     folder = StageStore(tmp_path).get("checkpoint", {}, never)
     store = StageStore(tmp_path, rebuild=frozenset({"checkpoint"}), say=let_go)

@@ -113,7 +113,7 @@ def test_perl_draws_as_perl_does() -> None:
     """With 1,000 resamples the average and the bounds are what Perl's own rand makes of resamples seeded 0 to 999."""
     perl = shutil.which("perl")
     if perl is None:
-        pytest.skip("perl is not installed")
+        pytest.skip("perl")
     values = SCORES[:37].round(5)
     told = subprocess.run([perl, "-e", PERL, "1000", *map(str, values)], capture_output=True, text=True, check=True)
     assert perl_intervals(values.reshape(-1, 1))[0] == pytest.approx([float(part) for part in told.stdout.split()])

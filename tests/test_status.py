@@ -53,7 +53,7 @@ def test_a_point_whose_process_was_killed_is_waiting_again(folder: Sweep) -> Non
         f"sweep = Sweep(Path({str(folder.root)!r}))\n"
         "with sweep.working(2, lambda who: None):\n"
         "    sweep.note(2, PointState(RUNNING, attempts=1, started=time.time(), host='here'))\n"
-        "    print('ready', flush=True)\n    time.sleep(60)\n"
+        "    print('ready', flush=True)\n    time.sleep(3600)\n"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

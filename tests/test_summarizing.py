@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from toys import TINY, ToySplit, tiny_overrides, tiny_recipe, write_jsonl
+from waiting import PATIENCE
 from watching import Watching, WatchingConfig, with_watching
 
 from longsumbench import registry
@@ -431,7 +432,7 @@ def test_a_run_without_a_checkpoint_says_why(tmp_path: Path, capsys: pytest.Capt
 def test_it_reads_a_pipe(fitted: Path, tmp_path: Path) -> None:
     """Text on standard input is summarized, and a reader of the summaries may stop reading."""
     command = [sys.executable, "-m", "longsumbench.cli", "summarize", str(fitted), "-", "device=cpu"]
-    done = subprocess.run(command, input=ONE, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, input=ONE, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, len(done.stderr.splitlines())) == (0, 1), done.stderr
     assert done.stderr.startswith("standard input: read ")
 

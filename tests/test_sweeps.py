@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from sweeping import three_points, untrained
 from toys import tiny_overrides, write_jsonl
+from waiting import PATIENCE
 
 from longsumbench import jobs
 from longsumbench.cli import main
@@ -315,7 +316,7 @@ def test_what_is_for_clusters_is_left_alone_elsewhere(words: list[str]) -> None:
     """A sweep by joblib does not import submitit, which would alter the logging of the whole process."""
     sweep = ["run", "-m", *words, "model=lead", "baselines=false", "hydra/launcher=joblib", "hydra.launcher.n_jobs=1"]
     code = f"import sys; from longsumbench.cli import main; print(main({sweep}), 'submitit' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert done.stdout.splitlines()[-1] == "0 False"
 
 
@@ -390,10 +391,13 @@ def test_jobs_that_nobody_here_could_ask_after_are_not_waited_for(
     assert waited == [tmp_path] * waits
 
 
-def test_a_job_that_ran_out_of_memory_ends_no_sweep() -> None:
-    """What SLURM wrote of a dead process is quoted by the error of its launcher, and is not that of this process."""
+def test_a_job_that_ran_out_of_memory_ends_no_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The launcher's error quotes what SLURM wrote of a dead process; only without `srun` does it mean "no SLURM"."""
     quoted = RuntimeError("Job 58_1 has not produced any output\nsrun: error: node7: task 0: Out Of Memory")
+    monkeypatch.setattr("shutil.which", lambda program: f"/usr/bin/{program}")
     assert isinstance(problem_of(quoted, Engine(launcher="slurm_cpu")), LaunchBroke)
+    monkeypatch.setattr("shutil.which", lambda program: None)
+    assert "no SLURM on this machine" in str(problem_of(quoted, Engine(launcher="slurm_cpu")))
     assert isinstance(problem_of(MemoryError(), Engine(launcher="joblib")), EnvironmentProblem)
 
 
@@ -470,7 +474,7 @@ def test_what_hangs_outside_python_ends_its_process() -> None:
         "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])\n"
         "with jobs.limited(0.001, alone=True):\n    signal.sigwait([signal.SIGUSR1])\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 1
     assert "Timeout" in done.stderr
     assert "sigwait" in code

@@ -12,6 +12,7 @@ from transformers import Cache, DynamicCache, EncoderDecoderCache
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
 from longsumbench.nn.masks import hidden
+from longsumbench.nn.precision import at_least_single
 
 
 class FoldedAttention(PegasusAttention):
@@ -83,7 +84,7 @@ class FoldedAttention(PegasusAttention):
         else:
             keys = cache.cross_attention_cache.layers[self.layer_idx].keys  # [R, H, S, D/H]
         scores = self.by_head(self.q_proj(folded)) @ keys.transpose(-1, -2) * self.scaling
-        weights: Tensor = hidden(scores, attention_mask).float().softmax(-1)
+        weights: Tensor = at_least_single(hidden(scores, attention_mask)).softmax(-1)
         return weights
 
     def by_head(self, states: Tensor) -> Tensor:

@@ -3,6 +3,8 @@
 from torch import Tensor
 from torch.nn import functional as F
 
+from longsumbench.nn.precision import at_least_single
+
 
 def token_cross_entropy(
     logits: Tensor, labels: Tensor, num_tokens: Tensor | int | None = None, smoothing: float = 0.0
@@ -17,7 +19,11 @@ def token_cross_entropy(
         smoothing: ε of label smoothing, spread as ε/V over every column.
     """
     sums = F.cross_entropy(
-        logits.flatten(0, -2).float(), labels.flatten(), ignore_index=-100, reduction="sum", label_smoothing=smoothing
+        at_least_single(logits.flatten(0, -2)),
+        labels.flatten(),
+        ignore_index=-100,
+        reduction="sum",
+        label_smoothing=smoothing,
     )
     count = num_tokens if num_tokens is not None else labels.ne(-100).sum().clamp(min=1)
     return sums / count

@@ -13,12 +13,12 @@ def sinusoid(positions: Tensor, width: int, interleaved: bool = False) -> Tensor
         interleaved: whether each sine stands beside its cosine instead (Hierarchical Transformer, Eqs. 7–8).
 
     Returns:
-        [..., D], float32; computed in double precision, so that long texts keep their neighbours apart.
+        [..., D], in torch's default precision; computed in float64, so that long texts keep their neighbours apart.
     """
     exponents = torch.arange(0, width, 2, dtype=torch.float64, device=positions.device) / width
     angles = positions.to(torch.float64).unsqueeze(-1) / 10_000.0**exponents  # [..., D/2]
     both = angles.sin(), angles.cos()
-    return (torch.stack(both, -1).flatten(-2) if interleaved else torch.cat(both, -1)).to(torch.float32)
+    return (torch.stack(both, -1).flatten(-2) if interleaved else torch.cat(both, -1)).to(torch.get_default_dtype())
 
 
 class SinusoidalPositions(nn.Module):

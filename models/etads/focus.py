@@ -18,6 +18,7 @@ from transformers import PreTrainedConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
 from longsumbench.nn.initialization import SelfStarting, xavier_heads
+from longsumbench.nn.precision import at_least_single
 
 NARROWEST = 0.5  # tokens; see `Focus`
 # A key whose bias is below −64 is left out: beside the nearest one, whose bias is −8 at least, it weighs e^−56 where
@@ -62,19 +63,19 @@ class Focus(SelfStarting):
             xavier_heads(weight)
 
     def forward(self, queries: Tensor, real: Tensor) -> Windows:
-        """Choose, in single precision whatever the rest computes in: at token 400, bfloat16 counts in twos.
+        """Choose, in single precision at least: at token 400, bfloat16 counts in twos.
 
         Args:
             queries: [R, H, L, E].
             real: [R, L], True where a token is real; m is their number.
         """
         with torch.autocast(queries.device.type, enabled=False):
-            queries = queries.float()
+            queries = at_least_single(queries)
             lengths = real.sum(-1).to(queries.dtype)[:, None, None]  # [R, 1, 1]
             mean = (queries * real[:, None, :, None]).sum(2) / lengths  # [R, H, E]
-            means = mean[:, :, None] @ self.w_g.float()  # [R, H, 1, E]
-            hidden = torch.tanh(queries @ self.w_p.float() + means)
-            chosen = hidden @ torch.stack([self.u_c, self.u_d], -1).float()  # [R, H, L, 2]
+            means = mean[:, :, None] @ at_least_single(self.w_g)  # [R, H, 1, E]
+            hidden = torch.tanh(queries @ at_least_single(self.w_p) + means)
+            chosen = hidden @ at_least_single(torch.stack([self.u_c, self.u_d], -1))  # [R, H, L, 2]
             centres, widths = (lengths[..., None] * chosen.sigmoid()).unbind(-1)
             return Windows(centres, widths.clamp(min=NARROWEST))
 
@@ -150,10 +151,10 @@ def rank_two(queries: Tensor, keys: Tensor, values: Tensor, windows: Windows, re
         real: [R, L].
 
     Raises:
-        ValueError: a focus is narrower than WIDE_ENOUGH of its text, or the precision is not single.
+        ValueError: a focus is narrower than WIDE_ENOUGH of its text, or the precision is less than single.
     """
     if not rank_two_holds(queries, windows, real):
-        raise ValueError(f"the rank-two form takes single precision, and foci of at least {WIDE_ENOUGH} of the text")
+        raise ValueError(f"the rank-two form takes foci of at least {WIDE_ENOUGH} of the text and single precision")
     rows, heads, length, width = queries.shape
     lengths = real.sum(-1).to(queries.dtype)[:, None, None]  # [R, 1, 1]
     places = torch.arange(length, device=keys.device, dtype=queries.dtype) / lengths - 0.5  # [R, 1, L]
@@ -171,9 +172,9 @@ def rank_two(queries: Tensor, keys: Tensor, values: Tensor, windows: Windows, re
 
 
 def rank_two_holds(queries: Tensor, windows: Windows, real: Tensor) -> bool:
-    """Tell whether the rank-two form may be used: in single precision, for foci that are wide enough."""
+    """Tell whether the rank-two form may be used: in single precision at least, for foci that are wide enough."""
     lengths = real.sum(-1)[:, None, None]
-    return queries.dtype == torch.float32 and bool((windows.widths >= WIDE_ENOUGH * lengths).all())
+    return queries.dtype in (torch.float32, torch.float64) and bool((windows.widths >= WIDE_ENOUGH * lengths).all())
 
 
 class FocusAttention(PegasusAttention):

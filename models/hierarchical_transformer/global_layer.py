@@ -14,6 +14,7 @@ from longsumbench.errors import UsageError
 from longsumbench.nn.dropout import dropout
 from longsumbench.nn.initialization import SelfStarting, xavier_heads
 from longsumbench.nn.masks import attended
+from longsumbench.nn.precision import at_least_single
 from longsumbench.nn.transformer_layer import TransformerLayer
 from longsumbench.nn.unit_encoder import TokenTable, pieces
 
@@ -123,7 +124,7 @@ class Pooling(nn.Module):
     def weights(self, scores: Tensor, rows: Tensor, mask: Tensor) -> Tensor:
         """Normalize the scores over each paragraph's tokens (Eq. 15): [N, H], [r, L], [r, L] → [r, H, L]."""
         of_tokens = scores.index_select(0, rows.flatten()).view(*rows.shape, -1)  # [r, L, H]
-        return of_tokens.float().masked_fill(~mask[..., None], float("-inf")).softmax(1).transpose(1, 2)
+        return at_least_single(of_tokens).masked_fill(~mask[..., None], float("-inf")).softmax(1).transpose(1, 2)
 
 
 class ParagraphAttention(nn.Module):
@@ -171,7 +172,7 @@ class ParagraphAttention(nn.Module):
         Scores are divided by √E, as attention's are; Eq. 20 prints none.
         """
         scores = queries @ keys.transpose(-1, -2) * queries.shape[-1] ** -0.5
-        weights: Tensor = scores.float().masked_fill(~real[:, None, None], float("-inf")).softmax(-1)
+        weights: Tensor = at_least_single(scores).masked_fill(~real[:, None, None], float("-inf")).softmax(-1)
         return weights
 
 

@@ -22,6 +22,7 @@ from longsumbench.models.hierarchical_transformer.global_layer import GlobalLaye
 from longsumbench.nn.encoder_decoder import UnitsToText, fold_cross_attention, put_norms_behind
 from longsumbench.nn.initialization import StartsParts
 from longsumbench.nn.positions import SinusoidalPositions
+from longsumbench.nn.precision import at_least_single
 from longsumbench.nn.unit_encoder import Memory, UnitEncoder, gather, spread
 
 OFFICIAL_EPSILON = 1e-6  # of the release's norms
@@ -133,7 +134,7 @@ def smoothed_as_released(
         pad: the padding's token.
     """
     real = labels.ne(-100)
-    logs = logits[real].float().log_softmax(-1)  # [n, V]
+    logs = at_least_single(logits[real]).log_softmax(-1)  # [n, V]
     others = smoothing / (logits.shape[-1] - 2)
     of_target = logs.gather(1, labels[real][:, None])[:, 0]
     of_others = logs.sum(-1) - of_target - logs[:, pad]

@@ -22,6 +22,7 @@ from transformers.models.bart.modeling_bart import (
 
 from longsumbench.nn.encoder_decoder import Decoded, UnitsToText, fold_cross_attention
 from longsumbench.nn.folded_attention import FoldedCache
+from longsumbench.nn.precision import at_least_single
 from longsumbench.nn.unit_encoder import Memory, UnitEncoder, gather, pieces, spread
 
 # Share of a piece that may be padding, about: pages differ in length more than snippets do. In the decoder most of the
@@ -155,8 +156,9 @@ def confidences(scores: Tensor, real: Tensor) -> Tensor:
     Returns:
         [B, P, K, T], 0 for an absent page.
     """
-    dense = scores.new_full((*real.shape, *scores.shape[1:]), float("-inf"), dtype=torch.float32)
-    dense[real] = scores.float()
+    scores = at_least_single(scores)
+    dense = scores.new_full((*real.shape, *scores.shape[1:]), float("-inf"))
+    dense[real] = scores
     return dense.softmax(1)
 
 

@@ -14,6 +14,7 @@ from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
 from longsumbench.nn.masks import attended, attention_mask
 from longsumbench.nn.positions import SinusoidalPositions
+from longsumbench.nn.precision import at_least_single
 from longsumbench.nn.transformer_layer import TransformerLayer, attend
 
 
@@ -110,9 +111,9 @@ class Scorer(nn.Module):
             if history is not None and history_mask is not None:
                 snippets = layer.look_back(snippets, history, self._allowed(history_mask, snippets))
             snippets = layer.conclude(snippets)
-        last = self.layer_norm(snippets).float()  # under autocast, too: in half precision scores would be equal
+        last = at_least_single(self.layer_norm(snippets))  # in half precision scores would be equal
         with torch.autocast(last.device.type, enabled=False):
-            scores = F.linear(last, self.score.weight.float(), self.score.bias.float())
+            scores = F.linear(last, at_least_single(self.score.weight), at_least_single(self.score.bias))
         return scores.squeeze(-1)
 
     def _allowed(self, mask: Tensor, states: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ import huggingface_hub
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lacking import SHARED_FOLDER
 from toys import one_line
 
 from longsumbench.configuration import DatasetSettings
@@ -328,7 +329,7 @@ def test_json_lines(tmp_path: Path, stages: StageStore) -> None:
         assert list(read(path, stages).splits[split]) == [ROW]
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the sample of CNN/DailyMail is not here")
+@pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
 def test_the_real_sample(stages: StageStore) -> None:
     """All 100 stories are read, whole; the one file can be dealt into splits."""
     texts = load(DatasetSettings(name="cnndm_sample", path=str(SHARED)), stages)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lacking import SHARED_FOLDER
 
 from longsumbench import registry
 from longsumbench.configuration import DatasetSettings
@@ -57,7 +58,7 @@ def test_without_files(stages: StageStore) -> None:
         load(DatasetSettings(name="elife"), stages)
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the corpus elife is not here")
+@pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
 def test_the_real_articles(stages: StageStore) -> None:
     """All 1,609 articles are read, none is without a title, text or abstract, and references are no digests."""
     texts = load(DatasetSettings(name="elife", path=str(SHARED)), stages)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lacking import SHARED_FOLDER
 
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.corpus import BadRow
@@ -97,7 +98,7 @@ def test_one_example_of_a_row_that_cannot_be_used(tmp_path: Path, stages: StageS
     assert texts.facts["skipped"] == {"test": {"the id is used twice in this split": 1}}
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the corpus newts is not here")
+@pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
 def test_the_real_stories(stages: StageStore) -> None:
     """All 600 stories become 1,200 examples of 50 queries, whose texts are whole."""
     texts = load(DatasetSettings(name="newts", path=str(SHARED)), stages)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lacking import SHARED_FOLDER
 
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora import openstax, openstax_modules
@@ -76,7 +77,7 @@ def test_a_bad_module_says_why(from_row: Any, changes: dict[str, Any], expected:
         from_row(chapter({**module(1, "Text."), **changes}))
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the corpus openstax is not here")
+@pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
 def test_the_real_chapters(stages: StageStore) -> None:
     """343 chapters are 1,750 modules; both readers hold every word of the paragraphs and of the summaries."""
     texts = load(DatasetSettings(name="openstax", path=str(SHARED)), stages)

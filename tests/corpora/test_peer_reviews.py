@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lacking import SHARED_FOLDER
 
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.corpus import BadRow
@@ -123,7 +124,7 @@ def test_where_a_bad_row_stands(tmp_path: Path, stages: StageStore) -> None:
         load(DatasetSettings(name="peer_reviews", path=str(tmp_path)), stages)
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the corpus neurips_metareview is not here")
+@pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
 def test_the_real_reviews(stages: StageStore) -> None:
     """Every review is a document whose sections are the form's and whose text is whole."""
     texts = load(DatasetSettings(name="peer_reviews", path=str(SHARED), limit=200), stages)
@@ -138,7 +139,7 @@ def test_the_real_reviews(stages: StageStore) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the corpus neurips_metareview is not here")
+@pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
 def test_all_the_real_reviews(stages: StageStore) -> None:
     """All 7,658 papers are read, none left out."""
     texts = load(DatasetSettings(name="peer_reviews", path=str(SHARED)), stages)

@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import assert_linear
 
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora import council, probe
@@ -626,10 +626,9 @@ def test_the_texts_stay_what_they_were() -> None:
 
 
 def test_a_million_tokens() -> None:
-    """Time grows as the length does: a report of a million tokens takes a second or so, and lists each fact."""
-    started = time.perf_counter()
+    """Time grows as the length does: a report of a million tokens is written, and lists each fact."""
+    assert_linear(lambda length: report(length, 3, 0), 2**20)
     example = report(2**20, 3, 0)
-    assert time.perf_counter() - started < 20
     assert length_of(example.sentences()) == pytest.approx(2**20, abs=20)
     assert len(example.documents[0].sections) == 8
     assert len(example.facts) == 6

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from lacking import SHARED_FOLDER
 
 from longsumbench import registry
 from longsumbench.configuration import DatasetSettings
@@ -33,7 +34,7 @@ def test_the_release_layout(name: str, source: str | None) -> None:
     assert corpus.from_file_row(ROW) == expected
 
 
-@pytest.mark.skipif(not (SHARED / "sumpubmed").is_dir(), reason="the corpus sumpubmed is not here")
+@pytest.mark.skipif(not (SHARED / "sumpubmed").is_dir(), reason=SHARED_FOLDER)
 def test_sumpubmed_reads_as_pubmed_does(stages: StageStore) -> None:
     """Its own name changes no text: both names give the same fingerprint."""
     path = str(SHARED / "sumpubmed" / "test.jsonl.gz")
@@ -42,7 +43,7 @@ def test_sumpubmed_reads_as_pubmed_does(stages: StageStore) -> None:
     assert own.fingerprint == other.fingerprint
 
 
-@pytest.mark.skipif(not (SHARED / "proposals").is_dir(), reason="the corpus proposals is not here")
+@pytest.mark.skipif(not (SHARED / "proposals").is_dir(), reason=SHARED_FOLDER)
 def test_the_real_proposals(stages: StageStore) -> None:
     """All 3,294 are read; each has a title, an address and at least two sections with names."""
     texts = load(DatasetSettings(name="proposals", path=str(SHARED / "proposals")), stages)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lacking import SHARED_FOLDER
 
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.corpus import BadRow
@@ -124,7 +125,7 @@ def test_the_release_folder(tmp_path: Path, stages: StageStore) -> None:
             load(DatasetSettings(name="qmsum", path=str(tmp_path)), stages)
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the corpus qmsum is not here")
+@pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
 def test_the_real_meetings(stages: StageStore) -> None:
     """1,810 questions about 232 meetings; every word of every turn but the marks is in the document, in its order."""
     texts = load(DatasetSettings(name="qmsum", path=str(SHARED)), stages)

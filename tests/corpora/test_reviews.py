@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lacking import SHARED_FOLDER
 
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora import fewsum, opinosis
@@ -67,7 +68,7 @@ def test_a_bad_group_says_why(changes: dict[str, Any], expected: str) -> None:
         fewsum.from_row(group(**changes))
 
 
-@pytest.mark.skipif(not (SHARED / "opinosis").is_dir(), reason="the corpus opinosis is not here")
+@pytest.mark.skipif(not (SHARED / "opinosis").is_dir(), reason=SHARED_FOLDER)
 def test_the_real_topics(stages: StageStore) -> None:
     """51 topics, whose sentences and summaries are whole and as many as in the file."""
     texts = load(DatasetSettings(name="opinosis", path=str(SHARED / "opinosis")), stages)
@@ -77,7 +78,7 @@ def test_the_real_topics(stages: StageStore) -> None:
         assert [" ".join(one).split() for one in example.references] == [one.split() for one in row["summaries"]]
 
 
-@pytest.mark.skipif(not (SHARED / "fewsum").is_dir(), reason="the corpus fewsum is not here")
+@pytest.mark.skipif(not (SHARED / "fewsum").is_dir(), reason=SHARED_FOLDER)
 def test_the_real_groups(stages: StageStore) -> None:
     """160 groups of eight reviews and three summaries, no word of which is lost."""
     texts = load(DatasetSettings(name="fewsum", path=str(SHARED / "fewsum")), stages)

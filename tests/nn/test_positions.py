@@ -6,6 +6,8 @@ from transformers.models.pegasus.modeling_pegasus import PegasusSinusoidalPositi
 
 from longsumbench.nn.positions import SinusoidalPositions, sinusoid
 
+pytestmark = pytest.mark.usefixtures("float64")
+
 
 def test_they_are_pegasus_positions() -> None:
     """The library's table of 50 positions, value by value."""

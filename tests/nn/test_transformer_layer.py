@@ -6,6 +6,8 @@ from transformers.models.pegasus.modeling_pegasus import PegasusEncoderLayer
 
 from longsumbench.nn.transformer_layer import TransformerLayer
 
+pytestmark = pytest.mark.usefixtures("float64")
+
 CONFIG = PegasusConfig(
     d_model=16, encoder_attention_heads=2, encoder_ffn_dim=24, activation_function="relu", dropout=0.4
 )

@@ -17,9 +17,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lacking import CHROMIUM_PROGRAM
 from numpy.typing import NDArray
 from test_comparison import HOSTILE, Reading
 from test_leaderboard import record
+from waiting import PATIENCE
 
 from longsumbench.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.inspecting import Inspection
@@ -413,11 +415,13 @@ def shown(path: Path) -> str:
     """Open a page in a browser; return it as it stands when its script has run."""
     assert CHROMIUM
     flags = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={path.parent / 'profile'}", "--dump-dom")
-    done = subprocess.run([CHROMIUM, *flags, path.as_uri()], check=True, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [CHROMIUM, *flags, path.as_uri()], check=True, capture_output=True, text=True, timeout=PATIENCE
+    )
     return done.stdout
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here (chromium, chromium-browser, google-chrome)")
+@pytest.mark.skipif(CHROMIUM is None, reason=CHROMIUM_PROGRAM)
 def test_in_a_browser(tmp_path: Path) -> None:
     """Its cells, tokens and units are there, its own script runs, and no script in what was written does."""
     (path, _) = write(inspection(hostile(BREAKOUT), BREAKOUT, "<img src=x onerror=\"document.title='ran'\">"), tmp_path)
@@ -451,7 +455,7 @@ document.title = log.join(" | ");
 </script></body>"""
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here (chromium, chromium-browser, google-chrome)")
+@pytest.mark.skipif(CHROMIUM is None, reason=CHROMIUM_PROGRAM)
 def test_pointer_and_keyboard_in_a_browser(tmp_path: Path) -> None:
     """A token and its column are found together, arrows move through the map, and a number opens its unit's text."""
     text = re.sub(r"<meta http-equiv=[^>]*>", "", page_of(weighed(TWO_STEPS, ("A", " cat", " sat"))))

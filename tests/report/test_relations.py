@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lacking import CHROMIUM_PROGRAM
 from numpy.typing import NDArray
 from test_comparison import HOSTILE, Reading
 from test_inspection import BREAKOUT, CHROMIUM, evidence, page_of, shown, told
@@ -224,7 +225,7 @@ document.title = log.join(" | ");
 </script></body>"""
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here (chromium, chromium-browser, google-chrome)")
+@pytest.mark.skipif(CHROMIUM is None, reason=CHROMIUM_PROGRAM)
 def test_heads_are_chosen_in_a_browser(tmp_path: Path) -> None:
     """One map is seen at a time, that of the head that was chosen, and the arrow keys move through that one."""
     path = tmp_path / "asked.html"

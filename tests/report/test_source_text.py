@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lacking import CHROMIUM_PROGRAM
 from numpy.typing import NDArray
 from test_comparison import HOSTILE, Reading
 from test_inspection import BREAKOUT, CHROMIUM, evidence, inspection, page_of, shown
@@ -236,7 +237,7 @@ const press = key => document.activeElement.dispatchEvent(new KeyboardEvent("key
 const colour = place => getComputedStyle(all(".s")[place]).backgroundColor;
 const seen = () => all(".s.seen").map(one => one.textContent).join(" ");
 """
-needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here (chromium, chromium-browser, …)")
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason=CHROMIUM_PROGRAM)
 
 
 @needs_browser

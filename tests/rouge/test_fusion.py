@@ -47,7 +47,7 @@ def slow_pair(sentences: list[Words], reference: Words, kind: str, measure: str)
 
 @pytest.mark.parametrize(("kind", "measure"), list(product(TYPES, MEASURES)))
 @pytest.mark.parametrize(("promising", "at_once"), [(1, 1), (2, 9), (32, 1 << 20)])
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(sentences=SOURCES, summary=TEXTS)
 def test_equals_scoring_every_pair_with_the_library(
     promising: int, at_once: int, kind: str, measure: str, sentences: list[Words], summary: list[Words]

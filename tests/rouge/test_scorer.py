@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lacking import SHARED_FOLDER, WORDNET_LISTS
 from rouge_score import rouge_scorer
 
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.rouge import vocabulary
 from longsumbench.rouge.scorer import TYPES, RougeScorer, Score
 from longsumbench.rouge.signature import signature
-from longsumbench.rouge.stemmers import NO_WORDNET, PACKAGE, read_exceptions
+from longsumbench.rouge.stemmers import NO_WORDNET, read_exceptions
 
 REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference"
 KERNELS = ("python", "numba")
@@ -62,7 +63,7 @@ def compiled() -> None:
 def pairs() -> list[dict[str, Any]]:
     path = REFERENCE / "rouge_pairs.jsonl"
     if not path.is_file():
-        pytest.skip(f"{path.name} is not beside this checkout")
+        pytest.skip(SHARED_FOLDER)
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
@@ -70,7 +71,7 @@ def need_wordnet() -> None:
     try:
         read_exceptions()
     except EnvironmentProblem:
-        pytest.skip(f"the package {PACKAGE} is not installed")
+        pytest.skip(WORDNET_LISTS)
 
 
 @pytest.mark.parametrize("kernels", KERNELS)
@@ -108,7 +109,7 @@ def test_equals_rouge_score(prediction: Text, references: list[Text], stem: bool
 
 
 @pytest.mark.slow
-@settings(max_examples=FUZZED, deadline=None)
+@settings(max_examples=FUZZED)
 @given(TEXTS | RANDOM_TEXTS, TEXTS | RANDOM_TEXTS, st.booleans())
 def test_equals_rouge_score_in_ten_thousand_pairs(prediction: Text, reference: Text, stem: bool) -> None:
     """10,000 fuzzed pairs score as rouge_score scores them, with either kernel."""

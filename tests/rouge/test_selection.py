@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer as Library
 
@@ -46,14 +46,12 @@ def select(sentences: list[str], references: list[list[str]]) -> list[int]:
     return greedy_selection([words(s) for s in sentences], [words("\n".join(r)) for r in references])
 
 
-@settings(deadline=None)
 @given(SENTENCES, st.lists(SENTENCES, min_size=1, max_size=2))
 def test_equals_scoring_every_candidate_with_the_library(sentences: list[str], references: list[list[str]]) -> None:
     """The fast search selects what a search that calls rouge_score for every candidate selects."""
     assert select(sentences, references) == slow_selection(sentences, references)
 
 
-@settings(deadline=None)
 @given(SENTENCES, SENTENCES)
 def test_never_worse_than_any_single_sentence(sentences: list[str], reference: list[str]) -> None:
     """The selected text scores at least as high as every sentence alone."""

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lacking import SHARED_FOLDER
 from nltk.stem.porter import PorterStemmer
 
 from longsumbench.errors import EnvironmentProblem, UsageError
@@ -27,7 +28,7 @@ WORDS = st.builds(
 @pytest.fixture(scope="module")
 def recorded() -> list[tuple[str, str]]:
     if not STEMS.is_file():
-        pytest.skip(f"{STEMS.name} is not beside this checkout")
+        pytest.skip(SHARED_FOLDER)
     word_and_stem = (line.split("\t") for line in STEMS.read_text(encoding="utf-8").splitlines())
     return [(word, stem) for word, stem in word_and_stem if len(word) >= stemmers.SHORTEST]
 

@@ -1,6 +1,5 @@
 """Lead, random, LexRank and oracle as systems."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -234,12 +233,10 @@ def test_lexrank_keeps_copies() -> None:
 
 
 def test_lexrank_takes_clusters_and_long_paragraphs() -> None:
-    """2,000 paragraphs and one of 50,000 words are ranked in a second or so; each takes part once."""
+    """2,000 paragraphs and one of 50,000 words are ranked; each takes part once."""
     chance = np.random.default_rng(1)
     made = [(" ".join(f"w{word}" for word in chance.zipf(1.2, size) % 5_000),) for size in (50_000, *[40] * 2_000)]
-    started = time.process_time()
     (text,) = texts(LexRank(LexRankConfig(length="999999")), clustered(made[:900], made[900:]))
-    assert time.process_time() - started < 5  # a tenth of it, alone on a machine
     assert sorted(text.split("\n")) == sorted(paragraph for (paragraph,) in made)
 
 

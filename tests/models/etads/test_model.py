@@ -14,6 +14,8 @@ from longsumbench.models.etads.saliency import SaliencyAttention
 from longsumbench.neural import network_sizes
 from longsumbench.nn.penalties import Penalties
 
+pytestmark = pytest.mark.usefixtures("float64")
+
 PAPER = EtadsConfig()
 
 
@@ -80,7 +82,7 @@ def test_alone_as_in_a_batch(variant: str, attention: str) -> None:
     alone = model(
         input_ids=together["input_ids"][1:, :, :9], unit_mask=together["unit_mask"][1:, :, :9], labels=target[1:]
     ).logits
-    torch.testing.assert_close(both[1:], alone, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(both[1:], alone)
 
 
 def test_the_encoder_is_a_transformer_with_its_norms_behind() -> None:
@@ -112,7 +114,7 @@ def test_the_encoder_is_a_transformer_with_its_norms_behind() -> None:
             }
         )
         expected = theirs(expected)
-    torch.testing.assert_close(encoder(**given).last_hidden_state, expected, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(encoder(**given).last_hidden_state, expected)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

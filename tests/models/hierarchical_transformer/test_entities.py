@@ -124,7 +124,7 @@ def test_spacys_entities_of_the_papers_types(spacy: Any, folder: str) -> None:
 
 def test_real_spacy(tmp_path: Path) -> None:
     """The same of the library itself, with a pipeline of rules from a folder, where it is installed."""
-    library = pytest.importorskip("spacy")
+    library = pytest.importorskip("spacy", reason="the extra spacy")
     pipeline = library.blank("en")
     patterns = [{"label": label, "pattern": name} for name, label in NAMED.items()]
     pipeline.add_pipe("entity_ruler").add_patterns(patterns)

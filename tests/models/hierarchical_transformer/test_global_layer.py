@@ -20,6 +20,8 @@ from longsumbench.models.hierarchical_transformer.global_layer import (
 )
 from longsumbench.models.hierarchical_transformer.model import HierarchicalTransformerModelConfig
 
+pytestmark = pytest.mark.usefixtures("float64")
+
 WIDTH, HEADS = 8, 2
 LENGTHS = ((3, 0, 5, 1), (2, 4))  # of the paragraphs of two examples; one is absent
 
@@ -99,9 +101,9 @@ def test_contexts_are_the_equations(official: bool, with_graph: bool) -> None:
     graph = torch.rand(2, 4, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(9)) if with_graph else None
     rows = None if graph is None else normalized(graph, paragraphs.real)
     context, weights = attention(states, paragraphs, rows)
-    torch.testing.assert_close(context, torch.stack(by_loops(attention, listed, graph)), rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(context, torch.stack(by_loops(attention, listed, graph)))
     sums = weights.transpose(1, 2)[paragraphs.real].sum(-1)
-    torch.testing.assert_close(sums, torch.ones_like(sums), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(sums, torch.ones_like(sums))
 
 
 def layer(official: bool) -> Any:
@@ -115,7 +117,7 @@ def test_a_layer_as_printed() -> None:
     one, (states, paragraphs, listed) = layer(official=False), packed()
     contexts = torch.stack(by_loops(one.self_attn, listed))[paragraphs.owners]
     expected = one.final_layer_norm(one.fc2(torch.relu(one.fc1(states + contexts))) + states)
-    torch.testing.assert_close(one(states, paragraphs, None), expected, rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(one(states, paragraphs, None), expected)
 
 
 def test_a_layer_as_released() -> None:
@@ -128,7 +130,7 @@ def test_a_layer_as_released() -> None:
     listed += [[normal[paragraphs.owners == 3], normal[paragraphs.owners == 4]]]
     informed = states + torch.stack(by_loops(one.self_attn, listed))[paragraphs.owners]
     expected = informed + one.fc2(torch.relu(one.fc1(one.final_layer_norm(informed))))
-    torch.testing.assert_close(one(states, paragraphs, None), expected, rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(one(states, paragraphs, None), expected)
 
 
 def test_pooling_by_hand() -> None:
@@ -160,7 +162,7 @@ def test_the_softmax_as_a_graph(official: bool) -> None:
     learned = one.self_attn(one.self_attn_layer_norm(states), paragraphs, None)[1][:, 0]
     graph = normalized(learned.masked_fill(~paragraphs.real[:, None], 0.0), paragraphs.real)
     with_graph = one(states, paragraphs, graph)
-    torch.testing.assert_close(with_graph, one(states, paragraphs, None), rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(with_graph, one(states, paragraphs, None))
     assert not torch.allclose(one(states, paragraphs, graph.flip(-1)), with_graph)
 
 

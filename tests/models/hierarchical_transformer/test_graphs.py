@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lacking import SHARED_FOLDER
 
 from longsumbench.models.hierarchical_transformer.entities import find_entities
 from longsumbench.models.hierarchical_transformer.graphs import (
@@ -174,7 +175,7 @@ def test_the_markers_are_the_papers() -> None:
     assert len(MARKERS) == len(set(MARKERS)) == 36
 
 
-@pytest.mark.skipif(not PAPER.is_file(), reason="the paper's text is not there")
+@pytest.mark.skipif(not PAPER.is_file(), reason=SHARED_FOLDER)
 def test_the_markers_are_in_the_papers_order() -> None:
     """The list is the appendix's, word for word."""
     text = PAPER.read_text(encoding="utf-8")

@@ -17,6 +17,8 @@ from longsumbench.nn.losses import token_cross_entropy
 from longsumbench.nn.penalties import Penalties
 from longsumbench.nn.positions import sinusoid
 
+pytestmark = pytest.mark.usefixtures("float64")
+
 EXAMPLES = [[5, 3, 0, 7], [2, 6], [4]]
 
 
@@ -30,7 +32,7 @@ def part(given: dict[str, Tensor], row: int, paragraphs: int, length: int) -> di
 
 def close(actual: Tensor, expected: Tensor) -> None:
     """Compare what single precision can tell apart."""
-    torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(actual, expected)
 
 
 @pytest.mark.parametrize("graph", [False, True])

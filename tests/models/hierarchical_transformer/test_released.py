@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+from lacking import SHARED_FOLDER
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -24,7 +25,10 @@ from longsumbench.nn.unit_encoder import Memory
 from longsumbench.training import learning_rate
 
 FOLDER = Path(__file__).parents[4] / "shared" / "parity" / "hierarchical_transformer"
-pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the reference vectors are not on this machine")
+pytestmark = [
+    pytest.mark.skipif(not FOLDER.is_dir(), reason=SHARED_FOLDER),
+    pytest.mark.usefixtures("float64"),
+]
 
 HIERARCHICAL = ["ragged_b2", "full_b1"]
 CASES = [*HIERARCHICAL, "flat_full_b1"]
@@ -85,9 +89,9 @@ def described(case: str) -> dict[str, Any]:
 
 @cache
 def tensors(case: str) -> dict[str, Tensor]:
-    """Return a case's tensors."""
-    loaded: dict[str, Tensor] = load_file(FOLDER / f"{flat(case)}case_{case.removeprefix('flat_')}.safetensors")
-    return loaded
+    """Return a case's tensors, numbers in float64: what differs is the rounding in the vectors alone."""
+    loaded = load_file(FOLDER / f"{flat(case)}case_{case.removeprefix('flat_')}.safetensors")
+    return {name: value.double() if value.is_floating_point() else value for name, value in loaded.items()}
 
 
 def network(case: str, **changes: Any) -> Any:
@@ -264,7 +268,8 @@ def test_states_of_the_decoder_and_what_it_predicts(case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_positions(case: str) -> None:
     """Positions are the release's tables, of a half or of the whole width."""
-    constants = load_file(FOLDER / f"{flat(case)}weights.safetensors")
+    weights = load_file(FOLDER / f"{flat(case)}weights.safetensors")
+    constants = {name: one.double() for name, one in weights.items()}
     model = network(case)
     encoder = constants["const.pe_enc" if flat(case) else "const.pe_enc_half"]
     assert_close(model.model.encoder.embed_positions.upto(64), encoder)

@@ -29,6 +29,8 @@ from longsumbench.nn.penalties import Penalties
 from longsumbench.nn.positions import sinusoid
 from longsumbench.segmentation import Units
 
+pytestmark = pytest.mark.usefixtures("float64")
+
 PAD, START, END = 0, 1, 2
 BLOCK, WINDOW = 4, 3
 SIZES = {
@@ -176,8 +178,8 @@ def test_it_computes_what_its_docstring_says(sources: int, targets: int) -> None
     read = model.model.encoder(**given)
     with torch.no_grad():
         of_source, of_target = by_hand(model, given["input_ids"][0, 0, :sources], ids)
-    torch.testing.assert_close(read.last_hidden_state[0, :sources], of_source, rtol=1e-9, atol=1e-9)
-    torch.testing.assert_close(found.logits[0], of_target @ model.lm_head.weight.T, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(read.last_hidden_state[0, :sources], of_source)
+    torch.testing.assert_close(found.logits[0], of_target @ model.lm_head.weight.T)
     torch.testing.assert_close(model.eval()(**given, decoder_input_ids=ids[None]).logits, found.logits)
 
 
@@ -262,7 +264,7 @@ def test_alone_as_in_a_batch(training: bool) -> None:
     every = model(**together, labels=target).logits
     for index, size in enumerate(sizes):
         found = model(**alone(together, index, size), labels=target[index : index + 1]).logits
-        torch.testing.assert_close(every[index : index + 1], found, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(every[index : index + 1], found)
 
 
 def test_the_source_s_last_tokens_are_not_lost() -> None:
@@ -290,7 +292,7 @@ def test_step_by_step_as_all_at_once(sizes: list[int]) -> None:
                 step = model(decoder_input_ids=some, encoder_outputs=reading, past_key_values=cache, use_cache=True)
                 found.append(step.logits)
             expected = model(decoder_input_ids=ids, encoder_outputs=reading).logits
-        torch.testing.assert_close(torch.cat(found, 1), expected, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(torch.cat(found, 1), expected)
 
 
 def test_a_reordered_cache_is_that_of_the_chosen_beams() -> None:
@@ -305,7 +307,7 @@ def test_a_reordered_cache_is_that_of_the_chosen_beams() -> None:
         step = model(decoder_input_ids=ids[:, 8:], encoder_outputs=reading, past_key_values=cache, use_cache=True)
         whole = torch.cat([ids[chosen, :8], ids[:, 8:]], 1)
         expected = model(decoder_input_ids=whole, encoder_outputs=reading).logits[:, -1:]
-    torch.testing.assert_close(step.logits, expected, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(step.logits, expected)
 
 
 @pytest.mark.parametrize("beams", [1, 2, 5])
@@ -387,7 +389,7 @@ def test_the_source_s_loss_is_a_plain_mean_of_cross_entropies(
         gradients.append(model.lm_head.weight.grad.clone())
     model.zero_grad()
     model(**given, labels=target).loss.backward()
-    torch.testing.assert_close(gradients[0] + model.lm_head.weight.grad, gradients[1], rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(gradients[0] + model.lm_head.weight.grad, gradients[1])
 
 
 def test_validation_is_of_the_target_alone() -> None:

@@ -36,7 +36,7 @@ def stock(**changes: Any) -> Any:
     No weight is zero or one, so that one that is missing or misplaced shows. Its decoder looks at positions more than
     at tokens: untrained, it would repeat its last one.
     """
-    torch.manual_seed(0)
+    torch.manual_seed(2)
     model = BartForConditionalGeneration(BartConfig(**{**SIZES, **changes})).eval()
     for weight in model.parameters():
         if weight.dim() == 1:

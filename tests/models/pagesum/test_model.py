@@ -15,6 +15,8 @@ from longsumbench.nn.folded_attention import FoldedCache
 from longsumbench.nn.penalties import Penalties
 from pagesum.networks import DECODINGS, END, PAD, RAGGED, START, alone, batch, network, search, stock, targets
 
+pytestmark = pytest.mark.usefixtures("float64")
+
 LENGTHS = (12, 7, 9)  # of the targets of RAGGED
 
 
@@ -94,7 +96,7 @@ def test_an_example_alone_has_the_logits_it_has_in_a_ragged_batch(decoding: str)
     together = model(**inputs, labels=labels).logits
     for row, length in enumerate(LENGTHS):
         single = model(**alone(inputs, row), labels=labels[row : row + 1, :length]).logits[0]
-        torch.testing.assert_close(single, together[row, :length], rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(single, together[row, :length])
 
 
 @pytest.mark.parametrize("step", [1, 5, 12])
@@ -110,7 +112,7 @@ def test_stepwise_equals_teacher_forced(decoding: str, step: int) -> None:
         cache = one.past_key_values
         steps.append(one.logits)
     whole = model(**inputs, decoder_input_ids=ids).logits
-    torch.testing.assert_close(torch.cat(steps, 1), whole, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(torch.cat(steps, 1), whole)
 
 
 def real_pages(inputs: dict[str, Tensor], row: int) -> dict[int, Tensor]:
@@ -140,9 +142,9 @@ def test_packed_pages_are_stock_ones_mixed_by_hand(limits: tuple[int, int], monk
             shares = {place: score / sum(scores.values()) for place, score in scores.items()}
             mixed = sum(share * states[place][step] for place, share in shares.items())
             expected = bart.lm_head(mixed) + bart.final_logits_bias[0]
-            torch.testing.assert_close(logits[row, step], expected, rtol=1e-5, atol=1e-5)
+            torch.testing.assert_close(logits[row, step], expected)
             for place, share in shares.items():
-                torch.testing.assert_close(weights[row, place, step].double(), share[0], rtol=1e-5, atol=1e-6)
+                torch.testing.assert_close(weights[row, place, step].double(), share[0])
 
 
 def test_global_decoding_is_a_stock_decoder_over_all_pages() -> None:
@@ -154,7 +156,7 @@ def test_global_decoding_is_a_stock_decoder_over_all_pages() -> None:
         pages = real_pages(inputs, row).values()
         memory = torch.cat([bart.model.encoder(input_ids=ids[None]).last_hidden_state for ids in pages], 1)
         expected = bart(encoder_outputs=(memory,), decoder_input_ids=fed[row : row + 1]).logits[0]
-        torch.testing.assert_close(logits[row], expected, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(logits[row], expected)
 
 
 def test_mixing_by_hand() -> None:
@@ -172,7 +174,7 @@ def test_the_order_of_pages_is_not_seen(decoding: str) -> None:
     model, inputs = network(decoding=decoding), batch(*RAGGED)
     turned, fed = {name: value.flip(1) for name, value in inputs.items()}, model.shifted(targets(*LENGTHS))
     logits = model(**inputs, decoder_input_ids=fed).logits
-    torch.testing.assert_close(model(**turned, decoder_input_ids=fed).logits, logits, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(model(**turned, decoder_input_ids=fed).logits, logits)
     if decoding == "page":
         torch.testing.assert_close(weighed(model, turned, fed), weighed(model, inputs, fed).flip(1))
 
