@@ -29,7 +29,7 @@ from longsumbench.stages import CACHE_VARIABLE
 TESTS = Path(__file__).parent
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 CLI = ["-m", "longsumbench.cli"]
-CLOSE = 2e-6  # of losses, as a share; sums of single-precision numbers in another order
+CLOSE = 2e-5  # of losses, as a share: sums of float32 in another order; ten times what was measured
 COUNTS = ("parameters", "steps", "examples", "source_tokens", "target_tokens", "ended_by", "best_step")
 BUDGET = ["train.max_steps=8", "train.eval_steps=2", "train.batch_size=8", "decode.batch_size=3"]
 # Of 25 examples in batches of 8 the last is alone: one of two processes has none. What is special about each:

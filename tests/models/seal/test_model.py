@@ -381,7 +381,8 @@ def test_post_norm_ends_with_a_norm(name: str) -> None:
     assert all(isinstance(stack.layer_norm, torch.nn.Identity) for stack in stacks)
     for states in ends:
         torch.testing.assert_close(states.mean(-1), torch.zeros(states.shape[:-1]), rtol=0, atol=1e-5)
-        torch.testing.assert_close(states.var(-1, unbiased=False), torch.ones(states.shape[:-1]))
+        variances = states.var(-1, unbiased=False)  # a norm adds 1e-5 to what it divides by
+        torch.testing.assert_close(variances, torch.ones(states.shape[:-1]), rtol=1e-3, atol=1e-3)
 
 
 def test_attention_pooling_by_hand() -> None:
