@@ -57,7 +57,7 @@ LATER = {
 GENERATED = ("document_length", "train_length", "sources", "redundancy", "contradiction", "agenda")
 
 
-Ranking = Annotated[str, OneOf("none", more=registry.rankers.targets)]  # by what a system orders its units
+Ranking = Annotated[str, OneOf("none", more=lambda: registry.rankers.targets())]  # by what a system orders its units
 SplitName = Annotated[str, OneOf("train", "validation", "test")]
 Length = Annotated[int, Between(32, 10**7)]  # tokens of a generated document
 Agenda = Annotated[str, OneOf("fixed", "told", "asked")]

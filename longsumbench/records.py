@@ -24,7 +24,7 @@ from typing import Any, Self
 
 from longsumbench.errors import IMPOSSIBLE, DataError, EnvironmentProblem, UsageError, naming
 from longsumbench.progress import tell
-from longsumbench.shapes import COUNT, BadFile, misfit, read_json, value_of_depth
+from longsumbench.shapes import COUNT, TOLD, BadFile, misfit, read_json, value_of_depth
 from longsumbench.stages import digest
 
 FORMAT = 1  # of record.json
@@ -248,7 +248,11 @@ class RunRecord:
 def _misfit_of_rank(content: Mapping[str, Any]) -> str:
     """Return what is wrong with `ranked_by`: it must have been measured."""
     name = content["ranked_by"]
-    return "" if name in (None, *content["scores"], *content["measures"]) else f"ranked_by={name} was not measured"
+    return (
+        ""
+        if name in (None, *content["scores"], *content["measures"])
+        else f"ranked_by={name[:TOLD]!r} was not measured"
+    )
 
 
 @dataclass(frozen=True)

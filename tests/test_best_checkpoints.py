@@ -15,6 +15,7 @@ from test_training import fit, training_batch, weights
 from toys import TINY, TINY_FOR_ALL, ToySplit, tiny_overrides, tiny_recipe, write_jsonl
 
 from longsumbench import neural, training
+from longsumbench.checksums import CHECKSUMS
 from longsumbench.cli import main
 from longsumbench.configuration import Recipe
 from longsumbench.errors import DataError, UsageError
@@ -40,9 +41,9 @@ def restless(**changes: Any) -> Recipe:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Return the content of all files below a folder, but for what training took."""
+    """Return the content of all files below a folder, but for how long training took and for when they were written."""
     found = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
-    return {name: path.read_bytes() for name, path in sorted(found.items()) if name != "fit.json"}
+    return {name: path.read_bytes() for name, path in sorted(found.items()) if name not in ("fit.json", CHECKSUMS)}
 
 
 def test_the_lowest_losses_by_hand() -> None:

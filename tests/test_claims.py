@@ -68,10 +68,13 @@ def test_three_of_four_single_facts_in_long_texts() -> None:
     assert max(single for name, single in found.items() if name not in ("pagesum", "hierarchical_transformer")) < 20
 
 
+TRAINED = {"batch_size": 16, "accumulation": 1, "batch_words": 2_048, "unlock": 0.6}
+
+
 def made(seed: int, **changes: object) -> RunRecord:
     """Return a run of SEAL as `dataset=probe scale=probe` makes it."""
     texts = {"name": "probe", "path": None, "strict": True, "limit": None, "document_length": None, "agenda": None}
-    config = {"dataset": texts, "train": {"batch_words": 2_048, "unlock": 0.6, "max_steps": 3_000}}
+    config = {"dataset": texts, "train": {**TRAINED, "max_steps": 3_000}}
     facts = {"dataset": "probe", "scale": "probe", "n": 400, "config": config, "run_id": f"seal{seed:08d}"}
     return replace(record("seal", 30, **facts, seed=seed), **changes)  # type: ignore[arg-type]
 

@@ -22,7 +22,7 @@ BASE = np.random.default_rng(1).beta(4, 8, EXAMPLES)  # how well the examples go
 
 def per_example(better: float, seed: int, **measures: object) -> pd.DataFrame:
     """Scores that lie around `BASE` and `better`; ROUGE-2 and ROUGE-L follow ROUGE-Lsum."""
-    drawn = BASE + better + np.random.default_rng(seed).normal(0, 0.05, EXAMPLES)
+    drawn = (BASE + better + np.random.default_rng(seed).normal(0, 0.05, EXAMPLES)).clip(0.0, 0.8)  # 1.2 × 0.8 < 1
     factors = dict(zip(TYPES, (1.2, 0.5, 0.8, 1), strict=True))
     columns = {f"{kind}_{part}": factor * drawn for kind, factor in factors.items() for part in "prf"}
     ids = [f"example {number:02d}" for number in range(EXAMPLES)]
@@ -34,7 +34,7 @@ SCORES = {"best": per_example(0, 1), "near": per_example(-0.012, 2), "far": per_
 
 def finished(name: str, scores: pd.DataFrame, **changes: object) -> RunRecord:
     """A run of that name with these scores."""
-    return record(name, 0, run_id=name, scores=aggregate(scores[[*SCORES["best"].columns]]), **changes)
+    return record(name, 0, run_id=name, n=len(scores), scores=aggregate(scores[[*SCORES["best"].columns]]), **changes)
 
 
 RUNS = [finished(name, scores) for name, scores in SCORES.items()]

@@ -136,7 +136,7 @@ def test_calls_with_wrong_arguments_are_refused(task: str, monkeypatch: pytest.M
 @pytest.mark.parametrize("name", registry.systems.targets())
 def test_a_configuration_arrives_as_it_was_sent(name: str) -> None:
     """Settings of every system, and unusual values, are the same in the other process."""
-    dataset = DatasetSettings("jsonl", path="/texts/${x}/\udcff é", limit=3, redundancy=0.25)
+    dataset = DatasetSettings("jsonl", path="/texts/${x}/ é", limit=3, redundancy=0.25)
     config = RunConfig(registry.systems.load(name).Config(), dataset, seed=7, timeout_minutes=0.1)
     config.score.metrics = ["fact_recall"]
     assert config_of(json.loads(json.dumps(asdict(config)))) == config

@@ -587,7 +587,7 @@ def test_a_report_holds_a_fact() -> None:
         report(31, 1, 0)
     with pytest.raises(UsageError, match=r"dataset\.document_length=31"):
         DatasetSettings(document_length=31)
-    with pytest.raises(UsageError, match=r"dataset\.contradiction=2 must be a share"):
+    with pytest.raises(UsageError, match=r"dataset\.contradiction=2 is above 1"):
         DatasetSettings(contradiction=2)
     with pytest.raises(UsageError, match=r"dataset\.agenda=tld: did you mean 'told'|dataset\.agenda=tld"):
         DatasetSettings(agenda="tld")

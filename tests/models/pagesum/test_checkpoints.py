@@ -216,7 +216,9 @@ def sweep(folder: Path, start: Path) -> list[RunRecord]:
     train = ["train.max_steps=1", "train.accumulation=1", "train.batch_size=4"]
     decode = ["decode.max_length=8", "decode.num_beams=1", "decode.reference_evidence=true"]
     where = ["dataset=jsonl", f"dataset.path={toy}", f"results_dir={folder / 'results'}", "score.resamples=100"]
-    assert main(["run", "-m", "model=pagesum", f"model.init={start}", *pages, *train, *decode, *where]) == 0
+    assert (
+        main(["run", "-m", "model=pagesum", "scale=paper", f"model.init={start}", *pages, *train, *decode, *where]) == 0
+    )
     found = Results(folder / "results").records("jsonl")
     ours = [record for record in found if record.config["model"]["name"] == "pagesum"]
     return sorted(ours, key=lambda record: record.config["model"]["page_size"])
