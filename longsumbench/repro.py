@@ -6,6 +6,7 @@ RUN --reproduce--> Reproduction --> page, for a person; script, with the files i
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,7 @@ def reproduce(run: str, results: Results) -> Reproduction:
 
 def typed_config_dir(command: Sequence[str]) -> str | None:
     """Return the folder with more YAML files that a command line names."""
-    for word, following in zip(command, [*command[1:], ""], strict=True):
+    for word, following in pairwise([*command, ""]):
         name, sign, value = word.partition("=")
         if name == "--config-dir":
             return value if sign else following

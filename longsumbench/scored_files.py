@@ -284,7 +284,8 @@ def _folders(predictions: Path, references: Path) -> tuple[list[tuple[str, Text]
 def _files(folder: Path, ending: str) -> list[Path]:
     found = sorted(file for file in folder.glob(f"*{ending}") if file.is_file())
     if not found:
-        raise DataError(f"the folder has no {ending} files", folder)
+        run = "" if ending != ".dec" else " and no record.json: it is neither outputs nor a finished run"
+        raise DataError(f"the folder has no {ending} files{run}", folder)
     return found
 
 

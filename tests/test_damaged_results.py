@@ -300,7 +300,7 @@ class Case:
         finally:
             signal.alarm(0)
         out, err = capsys.readouterr()
-        assert code in DOCUMENTED
+        assert code in DOCUMENTED, err
         assert "Traceback" not in err
         assert before.items() <= self.others().items()
         naming = [line for line in err.splitlines() if str(damaged) in line]
@@ -349,7 +349,8 @@ def check_cases(
     folder: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Damage a copy of the folder in each way, run its command, and check how it ends."""
+    """Damage a copy of the folder in each way, run its command, and check how it ends; name all cases that fail."""
+    failed = []
     for number, (name, file, damage, command) in enumerate(cases):
         case = Case(pristine, folder / str(number))
         path = case.results / file
@@ -358,8 +359,9 @@ def check_cases(
         try:
             case.check(command, path, capsys)
         except Exception as error:
-            raise AssertionError(f"{name}: {command}") from error
+            failed.append(f"{command} with {name}: {type(error).__name__}: {error}")
         shutil.rmtree(folder / str(number))
+    assert not failed, "\n".join(failed)
 
 
 def test_damage_stays_where_it_is(pristine: Pristine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
