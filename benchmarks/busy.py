@@ -27,9 +27,9 @@ EXAMPLES, UNITS, UNIT_LENGTH, TARGET, SEGMENT, VOCABULARY = 16, 32, 64, 64, 16, 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--turns", type=int, default=5, help="of each process, beside a first one that does not count")
-    parser.add_argument("--steps", type=int, default=5, help="of one turn")
-    parser.add_argument("--busy", type=int, default=1, help="processes that compute meanwhile")
+    parser.add_argument("--turns", type=int, default=5, help="turns per process, after one warm-up turn")
+    parser.add_argument("--steps", type=int, default=5, help="training steps of one turn")
+    parser.add_argument("--busy", type=int, default=1, help="busy processes running beside")
     parser.add_argument("--work", action="store_true", help="train here, when a line on standard input asks for it")
     options = parser.parse_args()
     if options.work:

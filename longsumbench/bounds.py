@@ -92,7 +92,7 @@ class OneOf(Bound):
 
 @dataclass(frozen=True)
 class FreeText(Bound):
-    """A name, a path, or several: checked where it is used, if it is text that can be written into a file."""
+    """A name or a path, without control characters. Whether it exists is checked on use."""
 
     def problem(self, value: Any) -> str | None:
         """As `Bound`; refuses control characters, halves of characters, and texts longer than any path."""

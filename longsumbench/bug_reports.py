@@ -1,4 +1,4 @@
-"""What a user sees of an error that nobody expected: one line, which names the log that has its traceback."""
+"""Reports an unexpected error in one line, which names the log with its traceback."""
 
 import os
 import time

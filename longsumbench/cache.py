@@ -20,6 +20,7 @@ from tabulate import tabulate
 from longsumbench.checksums import damage
 from longsumbench.errors import DataError, UsageError, did_you_mean
 from longsumbench.locks import Holder, held, holder, is_shared, lasting
+from longsumbench.printing import print_text
 from longsumbench.progress import Progress
 from longsumbench.stages import beside, check_layout, discard, mark_layout, remove
 
@@ -354,7 +355,7 @@ def verify(stages: Iterable[Stage]) -> str:
         for stage in finished:
             if problems := problems_of(stage):
                 damaged += 1
-                print(f"damaged: {stage.kind} {stage.key}: {', '.join(problems)}", flush=True)
+                print_text(f"damaged: {stage.kind} {stage.key}: {', '.join(problems)}")
             progress.advance()
     of = f"{len(finished)} stage{'' if len(finished) == 1 else 's'} in the cache ({size})"
     if damaged:

@@ -29,15 +29,16 @@ class Entry(NamedTuple):
 
 def write_checksums(folder: Path) -> None:
     """Write the checksums of all files in a folder, however deep."""
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path != folder / CHECKSUMS]
+    own = (CHECKSUMS, f".{CHECKSUMS}-*")  # also those that another process is writing
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not any(map(path.match, own))]
     _write(folder, {path.relative_to(folder).as_posix(): _entry(path) for path in files})
 
 
 def damage(folder: Path, in_full: bool = False) -> list[str]:
     """Return a line for each damaged file of a finished stage; none if the stage is whole.
 
-    A folder without readable checksums is taken as it is, and gets them. Times that differ are noted for the next
-    check. So is a damaged file, which the next check reads again.
+    A folder without readable checksums is taken as it is, and gets them. New times are stored; a damaged file is marked
+    to be read again.
 
     Args:
         folder: of the stage.

@@ -52,8 +52,11 @@ def show_problem(error: Exception, verbose: bool) -> int:
 
 def run_by_the_first(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench run`; of several processes that torchrun started, the others help the first one."""
-    from longsumbench.assisting import TASKS
-    from longsumbench.team import by_the_first
+    from longsumbench.progress import phase
+
+    with phase("loading the libraries"):
+        from longsumbench.assisting import TASKS
+        from longsumbench.team import by_the_first
 
     by_the_first(lambda: run_command(options, words), TASKS)
 

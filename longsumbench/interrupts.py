@@ -51,9 +51,9 @@ class Delayed:
 
 @contextmanager
 def delayed() -> Iterator[Delayed]:
-    """Delay the KeyboardInterrupt of SIGINT and SIGTERM inside; whoever works there raises it at a good moment.
+    """Delay the KeyboardInterrupt of SIGINT and SIGTERM inside.
 
-    One that was noted and not raised is raised at the end.
+    The code inside raises it at a safe point; otherwise it is raised on exit.
     """
     handler = Delayed()
     changed = [one for one in ENDING if _in_main_thread() and signal.getsignal(one) is signal.default_int_handler]

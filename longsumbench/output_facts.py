@@ -2,7 +2,7 @@
 
     outputs, references --describe_outputs--> facts, as a record keeps them --output_warnings--> sentences
 
-A word is what stands between blanks, in lower case; a sequence is three words in a row.
+Words are split at whitespace and lowercased; a sequence is three consecutive words.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,10 +12,10 @@ from longsumbench.documents import Sentences
 
 NUM_COMPARED = 200  # outputs that are compared with each other, spread evenly over all
 FEWEST = 5  # outputs that a warning is given about
-SAME = 0.8  # of the sequences of two outputs, that both have: from here on the two are nearly identical
-REPEATED = 0.5  # of an output's sequences, that stand in it before: from here on it is repetitive
-MOST = 0.5  # of the outputs, of which something is wrong: from here on there is a warning
-LONGEST = 5_000  # words of an output that are looked at for sequences
+SAME = 0.8  # two outputs that share at least this part of their sequences are nearly identical
+REPEATED = 0.5  # an output is repetitive if at least this part of its sequences occurred earlier in it
+MOST = 0.5  # there is a warning if at least this part of the outputs has the fault
+LONGEST = 5_000  # words of an output in which sequences are looked for
 
 Grams = frozenset[tuple[str, ...]]
 

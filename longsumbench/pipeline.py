@@ -429,9 +429,16 @@ def measure(
 
 
 def scorable(split: Split, summaries: Sequence[Summary]) -> Iterator[tuple[str, Example]]:
-    """Yield each prediction with its example, in the data's order, which is the summaries' too."""
+    """Yield each prediction with its example, in the data's order, which is the summaries' too.
+
+    Raises:
+        DataError: a prediction is missing.
+    """
     for index, summary in enumerate(track(summaries, "scoring", len(summaries))):
-        yield summary.text, split[index]
+        example = split[index]
+        if summary.id != example.id:
+            raise DataError(f"predictions.jsonl has no prediction for '{example.id}'; run it again with overwrite=true")
+        yield summary.text, example
 
 
 def is_finished(folder: Path) -> bool:
@@ -439,17 +446,29 @@ def is_finished(folder: Path) -> bool:
     if not all((folder / name).is_file() for name in ("record.json", "predictions.jsonl", "scores.csv")):
         return False
     try:
-        every = output_files(len(RunRecord.read(folder).checkpoints))
+        every = output_files(len(own_record(folder).checkpoints))
     except TornRecord:
         return False
     return all((folder / name).is_file() for files in every for name in files)
+
+
+def own_record(folder: Path) -> RunRecord:
+    """Return the record of the run in a folder.
+
+    Raises:
+        TornRecord: it cannot be read, or is that of another run.
+    """
+    record = RunRecord.read(folder)
+    if record.run_id != folder.name:
+        raise TornRecord(f"the record of the run {record.run_id}", folder / "record.json")
+    return record
 
 
 def tell_torn(point: Point, folder: Path) -> None:
     """Say so where a run is done again because its record cannot be read."""
     if (folder / "record.json").is_file():
         try:
-            RunRecord.read(folder)
+            own_record(folder)
         except TornRecord:
             point.say(f"the record of this run cannot be read, and is made again: {folder / 'record.json'}")
 

@@ -424,6 +424,9 @@ def translate(error: Exception) -> SuiteError:
     """Turn what Hydra says of a command line into one line."""
     if isinstance(error, MissingConfigException) and error.missing_cfg_file:
         group, _, name = str(error.missing_cfg_file).partition("/")
+        inner, slash, rest = name.partition("/")
+        if slash and (CONF / group / inner).is_dir():  # a group in a group: model/recipe
+            group, name = f"{group}/{inner}", rest
         return unknown_choice(group, name, error.options or [])
     if isinstance(error, OverrideParseException):
         word = readable(error.override)

@@ -160,12 +160,12 @@ def read_tokenizer(folder: Path, named: str) -> Any:
         except (OSError, ValueError) as error:
             if any(any(folder.glob(pattern)) for pattern in VOCABULARIES):
                 raise
-            raise UsageError(f"{named} has no tokenizer ({one_line(error)})") from error
+            raise UsageError(f"{named} has no tokenizer ({describe_error(error)})") from error
     return tokenizer
 
 
 def load_encoder(folder: Path, named: str) -> tuple[Any, Any]:
-    """Load tokenizer and network of an encoder; only its pooler, which nobody here asks, may start at random.
+    """Load tokenizer and network of an encoder; only the weights of its pooler, which is unused, may be missing.
 
     Raises:
         UsageError: there is no tokenizer, or the network is of an unknown kind.
@@ -253,7 +253,7 @@ def reading(named: str) -> Iterator[None]:
             raise  # the machine's problem; transformers' own errors have no number
         other = isinstance(error, ImportError) or "Unrecognized configuration class" in str(error)
         kind = UsageError if other else DataError
-        raise kind(f"{named} cannot be read ({one_line(error)}); {AGAIN}") from error
+        raise kind(f"{named} cannot be read ({describe_error(error)}); {AGAIN}") from error
 
 
 @contextmanager
@@ -364,19 +364,19 @@ def _fetched(name: str, setting: str, more: tuple[str, ...]) -> Path:
     except (HFValidationError, RepositoryNotFoundError) as error:
         raise UsageError(f"{setting}={name} is neither a folder nor a model on the Hugging Face hub") from error
     except LocalEntryNotFoundError as error:
-        reason = f"({problem or one_line(error)})"
+        reason = f"({problem or describe_error(error)})"
         raise EnvironmentProblem(
             f"{setting}={name} is no folder, no copy of it is on this machine, and the Hugging Face hub cannot be"
             f" reached {reason}: give a folder that has the model"
         ) from error
     except Exception as error:  # the library's errors have no class in common; each means the same to the user
         raise EnvironmentProblem(
-            f"{setting}={name} could not be fetched from the Hugging Face hub ({one_line(error)}); try again, or"
+            f"{setting}={name} could not be fetched from the Hugging Face hub ({describe_error(error)}); try again, or"
             " give a folder that has the model"
         ) from error
     return Path(kept)
 
 
-def one_line(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return the class and the message of a library's error, on one line of at most 300 characters."""
     return " ".join(f"{type(error).__name__}: {error}".split())[:300]

@@ -1,6 +1,6 @@
 """Progress of long steps: a bar with an ETA on a terminal, a plain line now and then elsewhere.
 
-Whatever takes more than some seconds says what it is, also before its first item is done.
+A step that takes more than four seconds prints a line, even before its first item is done.
 """
 
 import sys
@@ -123,7 +123,7 @@ def track(
 
 @contextmanager
 def phase(what: str) -> Iterator[None]:
-    """Say what a step without items is ("loading the libraries"), if it takes more than some seconds."""
+    """Print the name of a step without items ("loading the libraries") if it takes more than four seconds."""
     line = threading.Timer(SECONDS_UNTIL_SHOWN, tell, [f"{what} …"])
     line.daemon = True
     line.start()

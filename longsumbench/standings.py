@@ -222,7 +222,7 @@ def notes(members: Sequence[RunRecord], part: str = "f") -> tuple[str, ...]:
 
 
 def _about_outputs(members: Sequence[RunRecord]) -> list[str]:
-    """Say how long the references are, and what is wrong with the outputs of which run."""
+    """Return notes on the length of the references, and on faults of each run's outputs."""
     lengths = [record.outputs["reference_words"] for record in members if "reference_words" in record.outputs]
     lines = [f"Words: the mean length of the outputs; the references have {lengths[0]:.0f}."] if lengths else []
     for record in members:
@@ -232,7 +232,7 @@ def _about_outputs(members: Sequence[RunRecord]) -> list[str]:
 
 
 def caution(members: Sequence[RunRecord]) -> str:
-    """Say so where no trained run is ahead of Lead, which means that its 95 % interval lies above Lead's."""
+    """Return a note if no trained run's 95 % interval lies above Lead's, else an empty text."""
     name = ranked_by(members[0])
     highs = [high for _, high in _intervals([one for one in members if one.model == LEAD and not one.oracle], name)]
     lows = [low for low, _ in _intervals([one for one in members if one.fit["steps"]], name)]

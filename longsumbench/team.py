@@ -2,9 +2,8 @@
 
 torchrun, or a cluster's job of several tasks, starts the same command several times and tells each process its place by
 environment variables. The first one reads, locks, prints and writes; the others wait until it calls them to a task.
-Calls, and how they ended, go through a store of torch's as JSON: a call names a task from a table and gives its
-arguments, so whoever reaches the store can put nothing there that is executed. Only what trains together is connected
-by more (`group`).
+Calls and their ends go through a store of torch's as JSON: a call names a task from a table and gives its arguments.
+Data in the store is never executed. Processes that train together are also connected as a `group`.
 Without those variables there is a team of one, which needs no torch.
 """
 
@@ -238,7 +237,7 @@ class Team:
         self._met().set(self._key(what), json.dumps(value))
 
     def _heard(self, what: str, seconds: float | None = None) -> bytes | None:
-        """Return what was told in this call, as it is in the store; None when nothing was within some seconds."""
+        """Return the value stored in this call; None after the timeout in seconds."""
         return self._met().get(self._key(what)) if self._is_told(what, seconds) else None
 
     def _heard_problem(self) -> SuiteError | None:
@@ -273,7 +272,7 @@ class Team:
         Raises:
             EnvironmentProblem: the call is none that this program makes.
         """
-        values = read_json(call)
+        values = parse_message(call)
         if not isinstance(values, dict) or values.keys() != {"name", "arguments"}:
             reason = "it is no task with arguments"
         elif not isinstance(values["name"], str) or values["name"] not in tasks:
@@ -347,7 +346,7 @@ class Team:
         os._exit(EnvironmentProblem.exit_code)
 
 
-def read_json(text: bytes | None) -> Any:
+def parse_message(text: bytes | None) -> Any:
     """Return a value from the store; None where it is no JSON."""
     try:
         return json.loads(text or b"null")
@@ -356,13 +355,13 @@ def read_json(text: bytes | None) -> Any:
 
 
 def told_of_error(error: SuiteError) -> list[str]:
-    """Return an error as it is told to other processes: the name of its class, and its message."""
+    """Return an error as [class name, message]."""
     return [next(kind.__name__ for kind in type(error).__mro__ if kind.__name__ in ERRORS), str(error)]
 
 
 def error_of(told: bytes) -> SuiteError:
-    """Return the error that another process told of."""
-    match read_json(told):
+    """Rebuild the error of another process."""
+    match parse_message(told):
         case [str(name), str(message)] if name in ERRORS:
             return ERRORS[name](message)
     return EnvironmentProblem("another process failed")

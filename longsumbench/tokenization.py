@@ -20,7 +20,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedToken
 from longsumbench.corpora.hub import unreachable
 from longsumbench.documents import Example
 from longsumbench.errors import EnvironmentProblem, UsageError
-from longsumbench.pretrained import SAFELY, one_line, read_tokenizer, reading
+from longsumbench.pretrained import SAFELY, describe_error, read_tokenizer, reading
 from longsumbench.progress import track
 from longsumbench.segmentation import EncodedSentence
 from longsumbench.stages import StageStore, clear, digest, opening
@@ -189,7 +189,7 @@ def _fetched(name: str) -> PreTrainedTokenizerBase:
                     f"tokenizer '{name}' is no folder here, and the Hugging Face hub cannot be reached ({problem}):"
                     " give a folder, or use model.tokenizer=trained or words"
                 ) from error
-            reason = one_line(error)
+            reason = describe_error(error)
             raise UsageError(f"no tokenizer '{name}': give a Hugging Face name or a folder ({reason})") from error
 
 

@@ -85,7 +85,7 @@ class Encoder:
             self._lower = bool(read.get("do_lower_case"))
             # longer than most encoders read; some damages show in use only
             check_finite(self._encode(["a sentence " * 300])[0], named)
-        self.num_cut = 0  # the text above is nobody's
+        self.num_cut = 0  # do not count the test text
         self.name = Path(model).name
         self.signature = f"{model_signature(model, SETTING)}|pooling:{self._pooling}"
 
