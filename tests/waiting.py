@@ -4,7 +4,7 @@ import subprocess
 import time
 from collections.abc import Callable
 
-PATIENCE = 900.0  # seconds until a test gives up on another process
+PATIENCE = 3600.0  # seconds until a test gives up on another process
 
 
 def wait_until(condition: Callable[[], object], process: "subprocess.Popen[str] | None" = None) -> None:
