@@ -25,6 +25,7 @@ from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.generation import decode
 from longsumbench.nn.device import choose_device
 from longsumbench.pretrained import (
+    AGAIN,
     check_files,
     check_memory,
     check_vocabulary,
@@ -476,6 +477,8 @@ class NeuralSystem(System):
         if odd := missing | unexpected:
             names = ", ".join(sorted(odd)[:3])
             raise UsageError(f"the weights in {folder} are not those of the network that it describes: {names} …")
+        if model.config.decoder_start_token_id is None:
+            raise DataError(f"{named}: its config.json lacks decoder_start_token_id; {AGAIN}")
         tokenizer = tokenization.load_tokenizer(folder)
         check_vocabulary(tokenizer, model.config.vocab_size, named)
         return tokenizer, model
