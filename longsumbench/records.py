@@ -300,6 +300,7 @@ class Results:
 
         Raises:
             UsageError: no run, or several, are meant by it, or the folder is no finished run's.
+            DataError: the run's record is damaged, or that of another run.
         """
         folder = Path(run).expanduser()
         if (folder / "record.json").is_file():
@@ -314,6 +315,8 @@ class Results:
             named = [f"{path.name} ({path.parent.name} on {path.parents[1].name})" for path in found[:NAMED]]
             more = f" and {len(found) - NAMED} more" if found[NAMED:] else ""
             raise UsageError(f"{len(found)} runs begin with '{run}': {', '.join(named)}{more}; type more of the id")
+        if (of_run := RunRecord.read(found[0]).run_id) != found[0].name:
+            raise DataError(f"the record of the run {of_run}; {MOVE}", found[0] / "record.json")
         return found[0]
 
 

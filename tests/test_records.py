@@ -201,6 +201,14 @@ def test_a_run_that_is_not_meant_clearly_is_an_error(run: str, message: str, tmp
         results.find(run)
 
 
+def test_the_record_of_another_run_is_not_found_by_an_id(tmp_path: Path) -> None:
+    """An id means the run whose record is in the folder of that name, and no record that was copied there."""
+    folder = Results(tmp_path).run_folder(replace(RECORD, run_id="another"))
+    RECORD.write(folder)
+    with pytest.raises(DataError, match=f"the record of the run {RECORD.run_id}; move it"):
+        Results(tmp_path).find("ano")
+
+
 def test_only_finished_runs_are_listed(tmp_path: Path) -> None:
     """Records come sorted by model and id; a folder without a record is no run, and its dataset is not listed."""
     results = Results(tmp_path)

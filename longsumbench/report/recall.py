@@ -168,7 +168,8 @@ def draw(title: str, lines: Sequence[Line], panels: Sequence[Panel] = PANELS, to
 
     shown = lines[:MOST_LINES]
     panels = [panel for panel in panels if any(set(panel.places) & set(line.points) for line in shown)]
-    with matplotlib.style.context("default"):  # whatever settings the machine has
+    own = {"text.parse_math": False}  # a "$" in a variant is a "$"
+    with matplotlib.style.context(["default", own]):  # whatever settings the machine has
         figure = Figure(SIZE, dpi=RESOLUTION)
         plots = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         figure.subplots_adjust(left=0.055, right=0.79, top=0.8, bottom=0.205, wspace=0.07)

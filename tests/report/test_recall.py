@@ -130,3 +130,8 @@ def test_labels_by_hand() -> None:
     assert spread([50, 50], [5, 5]) == [50, 45]
     assert spread([103, 103], [5, 5], top=103) == [100.5, 95.5]
     assert spread([0, 0], [5, 5]) == [7.5, 2.5]
+
+
+def test_a_variant_may_hold_what_looks_like_mathematics() -> None:
+    """A dollar sign in a setting is drawn as it is, and never read as the beginning of a formula."""
+    assert picture([found("ea", 50, variant="rank=$\\frac$")]).startswith(b"\x89PNG")
