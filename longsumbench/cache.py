@@ -19,8 +19,8 @@ from tabulate import tabulate
 
 from longsumbench.checksums import damage
 from longsumbench.errors import DataError, UsageError, did_you_mean
-from longsumbench.locks import Holder, held, holder, is_shared, lasting
-from longsumbench.printing import print_text
+from longsumbench.formatting import lasting, print_text, sized
+from longsumbench.locks import Holder, held, holder, is_shared
 from longsumbench.progress import Progress
 from longsumbench.stages import beside, check_layout, discard, mark_layout, remove
 
@@ -391,13 +391,6 @@ def status_of(path: Path) -> os.stat_result | None:
         return path.lstat()
     except FileNotFoundError:
         return None
-
-
-def sized(size: float) -> str:
-    """Write a number of bytes for people, in units of thousands: "0.2 MB", "1.4 GB"."""
-    if 0 < size < 1e5:
-        return "< 0.1 MB"
-    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.1f} MB"
 
 
 def seconds_of(span: str) -> float:

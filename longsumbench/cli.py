@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from longsumbench.arguments import VERBOSE, read
 from longsumbench.errors import INTERRUPTED, DataError, PointsFailed, UsageError
+from longsumbench.formatting import counted, lines, one_line, print_text
 from longsumbench.interrupts import ended_by_sigterm
-from longsumbench.printing import counted, lines, one_line, print_text
 
 if TYPE_CHECKING:
     from longsumbench.launch import Launch
@@ -246,7 +246,8 @@ def compare_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench compare`."""
     from longsumbench.bounds import Between, check_value
     from longsumbench.comparing import compare, default_folder
-    from longsumbench.records import Results, writable
+    from longsumbench.files import writable
+    from longsumbench.records import Results
     from longsumbench.report.comparison import write
 
     check_value("--examples", options.examples, Between(0, 10**6))
@@ -262,8 +263,9 @@ def compare_command(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 def inspect_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench inspect`."""
+    from longsumbench.files import writable
     from longsumbench.inspecting import default_folder, inspect
-    from longsumbench.records import Results, writable
+    from longsumbench.records import Results
     from longsumbench.report.inspection import write
 
     results = Results(Path(options.results_dir).expanduser())
@@ -305,7 +307,7 @@ def description(options: argparse.Namespace) -> str:
     from longsumbench.analysis.dataset_stats import describe
     from longsumbench.analysis.stats_tables import render, to_csv
     from longsumbench.dataset_commands import plan_description
-    from longsumbench.records import writable, write_atomically
+    from longsumbench.files import writable, write_atomically
     from longsumbench.report.dataset import write
 
     asked = plan_description(options.overrides)
@@ -328,7 +330,7 @@ def output_file(name: str | None, flag: str) -> Path | None:
         UsageError: there is a folder, a pipe, a device or a loop of links, which a file must not replace.
         EnvironmentProblem: nothing can be written there.
     """
-    from longsumbench.records import writable
+    from longsumbench.files import writable
 
     if name is None:
         return None
@@ -343,7 +345,8 @@ def output_file(name: str | None, flag: str) -> Path | None:
 def analyze_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench analyze`."""
     from longsumbench.dataset_commands import plan_analyze
-    from longsumbench.records import Results, writable
+    from longsumbench.files import writable
+    from longsumbench.records import Results
     from longsumbench.report.analyses import ANALYSES
 
     dataset, asked = plan_analyze(options.what, options.overrides)
@@ -401,7 +404,8 @@ def prune_command(options: argparse.Namespace, root: Path, keys: Sequence[str]) 
 
 def repro_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench repro`."""
-    from longsumbench.records import Results, writable
+    from longsumbench.files import writable
+    from longsumbench.records import Results
     from longsumbench.repro import page, reproduce, write
 
     found = reproduce(options.run, Results(Path(options.results_dir).expanduser()))

@@ -21,13 +21,13 @@ from longsumbench import registry
 from longsumbench.corpora.loading import split_read_by
 from longsumbench.documents import Sentences
 from longsumbench.errors import DataError, UsageError
+from longsumbench.files import digest
+from longsumbench.formatting import counted
 from longsumbench.metrics.metric import PERCENT
 from longsumbench.output_facts import describe_outputs, output_warnings
 from longsumbench.predictions import read_summaries
-from longsumbench.printing import counted
 from longsumbench.records import Results, RunRecord, check_written
 from longsumbench.significance import LEVEL, RESAMPLES, RESAMPLES_A_TEST, read_scores_of_run
-from longsumbench.stages import digest
 from longsumbench.standings import MEASURES, RANKED_BY, SHORT_ID, TYPES, difference, label, ranked_by
 from longsumbench.statistics import approximate_randomization, holm, paired_bootstrap, smallest_detectable_difference
 from longsumbench.tables import TIED, Block, Tied, terminal

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from longsumbench.printing import counted
+from longsumbench.formatting import counted
 
 Sentences = tuple[str, ...]  # a paragraph, or a reference
 

@@ -14,8 +14,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
 from longsumbench.errors import DataError
-from longsumbench.records import write_atomically
-from longsumbench.shapes import BadFile, read_json
+from longsumbench.files import BadFile, read_json, write_atomically
 from longsumbench.system import AXES, REFERENCE_AXIS, Evidence, Summary
 
 SHAPE = {"id": str, "axes": {str: [str]}, "texts": {str: [str]}}  # of <n>.json (see `shapes`)

@@ -8,10 +8,10 @@ from longsumbench import registry, sentences
 from longsumbench.configuration import Decoding, Recipe, RunConfig, Scoring, without_later
 from longsumbench.corpora.loading import Texts
 from longsumbench.errors import DataError
+from longsumbench.files import digest
 from longsumbench.records import RunSpec
 from longsumbench.rouge.signature import SCORING_VERSION
 from longsumbench.segmentation import QUERIES_VERSION
-from longsumbench.stages import digest
 from longsumbench.system import System
 
 VERSIONS = {"decode": 1, "score": SCORING_VERSION, "sentences": sentences.VERSION}  # rise with a step's outcome

@@ -25,10 +25,11 @@ from longsumbench.assisting import TASKS
 from longsumbench.bug_reports import explained
 from longsumbench.configuration import RunConfig
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError, as_suite_error
+from longsumbench.files import write_atomically
 from longsumbench.pipeline import BASELINES, Point, baseline, run
 from longsumbench.planning import Planned
 from longsumbench.progress import Progress, tell, watched
-from longsumbench.records import Results, RunRecord, write_atomically
+from longsumbench.records import Results, RunRecord
 from longsumbench.standings import mean_of, ranked_by
 from longsumbench.sweeps import DONE, FAILED, FOUND, RUNNING, PointState, Sweep
 from longsumbench.team import by_the_first

@@ -15,12 +15,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from longsumbench.errors import EnvironmentProblem, SuiteError
+from longsumbench.files import writable
+from longsumbench.formatting import counted
 from longsumbench.jobs import Job, Outcome, Sent, carry_out, check_scale
 from longsumbench.launchers import HERE, MOST_JOBS, Engine, LaunchBroke
 from longsumbench.planning import Planned, apart, plan, readable
-from longsumbench.printing import counted
 from longsumbench.progress import Progress, tell
-from longsumbench.records import RunRecord, TornRecord, writable
+from longsumbench.records import RunRecord, TornRecord
 from longsumbench.status import outcome, present, standing, table
 from longsumbench.sweeps import DONE, ENDED, FAILED, SAME, PointState, Sweep, sweep_folder
 

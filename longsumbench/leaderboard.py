@@ -15,17 +15,18 @@ import pandas as pd
 from longsumbench import tables
 from longsumbench.configuration import Scoring
 from longsumbench.errors import DataError, UsageError, did_you_mean
+from longsumbench.files import write_atomically
+from longsumbench.formatting import counted, percent
 from longsumbench.ledger import PREFIX, cut_shares, ledger_block, ledger_columns
 from longsumbench.locks import held
 from longsumbench.metrics.metric import intervals_of
-from longsumbench.printing import counted
 from longsumbench.published import COLUMNS as PUBLISHED_SCORES
 from longsumbench.published import Published, read_published
-from longsumbench.records import Results, RunRecord, write_atomically
+from longsumbench.records import Results, RunRecord
 from longsumbench.report.lengths import System, draw_lengths, lengths_csv, systems_at_lengths, title_of
 from longsumbench.report.recall import Line, draw, recall_lines
 from longsumbench.significance import AgainstBest, against_best, read_all_scores
-from longsumbench.standings import PARTS, TYPES, condition, percent, rank, run_blocks, source_seen
+from longsumbench.standings import PARTS, TYPES, condition, rank, run_blocks, source_seen
 from longsumbench.tables import Block
 
 COLUMNS = (

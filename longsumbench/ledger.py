@@ -5,8 +5,9 @@ From records alone: source tokens seen, or dropped by cause; training targets cu
 
 from collections.abc import Sequence
 
+from longsumbench.formatting import percent
 from longsumbench.records import RunRecord
-from longsumbench.standings import label, percent, source_seen
+from longsumbench.standings import label, source_seen
 from longsumbench.tables import Block
 
 HEADING = "What was not read, not learned, not finished"

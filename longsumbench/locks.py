@@ -22,7 +22,8 @@ from typing import Self
 from filelock import lock_descriptor, unlock_descriptor
 
 from longsumbench.errors import EnvironmentProblem
-from longsumbench.shapes import parse_json
+from longsumbench.files import parse_json
+from longsumbench.formatting import lasting
 
 SECONDS_BETWEEN_TRIES = 0.05
 SECONDS_UNSAID = 0.2  # a shorter wait is none: somebody only looked who holds the lock
@@ -306,11 +307,3 @@ def _note(descriptor: int, path: Path, text: str) -> None:
         os.pwrite(descriptor, text.encode(), 0)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
-
-
-def lasting(seconds: float) -> str:
-    """Write a time for people, roughly: "42 s", "3 min", "2 h", "5 days"."""
-    for unit, length, until in (("s", 1, 60), ("min", 60, 3_600), ("h", 3_600, 48 * 3_600)):
-        if seconds < until:
-            return f"{max(0, int(seconds // length))} {unit}"
-    return f"{int(seconds // 86_400)} days"

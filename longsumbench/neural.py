@@ -22,6 +22,7 @@ from longsumbench.batching import UnitCollator, row, stored_rows
 from longsumbench.configuration import TRAINED, Decoding, Recipe, without_later
 from longsumbench.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
+from longsumbench.files import write_atomically
 from longsumbench.generation import decode
 from longsumbench.nn.device import choose_device
 from longsumbench.pretrained import (
@@ -36,7 +37,6 @@ from longsumbench.pretrained import (
     reading,
 )
 from longsumbench.progress import track
-from longsumbench.records import write_atomically
 from longsumbench.segmentation import QUERIES_VERSION, EncodedSentence, Query, Units
 from longsumbench.stages import StageStore, opening
 from longsumbench.system import Evidence, FitReport, Split, Summary, System, read_checkpoint

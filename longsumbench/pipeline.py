@@ -24,6 +24,8 @@ from longsumbench.documents import Example, total
 from longsumbench.environment import constraints, environment, patch, peak_memory_gb, reset_peak_memory
 from longsumbench.errors import DataError, as_suite_error
 from longsumbench.evidence import kept
+from longsumbench.files import digest, writable, write_atomically
+from longsumbench.formatting import counted
 from longsumbench.identities import identity, specify
 from longsumbench.metrics.metric import (
     Metric,
@@ -46,19 +48,9 @@ from longsumbench.predictions import (
     seconds_of_decoding,
     summarize_split,
 )
-from longsumbench.printing import counted
 from longsumbench.progress import track
-from longsumbench.records import Results, RunRecord, RunSpec, TornRecord, output_files, writable, write_atomically
-from longsumbench.stages import (
-    CACHE_VARIABLE,
-    MissingStage,
-    StageStore,
-    cache_folder,
-    digest,
-    is_older,
-    locked,
-    refuse_damaged,
-)
+from longsumbench.records import Results, RunRecord, RunSpec, TornRecord, output_files
+from longsumbench.stages import CACHE_VARIABLE, MissingStage, StageStore, cache_folder, is_older, locked, refuse_damaged
 from longsumbench.standings import RANKED_BY, ranked_by
 from longsumbench.system import FitReport, Split, Summary, System
 from longsumbench.team import of_this_process

@@ -14,9 +14,9 @@ from longsumbench.configuration import Decoding
 from longsumbench.documents import Cut, Truncation
 from longsumbench.errors import naming
 from longsumbench.evidence import kept, wanted, write_evidence
+from longsumbench.files import COUNT, BadFile, parse_json, write_atomically
 from longsumbench.progress import Progress
-from longsumbench.records import LEDGER, write_atomically
-from longsumbench.shapes import COUNT, BadFile, parse_json
+from longsumbench.records import LEDGER
 from longsumbench.system import Split, Summary, System
 
 # The shape of a line of predictions.jsonl (see `shapes`), and of decoding.jsonl.

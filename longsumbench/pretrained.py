@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from longsumbench.corpora.hub import unreachable
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, UsageError, as_suite_error
-from longsumbench.shapes import BadFile, read_json
+from longsumbench.files import BadFile, read_json
 
 FILES = ("*.json", "*.txt", "*.model", "*.safetensors")  # of a model on the hub: settings, tokenizer, weights
 SAFELY = MappingProxyType({"local_files_only": True, "trust_remote_code": False})  # how transformers reads a folder

@@ -12,7 +12,7 @@ from typing import TextIO, TypeVar
 
 from tqdm import tqdm
 
-from longsumbench.printing import one_line
+from longsumbench.formatting import one_line
 
 Item = TypeVar("Item")
 SECONDS_UNTIL_SHOWN = 4.0  # of a step's first line

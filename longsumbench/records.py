@@ -7,31 +7,23 @@
 `record.json` is written last, in one rename: a run folder that has one is finished.
 """
 
-import errno
 import glob
 import json
-import os
 import re
 import shlex
-import tempfile
-import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
-from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
-from longsumbench.errors import IMPOSSIBLE, DataError, EnvironmentProblem, UsageError, naming
+from longsumbench.errors import DataError, UsageError
+from longsumbench.files import COUNT, TOLD, BadFile, digest, misfit, read_json, value_of_depth, write_atomically
 from longsumbench.progress import tell
-from longsumbench.shapes import COUNT, TOLD, BadFile, misfit, read_json, value_of_depth
-from longsumbench.stages import digest
 
 FORMAT = 1  # of record.json
 NAMED = 3  # runs that a message names
 ADVICE = "the same `longsumbench run` command makes it again, or remove it"
 MOVE = "move it into its own folder, or remove it"
-LEFT_FOR = 86_400.0  # seconds, in which a process that writes a file has either finished or died
 
 # The shape of record.json (see `shapes`): all that any code relies on.
 _FOLDER_NAME = re.compile(r"(?!\.\.?$)[^/\x00-\x1f\x7f]{1,60}")
@@ -341,50 +333,3 @@ def check_written(folder: Path, record: RunRecord, names: Iterable[str]) -> None
     if missing := [name for name in names if not (folder / name).is_file()]:
         told = f"{' and '.join(missing)} missing; the same `longsumbench run` command makes the run again"
         raise DataError(f"{told}: {shlex.join(record.command)}", folder)
-
-
-def writable(folder: Path, chosen_by: str) -> Path:
-    """Return a folder, made if need be.
-
-    Args:
-        folder: where things are to be written.
-        chosen_by: how the user can choose another one.
-
-    Raises:
-        EnvironmentProblem: nothing can be written there.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=folder).close()
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, *IMPOSSIBLE):
-            raise
-        reason = f"cannot write to {folder} ({error.strerror})"
-        raise EnvironmentProblem(f"{reason}; choose another folder by {chosen_by}") from error
-    return folder
-
-
-def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write a file, text in UTF-8, so that readers see the old content or the new, and a full disk leaves the old."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    remove_left_over(path)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with naming(path), os.fdopen(handle, "wb") as file:
-            file.write(content.encode("utf-8") if isinstance(content, str) else content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-@cache  # once a process: what is left over now was left by others
-def remove_left_over(path: Path) -> None:
-    """Remove what killed processes have begun to write for a file; what is not a day old may yet be finished."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.{'?' * 8}"):  # as `tempfile` names it
-        with suppress(OSError):  # another process removes it, too, or it is somebody else's
-            if time.time() - left.stat().st_mtime > LEFT_FOR:
-                left.unlink()

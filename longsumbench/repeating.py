@@ -15,10 +15,10 @@ from pathlib import Path
 from longsumbench.corpora.loading import load
 from longsumbench.environment import environment, patch
 from longsumbench.errors import DataError, NotRepeated, UsageError
+from longsumbench.formatting import print_text
 from longsumbench.metrics.metric import read_scores
 from longsumbench.pipeline import Point, run
 from longsumbench.predictions import read_summaries
-from longsumbench.printing import print_text
 from longsumbench.progress import tell
 from longsumbench.records import RunRecord, output_files
 from longsumbench.repro import Reproduction

@@ -16,8 +16,9 @@ from longsumbench import registry
 from longsumbench.configuration import RunConfig
 from longsumbench.environment import file_at, project_name
 from longsumbench.errors import UnknownName, UsageError
+from longsumbench.files import write_atomically
 from longsumbench.identities import specify_on
-from longsumbench.records import Results, RunRecord, write_atomically
+from longsumbench.records import Results, RunRecord
 from longsumbench.rewriting import NOT_OF_THE_POINT, Rewritten, as_value, as_word, rewrite
 from longsumbench.standings import SHORT_ID, label
 

@@ -20,7 +20,7 @@ from longsumbench.corpora.files import lines_of, row_in
 from longsumbench.corpora.loading import split_read_by
 from longsumbench.documents import Sentences
 from longsumbench.errors import DataError, UsageError
-from longsumbench.printing import counted
+from longsumbench.formatting import counted
 from longsumbench.records import Results, RunRecord, check_written
 
 Text = str | Sentences  # running text, or its sentences as they were given

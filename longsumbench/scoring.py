@@ -15,10 +15,10 @@ import psutil
 from longsumbench import sentences
 from longsumbench.documents import Sentences
 from longsumbench.errors import EnvironmentProblem
+from longsumbench.formatting import counted
 from longsumbench.metrics.metric import Scored, aggregate, write_scores
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.output_facts import describe_outputs, output_warnings
-from longsumbench.printing import counted
 from longsumbench.progress import Progress, tell
 from longsumbench.rouge.scorer import TYPES, RougeScorer
 from longsumbench.rouge.signature import signature

@@ -9,7 +9,6 @@ nobody deletes it; its time is that of the last use. Both are operating-system l
 """
 
 import errno
-import hashlib
 import json
 import math
 import os
@@ -23,6 +22,7 @@ from typing import Any
 
 from longsumbench.checksums import damage, replace_text, write_checksums
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, as_suite_error, naming
+from longsumbench.files import digest
 from longsumbench.locks import held, share, unshare
 
 CACHE_VARIABLE = "LONGSUMBENCH_CACHE"
@@ -37,12 +37,6 @@ def cache_folder() -> Path:
     from platformdirs import user_cache_path
 
     return user_cache_path("longsumbench")
-
-
-def digest(value: Any) -> str:
-    """Hash a JSON value, whatever the order of its keys; 64 hexadecimal digits."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 Build = Callable[[Path], None]

@@ -11,8 +11,8 @@ from pathlib import PurePath
 from typing import Any
 
 from longsumbench.configuration import LATER
+from longsumbench.formatting import counted, duration, percent
 from longsumbench.output_facts import output_warnings
-from longsumbench.printing import counted
 from longsumbench.records import RunRecord
 from longsumbench.tables import Block, Stressed, Tied
 
@@ -118,11 +118,6 @@ def source_seen(record: RunRecord) -> float | None:
     unit = "tokens" if record.source["tokens"] else "words"
     whole = record.source[unit]
     return percent(whole - sum(cut[unit] for cut in record.source["cuts"]), whole)
-
-
-def percent(part: float, whole: float | None) -> float | None:
-    """Return a share in percent; None where there is no whole."""
-    return 100.0 * part / whole if whole else None
 
 
 def run_blocks(
@@ -390,10 +385,3 @@ def mean_of(record: RunRecord, name: str, part: str = "f") -> tuple[float, float
         return score[part], score.get(f"{part}_lo"), score.get(f"{part}_hi")
     measure = record.measures.get(name)
     return (measure["mean"], measure["lo"], measure["hi"]) if measure else None
-
-
-def duration(seconds: float) -> str:
-    """Write a time for people: "42 s", "7.5 min", "3.2 h"."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.1f} min" if seconds < 6_000 else f"{seconds / 3600:.1f} h"

@@ -9,9 +9,8 @@ from pathlib import Path
 from tabulate import tabulate
 
 from longsumbench.errors import DataError, UsageError
-from longsumbench.printing import for_stdout, one_line
+from longsumbench.formatting import duration, for_stdout, one_line
 from longsumbench.progress import tell
-from longsumbench.standings import duration
 from longsumbench.sweeps import (
     DONE,
     ENDED,

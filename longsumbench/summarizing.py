@@ -22,10 +22,10 @@ from longsumbench.corpora.plain import Input, put_together, read_inputs
 from longsumbench.documents import what_was_read
 from longsumbench.errors import DataError, UnknownName, UsageError, did_you_mean
 from longsumbench.evidence import wanted
-from longsumbench.printing import counted, for_stdout
+from longsumbench.files import BadFile, read_json
+from longsumbench.formatting import counted, for_stdout
 from longsumbench.progress import Progress, tell
 from longsumbench.records import Results, RunRecord
-from longsumbench.shapes import BadFile, read_json
 from longsumbench.system import Evidence, Summary, System, check_search, read_saved
 
 SHARED = ("seed", "device")  # of the top level: decoding follows them

@@ -16,7 +16,7 @@ import numpy as np
 
 from longsumbench.configuration import LATER
 from longsumbench.errors import UsageError, did_you_mean
-from longsumbench.printing import counted
+from longsumbench.formatting import counted
 from longsumbench.records import RunRecord
 from longsumbench.standings import HUB_NAME, SHORT_ID, TYPES, budget, condition, difference, ranked_by
 from longsumbench.sweep_points import Point, Scores, one_a_seed, with_numbers

@@ -23,10 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench.errors import DataError
+from longsumbench.files import COUNT, TIME, BadFile, digest, read_json, write_atomically
 from longsumbench.locks import Holder, held, holder
-from longsumbench.records import write_atomically
-from longsumbench.shapes import COUNT, TIME, BadFile, read_json
-from longsumbench.stages import digest
 
 WAITING, RUNNING, DONE, FOUND, SAME, FAILED = "waiting", "running", "done", "found", "same", "failed"
 ENDED = (DONE, FOUND, SAME, FAILED)

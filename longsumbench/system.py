@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from longsumbench.configuration import Decoding, Recipe, settle
 from longsumbench.documents import Example, Truncation
 from longsumbench.errors import DataError, UsageError
-from longsumbench.shapes import BadFile, read_json
+from longsumbench.files import BadFile, read_json
 from longsumbench.stages import StageStore
 
 SAVED = "system.json"  # of a checkpoint: what every system saves

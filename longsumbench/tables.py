@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tabulate import tabulate
 
-from longsumbench.printing import one_line
+from longsumbench.formatting import one_line
 
 TERMINAL_WIDTH = 130  # columns; longer notes are wrapped
 TIED = "≈"  # behind a cell that is not distinguishable from the best of its column

@@ -19,13 +19,14 @@ from longsumbench.checksums import CHECKSUMS
 from longsumbench.cli import main
 from longsumbench.configuration import Recipe
 from longsumbench.errors import DataError, UsageError
+from longsumbench.files import digest
 from longsumbench.metrics.metric import column_means, mean_scores, read_scores
 from longsumbench.models.seal.system import Trunc
 from longsumbench.neural import NeuralSystem, read_report
 from longsumbench.pipeline import mark
 from longsumbench.predictions import read_summaries
 from longsumbench.records import RunRecord, output_files
-from longsumbench.stages import StageStore, digest
+from longsumbench.stages import StageStore
 from longsumbench.standings import remarks, training_differences
 from longsumbench.system import FitReport
 from longsumbench.training_callbacks import lowest

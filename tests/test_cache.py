@@ -14,9 +14,10 @@ from toys import next_line, start_python, write_jsonl
 from waiting import PATIENCE
 
 from longsumbench import cache
-from longsumbench.cache import Pruning, prune, seconds_of, sized, stages_in, told_of
+from longsumbench.cache import Pruning, prune, seconds_of, stages_in, told_of
 from longsumbench.cli import main
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
+from longsumbench.formatting import sized
 from longsumbench.stages import CACHE_VARIABLE, LAYOUT, MARKER, StageStore, beside, opening
 
 USES = """

@@ -12,9 +12,10 @@ import pandas as pd
 import pytest
 from test_leaderboard import record
 
+from longsumbench.formatting import duration
 from longsumbench.metrics.metric import write_scores
 from longsumbench.records import Results, RunRecord
-from longsumbench.standings import TYPES, duration, mean_of, source_seen
+from longsumbench.standings import TYPES, mean_of, source_seen
 
 ROOT = Path(__file__).parents[1]
 

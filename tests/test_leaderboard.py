@@ -14,13 +14,14 @@ import pytest
 from longsumbench import leaderboard
 from longsumbench.documents import Cut, Truncation
 from longsumbench.errors import UsageError
+from longsumbench.formatting import duration
 from longsumbench.leaderboard import OUR_PAPERS, PUBLISHED_AS, Table
 from longsumbench.metrics.metric import aggregate, write_scores
 from longsumbench.published import COLUMNS as PUBLISHED_COLUMNS
 from longsumbench.published import read_published
 from longsumbench.records import Results, RunRecord
 from longsumbench.significance import AgainstBest
-from longsumbench.standings import TYPES, VIEW, budget, caution, duration, label, starts, training_differences
+from longsumbench.standings import TYPES, VIEW, budget, caution, label, starts, training_differences
 from longsumbench.system import FitReport
 from longsumbench.tables import Stressed, Tied
 

@@ -16,7 +16,8 @@ from toys import next_line, start_python
 from waiting import PATIENCE, wait_until
 
 from longsumbench.errors import EnvironmentProblem
-from longsumbench.locks import UNKNOWN, Holder, held, holder, lasting
+from longsumbench.formatting import lasting
+from longsumbench.locks import UNKNOWN, Holder, held, holder
 
 HOLDS = """
 import os, sys, time

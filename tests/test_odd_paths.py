@@ -13,7 +13,7 @@ from rights import heeded
 from toys import told_in, write_jsonl
 
 from longsumbench.cli import main
-from longsumbench.printing import one_line
+from longsumbench.formatting import one_line
 from longsumbench.stages import CACHE_VARIABLE
 
 SECONDS = 30  # that no command may take

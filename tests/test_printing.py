@@ -9,7 +9,7 @@ import pytest
 from toys import write_jsonl
 
 from longsumbench.cli import main
-from longsumbench.printing import lines, one_line, print_text
+from longsumbench.formatting import lines, one_line, print_text
 from longsumbench.progress import tell
 from longsumbench.tables import Block, terminal
 

@@ -14,8 +14,9 @@ from toys import next_line, start_python
 from waiting import PATIENCE, wait_until
 
 from longsumbench import locks
+from longsumbench.files import digest
 from longsumbench.locks import held, is_shared, unshare
-from longsumbench.stages import CACHE_VARIABLE, MARKER, StageStore, beside, cache_folder, clear, digest
+from longsumbench.stages import CACHE_VARIABLE, MARKER, StageStore, beside, cache_folder, clear
 
 BUILDER = """
 import sys, time

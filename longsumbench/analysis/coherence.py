@@ -16,12 +16,12 @@ from longsumbench.bounds import Device, Text
 from longsumbench.configuration import DatasetSettings, Scoring
 from longsumbench.documents import Sentences
 from longsumbench.errors import DataError, UsageError
+from longsumbench.files import digest
+from longsumbench.formatting import counted
 from longsumbench.metrics.coherence import Coherence
-from longsumbench.printing import counted
 from longsumbench.records import Results
 from longsumbench.sentences import split_summary
 from longsumbench.significance import LEVEL, RESAMPLES
-from longsumbench.stages import digest
 from longsumbench.statistics import approximate_randomization, bootstrap_interval, holm
 from longsumbench.tables import TIED, Block, Tied, terminal
 

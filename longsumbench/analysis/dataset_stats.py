@@ -24,11 +24,12 @@ from longsumbench.configuration import DatasetSettings, Decoding, RunConfig, Sco
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.documents import Example, count_words
 from longsumbench.errors import DataError, UsageError
+from longsumbench.files import writable
 from longsumbench.metrics.extractive import Extractive
 from longsumbench.metrics.novelty import NovelNgrams
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.progress import tell, track
-from longsumbench.records import Results, RunRecord, writable
+from longsumbench.records import Results, RunRecord
 from longsumbench.stages import CACHE_VARIABLE, StageStore, cache_folder
 from longsumbench.standings import label
 from longsumbench.system import Split

@@ -22,7 +22,7 @@ from longsumbench.bounds import BatchSize, Between, Device, OneOf, Text
 from longsumbench.configuration import DatasetSettings
 from longsumbench.documents import Example
 from longsumbench.errors import DataError
-from longsumbench.printing import counted
+from longsumbench.formatting import counted
 from longsumbench.records import Results
 from longsumbench.statistics import bootstrap_intervals
 from longsumbench.tables import Block, terminal

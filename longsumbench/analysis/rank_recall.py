@@ -19,6 +19,8 @@ from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.documents import Example
 from longsumbench.errors import DataError, UsageError
+from longsumbench.files import writable
+from longsumbench.formatting import counted
 from longsumbench.learned_ranking import (
     UNRANKED,
     RankedUnit,
@@ -28,10 +30,8 @@ from longsumbench.learned_ranking import (
     order_by,
     texts_to_rank,
 )
-from longsumbench.printing import counted
 from longsumbench.progress import tell, track
 from longsumbench.published import read_rank_recalls
-from longsumbench.records import writable
 from longsumbench.rouge.lcs import match_bits, sequence_length
 from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.rouge.signature import IMPLEMENTATION

@@ -14,10 +14,11 @@ from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.documents import Example
 from longsumbench.errors import DataError, UsageError
+from longsumbench.files import writable
+from longsumbench.formatting import counted
 from longsumbench.predictions import read_summaries
-from longsumbench.printing import counted
 from longsumbench.progress import tell, track
-from longsumbench.records import Results, RunRecord, check_written, writable
+from longsumbench.records import Results, RunRecord, check_written
 from longsumbench.stages import CACHE_VARIABLE, StageStore, cache_folder
 from longsumbench.standings import label
 from longsumbench.system import Split

@@ -14,13 +14,13 @@ from longsumbench.analysis.near_duplicates import SIMILARITY, WORDS, Overlap
 from longsumbench.analysis.published_sizes import PUBLISHED_SIZES, PublishedSize
 from longsumbench.analysis.what_is_read import NO_LEDGER, Reading
 from longsumbench.documents import Cut, Truncation
+from longsumbench.formatting import counted, percent
 from longsumbench.ledger import cut_shares, ledger_block, part_of
 from longsumbench.metrics.extractive import Extractive
 from longsumbench.metrics.metric import aggregate, aggregate_measures
 from longsumbench.metrics.novelty import NovelNgrams
-from longsumbench.printing import counted
 from longsumbench.records import RunRecord
-from longsumbench.standings import label, percent, source_seen
+from longsumbench.standings import label, source_seen
 from longsumbench.tables import Block, markdown, terminal
 
 ROUGE = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}

@@ -28,10 +28,10 @@ from longsumbench.corpora.source import Entry, Source, several
 from longsumbench.corpora.store import ReadSplit, SplitWriter
 from longsumbench.documents import Example
 from longsumbench.errors import DataError, UsageError
+from longsumbench.files import digest, read_json
 from longsumbench.progress import Progress, tell
 from longsumbench.records import RunRecord
-from longsumbench.shapes import read_json
-from longsumbench.stages import StageStore, clear, digest, opening
+from longsumbench.stages import StageStore, clear, opening
 
 VERSION = 3  # of the normal form on disk
 MEGABYTE = 1_000_000

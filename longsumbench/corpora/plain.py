@@ -22,7 +22,7 @@ from longsumbench.corpora.files import check_readable, files_source
 from longsumbench.corpora.source import thinned
 from longsumbench.documents import Document, Example, Section, Sentences
 from longsumbench.errors import DataError, UsageError
-from longsumbench.printing import counted
+from longsumbench.formatting import counted
 from longsumbench.sentences import split_sentences
 
 STANDARD_INPUT = "-"

@@ -19,8 +19,7 @@ import pandas as pd
 from longsumbench.configuration import Scoring
 from longsumbench.documents import Example
 from longsumbench.errors import DataError
-from longsumbench.records import write_atomically
-from longsumbench.shapes import read_text
+from longsumbench.files import read_text, write_atomically
 from longsumbench.statistics import bootstrap_interval, bootstrap_intervals, interval_of_shares, perl_intervals
 
 BOOTSTRAP_SEED = 1  # the same for every run, so that an interval depends on the scores alone

@@ -19,8 +19,8 @@ import numpy as np
 
 from longsumbench.comparing import ALIGN, HEADINGS, VIEW, Comparison, Moved, Pair, Row, Run, cells, probability
 from longsumbench.documents import Sentences
-from longsumbench.printing import counted
-from longsumbench.records import write_atomically
+from longsumbench.files import write_atomically
+from longsumbench.formatting import counted
 from longsumbench.report.marked_words import SHORTEST_WORD, marked, stems
 from longsumbench.report.page import frame, table
 from longsumbench.report.recall import COLOURS, GREY

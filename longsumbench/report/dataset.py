@@ -7,7 +7,7 @@ from pathlib import Path
 
 from longsumbench.analysis.dataset_stats import DatasetStats
 from longsumbench.analysis.stats_tables import about, blocks, sampled, short, title, to_csv, to_markdown
-from longsumbench.records import write_atomically
+from longsumbench.files import write_atomically
 from longsumbench.report.dataset_figures import Picture, pictures
 from longsumbench.report.page import frame, table
 from longsumbench.tables import Block

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longsumbench.records import write_atomically
+from longsumbench.files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

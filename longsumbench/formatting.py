@@ -39,3 +39,30 @@ def for_stdout(text: object) -> str:
 
 def _escape(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
+
+
+def duration(seconds: float) -> str:
+    """Write a time for people: "42 s", "7.5 min", "3.2 h"."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 6_000 else f"{seconds / 3600:.1f} h"
+
+
+def percent(part: float, whole: float | None) -> float | None:
+    """Return a share in percent; None where there is no whole."""
+    return 100.0 * part / whole if whole else None
+
+
+def lasting(seconds: float) -> str:
+    """Write a time for people, roughly: "42 s", "3 min", "2 h", "5 days"."""
+    for unit, length, until in (("s", 1, 60), ("min", 60, 3_600), ("h", 3_600, 48 * 3_600)):
+        if seconds < until:
+            return f"{max(0, int(seconds // length))} {unit}"
+    return f"{int(seconds // 86_400)} days"
+
+
+def sized(size: float) -> str:
+    """Write a number of bytes for people, in units of thousands: "0.2 MB", "1.4 GB"."""
+    if 0 < size < 1e5:
+        return "< 0.1 MB"
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.1f} MB"

@@ -14,11 +14,21 @@ A shape is written as the values look:
     {str: A}            an object in which all other keys hold an A
 """
 
+import errno
+import glob
+import hashlib
 import json
+import os
 import re
 import stat
+import tempfile
+import time
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+from longsumbench.errors import IMPOSSIBLE, EnvironmentProblem, naming
 
 LARGEST = 2**63  # numbers from a file stay below it
 COUNT = range(LARGEST)
@@ -171,3 +181,59 @@ def _name(shape: Any) -> str:
     if type(shape) in CONTAINERS:
         return CONTAINERS[type(shape)]
     return NAMES.get(shape, "a single value")
+
+
+LEFT_FOR = 86_400.0  # seconds, in which a process that writes a file has either finished or died
+
+
+def writable(folder: Path, chosen_by: str) -> Path:
+    """Return a folder, made if need be.
+
+    Args:
+        folder: where things are to be written.
+        chosen_by: how the user can choose another one.
+
+    Raises:
+        EnvironmentProblem: nothing can be written there.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, *IMPOSSIBLE):
+            raise
+        reason = f"cannot write to {folder} ({error.strerror})"
+        raise EnvironmentProblem(f"{reason}; choose another folder by {chosen_by}") from error
+    return folder
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write a file, text in UTF-8, so that readers see the old content or the new, and a full disk leaves the old."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    remove_left_over(path)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with naming(path), os.fdopen(handle, "wb") as file:
+            file.write(content.encode("utf-8") if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+@cache  # once a process: what is left over now was left by others
+def remove_left_over(path: Path) -> None:
+    """Remove what killed processes have begun to write for a file; what is not a day old may yet be finished."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.{'?' * 8}"):  # as `tempfile` names it
+        with suppress(OSError):  # another process removes it, too, or it is somebody else's
+            if time.time() - left.stat().st_mtime > LEFT_FOR:
+                left.unlink()
+
+
+def digest(value: Any) -> str:
+    """Hash a JSON value, whatever the order of its keys; 64 hexadecimal digits."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
