@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 from tabulate import tabulate
 
-from longsumbench.stages import CACHE_VARIABLE
+from longsumbench.cache.artifacts import CACHE_VARIABLE
 
 COMMAND = [sys.executable, "-m", "longsumbench.cli"]
 

@@ -78,10 +78,10 @@ def measured(name: str, folder: Path, limit: int | None, workers: int | None) ->
     """
     import resource
 
+    from longsumbench.cache.artifacts import StageStore
     from longsumbench.configuration import DatasetSettings
     from longsumbench.corpora.loading import load
     from longsumbench.environment import peak_memory_gb
-    from longsumbench.stages import StageStore
 
     settings = DatasetSettings(name=name, path=str(folder), limit=limit, workers=workers)
     with tempfile.TemporaryDirectory() as cache:

@@ -25,7 +25,7 @@ from typing import Any
 
 from tabulate import tabulate
 
-from longsumbench.stages import CACHE_VARIABLE
+from longsumbench.cache.artifacts import CACHE_VARIABLE
 
 ASKED = 1.3  # times the distinct work
 POINT = ["model=trunc", "dataset=probe", "dataset.limit=2000", "train.max_steps=300", "decode.limit=200"]
@@ -103,12 +103,12 @@ def steps(folder: Path) -> dict[str, float]:
 def straight_line(overrides: Sequence[str]) -> dict[str, float]:
     """Do the distinct work of the sweep with nothing around it; return step → seconds."""
     from longsumbench import registry
+    from longsumbench.cache.artifacts import StageStore
     from longsumbench.corpora.loading import load
     from longsumbench.metrics.metric import aggregate, aggregate_measures, columns_in, score_all
     from longsumbench.pipeline import units
     from longsumbench.planning import plan
     from longsumbench.predictions import length_buckets
-    from longsumbench.stages import StageStore
 
     seconds = dict.fromkeys(("read", "fit", "summarize", "score"), 0.0)
     clock = time.monotonic()

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench import registry
+from longsumbench.cache.artifacts import MissingStage, StageStore, cache_folder
 from longsumbench.configuration import SECTIONS, RunConfig, settle
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.errors import EnvironmentProblem, SuiteError
 from longsumbench.predictions import Crew, summarize_share
-from longsumbench.stages import MissingStage, StageStore, cache_folder
 from longsumbench.system import System
 from longsumbench.team import Team, of_this_process
 

@@ -5,8 +5,8 @@ import time
 import traceback
 
 from longsumbench import registry
+from longsumbench.cache.artifacts import cache_folder
 from longsumbench.errors import BrokenPlugin, Bug, SuiteError, as_suite_error
-from longsumbench.stages import cache_folder
 
 ADVICE = "please report it, with that file"
 

@@ -364,8 +364,8 @@ def analyze_command(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 def cache_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench cache`."""
-    from longsumbench import cache
-    from longsumbench.stages import cache_folder, check_layout
+    from longsumbench.cache import prune as cache
+    from longsumbench.cache.artifacts import cache_folder, check_layout
 
     root = cache_folder()
     of_prune = {"--unused-for": options.unused_for, "--left-over": options.left_over, "--dry-run": options.dry_run}
@@ -388,7 +388,7 @@ def cache_command(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 def prune_command(options: argparse.Namespace, root: Path, keys: Sequence[str]) -> None:
     """`longsumbench cache prune`."""
-    from longsumbench import cache
+    from longsumbench.cache import prune as cache
 
     asked = {"KEY": keys, "--all": options.all, "--left-over": options.left_over, "--unused-for": options.unused_for}
     if len(together := [name for name, value in asked.items() if value]) > 1:

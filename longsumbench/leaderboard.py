@@ -13,12 +13,12 @@ from typing import Any
 import pandas as pd
 
 from longsumbench import tables
+from longsumbench.cache.locks import held
 from longsumbench.configuration import Scoring
 from longsumbench.errors import DataError, UsageError, did_you_mean
 from longsumbench.files import write_atomically
 from longsumbench.formatting import counted, percent
 from longsumbench.ledger import PREFIX, cut_shares, ledger_block, ledger_columns
-from longsumbench.locks import held
 from longsumbench.metrics.metric import intervals_of
 from longsumbench.published import COLUMNS as PUBLISHED_SCORES
 from longsumbench.published import Published, read_published

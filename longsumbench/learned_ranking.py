@@ -12,11 +12,11 @@ from typing import Annotated, Any, ClassVar, Self
 
 from longsumbench import registry
 from longsumbench.bounds import BatchSize, Between, Count, Device, OneOf, Seed, Width, check_settings
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import TRAINED, Decoding, Recipe
 from longsumbench.documents import Example
 from longsumbench.errors import UsageError
 from longsumbench.ranking import Ranker, Scores, rank
-from longsumbench.stages import StageStore
 from longsumbench.system import Split, Summary, System
 
 UNRANKED = "none"  # the name of no ranker: texts stay in the order they have

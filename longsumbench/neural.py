@@ -19,6 +19,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
 from longsumbench import tokenization
 from longsumbench.batching import UnitCollator, row, stored_rows
+from longsumbench.cache.artifacts import StageStore, opening
 from longsumbench.configuration import TRAINED, Decoding, Recipe, without_later
 from longsumbench.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
@@ -38,7 +39,6 @@ from longsumbench.pretrained import (
 )
 from longsumbench.progress import track
 from longsumbench.segmentation import QUERIES_VERSION, EncodedSentence, Query, Units
-from longsumbench.stages import StageStore, opening
 from longsumbench.system import Evidence, FitReport, Split, Summary, System, read_checkpoint
 from longsumbench.training import parameters, train
 from longsumbench.training_callbacks import weights_folder

@@ -18,6 +18,15 @@ from omegaconf import OmegaConf
 
 from longsumbench import registry
 from longsumbench.assisting import Assistants, assistants
+from longsumbench.cache.artifacts import (
+    CACHE_VARIABLE,
+    MissingStage,
+    StageStore,
+    cache_folder,
+    is_older,
+    locked,
+    refuse_damaged,
+)
 from longsumbench.configuration import Decoding, RunConfig
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.documents import Example, total
@@ -50,7 +59,6 @@ from longsumbench.predictions import (
 )
 from longsumbench.progress import track
 from longsumbench.records import Results, RunRecord, RunSpec, TornRecord, output_files
-from longsumbench.stages import CACHE_VARIABLE, MissingStage, StageStore, cache_folder, is_older, locked, refuse_damaged
 from longsumbench.standings import RANKED_BY, ranked_by
 from longsumbench.system import FitReport, Split, Summary, System
 from longsumbench.team import of_this_process

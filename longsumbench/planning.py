@@ -23,6 +23,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from longsumbench import registry
+from longsumbench.cache.artifacts import StageStore, cache_folder
 from longsumbench.configuration import SECTIONS, Decoding, RunConfig, check_lengths, resolve
 from longsumbench.corpora.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
@@ -30,7 +31,6 @@ from longsumbench.files import digest
 from longsumbench.identities import identity
 from longsumbench.override_advice import not_an_override, unknown_choice, unknown_setting
 from longsumbench.progress import tell, track
-from longsumbench.stages import StageStore, cache_folder
 from longsumbench.system import System, check_search
 
 CONF = Path(__file__).parent / "conf"

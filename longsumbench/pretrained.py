@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from longsumbench.corpora.hub import unreachable
+from longsumbench.cache.hub import unreachable
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, UsageError, as_suite_error
 from longsumbench.files import BadFile, read_json
 

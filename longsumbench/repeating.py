@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from longsumbench.cache.artifacts import CACHE_VARIABLE, MissingStage, StageStore, cache_folder, check_layout
 from longsumbench.corpora.loading import load
 from longsumbench.environment import environment, patch
 from longsumbench.errors import DataError, NotRepeated, UsageError
@@ -22,7 +23,6 @@ from longsumbench.predictions import read_summaries
 from longsumbench.progress import tell
 from longsumbench.records import RunRecord, output_files
 from longsumbench.repro import Reproduction
-from longsumbench.stages import CACHE_VARIABLE, MissingStage, StageStore, cache_folder, check_layout
 from longsumbench.standings import TYPES
 
 FACTS = ("longsumbench", "commit", "python", "system", "processor", "cores", "threads", "gpu")  # that numbers hang on

@@ -22,9 +22,9 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from longsumbench.cache.locks import Holder, held, holder
 from longsumbench.errors import DataError
 from longsumbench.files import COUNT, TIME, BadFile, digest, read_json, write_atomically
-from longsumbench.locks import Holder, held, holder
 
 WAITING, RUNNING, DONE, FOUND, SAME, FAILED = "waiting", "running", "done", "found", "same", "failed"
 ENDED = (DONE, FOUND, SAME, FAILED)

@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Protocol, Self
 
 from numpy.typing import NDArray
 
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import Decoding, Recipe, settle
 from longsumbench.documents import Example, Truncation
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import BadFile, read_json
-from longsumbench.stages import StageStore
 
 SAVED = "system.json"  # of a checkpoint: what every system saves
 PARTS = {"system": str, "config": {}, "state": {}}  # its shape

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from longsumbench.stages import CACHE_VARIABLE, StageStore
+from longsumbench.cache.artifacts import CACHE_VARIABLE, StageStore
 
 # No test depends on the speed of the machine. A folder of `tmp_path` may serve all examples of a test.
 UNCHECKED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]

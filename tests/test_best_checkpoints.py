@@ -15,7 +15,8 @@ from test_training import fit, training_batch, weights
 from toys import TINY, TINY_FOR_ALL, ToySplit, tiny_overrides, tiny_recipe, write_jsonl
 
 from longsumbench import neural, training
-from longsumbench.checksums import CHECKSUMS
+from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.checksums import CHECKSUMS
 from longsumbench.cli import main
 from longsumbench.configuration import Recipe
 from longsumbench.errors import DataError, UsageError
@@ -26,7 +27,6 @@ from longsumbench.neural import NeuralSystem, read_report
 from longsumbench.pipeline import mark
 from longsumbench.predictions import read_summaries
 from longsumbench.records import RunRecord, output_files
-from longsumbench.stages import StageStore
 from longsumbench.standings import remarks, training_differences
 from longsumbench.system import FitReport
 from longsumbench.training_callbacks import lowest

@@ -13,12 +13,12 @@ import pytest
 from toys import next_line, start_python, write_jsonl
 from waiting import PATIENCE
 
-from longsumbench import cache
-from longsumbench.cache import Pruning, prune, seconds_of, stages_in, told_of
+from longsumbench.cache import prune as cache
+from longsumbench.cache.artifacts import CACHE_VARIABLE, LAYOUT, MARKER, StageStore, beside, opening
+from longsumbench.cache.prune import Pruning, prune, seconds_of, stages_in, told_of
 from longsumbench.cli import main
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.formatting import sized
-from longsumbench.stages import CACHE_VARIABLE, LAYOUT, MARKER, StageStore, beside, opening
 
 USES = """
 import sys

@@ -16,10 +16,10 @@ import pytest
 from toys import TINY_FOR_ALL, ToySplit, tiny_recipe
 
 from longsumbench import catalogue, registry
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import Decoding, settle
 from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import UsageError
-from longsumbench.stages import StageStore
 from longsumbench.system import AXES, REFERENCE_AXIS, Summary, System
 
 NAMES = sorted(registry.systems.targets())

@@ -14,12 +14,12 @@ from rights import heeded
 from toys import TINY, next_line, start_python, tiny_overrides, tiny_recipe, write_jsonl
 
 from longsumbench import registry
-from longsumbench.checksums import CHECKSUMS, damage
+from longsumbench.cache.artifacts import CACHE_VARIABLE, MARKER, MissingStage, StageStore, refuse_damaged
+from longsumbench.cache.checksums import CHECKSUMS, damage
 from longsumbench.cli import main
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.loading import load
 from longsumbench.errors import DataError, as_suite_error
-from longsumbench.stages import CACHE_VARIABLE, MARKER, MissingStage, StageStore, refuse_damaged
 
 STAGES = {"corpus": 1, "tokenizer": 1, "units": 2, "checkpoint": 1}  # kind → how many the toy system makes
 SAMPLE = 70  # of about 230 pairs of a file and a kind of damage

@@ -22,13 +22,13 @@ from toys import TINY, ToySplit, example
 
 from longsumbench import registry
 from longsumbench.analysis.sentence_vectors import Encoder
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import Decoding, Recipe, Scoring, settle
 from longsumbench.errors import SuiteError
 from longsumbench.metrics.bertscore import BertScore
 from longsumbench.metrics.coherence import Coherence
 from longsumbench.models.pagesum.config import PageSumConfig
 from longsumbench.models.pagesum.system import PageSum
-from longsumbench.stages import StageStore
 from longsumbench.summarizing import open_system
 from longsumbench.tokenization import train_tokenizer
 

@@ -9,8 +9,8 @@ from filling import Disk
 from sweeping import JOBLIB, TWELVE, Swept, assert_same, said_by
 from toys import write_jsonl
 
+from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli import main
-from longsumbench.stages import CACHE_VARIABLE
 
 UNTRAINED = ("model=lead,random", "seed=1,2", "dataset.split=validation,test")  # eight points, of them six runs
 FULL = "the disk is full at "

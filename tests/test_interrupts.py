@@ -18,11 +18,11 @@ from test_training import TRAIN, fit, weights
 from toys import TINY, heed_interrupts, tiny_overrides, tiny_recipe, write_jsonl
 
 from longsumbench import training, training_callbacks
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import Recipe
 from longsumbench.errors import UsageError
 from longsumbench.interrupts import delayed, ended_by_sigterm
 from longsumbench.models.seal.system import Trunc
-from longsumbench.stages import StageStore
 from longsumbench.training import newest_checkpoint
 
 RECIPE = tiny_recipe(max_steps=14, eval_steps=6, accumulation=2, keep_best=2)  # five steps are an epoch of 40 rows

@@ -11,6 +11,7 @@ import pytest
 from toys import TINY, ToySplit, example, tiny_recipe
 
 from longsumbench import learned_ranking, registry
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import Decoding, Recipe
 from longsumbench.documents import Document, Section
 from longsumbench.errors import UnknownName, UsageError
@@ -26,7 +27,6 @@ from longsumbench.models.hierarchical_transformer.ranker import LstmRanker
 from longsumbench.models.seal.config import TruncConfig
 from longsumbench.models.seal.system import Trunc
 from longsumbench.ranking import tfidf_with_title
-from longsumbench.stages import StageStore
 
 TRAIN, VALIDATION = ToySplit.of("train", 16), ToySplit.of("validation", 4, start=500)
 

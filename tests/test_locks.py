@@ -15,9 +15,9 @@ import pytest
 from toys import next_line, start_python
 from waiting import PATIENCE, wait_until
 
+from longsumbench.cache.locks import UNKNOWN, Holder, held, holder
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.formatting import lasting
-from longsumbench.locks import UNKNOWN, Holder, held, holder
 
 HOLDS = """
 import os, sys, time

@@ -11,6 +11,7 @@ import pytest
 from tiny_bert import write_bert
 
 from longsumbench import registry
+from longsumbench.cache.artifacts import StageStore, cache_folder
 from longsumbench.cli import main
 from longsumbench.configuration import DatasetSettings, RunConfig, Scoring, settle
 from longsumbench.corpora.corpus import BuiltIn, Corpus
@@ -21,7 +22,6 @@ from longsumbench.metrics.metric import aggregate_measures, read_scores
 from longsumbench.models.baselines.system import Lead
 from longsumbench.pipeline import Point, run
 from longsumbench.records import Results, RunRecord
-from longsumbench.stages import StageStore, cache_folder
 
 FIRMS = ("adler", "york", "wells", "dahl")
 NUM_REPORTS = 12  # in a split

@@ -12,9 +12,9 @@ import pytest
 from rights import heeded
 from toys import told_in, write_jsonl
 
+from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli import main
 from longsumbench.formatting import one_line
-from longsumbench.stages import CACHE_VARIABLE
 
 SECONDS = 30  # that no command may take
 CODES = (0, 2, 3, 4)

@@ -17,6 +17,7 @@ from waiting import PATIENCE
 from watching import Watching, with_watching
 
 from longsumbench import pipeline, registry
+from longsumbench.cache.artifacts import CACHE_VARIABLE, StageStore, cache_folder
 from longsumbench.configuration import DatasetSettings, Decoding, RunConfig, Scoring, settle
 from longsumbench.corpora.loading import load
 from longsumbench.errors import DataError
@@ -24,7 +25,6 @@ from longsumbench.evidence import kept
 from longsumbench.identities import hashed, identity, specify
 from longsumbench.pipeline import BASELINES, Point, baseline, run
 from longsumbench.records import Results, RunRecord
-from longsumbench.stages import CACHE_VARIABLE, StageStore, cache_folder
 
 PREDICTIONS = "predictions.jsonl"
 

@@ -8,11 +8,11 @@ import pytest
 from toys import TINY_FOR_ALL, ToySplit, tiny_recipe
 
 from longsumbench import registry
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import settle
 from longsumbench.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.neural import NeuralSystem
 from longsumbench.segmentation import EncodedSentence, Query, Units, ask
-from longsumbench.stages import StageStore
 
 NEURAL = sorted(name for name in registry.systems.built_in if issubclass(registry.systems.load(name), NeuralSystem))
 LENGTHS = {  # system → the setting that a unit's length is kept to

@@ -16,7 +16,7 @@ import psutil
 import pytest
 from toys import WORDS, tiny_overrides
 
-from longsumbench.stages import CACHE_VARIABLE
+from longsumbench.cache.artifacts import CACHE_VARIABLE
 
 LARGE = float(os.environ.get("LONGSUMBENCH_LARGE", "500"))  # megabytes of training texts
 SMALL = 50.0

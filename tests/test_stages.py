@@ -13,10 +13,10 @@ from rights import heeded
 from toys import next_line, start_python
 from waiting import PATIENCE, wait_until
 
-from longsumbench import locks
+from longsumbench.cache import locks
+from longsumbench.cache.artifacts import CACHE_VARIABLE, MARKER, StageStore, beside, cache_folder, clear
+from longsumbench.cache.locks import held, is_shared, unshare
 from longsumbench.files import digest
-from longsumbench.locks import held, is_shared, unshare
-from longsumbench.stages import CACHE_VARIABLE, MARKER, StageStore, beside, cache_folder, clear
 
 BUILDER = """
 import sys, time

@@ -16,12 +16,12 @@ from waiting import PATIENCE
 from watching import Watching, WatchingConfig, with_watching
 
 from longsumbench import registry
+from longsumbench.cache.artifacts import StageStore, cache_folder
 from longsumbench.cli import main, read
 from longsumbench.configuration import Decoding, settle
 from longsumbench.corpora.plain import Input
 from longsumbench.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.errors import UsageError
-from longsumbench.stages import StageStore, cache_folder
 from longsumbench.summarizing import (
     note,
     plain_evidence,

@@ -21,10 +21,10 @@ from toys import TINY_FOR_ALL, told_in, write_jsonl
 from waiting import PATIENCE
 
 from longsumbench import jobs, registry, shares, team
+from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli import main
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.records import RunRecord
-from longsumbench.stages import CACHE_VARIABLE
 
 TESTS = Path(__file__).parent
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]

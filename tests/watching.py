@@ -10,9 +10,9 @@ from typing import ClassVar
 import numpy as np
 
 from longsumbench import registry
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import Decoding, Recipe
 from longsumbench.documents import Cut, Example, Truncation
-from longsumbench.stages import StageStore
 from longsumbench.system import Evidence, FitReport, Split, Summary, System
 
 

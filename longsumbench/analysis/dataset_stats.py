@@ -20,6 +20,7 @@ from longsumbench import registry
 from longsumbench.analysis.near_duplicates import NearDuplicates, Overlap, Pair
 from longsumbench.analysis.what_is_read import Reader, Reading, Tokens, ready, tokenizers
 from longsumbench.bounds import Count, Seed, Text, check_settings
+from longsumbench.cache.artifacts import CACHE_VARIABLE, StageStore, cache_folder
 from longsumbench.configuration import DatasetSettings, Decoding, RunConfig, Scoring
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.documents import Example, count_words
@@ -30,7 +31,6 @@ from longsumbench.metrics.novelty import NovelNgrams
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.progress import tell, track
 from longsumbench.records import Results, RunRecord
-from longsumbench.stages import CACHE_VARIABLE, StageStore, cache_folder
 from longsumbench.standings import label
 from longsumbench.system import Split
 

@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench.bounds import Device, Seed, Text, check_settings
+from longsumbench.cache.artifacts import CACHE_VARIABLE, StageStore, cache_folder
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.documents import Example
@@ -35,7 +36,6 @@ from longsumbench.published import read_rank_recalls
 from longsumbench.rouge.lcs import match_bits, sequence_length
 from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.rouge.signature import IMPLEMENTATION
-from longsumbench.stages import CACHE_VARIABLE, StageStore, cache_folder
 from longsumbench.statistics import bootstrap_intervals
 from longsumbench.system import Split
 from longsumbench.tables import Block, terminal

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from longsumbench.bounds import Count, Seed, check_settings
+from longsumbench.cache.artifacts import CACHE_VARIABLE, StageStore, cache_folder
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.documents import Example
@@ -19,7 +20,6 @@ from longsumbench.formatting import counted
 from longsumbench.predictions import read_summaries
 from longsumbench.progress import tell, track
 from longsumbench.records import Results, RunRecord, check_written
-from longsumbench.stages import CACHE_VARIABLE, StageStore, cache_folder
 from longsumbench.standings import label
 from longsumbench.system import Split
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from longsumbench import registry
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import RunConfig
 from longsumbench.documents import Example, Truncation, total
 from longsumbench.learned_ranking import UNRANKED, learned
-from longsumbench.stages import StageStore
 from longsumbench.standings import parts_of
 from longsumbench.system import Split, System
 

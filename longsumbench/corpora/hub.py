@@ -4,25 +4,20 @@ Without a network the library would retry for half a minute; so the endpoint is 
 run left (this suite's own, or the library's cache) is used without one.
 """
 
-import http.client
 import json
 import os
-import threading
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.hub import unreachable
 from longsumbench.corpora.corpus import Corpus, Hub
 from longsumbench.corpora.files import SPLITS
 from longsumbench.corpora.source import Entry, Source, Thinned, several
 from longsumbench.documents import Example
 from longsumbench.errors import EnvironmentProblem
-from longsumbench.stages import StageStore
-
-PROBE_SECONDS = 2.5
 
 
 def hub_source(corpus: Corpus, stages: StageStore) -> Source:
@@ -62,30 +57,6 @@ def _revision(name: str, repository: str, config: str | None, root: Path) -> str
     if kept is None:
         raise _no_copy(name, repository, problem)
     return kept
-
-
-def unreachable() -> str | None:
-    """Say why the hub cannot be reached; None when it can. Takes `PROBE_SECONDS` at most."""
-    from huggingface_hub import constants
-
-    if constants.HF_HUB_OFFLINE or os.environ.get("HF_DATASETS_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
-        return "offline mode is set"
-    outcome: list[str | None] = []
-    prober = threading.Thread(target=lambda: outcome.append(_probe(constants.ENDPOINT)), daemon=True)
-    prober.start()  # in a thread, for looking up a host name knows no time limit
-    prober.join(PROBE_SECONDS)
-    return outcome[0] if outcome else f"no answer within {PROBE_SECONDS} s"
-
-
-def _probe(endpoint: str) -> str | None:
-    try:
-        request = urllib.request.Request(endpoint, method="HEAD")  # noqa: S310 - the endpoint is the user's own setting
-        with urllib.request.urlopen(request, timeout=PROBE_SECONDS):  # noqa: S310 - likewise
-            return None
-    except urllib.error.HTTPError as error:
-        return f"HTTP {error.code}" if error.code >= 500 else None
-    except (OSError, ValueError, http.client.HTTPException) as error:
-        return str(getattr(error, "reason", error)) or type(error).__name__
 
 
 def _newest_revision(name: str, repository: str) -> str:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench import registry, sentences
+from longsumbench.cache.artifacts import StageStore, clear, opening
 from longsumbench.configuration import GENERATED, DatasetSettings
 from longsumbench.corpora.corpus import BadRow, Corpus
 from longsumbench.corpora.files import files_source
@@ -31,7 +32,6 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest, read_json
 from longsumbench.progress import Progress, tell
 from longsumbench.records import RunRecord
-from longsumbench.stages import StageStore, clear, opening
 
 VERSION = 3  # of the normal form on disk
 MEGABYTE = 1_000_000

@@ -11,8 +11,8 @@ from typing import Any
 
 import pandas as pd
 
+from longsumbench.cache.locks import held
 from longsumbench.errors import UsageError
-from longsumbench.locks import held
 from longsumbench.records import Results
 from longsumbench.report.pictures import write_files
 from longsumbench.report.sweep_layout import layout_of

@@ -7,6 +7,7 @@ from random import Random as Dice
 from statistics import fmean
 from typing import Any, ClassVar
 
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import Decoding, Recipe
 from longsumbench.documents import Cut, Example, Truncation, count_words
 from longsumbench.errors import DataError, UsageError
@@ -23,7 +24,6 @@ from longsumbench.models.baselines.config import LeadConfig, LexRankConfig, Orac
 from longsumbench.ranking import lexrank, rank
 from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.rouge.selection import greedy_selection
-from longsumbench.stages import StageStore
 from longsumbench.system import FitReport, Split, Summary, System
 
 

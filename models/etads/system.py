@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import Recipe
 from longsumbench.documents import Example
 from longsumbench.errors import UsageError
@@ -19,7 +20,6 @@ from longsumbench.nn.device import choose_device
 from longsumbench.nn.initialization import sinusoidal, xavier
 from longsumbench.nn.recording import recorded
 from longsumbench.segmentation import Units, ask, join, snippets
-from longsumbench.stages import StageStore
 from longsumbench.system import WINDOW_AXIS, Evidence, FitReport, Split
 from longsumbench.tokenization import token_texts
 

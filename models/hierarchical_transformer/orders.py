@@ -6,9 +6,9 @@ from typing import Any
 import datasets
 
 from longsumbench.batching import stored_rows
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.documents import Example
 from longsumbench.progress import track
-from longsumbench.stages import StageStore
 from longsumbench.system import Split
 
 VERSION = 1  # rises, with the version of every ranker that learns, when the same scores would make another order

@@ -27,6 +27,7 @@ from transformers.utils import ModelOutput
 
 from longsumbench import tokenization
 from longsumbench.batching import IGNORED, UnitCollator, stored_rows
+from longsumbench.cache.artifacts import StageStore, opening
 from longsumbench.configuration import Recipe
 from longsumbench.documents import Example
 from longsumbench.errors import DataError
@@ -39,7 +40,6 @@ from longsumbench.ranking import Scores
 from longsumbench.rouge.all_pairs import numbered, rouge_n
 from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.segmentation import QUERIES_VERSION
-from longsumbench.stages import StageStore, opening
 from longsumbench.system import Split
 from longsumbench.tokenization import load_tokenizer, trained_tokenizer
 from longsumbench.training import train as train_network

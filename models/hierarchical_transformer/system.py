@@ -13,6 +13,7 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from longsumbench.batching import UnitCollator
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import Recipe
 from longsumbench.documents import Example
 from longsumbench.learned_ranking import RANKED, LearnedRanker, RankedUnits, RankerSettings
@@ -48,7 +49,6 @@ from longsumbench.nn.folded_attention import watched
 from longsumbench.nn.initialization import xavier
 from longsumbench.nn.recording import recorded
 from longsumbench.segmentation import EncodedSentence, Units, ask, group
-from longsumbench.stages import StageStore
 from longsumbench.system import ATTENDED_AXIS, Evidence, Split
 from longsumbench.tokenization import token_texts
 

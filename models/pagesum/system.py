@@ -11,6 +11,7 @@ from torch import Tensor
 from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from longsumbench.batching import row
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import Recipe
 from longsumbench.documents import Example
 from longsumbench.errors import UsageError
@@ -21,7 +22,6 @@ from longsumbench.neural import Encode, NeuralSystem, network_sizes, special_ids
 from longsumbench.nn.initialization import sinusoidal, xavier
 from longsumbench.pretrained import SAFELY, check_vocabulary, load_network, reading
 from longsumbench.segmentation import EncodedSentence, Units, ask
-from longsumbench.stages import StageStore
 from longsumbench.system import REFERENCE_AXIS, Evidence, Split
 from longsumbench.tokenization import token_texts
 

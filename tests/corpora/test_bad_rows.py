@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from longsumbench import registry
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.cli import main
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.corpus import BadRow, Corpus
@@ -20,7 +21,6 @@ from longsumbench.corpora.loading import Texts, load
 from longsumbench.corpora.source import several, thinned
 from longsumbench.documents import Example
 from longsumbench.errors import DataError
-from longsumbench.stages import StageStore
 
 Row = dict[str, Any]
 Kind = tuple[Corpus, Callable[[str], Row]]

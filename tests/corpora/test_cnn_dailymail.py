@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from lacking import SHARED_FOLDER
 from toys import one_line
 
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora import hub, loading
 from longsumbench.corpora.cnn_dailymail import from_row
@@ -23,7 +24,6 @@ from longsumbench.corpora.loading import Texts, load
 from longsumbench.corpora.stories import from_story
 from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import UsageError
-from longsumbench.stages import StageStore
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "cnndm_sample"
 STORY = (

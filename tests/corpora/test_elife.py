@@ -9,12 +9,12 @@ import pytest
 from lacking import SHARED_FOLDER
 
 from longsumbench import registry
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.corpus import Corpus
 from longsumbench.corpora.loading import load
 from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import UsageError
-from longsumbench.stages import StageStore
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "elife"
 

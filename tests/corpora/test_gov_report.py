@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toys import one_line
 
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora import hub, loading
 from longsumbench.corpora.corpus import BadRow
@@ -21,7 +22,6 @@ from longsumbench.corpora.source import thinned
 from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import UsageError
 from longsumbench.leaderboard import PUBLISHED_AS
-from longsumbench.stages import StageStore
 
 
 def section(title: str | None, *paragraphs: str, below: Any = ()) -> dict[str, Any]:

@@ -13,11 +13,11 @@ import huggingface_hub
 import pytest
 from waiting import PATIENCE
 
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora import arxiv, hub
 from longsumbench.corpora.loading import load
 from longsumbench.errors import EnvironmentProblem
-from longsumbench.stages import StageStore
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 

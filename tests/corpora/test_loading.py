@@ -14,6 +14,7 @@ from lacking import SHARED_FOLDER
 from toys import one_line
 
 from longsumbench import registry
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora import loading
 from longsumbench.corpora.corpus import BuiltIn, Corpus
@@ -21,7 +22,6 @@ from longsumbench.corpora.loading import Texts, load
 from longsumbench.corpora.source import deal
 from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import UsageError
-from longsumbench.stages import StageStore
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 Row = dict[str, Any]

@@ -10,6 +10,7 @@ import huggingface_hub
 import pytest
 from toys import one_line
 
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora import hub
 from longsumbench.corpora.corpus import BadRow
@@ -17,7 +18,6 @@ from longsumbench.corpora.loading import Texts, load
 from longsumbench.corpora.multi_news import from_row
 from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import UsageError
-from longsumbench.stages import StageStore
 
 CLUSTER = "It snowed. It froze. NEWLINE_CHAR NEWLINE_CHAR Nobody came. ||||| ||||| Snow fell. |||||"
 SUMMARY = "– It snowed. Nobody came."

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longsumbench import registry
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora import loading
 from longsumbench.corpora.corpus import BuiltIn, Corpus
@@ -17,7 +18,6 @@ from longsumbench.corpora.loading import Texts, load
 from longsumbench.corpora.overlaps import Seen, hash_of, overlap, pairs
 from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import DataError
-from longsumbench.stages import StageStore
 
 # By hand: of the four test examples, one has a text of train, one an id of train, one both; of the two of validation,
 # one has the text of a training example, the other that of a tested one.

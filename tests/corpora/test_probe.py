@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from waiting import assert_linear
 
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora import council, probe
 from longsumbench.corpora.loading import load
@@ -23,7 +24,6 @@ from longsumbench.documents import Example
 from longsumbench.errors import UsageError
 from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.sentences import split_sentences
-from longsumbench.stages import StageStore
 from longsumbench.tokenization import train_tokenizer
 
 PAGE = Path(__file__).parents[2] / "docs" / "probe.md"

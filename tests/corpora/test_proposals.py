@@ -6,10 +6,10 @@ import pytest
 from lacking import SHARED_FOLDER
 
 from longsumbench import registry
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.loading import load
 from longsumbench.documents import Document, Example, Section
-from longsumbench.stages import StageStore
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 ROW = {

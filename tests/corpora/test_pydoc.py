@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora import pydoc
 from longsumbench.corpora.clones import Clones
@@ -13,7 +14,6 @@ from longsumbench.corpora.loading import load
 from longsumbench.corpora.source import deal
 from longsumbench.documents import count_words
 from longsumbench.errors import EnvironmentProblem
-from longsumbench.stages import StageStore
 
 LONG = " ".join(f"This is sentence {number} of a long text." for number in range(15))
 MODULE = f'''

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from lacking import SHARED_FOLDER
 
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.corpus import BadRow
 from longsumbench.corpora.loading import load
@@ -16,7 +17,6 @@ from longsumbench.corpora.qmsum import MARKS, SILENT, from_row
 from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import DataError
 from longsumbench.sentences import split_sentences
-from longsumbench.stages import StageStore
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "qmsum"
 

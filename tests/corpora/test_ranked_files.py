@@ -12,11 +12,11 @@ import pytest
 import sentencepiece
 import torch
 
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
-from longsumbench.stages import StageStore
 
 PARAGRAPHS = ["The sheep eat grass. They sleep.", "A dog barks."]
 LEAD = "Sheep are kept. They sleep."

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from longsumbench import registry
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.corpus import BadRow
 from longsumbench.corpora.loading import load
 from longsumbench.corpora.release import from_hub_row, from_release_row
 from longsumbench.documents import Section
 from longsumbench.errors import DataError
-from longsumbench.stages import StageStore
 
 
 def paper(**changes: Any) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import pytest
 from toys import heed_interrupts
 from waiting import PATIENCE
 
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora import rows
 from longsumbench.corpora.corpus import BadRow
@@ -24,7 +25,6 @@ from longsumbench.corpora.rows import made, read_rows
 from longsumbench.corpora.source import Entry, Thinned
 from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import DataError, EnvironmentProblem
-from longsumbench.stages import StageStore
 
 
 @pytest.fixture(autouse=True)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from lacking import SHARED_FOLDER
 from toys import one_line
 
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.clones import PAGE_RULES, PageRule, section_recall
 from longsumbench.corpora.corpus import BadRow
@@ -21,7 +22,6 @@ from longsumbench.corpora.search2wiki import from_row
 from longsumbench.corpora.search_results import RULES, TOP
 from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import UsageError
-from longsumbench.stages import StageStore
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "wiki_sections"
 LEAD = "Sheep are kept for wool by many people."

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from lacking import SHARED_FOLDER
 
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.corpus import BadRow
 from longsumbench.corpora.loading import load
 from longsumbench.corpora.wiki_sections import from_row
 from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import DataError
-from longsumbench.stages import StageStore
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "wiki_sections"
 

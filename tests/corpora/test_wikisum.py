@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.clones import clones_of
 from longsumbench.corpora.corpus import BadRow
@@ -16,7 +17,6 @@ from longsumbench.corpora.loading import Texts, load
 from longsumbench.corpora.wikisum import from_row
 from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import DataError, UsageError
-from longsumbench.stages import StageStore
 
 SUMMARY = "Sheep are kept for wool and they sleep."  # 7 bigrams
 

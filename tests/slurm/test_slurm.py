@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from toys import tiny_overrides, write_jsonl
 
-from longsumbench.stages import CACHE_VARIABLE
+from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.status import current
 from longsumbench.sweeps import PointState, sweeps_in
 

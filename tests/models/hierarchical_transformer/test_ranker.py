@@ -13,6 +13,7 @@ from toys import ToySplit
 from transformers import PreTrainedTokenizerBase
 
 from longsumbench import training
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import DataError
 from longsumbench.learned_ranking import RankerSettings, find_ranker, texts_to_rank
@@ -30,7 +31,6 @@ from longsumbench.models.hierarchical_transformer.ranker import (
     similar_lengths,
 )
 from longsumbench.ranking import Ranker, rank, tfidf_with_title
-from longsumbench.stages import StageStore
 from longsumbench.tokenization import trained_tokenizer
 
 pytestmark = pytest.mark.usefixtures("float64")

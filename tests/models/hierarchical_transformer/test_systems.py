@@ -10,6 +10,7 @@ import torch
 from toys import TINY_FOR_ALL, ToySplit, tiny_recipe
 
 from longsumbench import registry
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import Decoding
 from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import EnvironmentProblem, UsageError
@@ -17,7 +18,6 @@ from longsumbench.models.hierarchical_transformer import entities
 from longsumbench.models.hierarchical_transformer import system as module
 from longsumbench.models.hierarchical_transformer.system import BestParagraphs, GraphUnits
 from longsumbench.segmentation import EncodedSentence
-from longsumbench.stages import StageStore
 from longsumbench.system import ATTENDED_AXIS
 
 NAMES = ("hierarchical_transformer", "flat_transformer", "tdmca")

@@ -15,6 +15,7 @@ from toys import ToySplit, example, tiny_recipe, write_jsonl
 from transformers import BartForConditionalGeneration, BartModel, T5Config, T5ForConditionalGeneration
 
 from longsumbench import pretrained
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.cli import main
 from longsumbench.configuration import Decoding
 from longsumbench.documents import Document, Example, Section
@@ -24,7 +25,6 @@ from longsumbench.models.pagesum.config import PageSumConfig
 from longsumbench.models.pagesum.model import PageSumForConditionalGeneration
 from longsumbench.models.pagesum.system import PageSum
 from longsumbench.records import Results, RunRecord
-from longsumbench.stages import StageStore
 from longsumbench.tokenization import train_tokenizer
 from pagesum.networks import DECODINGS, PAD, RAGGED, SIZES, START, batch, search, stock, targets
 

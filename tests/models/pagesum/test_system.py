@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from toys import TINY_FOR_ALL, ToySplit, example, tiny_recipe
 from transformers import PreTrainedTokenizerBase
 
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import Decoding
 from longsumbench.documents import Cut, Document, Example, Section
 from longsumbench.errors import DataError, UsageError
@@ -20,7 +21,6 @@ from longsumbench.models.pagesum.config import PageSumConfig
 from longsumbench.models.pagesum.system import PageSum
 from longsumbench.planning import check_evidence
 from longsumbench.segmentation import EncodedSentence
-from longsumbench.stages import StageStore
 from longsumbench.tokenization import token_texts, train_tokenizer
 
 BEAMS = Decoding(num_beams=3, max_length=20, min_length=8, no_repeat_ngram=2, device="cpu")

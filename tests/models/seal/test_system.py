@@ -8,6 +8,7 @@ import pytest
 from toys import TINY_FOR_ALL, ToySplit, example, tiny_recipe
 
 from longsumbench import registry
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import Decoding
 from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import UsageError
@@ -15,7 +16,6 @@ from longsumbench.models.seal.config import CAConfig, EAConfig, SealConfig
 from longsumbench.models.seal.gate import select
 from longsumbench.models.seal.system import CA, EA, Seal
 from longsumbench.segmentation import EncodedSentence
-from longsumbench.stages import StageStore
 
 GREEDY = Decoding(max_length=20, device="cpu")
 NAMES = ["trunc", "ca", "ea", "seal"]

@@ -6,6 +6,7 @@ import torch
 from toys import TINY, ToySplit, example, tiny_recipe
 from transformers import AutoTokenizer, PegasusConfig, PegasusForConditionalGeneration
 
+from longsumbench.cache.artifacts import StageStore
 from longsumbench.configuration import Decoding
 from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import UsageError
@@ -13,7 +14,6 @@ from longsumbench.models.seal.config import TruncConfig
 from longsumbench.models.seal.model import TruncForConditionalGeneration, TruncModelConfig
 from longsumbench.models.seal.system import Trunc
 from longsumbench.segmentation import EncodedSentence
-from longsumbench.stages import StageStore
 
 SMALL = {
     "vocab_size": 60,

@@ -1,6 +1,6 @@
 """What stands in the cache folder, and how it is deleted: never what is in use or being built.
 
-Stages are kept as `longsumbench.stages` says. What a killed builder left is continued by the same command, so it counts
+Stages are kept as `longsumbench.cache.artifacts` says. What a killed builder left is continued by the same command, so it counts
 as left over for good only after a day without a builder, unless it is asked for.
 """
 
@@ -17,12 +17,12 @@ from typing import Any
 
 from tabulate import tabulate
 
-from longsumbench.checksums import damage
+from longsumbench.cache.artifacts import beside, check_layout, discard, mark_layout, remove
+from longsumbench.cache.checksums import damage
+from longsumbench.cache.locks import Holder, held, holder, is_shared
 from longsumbench.errors import DataError, UsageError, did_you_mean
 from longsumbench.formatting import lasting, print_text, sized
-from longsumbench.locks import Holder, held, holder, is_shared
 from longsumbench.progress import Progress
-from longsumbench.stages import beside, check_layout, discard, mark_layout, remove
 
 DAY = 86_400.0  # seconds
 UNUSED_FOR = 30 * DAY

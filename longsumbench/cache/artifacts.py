@@ -20,10 +20,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from longsumbench.checksums import damage, replace_text, write_checksums
+from longsumbench.cache.checksums import damage, replace_text, write_checksums
+from longsumbench.cache.locks import held, share, unshare
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, as_suite_error, naming
 from longsumbench.files import digest
-from longsumbench.locks import held, share, unshare
 
 CACHE_VARIABLE = "LONGSUMBENCH_CACHE"
 LAYOUT = 1  # of a cache folder; rises when an older version could not use what a newer one keeps there
