@@ -19,7 +19,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics.pairwise import cosine_similarity
 from tabulate import tabulate
 
-from longsumbench.ranking import Scores, lexrank, similarities, tfidf_with_title
+from longsumbench.api.ranker import Scores
+from longsumbench.ranking import lexrank, similarities, tfidf_with_title
 
 VOCABULARY = 30_000
 TITLE_LENGTH = 5  # words

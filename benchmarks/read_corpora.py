@@ -78,8 +78,8 @@ def measured(name: str, folder: Path, limit: int | None, workers: int | None) ->
     """
     import resource
 
+    from longsumbench.api.config import DatasetSettings
     from longsumbench.cache.artifacts import StageStore
-    from longsumbench.configuration import DatasetSettings
     from longsumbench.corpora.loading import load
     from longsumbench.environment import peak_memory_gb
 

@@ -102,7 +102,7 @@ def steps(folder: Path) -> dict[str, float]:
 
 def straight_line(overrides: Sequence[str]) -> dict[str, float]:
     """Do the distinct work of the sweep with nothing around it; return step → seconds."""
-    from longsumbench import registry
+    from longsumbench.api import registry
     from longsumbench.cache.artifacts import StageStore
     from longsumbench.corpora.loading import load
     from longsumbench.metrics.metric import aggregate, aggregate_measures, columns_in, score_all

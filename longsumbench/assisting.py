@@ -9,13 +9,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from longsumbench import registry
+from longsumbench.api import registry
+from longsumbench.api.config import SECTIONS, RunConfig, settle
+from longsumbench.api.system import System
 from longsumbench.cache.artifacts import MissingStage, StageStore, cache_folder
-from longsumbench.configuration import SECTIONS, RunConfig, settle
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.errors import EnvironmentProblem, SuiteError
 from longsumbench.predictions import Crew, summarize_share
-from longsumbench.system import System
 from longsumbench.team import Team, of_this_process
 
 

@@ -4,7 +4,7 @@ import os
 import time
 import traceback
 
-from longsumbench import registry
+from longsumbench.api import registry
 from longsumbench.cache.artifacts import cache_folder
 from longsumbench.errors import BrokenPlugin, Bug, SuiteError, as_suite_error
 

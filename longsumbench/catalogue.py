@@ -8,8 +8,8 @@ from typing import Any
 
 from tabulate import tabulate
 
-from longsumbench import registry
-from longsumbench.configuration import SECTIONS, RunConfig
+from longsumbench.api import registry
+from longsumbench.api.config import SECTIONS, RunConfig
 from longsumbench.errors import UsageError
 
 CONF = Path(__file__).parent / "conf"

@@ -143,7 +143,7 @@ def status_command(options: argparse.Namespace, words: Sequence[str]) -> None:
 def leaderboard_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench leaderboard`."""
     from longsumbench import leaderboard, tables
-    from longsumbench.configuration import allowed
+    from longsumbench.api.config import allowed
     from longsumbench.errors import UnknownName
     from longsumbench.records import Results
     from longsumbench.standings import PARTS
@@ -209,8 +209,8 @@ def score_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench score`."""
     if not 1 <= len(options.texts) <= 2:
         raise UsageError("name PREDICTIONS, and REFERENCES where they stand apart (see longsumbench score --help)")
-    from longsumbench.bounds import bounds_of, check_value
-    from longsumbench.configuration import Scoring
+    from longsumbench.api.bounds import bounds_of, check_value
+    from longsumbench.api.config import Scoring
     from longsumbench.records import Results
     from longsumbench.rouge.scorer import RougeScorer
     from longsumbench.scored_files import find_predictions
@@ -244,7 +244,7 @@ def score_command(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 def compare_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench compare`."""
-    from longsumbench.bounds import Between, check_value
+    from longsumbench.api.bounds import Between, check_value
     from longsumbench.comparing import compare, default_folder
     from longsumbench.files import writable
     from longsumbench.records import Results

@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from longsumbench import registry
+from longsumbench.api import registry
+from longsumbench.api.documents import Sentences
 from longsumbench.corpora.loading import split_read_by
-from longsumbench.documents import Sentences
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.formatting import counted

@@ -18,9 +18,9 @@ from longsumbench.analysis.fusion import FusionSettings
 from longsumbench.analysis.locality import LocalitySettings
 from longsumbench.analysis.rank_recall import RankRecallSettings
 from longsumbench.analysis.sampled import SampleSettings
-from longsumbench.configuration import DatasetSettings, RunConfig, settle
+from longsumbench.api.config import DatasetSettings, RunConfig, settle
+from longsumbench.api.ranker import RankerSettings
 from longsumbench.errors import UsageError
-from longsumbench.learned_ranking import RankerSettings
 from longsumbench.planning import as_hydra, compose, expand, offer_plugins, plan, translate
 
 OF_RANKING = ("rank", "unit", "ranker")  # what `longsumbench stats` is asked of rankers

@@ -13,9 +13,9 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
+from longsumbench.api.system import AXES, REFERENCE_AXIS, Evidence, Summary
 from longsumbench.errors import DataError
 from longsumbench.files import BadFile, read_json, write_atomically
-from longsumbench.system import AXES, REFERENCE_AXIS, Evidence, Summary
 
 SHAPE = {"id": str, "axes": {str: [str]}, "texts": {str: [str]}}  # of <n>.json (see `shapes`)
 

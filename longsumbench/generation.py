@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from transformers import GenerationConfig, PreTrainedModel
 
-from longsumbench.configuration import Decoding
+from longsumbench.api.config import Decoding
 from longsumbench.errors import UsageError
 from longsumbench.nn.penalties import Penalties, RankedGeneration
 

@@ -4,15 +4,16 @@ from collections.abc import Collection
 from dataclasses import asdict
 from typing import Any
 
-from longsumbench import registry, sentences
-from longsumbench.configuration import Decoding, Recipe, RunConfig, Scoring, without_later
+from longsumbench import sentences
+from longsumbench.api import registry
+from longsumbench.api.config import Decoding, Recipe, RunConfig, Scoring, without_later
+from longsumbench.api.system import System
 from longsumbench.corpora.loading import Texts
 from longsumbench.errors import DataError
 from longsumbench.files import digest
 from longsumbench.records import RunSpec
 from longsumbench.rouge.signature import SCORING_VERSION
 from longsumbench.segmentation import QUERIES_VERSION
-from longsumbench.system import System
 
 VERSIONS = {"decode": 1, "score": SCORING_VERSION, "sentences": sentences.VERSION}  # rise with a step's outcome
 ASKED = ("metrics", "coherence_model", "bertscore_model")  # of score: what they ask for is added to a finished run

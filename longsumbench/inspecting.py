@@ -8,15 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from longsumbench.api.documents import Example
+from longsumbench.api.system import Evidence, Summary
 from longsumbench.corpora.loading import split_read_by
-from longsumbench.documents import Example
 from longsumbench.errors import DataError, UsageError, did_you_mean
 from longsumbench.evidence import kept, read_evidence, wanted
 from longsumbench.metrics.metric import PERCENT, read_scores
 from longsumbench.predictions import read_summaries
 from longsumbench.records import Results, RunRecord, check_written, output_files
 from longsumbench.standings import TYPES, label
-from longsumbench.system import Evidence, Summary
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from longsumbench import registry
+from longsumbench.api import registry
+from longsumbench.api.config import RunConfig
 from longsumbench.assisting import TASKS
 from longsumbench.bug_reports import explained
-from longsumbench.configuration import RunConfig
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError, as_suite_error
 from longsumbench.files import write_atomically
 from longsumbench.pipeline import BASELINES, Point, baseline, run

@@ -13,8 +13,8 @@ from typing import Any
 import pandas as pd
 
 from longsumbench import tables
+from longsumbench.api.config import Scoring
 from longsumbench.cache.locks import held
-from longsumbench.configuration import Scoring
 from longsumbench.errors import DataError, UsageError, did_you_mean
 from longsumbench.files import write_atomically
 from longsumbench.formatting import counted, percent

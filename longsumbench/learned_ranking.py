@@ -1,106 +1,21 @@
 """Rankers that learn from a training split, and systems that let a ranker order their units. No torch here.
 
 A plain ranker is a function (`ranking`); a learned one is a class that is fitted once for the same texts and settings,
-as the stage "ranker", and is a function then. `longsumbench.registry.rankers` knows both by name.
+as the stage "ranker", and is a function then. `longsumbench.api.registry.rankers` knows both by name.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Any, Self
 
-from longsumbench import registry
-from longsumbench.bounds import BatchSize, Between, Count, Device, OneOf, Seed, Width, check_settings
+from longsumbench.api import registry
+from longsumbench.api.config import Decoding, Recipe
+from longsumbench.api.documents import Example
+from longsumbench.api.ranker import UNRANKED, LearnedRanker, Ranker, RankerSettings, learned
+from longsumbench.api.system import Split, Summary, System
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import TRAINED, Decoding, Recipe
-from longsumbench.documents import Example
 from longsumbench.errors import UsageError
-from longsumbench.ranking import Ranker, Scores, rank
-from longsumbench.system import Split, Summary, System
-
-UNRANKED = "none"  # the name of no ranker: texts stay in the order they have
-RANKED = ("paragraph", "section")  # what of an example can be ranked
-RankedUnit = Annotated[str, OneOf(*RANKED)]
-RankerVocabulary = Annotated[int, Between(TRAINED["trained"], 10**7)]
-
-
-@dataclass(frozen=True)
-class RankerSettings:
-    """How a learned ranker is made (`ranker.*` of `longsumbench stats`); systems have settings of their own."""
-
-    dimension: Width = 256  # width of embeddings, LSTMs and features (Hierarchical Transformer §4)
-    steps: Count = 5_000  # optimizer steps; unstated in the paper
-    batch_size: BatchSize = 8  # rows a step: a title with about 2,000 tokens of paragraphs each; unstated in the paper
-    vocabulary_size: RankerVocabulary = 32_000  # of its tokenizer, byte-level BPE trained on the training split
-    unit: RankedUnit = "paragraph"  # paragraph | section: what of the training texts it learns to score
-    seed: Seed = 1  # follows the top-level seed
-    device: Device = "auto"  # follows the top-level device
-
-    def __post_init__(self) -> None:
-        check_settings(self, "ranker.")
-
-
-def texts_to_rank(example: Example, unit: str = "paragraph") -> list[str]:
-    """Return an example's paragraphs, or its sections without their names, in reading order; none is empty."""
-    return [" ".join(sentences) for sentences in example.texts(unit)]
-
-
-class LearnedRanker(ABC):
-    """A ranker that learns: called with a title and paragraphs, it returns a score for each, higher is better.
-
-    Attributes:
-        device: where it computes ("auto", "cpu", "cuda"); whoever uses it may set it.
-        version: rises when the same settings, or the defaults, would give another outcome.
-    """
-
-    device: str = "auto"
-    version: ClassVar[int] = 1
-
-    @classmethod
-    @abstractmethod
-    def fitted(
-        cls, train: Split | None, validation: Split | None, settings: RankerSettings, stages: StageStore
-    ) -> Self:
-        """Return it fitted to a training split, found as the finished stage "ranker" or built as that.
-
-        Raises:
-            DataError: there is no training split, or nothing in it to learn from.
-        """
-
-    @abstractmethod
-    def __call__(self, title: str | None, paragraphs: Sequence[str]) -> Scores:
-        """Score paragraphs: [paragraphs]."""
-
-    @property
-    @abstractmethod
-    def identity(self) -> str:
-        """What tells it from all others whose scores differ."""
-
-    @abstractmethod
-    def save(self, folder: Path) -> None:
-        """Write all that `load` needs into an existing folder."""
-
-    @classmethod
-    @abstractmethod
-    def load(cls, folder: Path) -> Self:
-        """Rebuild what `save` wrote.
-
-        Raises:
-            DataError: a file is damaged or missing.
-        """
-
-
-def learned(name: str) -> type[LearnedRanker] | None:
-    """Return the class of a registered ranker that learns; None for one that does not, and for "none".
-
-    Raises:
-        UnknownName: nobody registered the ranker.
-    """
-    if name == UNRANKED:
-        return None
-    found = registry.rankers.load(name)
-    return found if isinstance(found, type) and issubclass(found, LearnedRanker) else None
+from longsumbench.ranking import rank
 
 
 def find_ranker(

@@ -18,10 +18,11 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
 from longsumbench import tokenization
+from longsumbench.api.config import TRAINED, Decoding, Recipe, without_later
+from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
+from longsumbench.api.system import Evidence, FitReport, Split, Summary, System, read_checkpoint
 from longsumbench.batching import UnitCollator, row, stored_rows
 from longsumbench.cache.artifacts import StageStore, opening
-from longsumbench.configuration import TRAINED, Decoding, Recipe, without_later
-from longsumbench.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.files import write_atomically
 from longsumbench.generation import decode
@@ -39,7 +40,6 @@ from longsumbench.pretrained import (
 )
 from longsumbench.progress import track
 from longsumbench.segmentation import QUERIES_VERSION, EncodedSentence, Query, Units
-from longsumbench.system import Evidence, FitReport, Split, Summary, System, read_checkpoint
 from longsumbench.training import parameters, train
 from longsumbench.training_callbacks import weights_folder
 

@@ -8,7 +8,7 @@ Words are split at whitespace and lowercased; a sequence is three consecutive wo
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
-from longsumbench.documents import Sentences
+from longsumbench.api.documents import Sentences
 
 NUM_COMPARED = 200  # outputs that are compared with each other, spread evenly over all
 FEWEST = 5  # outputs that a warning is given about

@@ -7,8 +7,8 @@ from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
 
-from longsumbench import registry
-from longsumbench.configuration import SECTIONS
+from longsumbench.api import registry
+from longsumbench.api.config import SECTIONS
 from longsumbench.errors import UnknownName, UsageError, did_you_mean
 
 CONF = Path(__file__).parent / "conf"

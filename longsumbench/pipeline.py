@@ -16,7 +16,11 @@ from typing import Any
 import pandas as pd
 from omegaconf import OmegaConf
 
-from longsumbench import registry
+from longsumbench.api import registry
+from longsumbench.api.config import Decoding, RunConfig
+from longsumbench.api.documents import Example, total
+from longsumbench.api.metric import Metric, Scored
+from longsumbench.api.system import FitReport, Split, Summary, System
 from longsumbench.assisting import Assistants, assistants
 from longsumbench.cache.artifacts import (
     CACHE_VARIABLE,
@@ -27,9 +31,7 @@ from longsumbench.cache.artifacts import (
     locked,
     refuse_damaged,
 )
-from longsumbench.configuration import Decoding, RunConfig
 from longsumbench.corpora.loading import Texts, load
-from longsumbench.documents import Example, total
 from longsumbench.environment import constraints, environment, patch, peak_memory_gb, reset_peak_memory
 from longsumbench.errors import DataError, as_suite_error
 from longsumbench.evidence import kept
@@ -37,8 +39,6 @@ from longsumbench.files import digest, writable, write_atomically
 from longsumbench.formatting import counted
 from longsumbench.identities import identity, specify
 from longsumbench.metrics.metric import (
-    Metric,
-    Scored,
     aggregate,
     aggregate_measures,
     column_means,
@@ -60,7 +60,6 @@ from longsumbench.predictions import (
 from longsumbench.progress import track
 from longsumbench.records import Results, RunRecord, RunSpec, TornRecord, output_files
 from longsumbench.standings import RANKED_BY, ranked_by
-from longsumbench.system import FitReport, Split, Summary, System
 from longsumbench.team import of_this_process
 
 BASELINES = ("lead", "random", "oracle")

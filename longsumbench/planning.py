@@ -22,16 +22,16 @@ from hydra.errors import HydraException, MissingConfigException, OverrideParseEx
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from longsumbench import registry
+from longsumbench.api import registry
+from longsumbench.api.config import SECTIONS, Decoding, RunConfig, check_lengths, resolve
+from longsumbench.api.system import System, check_search
 from longsumbench.cache.artifacts import StageStore, cache_folder
-from longsumbench.configuration import SECTIONS, Decoding, RunConfig, check_lengths, resolve
 from longsumbench.corpora.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.files import digest
 from longsumbench.identities import identity
 from longsumbench.override_advice import not_an_override, unknown_choice, unknown_setting
 from longsumbench.progress import tell, track
-from longsumbench.system import System, check_search
 
 CONF = Path(__file__).parent / "conf"
 GROUPS = ("model", "dataset", "scale", "train", "decode", "score", "experiment")

@@ -1,13 +1,13 @@
 """Ranking paragraphs: by what they share with the title (tf-idf, plain counts), or with one another (LexRank).
 
 A ranker is a function (title, paragraphs) → one score per paragraph, higher is better; `rank` turns scores into an
-order. `longsumbench.registry.rankers` knows them by name.
+order. `longsumbench.api.registry.rankers` knows them by name.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,8 @@ from scipy.sparse import csr_matrix
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.preprocessing import normalize
 
+from longsumbench.api.ranker import Scores
 from longsumbench.errors import UsageError
-
-Scores: TypeAlias = NDArray[np.float64]
-Ranker: TypeAlias = Callable[[str | None, Sequence[str]], Scores]
 
 WORD = re.compile(r"\w+")  # words of one letter count too
 BLANKS = {code: " " for code in range(128) if not WORD.match(chr(code))}  # what takes ASCII text apart

@@ -12,8 +12,8 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from longsumbench import registry
-from longsumbench.configuration import RunConfig
+from longsumbench.api import registry
+from longsumbench.api.config import RunConfig
 from longsumbench.environment import file_at, project_name
 from longsumbench.errors import UnknownName, UsageError
 from longsumbench.files import write_atomically

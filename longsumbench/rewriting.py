@@ -16,8 +16,8 @@ from hydra.core.override_parser.types import Quote, QuotedString
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
-from longsumbench import registry
-from longsumbench.configuration import RunConfig, resolve
+from longsumbench.api import registry
+from longsumbench.api.config import RunConfig, resolve
 from longsumbench.errors import UsageError
 from longsumbench.planning import CONF, Planned, as_hydra, compose, offer_plugins, plan, translate
 

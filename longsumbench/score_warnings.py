@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from longsumbench.documents import Sentences
+from longsumbench.api.documents import Sentences
 from longsumbench.rouge.tokenizer import dropped_share
 from longsumbench.scored_files import Text
 from longsumbench.sentences import split_summary

@@ -13,10 +13,11 @@ import pandas as pd
 import psutil
 
 from longsumbench import sentences
-from longsumbench.documents import Sentences
+from longsumbench.api.documents import Sentences
+from longsumbench.api.metric import Scored
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.formatting import counted
-from longsumbench.metrics.metric import Scored, aggregate, write_scores
+from longsumbench.metrics.metric import aggregate, write_scores
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.output_facts import describe_outputs, output_warnings
 from longsumbench.progress import Progress, tell

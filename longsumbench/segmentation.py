@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, islice
 from operator import itemgetter
 
-from longsumbench.configuration import at_least
-from longsumbench.documents import Cut, Truncation
+from longsumbench.api.config import at_least
+from longsumbench.api.documents import Cut, Truncation
 
 QUERIES_VERSION = 1  # rises when units with queries change
 

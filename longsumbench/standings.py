@@ -10,7 +10,7 @@ from operator import itemgetter
 from pathlib import PurePath
 from typing import Any
 
-from longsumbench.configuration import LATER
+from longsumbench.api.config import LATER
 from longsumbench.formatting import counted, duration, percent
 from longsumbench.output_facts import output_warnings
 from longsumbench.records import RunRecord

@@ -16,17 +16,17 @@ from omegaconf.errors import OmegaConfBaseException
 from tqdm import tqdm
 from yaml import YAMLError  # type: ignore[import-untyped] # it ships no annotations
 
-from longsumbench import registry
-from longsumbench.configuration import SECTIONS, Decoding, RunConfig, check_lengths, settle
+from longsumbench.api import registry
+from longsumbench.api.config import SECTIONS, Decoding, RunConfig, check_lengths, settle
+from longsumbench.api.documents import what_was_read
+from longsumbench.api.system import Evidence, Summary, System, check_search, read_saved
 from longsumbench.corpora.plain import Input, put_together, read_inputs
-from longsumbench.documents import what_was_read
 from longsumbench.errors import DataError, UnknownName, UsageError, did_you_mean
 from longsumbench.evidence import wanted
 from longsumbench.files import BadFile, read_json
 from longsumbench.formatting import counted, for_stdout
 from longsumbench.progress import Progress, tell
 from longsumbench.records import Results, RunRecord
-from longsumbench.system import Evidence, Summary, System, check_search, read_saved
 
 SHARED = ("seed", "device")  # of the top level: decoding follows them
 # of its decode settings: they are about its split and its machine

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from longsumbench.configuration import LATER
+from longsumbench.api.config import LATER
 from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import counted
 from longsumbench.records import RunRecord

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from longsumbench.configuration import Scoring
+from longsumbench.api.config import Scoring
 from longsumbench.metrics.metric import BOOTSTRAP_SEED, PERCENT
 from longsumbench.records import RunRecord
 from longsumbench.standings import TYPES, mean_of

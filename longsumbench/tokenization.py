@@ -17,15 +17,15 @@ from typing import Any
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
+from longsumbench.api.documents import Example
+from longsumbench.api.system import Split
 from longsumbench.cache.artifacts import StageStore, clear, opening
 from longsumbench.cache.hub import unreachable
-from longsumbench.documents import Example
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.files import digest
 from longsumbench.pretrained import SAFELY, describe_error, read_tokenizer, reading
 from longsumbench.progress import track
 from longsumbench.segmentation import EncodedSentence
-from longsumbench.system import Split
 
 VERSION = 1  # rises when byte-level BPE would come out differently
 WORDS_VERSION = 1  # rises when a vocabulary of words would

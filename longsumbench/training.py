@@ -31,7 +31,8 @@ from transformers import (
 from transformers.trainer_callback import TrainerControl
 from transformers.trainer_pt_utils import LengthGroupedSampler, get_length_grouped_indices
 
-from longsumbench.configuration import Recipe
+from longsumbench.api.config import Recipe
+from longsumbench.api.system import FitReport
 from longsumbench.interrupts import delayed
 from longsumbench.nn.device import choose_device
 from longsumbench.progress import Progress, tell, track
@@ -45,7 +46,6 @@ from longsumbench.shares import (
     place,
     wait,
 )
-from longsumbench.system import FitReport
 from longsumbench.training_batches import whole_budget
 from longsumbench.training_callbacks import (
     Budget,

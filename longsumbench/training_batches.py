@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import torch
 from torch.utils.data import Sampler
 
-from longsumbench.configuration import Recipe
+from longsumbench.api.config import Recipe
 
 LEAST_EXAMPLES, MOST_EXAMPLES = 4, 64  # of a batch made by `train.batch_words`: long examples learn from few, too
 SMALLEST_GROUP = 0.05  # share of the examples below which a group is joined with the next longer one

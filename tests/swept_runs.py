@@ -6,9 +6,9 @@ from typing import Any
 
 from test_leaderboard import record
 
+from longsumbench.api.system import FitReport
 from longsumbench.files import digest
 from longsumbench.records import RunRecord
-from longsumbench.system import FitReport
 
 TRAIN = {"max_steps": 300, "batch_size": 8, "accumulation": 1, "learning_rate": 0.1}
 

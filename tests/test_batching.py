@@ -1,7 +1,7 @@
 import torch
 
+from longsumbench.api.documents import Truncation
 from longsumbench.batching import IGNORED, UnitCollator, row
-from longsumbench.documents import Truncation
 from longsumbench.segmentation import Units
 
 

@@ -15,10 +15,11 @@ from test_training import fit, training_batch, weights
 from toys import TINY, TINY_FOR_ALL, ToySplit, tiny_overrides, tiny_recipe, write_jsonl
 
 from longsumbench import neural, training
+from longsumbench.api.config import Recipe
+from longsumbench.api.system import FitReport
 from longsumbench.cache.artifacts import StageStore
 from longsumbench.cache.checksums import CHECKSUMS
 from longsumbench.cli import main
-from longsumbench.configuration import Recipe
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.metrics.metric import column_means, mean_scores, read_scores
@@ -28,7 +29,6 @@ from longsumbench.pipeline import mark
 from longsumbench.predictions import read_summaries
 from longsumbench.records import RunRecord, output_files
 from longsumbench.standings import remarks, training_differences
-from longsumbench.system import FitReport
 from longsumbench.training_callbacks import lowest
 
 TRAIN, VALIDATION = ToySplit.of("train", 40), ToySplit.of("validation", 9, start=900)

@@ -40,7 +40,7 @@ def ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         EntryPoint("broken", "broken_package:Broken", group),
     ]
     monkeypatch.setattr(
-        "longsumbench.registry.entry_points", lambda group: [one for one in points if one.group == group]
+        "longsumbench.api.registry.entry_points", lambda group: [one for one in points if one.group == group]
     )
     toy = write_jsonl(tmp_path / "toy")
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from test_leaderboard import record
 from toys import write_jsonl
 
+from longsumbench.api.system import Summary
 from longsumbench.cli import main
 from longsumbench.comparing import (
     LONGEST_NAME,
@@ -31,7 +32,6 @@ from longsumbench.predictions import write_summaries
 from longsumbench.records import Results
 from longsumbench.rouge.scorer import TYPES
 from longsumbench.statistics import holm
-from longsumbench.system import Summary
 
 LIMITED = {"dataset": {"name": "arxiv", "path": None, "limit": 5, "workers": 3}}
 Scores = Mapping[str, float]

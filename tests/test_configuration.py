@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
-from longsumbench.configuration import SECTIONS, Decoding, Recipe, RunConfig, allowed, at_least, resolve, settle
+from longsumbench.api.config import SECTIONS, Decoding, Recipe, RunConfig, allowed, at_least, resolve, settle
 from longsumbench.errors import UsageError
 
 

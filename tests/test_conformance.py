@@ -15,12 +15,13 @@ import numpy as np
 import pytest
 from toys import TINY_FOR_ALL, ToySplit, tiny_recipe
 
-from longsumbench import catalogue, registry
+from longsumbench import catalogue
+from longsumbench.api import registry
+from longsumbench.api.config import Decoding, settle
+from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api.system import AXES, REFERENCE_AXIS, Summary, System
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import Decoding, settle
-from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import UsageError
-from longsumbench.system import AXES, REFERENCE_AXIS, Summary, System
 
 NAMES = sorted(registry.systems.targets())
 GREEDY = Decoding(max_length=10, device="cpu")

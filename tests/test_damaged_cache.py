@@ -13,11 +13,11 @@ import pytest
 from rights import heeded
 from toys import TINY, next_line, start_python, tiny_overrides, tiny_recipe, write_jsonl
 
-from longsumbench import registry
+from longsumbench.api import registry
+from longsumbench.api.config import DatasetSettings
 from longsumbench.cache.artifacts import CACHE_VARIABLE, MARKER, MissingStage, StageStore, refuse_damaged
 from longsumbench.cache.checksums import CHECKSUMS, damage
 from longsumbench.cli import main
-from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.loading import load
 from longsumbench.errors import DataError, as_suite_error
 

@@ -20,10 +20,10 @@ from tiny_bert import write_bert
 from torch import Tensor
 from toys import TINY, ToySplit, example
 
-from longsumbench import registry
 from longsumbench.analysis.sentence_vectors import Encoder
+from longsumbench.api import registry
+from longsumbench.api.config import Decoding, Recipe, Scoring, settle
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import Decoding, Recipe, Scoring, settle
 from longsumbench.errors import SuiteError
 from longsumbench.metrics.bertscore import BertScore
 from longsumbench.metrics.coherence import Coherence

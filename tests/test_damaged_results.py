@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 from toys import write_jsonl
 
+from longsumbench.api.system import Evidence, Summary
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli import main
 from longsumbench.errors import DataError
 from longsumbench.evidence import write_evidence
 from longsumbench.records import RunRecord
-from longsumbench.system import Evidence, Summary
 
 ROOT = Path(__file__).parents[1]
 SEED = 20

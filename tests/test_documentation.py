@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from longsumbench import registry
+from longsumbench.api import registry
+from longsumbench.api.config import SECTIONS
+from longsumbench.api.ranker import RankerSettings
 from longsumbench.arguments import read
-from longsumbench.configuration import SECTIONS
 from longsumbench.errors import UsageError
-from longsumbench.learned_ranking import RankerSettings
 from longsumbench.planning import CONF, as_hydra
 
 ROOT = Path(__file__).parents[1]

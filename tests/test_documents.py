@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longsumbench.documents import Cut, Document, Example, Section, Truncation, count_words, total, what_was_read
+from longsumbench.api.documents import Cut, Document, Example, Section, Truncation, count_words, total, what_was_read
 
 WORDS = st.text("ab \n", max_size=8)
 SENTENCES = st.lists(WORDS, max_size=3).map(tuple)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from watching import like
 
+from longsumbench.api.system import AXES, REFERENCE_AXIS, Evidence, Summary
 from longsumbench.errors import DataError
 from longsumbench.evidence import check, kept, read_evidence, wanted, write_evidence
-from longsumbench.system import AXES, REFERENCE_AXIS, Evidence, Summary
 
 TYPES = ("float32", "float64", "float16", "int64", "int32", "uint8", "bool")
 SIZES = dict(zip(AXES, (3, 6, 2, 4, 4, 5, 1, 2, 2), strict=True))

@@ -5,7 +5,7 @@ import pytest
 import torch
 from transformers import PegasusConfig, PegasusForConditionalGeneration
 
-from longsumbench.configuration import Decoding
+from longsumbench.api.config import Decoding
 from longsumbench.generation import decode, generation_config
 
 CONFIG = PegasusConfig(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from test_leaderboard import record
 from toys import TINY_FOR_ALL, tiny_overrides, write_jsonl
 
+from longsumbench.api.system import Evidence, Summary
 from longsumbench.cli import main
 from longsumbench.errors import UsageError
 from longsumbench.evidence import write_evidence
@@ -20,7 +21,6 @@ from longsumbench.metrics.metric import write_scores
 from longsumbench.predictions import write_summaries
 from longsumbench.records import Results
 from longsumbench.rouge.scorer import TYPES
-from longsumbench.system import Evidence, Summary
 
 Typed = Callable[..., tuple[int, str, str]]
 IDS = ("a", "2", "c", "d")

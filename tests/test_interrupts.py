@@ -18,8 +18,8 @@ from test_training import TRAIN, fit, weights
 from toys import TINY, heed_interrupts, tiny_overrides, tiny_recipe, write_jsonl
 
 from longsumbench import training, training_callbacks
+from longsumbench.api.config import Recipe
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import Recipe
 from longsumbench.errors import UsageError
 from longsumbench.interrupts import delayed, ended_by_sigterm
 from longsumbench.models.seal.system import Trunc

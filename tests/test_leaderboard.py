@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 from longsumbench import leaderboard
-from longsumbench.documents import Cut, Truncation
+from longsumbench.api.documents import Cut, Truncation
+from longsumbench.api.system import FitReport
 from longsumbench.errors import UsageError
 from longsumbench.formatting import duration
 from longsumbench.leaderboard import OUR_PAPERS, PUBLISHED_AS, Table
@@ -22,7 +23,6 @@ from longsumbench.published import read_published
 from longsumbench.records import Results, RunRecord
 from longsumbench.significance import AgainstBest
 from longsumbench.standings import TYPES, VIEW, budget, caution, label, starts, training_differences
-from longsumbench.system import FitReport
 from longsumbench.tables import Stressed, Tied
 
 HEADER = (

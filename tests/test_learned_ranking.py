@@ -10,19 +10,14 @@ import numpy as np
 import pytest
 from toys import TINY, ToySplit, example, tiny_recipe
 
-from longsumbench import learned_ranking, registry
+from longsumbench import learned_ranking
+from longsumbench.api import registry
+from longsumbench.api.config import Decoding, Recipe
+from longsumbench.api.documents import Document, Section
+from longsumbench.api.ranker import LearnedRanker, RankerSettings, learned, texts_to_rank
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import Decoding, Recipe
-from longsumbench.documents import Document, Section
 from longsumbench.errors import UnknownName, UsageError
-from longsumbench.learned_ranking import (
-    LearnedRanker,
-    RankerSettings,
-    find_ranker,
-    learned,
-    order_by,
-    texts_to_rank,
-)
+from longsumbench.learned_ranking import find_ranker, order_by
 from longsumbench.models.hierarchical_transformer.ranker import LstmRanker
 from longsumbench.models.seal.config import TruncConfig
 from longsumbench.models.seal.system import Trunc

@@ -8,8 +8,8 @@ import pytest
 from test_leaderboard import TRAINED, record
 
 from longsumbench import leaderboard
+from longsumbench.api.documents import Cut, Truncation
 from longsumbench.cli import main
-from longsumbench.documents import Cut, Truncation
 from longsumbench.ledger import cut_shares, ledger_block
 from longsumbench.records import Results
 

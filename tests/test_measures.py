@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 from tiny_bert import write_bert
 
-from longsumbench import registry
+from longsumbench.api import registry
+from longsumbench.api.config import DatasetSettings, RunConfig, Scoring, settle
+from longsumbench.api.corpus import BuiltIn, Corpus
+from longsumbench.api.documents import Document, Example, Fact, Section
 from longsumbench.cache.artifacts import StageStore, cache_folder
 from longsumbench.cli import main
-from longsumbench.configuration import DatasetSettings, RunConfig, Scoring, settle
-from longsumbench.corpora.corpus import BuiltIn, Corpus
 from longsumbench.corpora.loading import load
-from longsumbench.documents import Document, Example, Fact, Section
 from longsumbench.identities import specify
 from longsumbench.metrics.metric import aggregate_measures, read_scores
 from longsumbench.models.baselines.system import Lead

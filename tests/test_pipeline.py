@@ -16,9 +16,10 @@ from toys import TINY, tiny_recipe, write_jsonl
 from waiting import PATIENCE
 from watching import Watching, with_watching
 
-from longsumbench import pipeline, registry
+from longsumbench import pipeline
+from longsumbench.api import registry
+from longsumbench.api.config import DatasetSettings, Decoding, RunConfig, Scoring, settle
 from longsumbench.cache.artifacts import CACHE_VARIABLE, StageStore, cache_folder
-from longsumbench.configuration import DatasetSettings, Decoding, RunConfig, Scoring, settle
 from longsumbench.corpora.loading import load
 from longsumbench.errors import DataError
 from longsumbench.evidence import kept

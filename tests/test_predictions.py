@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from toys import ToySplit
 from watching import Watching, WatchingConfig, like
 
-from longsumbench.configuration import Decoding
-from longsumbench.documents import Cut, Example, Truncation
+from longsumbench.api.config import Decoding
+from longsumbench.api.documents import Cut, Example, Truncation
+from longsumbench.api.system import REFERENCE_AXIS, Evidence, Summary, System
 from longsumbench.evidence import kept, read_evidence
 from longsumbench.predictions import (
     Crew,
@@ -25,7 +26,6 @@ from longsumbench.predictions import (
     summarize_split,
     to_line,
 )
-from longsumbench.system import REFERENCE_AXIS, Evidence, Summary, System
 
 SPLIT = ToySplit.of("test", 10)
 

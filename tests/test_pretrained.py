@@ -10,8 +10,8 @@ from tiny_bart import write_bart
 from toys import TINY_FOR_ALL, ToySplit
 from transformers import BartForConditionalGeneration
 
-from longsumbench import registry
-from longsumbench.configuration import settle
+from longsumbench.api import registry
+from longsumbench.api.config import settle
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.pretrained import check_memory, load_network
 from longsumbench.tokenization import train_tokenizer

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from toys import TINY_FOR_ALL, ToySplit, tiny_recipe
 
-from longsumbench import registry
+from longsumbench.api import registry
+from longsumbench.api.config import settle
+from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import settle
-from longsumbench.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.neural import NeuralSystem
 from longsumbench.segmentation import EncodedSentence, Query, Units, ask
 

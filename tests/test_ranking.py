@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.metrics.pairwise import cosine_similarity
 
+from longsumbench.api.registry import rankers
 from longsumbench.errors import UsageError
 from longsumbench.ranking import lexrank, rank, similarities, tfidf, tfidf_with_title, title_similarity
-from longsumbench.registry import rankers
 
 WORDS = r"(?u)\b\w+\b"  # for the library
 PARAGRAPHS = ["The red fox.", "A red den", "fox, fox: the red", "", "…", "hen Hen c", "The red fox."]

@@ -8,12 +8,12 @@ from types import MappingProxyType
 
 import pytest
 
-from longsumbench import registry
-from longsumbench.configuration import Decoding
-from longsumbench.documents import Document, Example, Section
+from longsumbench.api import registry
+from longsumbench.api.config import Decoding
+from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api.registry import Registry
+from longsumbench.api.system import Summary
 from longsumbench.errors import UnknownName, UsageError
-from longsumbench.registry import Registry
-from longsumbench.system import Summary
 
 KIND = Registry("model", "longsumbench.systems", MappingProxyType({"path": "pathlib:Path", "gone": "nowhere:Thing"}))
 

@@ -8,15 +8,15 @@ import torch
 from toys import TINY
 from transformers import PegasusConfig, PegasusForConditionalGeneration
 
-from longsumbench import registry
-from longsumbench.configuration import Decoding
+from longsumbench.api import registry
+from longsumbench.api.config import Decoding
+from longsumbench.api.system import System, check_search
 from longsumbench.errors import UsageError
 from longsumbench.generation import decode, ranking
 from longsumbench.identities import hashed
 from longsumbench.nn.penalties import Penalties
 from longsumbench.planning import plan
 from longsumbench.summarizing import settle_decoding, summarize_inputs
-from longsumbench.system import System, check_search
 
 COVERING = {"num_beams": 4, "coverage": "summary"}
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from waiting import assert_linear
 
-from longsumbench.documents import Cut, Truncation
+from longsumbench.api.documents import Cut, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.segmentation import EncodedSentence, Units, join, reorder, snippets
 

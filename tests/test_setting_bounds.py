@@ -9,16 +9,17 @@ from typing import Any, get_args, get_type_hints
 import pytest
 from toys import tiny_overrides, write_jsonl
 
-from longsumbench import planning, registry
+from longsumbench import planning
 from longsumbench.analysis.dataset_stats import StatsSettings
 from longsumbench.analysis.rank_recall import RankRecallSettings
-from longsumbench.bounds import Between, bounds_of
+from longsumbench.api import registry
+from longsumbench.api.bounds import Between, bounds_of
+from longsumbench.api.config import SECTIONS, RunConfig, settle
+from longsumbench.api.ranker import RankerSettings
 from longsumbench.catalogue import config_of
 from longsumbench.cli import main
-from longsumbench.configuration import SECTIONS, RunConfig, settle
 from longsumbench.dataset_commands import OF_ANALYSES
 from longsumbench.errors import UsageError
-from longsumbench.learned_ranking import RankerSettings
 
 MODELS = {name: config_of(name) for name in registry.systems.built_in}
 COMMANDS = {"ranker": RankerSettings, "stats": StatsSettings, "rank": RankRecallSettings, **OF_ANALYSES}

@@ -15,12 +15,13 @@ from toys import TINY, ToySplit, tiny_overrides, tiny_recipe, write_jsonl
 from waiting import PATIENCE
 from watching import Watching, WatchingConfig, with_watching
 
-from longsumbench import registry
+from longsumbench.api import registry
+from longsumbench.api.config import Decoding, settle
+from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
+from longsumbench.api.system import Evidence, Summary, System
 from longsumbench.cache.artifacts import StageStore, cache_folder
 from longsumbench.cli import main, read
-from longsumbench.configuration import Decoding, settle
 from longsumbench.corpora.plain import Input
-from longsumbench.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.summarizing import (
     note,
@@ -30,7 +31,6 @@ from longsumbench.summarizing import (
     summarize_inputs,
     unlike_what_was_learned,
 )
-from longsumbench.system import Evidence, Summary, System
 
 ONE = "Alpha beta gamma. Delta. Aaa aaa. Epsilon zeta eta theta.\n\nB b. C c. Nothing of this is read any more."
 Typed = Callable[..., tuple[int, str, list[str]]]

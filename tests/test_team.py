@@ -20,7 +20,8 @@ import torch
 from toys import TINY_FOR_ALL, told_in, write_jsonl
 from waiting import PATIENCE
 
-from longsumbench import jobs, registry, shares, team
+from longsumbench import jobs, shares, team
+from longsumbench.api import registry
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli import main
 from longsumbench.errors import EnvironmentProblem

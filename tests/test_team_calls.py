@@ -14,9 +14,10 @@ import pytest
 from torch.distributed import HashStore
 from toys import TINY
 
-from longsumbench import assisting, registry
+from longsumbench import assisting
+from longsumbench.api import registry
+from longsumbench.api.config import DatasetSettings, RunConfig
 from longsumbench.assisting import TASKS, config_of
-from longsumbench.configuration import DatasetSettings, RunConfig
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, UnknownName, UsageError
 from longsumbench.team import Team, error_of, told_of_error
 

@@ -9,9 +9,9 @@ from toys import TINY, ToySplit, example, tiny_recipe
 from transformers import BartConfig
 
 from longsumbench import tokenization
+from longsumbench.api.config import Decoding
+from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import Decoding
-from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.models.seal.config import TruncConfig
 from longsumbench.models.seal.system import Trunc

@@ -10,11 +10,11 @@ from toys import TINY, ToySplit, tiny_recipe
 from transformers import TrainerCallback
 
 from longsumbench import training
+from longsumbench.api.config import Recipe
+from longsumbench.api.system import FitReport
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import Recipe
 from longsumbench.models.seal.system import Trunc
 from longsumbench.neural import read_report
-from longsumbench.system import FitReport
 from longsumbench.training import EpochSampler, learning_rate, newest_checkpoint
 from longsumbench.training_batches import WordBatches
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from longsumbench.configuration import Recipe
-from longsumbench.documents import Document, Example, Section, count_words
+from longsumbench.api.config import Recipe
+from longsumbench.api.documents import Document, Example, Section, count_words
 from longsumbench.errors import DataError
 
 WORDS = [f"{first}{second}" for first in ("ka", "lo", "mi", "nu", "re") for second in ("dan", "fel", "gor", "hit")]

@@ -9,11 +9,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from longsumbench import registry
+from longsumbench.api import registry
+from longsumbench.api.config import Decoding, Recipe
+from longsumbench.api.documents import Cut, Example, Truncation
+from longsumbench.api.system import Evidence, FitReport, Split, Summary, System
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import Decoding, Recipe
-from longsumbench.documents import Cut, Example, Truncation
-from longsumbench.system import Evidence, FitReport, Split, Summary, System
 
 
 @dataclass

@@ -12,9 +12,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench.analysis.sampled import Sampled, SampleSettings, draw
-from longsumbench.bounds import Device, Text
-from longsumbench.configuration import DatasetSettings, Scoring
-from longsumbench.documents import Sentences
+from longsumbench.api.bounds import Device, Text
+from longsumbench.api.config import DatasetSettings, Scoring
+from longsumbench.api.documents import Sentences
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.formatting import counted

@@ -16,14 +16,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from longsumbench import registry
 from longsumbench.analysis.near_duplicates import NearDuplicates, Overlap, Pair
 from longsumbench.analysis.what_is_read import Reader, Reading, Tokens, ready, tokenizers
-from longsumbench.bounds import Count, Seed, Text, check_settings
+from longsumbench.api import registry
+from longsumbench.api.bounds import Count, Seed, Text, check_settings
+from longsumbench.api.config import DatasetSettings, Decoding, RunConfig, Scoring
+from longsumbench.api.documents import Example, count_words
+from longsumbench.api.system import Split
 from longsumbench.cache.artifacts import CACHE_VARIABLE, StageStore, cache_folder
-from longsumbench.configuration import DatasetSettings, Decoding, RunConfig, Scoring
 from longsumbench.corpora.loading import Texts, load
-from longsumbench.documents import Example, count_words
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import writable
 from longsumbench.metrics.extractive import Extractive
@@ -32,7 +33,6 @@ from longsumbench.metrics.rouge import Rouge
 from longsumbench.progress import tell, track
 from longsumbench.records import Results, RunRecord
 from longsumbench.standings import label
-from longsumbench.system import Split
 
 COUNTED = (
     "source_words",

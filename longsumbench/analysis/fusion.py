@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from longsumbench import sentences
 from longsumbench.analysis.sampled import Outputs, Sampled, SampleSettings, draw
-from longsumbench.bounds import Between, Count, OneOf, Percentage, Text
-from longsumbench.configuration import DatasetSettings
-from longsumbench.documents import Example
+from longsumbench.api.bounds import Between, Count, OneOf, Percentage, Text
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.documents import Example
 from longsumbench.errors import DataError
 from longsumbench.records import Results
 from longsumbench.rouge.fusion import best_pairs

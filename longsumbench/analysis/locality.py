@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from longsumbench import sentences
 from longsumbench.analysis.sampled import Sampled, SampleSettings, draw
 from longsumbench.analysis.sentence_vectors import POOLINGS, Encoder, SentenceVectors, TfIdf
-from longsumbench.bounds import BatchSize, Between, Device, OneOf, Text
-from longsumbench.configuration import DatasetSettings
-from longsumbench.documents import Example
+from longsumbench.api.bounds import BatchSize, Between, Device, OneOf, Text
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.documents import Example
 from longsumbench.errors import DataError
 from longsumbench.formatting import counted
 from longsumbench.records import Results

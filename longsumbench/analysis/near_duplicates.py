@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.documents import Example
-from longsumbench.system import Split
+from longsumbench.api.documents import Example
+from longsumbench.api.system import Split
 
 if TYPE_CHECKING:
     from datasketch import MinHash, MinHashLSH

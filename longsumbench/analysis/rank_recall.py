@@ -14,30 +14,23 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from longsumbench.bounds import Device, Seed, Text, check_settings
+from longsumbench.api.bounds import Device, Seed, Text, check_settings
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.documents import Example
+from longsumbench.api.ranker import UNRANKED, RankedUnit, RankerSettings, learned, texts_to_rank
+from longsumbench.api.system import Split
 from longsumbench.cache.artifacts import CACHE_VARIABLE, StageStore, cache_folder
-from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.loading import Texts, load
-from longsumbench.documents import Example
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import writable
 from longsumbench.formatting import counted
-from longsumbench.learned_ranking import (
-    UNRANKED,
-    RankedUnit,
-    RankerSettings,
-    find_ranker,
-    learned,
-    order_by,
-    texts_to_rank,
-)
+from longsumbench.learned_ranking import find_ranker, order_by
 from longsumbench.progress import tell, track
 from longsumbench.published import read_rank_recalls
 from longsumbench.rouge.lcs import match_bits, sequence_length
 from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.rouge.signature import IMPLEMENTATION
 from longsumbench.statistics import bootstrap_intervals
-from longsumbench.system import Split
 from longsumbench.tables import Block, terminal
 
 KEPT = (5, 10, 20, 40)  # L': how many of the best paragraphs are read

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from longsumbench.bounds import Count, Seed, check_settings
+from longsumbench.api.bounds import Count, Seed, check_settings
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.documents import Example
+from longsumbench.api.system import Split
 from longsumbench.cache.artifacts import CACHE_VARIABLE, StageStore, cache_folder
-from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.loading import Texts, load
-from longsumbench.documents import Example
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import writable
 from longsumbench.formatting import counted
@@ -21,7 +22,6 @@ from longsumbench.predictions import read_summaries
 from longsumbench.progress import tell, track
 from longsumbench.records import Results, RunRecord, check_written
 from longsumbench.standings import label
-from longsumbench.system import Split
 
 
 @dataclass

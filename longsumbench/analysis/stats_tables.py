@@ -13,7 +13,7 @@ from longsumbench.analysis.dataset_stats import COUNTED, DatasetStats, SplitStat
 from longsumbench.analysis.near_duplicates import SIMILARITY, WORDS, Overlap
 from longsumbench.analysis.published_sizes import PUBLISHED_SIZES, PublishedSize
 from longsumbench.analysis.what_is_read import NO_LEDGER, Reading
-from longsumbench.documents import Cut, Truncation
+from longsumbench.api.documents import Cut, Truncation
 from longsumbench.formatting import counted, percent
 from longsumbench.ledger import cut_shares, ledger_block, part_of
 from longsumbench.metrics.extractive import Extractive

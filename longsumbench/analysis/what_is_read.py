@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from longsumbench import registry
+from longsumbench.api import registry
+from longsumbench.api.config import RunConfig
+from longsumbench.api.documents import Example, Truncation, total
+from longsumbench.api.ranker import UNRANKED, learned
+from longsumbench.api.system import Split, System
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import RunConfig
-from longsumbench.documents import Example, Truncation, total
-from longsumbench.learned_ranking import UNRANKED, learned
 from longsumbench.standings import parts_of
-from longsumbench.system import Split, System
 
 NOTHING = Truncation(0, 0)
 NO_LEDGER = "keeps no ledger: it reads all, or does not say what it leaves out"

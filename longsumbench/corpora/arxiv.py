@@ -3,7 +3,7 @@
 From the hub it comes without section names; with `dataset.path=` the release's own files keep them.
 """
 
-from longsumbench.corpora.corpus import Corpus, Hub
+from longsumbench.api.corpus import Corpus, Hub
 from longsumbench.corpora.release import from_hub_row, from_release_row
 
 CORPUS = Corpus(

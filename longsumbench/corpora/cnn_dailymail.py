@@ -14,9 +14,10 @@ A highlight is one sentence of the reference, whatever stands in it; nothing of 
 Associated Press . PUBLISHED: …").
 """
 
-from longsumbench.corpora.corpus import Corpus, Hub, Row, id_in, paragraphs_in, text_in
+from longsumbench.api.corpus import Corpus, Hub, Row
+from longsumbench.api.documents import Example
+from longsumbench.corpora.corpus import id_in, paragraphs_in, text_in
 from longsumbench.corpora.stories import example_of, stories_source
-from longsumbench.documents import Example
 
 
 def from_row(row: Row) -> Example:

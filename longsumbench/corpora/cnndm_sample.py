@@ -5,8 +5,8 @@ what can be summarized; a system that learns needs unseen stories to be tested o
 deals out of the one file. A dataset of its own, so that no table sets its numbers beside those published for the whole.
 """
 
+from longsumbench.api.corpus import Corpus
 from longsumbench.corpora.cnn_dailymail import from_row
-from longsumbench.corpora.corpus import Corpus
 
 CORPUS = Corpus(
     name="cnndm_sample",

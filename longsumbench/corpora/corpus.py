@@ -1,19 +1,14 @@
 """What a dataset says of itself, and how its rows are checked while they become Examples."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from longsumbench.configuration import DatasetSettings
-from longsumbench.corpora.source import Read, Source
-from longsumbench.documents import Document, Example, Section, Sentences
+from longsumbench.api.corpus import Row
+from longsumbench.api.documents import Document, Section, Sentences
 from longsumbench.errors import DataError
 from longsumbench.sentences import split_sentences, split_summary
 
-Row = Mapping[str, Any]
-FromRow = Callable[[Row], Read]
 Paragraphs = tuple[Sentences, ...]
 
 LEAVE_OUT = "dataset.strict=false leaves such out and counts them"  # behind what is wrong with a row
@@ -35,75 +30,6 @@ class BadRow(DataError):
         detail = detail if len(detail) <= _LONGEST_DETAIL else f"{detail[:_LONGEST_DETAIL]} …"
         super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason = reason
-
-
-@dataclass(frozen=True)
-class Hub:
-    """A dataset on the Hugging Face hub.
-
-    Attributes:
-        repository: "owner/name".
-        config: the configuration to load, where it has several.
-        revision: a commit; None takes the newest one and records which that was.
-        splits: the hub's split names → ours, where they are not `train`, `validation`, `test` or an alias.
-    """
-
-    repository: str
-    config: str | None = None
-    revision: str | None = None
-    splits: Mapping[str, str] | None = None
-
-
-@dataclass(frozen=True)
-class BuiltIn:
-    """A dataset that is made on the spot, from what every machine with the suite has.
-
-    Attributes:
-        generate: yields (split name, example).
-        decided_by: JSON values that decide what is generated (versions); stage key and record hold them.
-        settings: which of `configuration.GENERATED` it goes by ("document_length"); the others are refused.
-    """
-
-    generate: Callable[[DatasetSettings], Iterator[tuple[str, Example]]]
-    decided_by: Callable[[DatasetSettings], dict[str, Any]]
-    settings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Corpus:
-    """A dataset: where it comes from, and how a row becomes an Example.
-
-    Attributes:
-        name: as in `dataset.name`.
-        title: one line for `longsumbench list datasets`.
-        licence: what its authors allow, in a few words.
-        homepage: where its authors describe it.
-        version: changes whenever the same rows would become other Examples.
-        multi_document: whether an example is several documents by design.
-        hub: where to download it; None when it is not there.
-        from_hub_row: a row of the hub's tables → Example, or several; a row without an `id` is given one ("test-12").
-        from_file_row: a JSON object of the files under `dataset.path=` → Example, or several.
-        release: reads the original release under `dataset.path=` where that is no JSON lines; gives None for a path
-            that does not hold it, which is then read as JSON lines.
-        tokenized: reads the original release where that holds numbers instead of text, given `dataset.path=` and
-            `dataset.tokenizer=`; gives None for a path that does not hold it. None: `dataset.tokenizer` means nothing.
-        built_in: how to make it without any file.
-        metrics: the names of the metrics that its runs are scored by beside ROUGE.
-    """
-
-    name: str
-    title: str
-    licence: str
-    homepage: str
-    version: int
-    multi_document: bool = False
-    hub: Hub | None = None
-    from_hub_row: FromRow | None = None
-    from_file_row: FromRow | None = None
-    release: Callable[[Path], Source | None] | None = None
-    tokenized: Callable[[Path, str | None], Source | None] | None = None
-    built_in: BuiltIn | None = None
-    metrics: tuple[str, ...] = ()
 
 
 def text_in(row: Row, field: str, required: bool = True) -> str | None:

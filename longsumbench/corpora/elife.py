@@ -4,7 +4,7 @@ Read at `dataset.path=`. The fields beyond that layout (digest, subjects, licens
 abstract, not the digest in plain language.
 """
 
-from longsumbench.corpora.corpus import Corpus
+from longsumbench.api.corpus import Corpus
 from longsumbench.corpora.release import from_release_row
 
 CORPUS = Corpus(

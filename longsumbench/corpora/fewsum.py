@@ -10,17 +10,9 @@ scores of the two can be told apart. The grades are not read: they are no text, 
 texts that people summarized, 58 of them in `train`: enough to adapt a system, not to train one.
 """
 
-from longsumbench.corpora.corpus import (
-    Corpus,
-    Row,
-    id_in,
-    paragraphs_in,
-    plain_document,
-    references_in,
-    text_in,
-    words_in,
-)
-from longsumbench.documents import Example
+from longsumbench.api.corpus import Corpus, Row
+from longsumbench.api.documents import Example
+from longsumbench.corpora.corpus import id_in, paragraphs_in, plain_document, references_in, text_in, words_in
 
 REVIEWS, SUMMARIES = 8, 3
 

@@ -11,9 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from longsumbench.corpora.corpus import BadRow, FromRow, Row, json_type
-from longsumbench.corpora.source import Entry, Source, Thinned, several
-from longsumbench.documents import Example
+from longsumbench.api.corpus import Entry, FromRow, Row, Source, Thinned
+from longsumbench.api.documents import Example
+from longsumbench.corpora.corpus import BadRow, json_type
+from longsumbench.corpora.source import several
 from longsumbench.errors import DataError, UsageError
 
 ORDER = ("train", "validation", "test")

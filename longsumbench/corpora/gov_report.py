@@ -27,13 +27,12 @@ from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
+from longsumbench.api.corpus import Corpus, Hub, Row, Thinned
+from longsumbench.api.documents import Document, Example, Section, Sentences
 from longsumbench.corpora.corpus import (
     LEAVE_OUT,
     BadRow,
-    Corpus,
-    Hub,
     Paragraphs,
-    Row,
     id_in,
     list_in,
     object_in,
@@ -43,8 +42,6 @@ from longsumbench.corpora.corpus import (
     text_in,
 )
 from longsumbench.corpora.report_files import reports_source
-from longsumbench.corpora.source import Thinned
-from longsumbench.documents import Document, Example, Section, Sentences
 from longsumbench.sentences import split_sentences
 
 BELOW = " > "  # between the headings of a path

@@ -11,12 +11,12 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from longsumbench.api.corpus import Corpus, Entry, Hub, Source, Thinned
+from longsumbench.api.documents import Example
 from longsumbench.cache.artifacts import StageStore
 from longsumbench.cache.hub import unreachable
-from longsumbench.corpora.corpus import Corpus, Hub
 from longsumbench.corpora.files import SPLITS
-from longsumbench.corpora.source import Entry, Source, Thinned, several
-from longsumbench.documents import Example
+from longsumbench.corpora.source import several
 from longsumbench.errors import EnvironmentProblem
 
 

@@ -9,10 +9,10 @@ Blank lines separate the paragraphs of plain text; fields beyond these are ignor
 
 from typing import Any
 
+from longsumbench.api.corpus import Corpus, Row
+from longsumbench.api.documents import Document, Example, Section, Sentences
 from longsumbench.corpora.corpus import (
     BadRow,
-    Corpus,
-    Row,
     id_in,
     list_in,
     object_in,
@@ -21,7 +21,6 @@ from longsumbench.corpora.corpus import (
     sentences_in,
     text_in,
 )
-from longsumbench.documents import Document, Example, Section, Sentences
 from longsumbench.sentences import split_sentences
 
 

@@ -17,17 +17,19 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from longsumbench import registry, sentences
+from longsumbench import sentences
+from longsumbench.api import registry
+from longsumbench.api.config import GENERATED, DatasetSettings
+from longsumbench.api.corpus import Corpus, Entry, Source
+from longsumbench.api.documents import Example
 from longsumbench.cache.artifacts import StageStore, clear, opening
-from longsumbench.configuration import GENERATED, DatasetSettings
-from longsumbench.corpora.corpus import BadRow, Corpus
+from longsumbench.corpora.corpus import BadRow
 from longsumbench.corpora.files import files_source
 from longsumbench.corpora.hub import hub_source
 from longsumbench.corpora.overlaps import overlap, pairs, told
 from longsumbench.corpora.rows import Made, Outcome, cores, read_rows
-from longsumbench.corpora.source import Entry, Source, several
+from longsumbench.corpora.source import several
 from longsumbench.corpora.store import ReadSplit, SplitWriter
-from longsumbench.documents import Example
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest, read_json
 from longsumbench.progress import Progress, tell

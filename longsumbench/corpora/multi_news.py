@@ -19,10 +19,10 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from longsumbench.corpora.corpus import LEAVE_OUT, BadRow, Corpus, Hub, Paragraphs, Row, id_in, plain_document, text_in
+from longsumbench.api.corpus import Corpus, Entry, Hub, Row, Source
+from longsumbench.api.documents import Example
+from longsumbench.corpora.corpus import LEAVE_OUT, BadRow, Paragraphs, id_in, plain_document, text_in
 from longsumbench.corpora.files import ORDER, SPLITS, decoded, is_split_file, lines_of
-from longsumbench.corpora.source import Entry, Source
-from longsumbench.documents import Example
 from longsumbench.errors import DataError
 from longsumbench.sentences import split_sentences
 

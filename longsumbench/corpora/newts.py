@@ -10,8 +10,9 @@ query is the topic's words, one of the paper's prompts; `phrases` and `sentences
 few stories were given to two or three writers and stand there as often, each time with the one writer's summary.
 """
 
-from longsumbench.corpora.corpus import Corpus, Row, id_in, paragraphs_in, plain_document, words_in
-from longsumbench.documents import Example
+from longsumbench.api.corpus import Corpus, Row
+from longsumbench.api.documents import Example
+from longsumbench.corpora.corpus import id_in, paragraphs_in, plain_document, words_in
 from longsumbench.sentences import split_summary
 
 

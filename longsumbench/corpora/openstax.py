@@ -12,9 +12,9 @@ module by module.
 
 from itertools import chain
 
-from longsumbench.corpora.corpus import BadRow, Corpus, Row, id_in, list_in, object_in, texts_in, words_in
-from longsumbench.corpora.source import Thinned
-from longsumbench.documents import Document, Example, Section, Sentences
+from longsumbench.api.corpus import Corpus, Row, Thinned
+from longsumbench.api.documents import Document, Example, Section, Sentences
+from longsumbench.corpora.corpus import BadRow, id_in, list_in, object_in, texts_in, words_in
 from longsumbench.sentences import split_sentences
 
 HEADING = "# "

@@ -5,10 +5,10 @@ id is the chapter's and its own, for books share module ids. A dataset of its ow
 fifth as long, so no table is to set the two side by side.
 """
 
-from longsumbench.corpora.corpus import BadRow, Corpus, Row, id_in, words_in
+from longsumbench.api.corpus import Corpus, Row, Thinned
+from longsumbench.api.documents import Example
+from longsumbench.corpora.corpus import BadRow, id_in, words_in
 from longsumbench.corpora.openstax import BARE, document_of, modules_in, summary_of
-from longsumbench.corpora.source import Thinned
-from longsumbench.documents import Example
 
 
 def from_row(row: Row) -> tuple[Thinned, ...]:

@@ -10,18 +10,9 @@ the title ("battery-life amazon kindle"). Line breaks end the sentences of a sum
 twice, and two hold all of theirs twice: references stay as released. There is a test split only.
 """
 
-from longsumbench.corpora.corpus import (
-    BadRow,
-    Corpus,
-    Row,
-    id_in,
-    list_in,
-    plain_document,
-    references_in,
-    sentences_in,
-    texts_in,
-)
-from longsumbench.documents import Example
+from longsumbench.api.corpus import Corpus, Row
+from longsumbench.api.documents import Example
+from longsumbench.corpora.corpus import BadRow, id_in, list_in, plain_document, references_in, sentences_in, texts_in
 
 
 def from_row(row: Row) -> Example:

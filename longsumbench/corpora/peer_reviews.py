@@ -11,8 +11,9 @@ paper. Grades, confidences and the decision are left out as well: they are no te
 
 import re
 
-from longsumbench.corpora.corpus import BadRow, Corpus, Row, id_in, list_in, object_in, paragraphs_in, text_in
-from longsumbench.documents import Document, Example, Section
+from longsumbench.api.corpus import Corpus, Row
+from longsumbench.api.documents import Document, Example, Section
+from longsumbench.corpora.corpus import BadRow, id_in, list_in, object_in, paragraphs_in, text_in
 from longsumbench.sentences import split_sentences
 
 # The form's fields, 2023 to 2025. Other words in capitals before a colon are the reviewer's, and stay in the text.

@@ -16,11 +16,12 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from longsumbench.api.corpus import Row
+from longsumbench.api.documents import Document, Example, Section, Sentences
 from longsumbench.corpora import jsonl
-from longsumbench.corpora.corpus import BadRow, Row
+from longsumbench.corpora.corpus import BadRow
 from longsumbench.corpora.files import check_readable, files_source
 from longsumbench.corpora.source import thinned
-from longsumbench.documents import Document, Example, Section, Sentences
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import counted
 from longsumbench.sentences import split_sentences

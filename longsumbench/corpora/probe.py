@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Any
 
-from longsumbench.configuration import GENERATED, DatasetSettings, allowed, at_least
-from longsumbench.corpora.corpus import BuiltIn, Corpus
+from longsumbench.api.config import GENERATED, DatasetSettings, allowed, at_least
+from longsumbench.api.corpus import BuiltIn, Corpus
+from longsumbench.api.documents import Document, Example, Fact, Section, Sentences
 from longsumbench.corpora.council import (
     AGENDA,
     ALIKE,
@@ -37,7 +38,6 @@ from longsumbench.corpora.council import (
     Draw,
     tokens_in,
 )
-from longsumbench.documents import Document, Example, Fact, Section, Sentences
 from longsumbench.errors import UsageError
 
 VERSION = 1  # rises when the same seed would make other reports

@@ -6,9 +6,10 @@ Read at `dataset.path=`, in the layout of the PubMed release, with titles. `sour
 
 from dataclasses import replace
 
-from longsumbench.corpora.corpus import Corpus, Row, text_in
+from longsumbench.api.corpus import Corpus, Row
+from longsumbench.api.documents import Example
+from longsumbench.corpora.corpus import text_in
 from longsumbench.corpora.release import from_release_row
-from longsumbench.documents import Example
 
 
 def from_row(row: Row) -> Example:

@@ -18,11 +18,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from longsumbench.api.corpus import BuiltIn, Corpus
+from longsumbench.api.documents import Document, Example, Section, Sentences, count_words
 from longsumbench.corpora.clones import Clones
-from longsumbench.corpora.corpus import BuiltIn, Corpus, Paragraphs
+from longsumbench.corpora.corpus import Paragraphs
 from longsumbench.corpora.docstrings import HEADING, ITEM, PARAGRAPH, Event, events
 from longsumbench.corpora.source import deal
-from longsumbench.documents import Document, Example, Section, Sentences, count_words
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.sentences import split_sentences
 

@@ -27,19 +27,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from longsumbench.corpora.corpus import (
-    BadRow,
-    Corpus,
-    Row,
-    id_in,
-    list_in,
-    object_in,
-    text_in,
-    words_in,
-)
+from longsumbench.api.corpus import Corpus, Entry, Row, Source, Thinned
+from longsumbench.api.documents import Document, Example, Section, Sentences
+from longsumbench.corpora.corpus import BadRow, id_in, list_in, object_in, text_in, words_in
 from longsumbench.corpora.files import ORDER, SPLITS, row_in_file
-from longsumbench.corpora.source import Entry, Source, Thinned
-from longsumbench.documents import Document, Example, Section, Sentences
 from longsumbench.errors import DataError
 from longsumbench.sentences import split_sentences
 

@@ -19,10 +19,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from longsumbench.api.corpus import Entry, Source
+from longsumbench.api.documents import Example, Sentences
 from longsumbench.corpora.corpus import BadRow, plain_document
 from longsumbench.corpora.files import ORDER, SPLITS, is_split_file
-from longsumbench.corpora.source import Entry, Source
-from longsumbench.documents import Example, Sentences
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.sentences import split_sentences
 

@@ -7,10 +7,11 @@ JSON lines: article_id, article_text [sentences], abstract_text ["<S> sentence <
 from itertools import zip_longest
 from typing import Any
 
+from longsumbench.api.corpus import Row
+from longsumbench.api.documents import Document, Example, Section, Sentences
 from longsumbench.corpora.corpus import (
     LEAVE_OUT,
     BadRow,
-    Row,
     id_in,
     json_type,
     list_in,
@@ -19,7 +20,6 @@ from longsumbench.corpora.corpus import (
     sentences_in,
     text_in,
 )
-from longsumbench.documents import Document, Example, Section, Sentences
 from longsumbench.sentences import split_sentences
 
 

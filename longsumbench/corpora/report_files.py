@@ -14,10 +14,11 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from longsumbench.corpora.corpus import LEAVE_OUT, BadRow, FromRow
+from longsumbench.api.corpus import Entry, FromRow, Source, Thinned
+from longsumbench.api.documents import Example
+from longsumbench.corpora.corpus import LEAVE_OUT, BadRow
 from longsumbench.corpora.files import ORDER, SPLITS, is_split_file, lines_of, row_in_file
-from longsumbench.corpora.source import Entry, Source, Thinned, several
-from longsumbench.documents import Example
+from longsumbench.corpora.source import several
 from longsumbench.errors import DataError
 
 AGENCIES = ("crs", "gao")

@@ -24,7 +24,8 @@ from functools import partial
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from longsumbench.corpora.source import Entry, Read, deal, several, thinned
+from longsumbench.api.corpus import Entry, Read
+from longsumbench.corpora.source import deal, several, thinned
 from longsumbench.corpora.store import Stored, stored
 from longsumbench.errors import EnvironmentProblem
 

@@ -18,11 +18,11 @@ section's words), or "none", for results without clones.
 
 from typing import Any
 
+from longsumbench.api.corpus import Corpus, Row, Thinned
+from longsumbench.api.documents import Document, Section
 from longsumbench.corpora.corpus import (
     BadRow,
-    Corpus,
     Paragraphs,
-    Row,
     id_in,
     list_in,
     object_in,
@@ -32,8 +32,6 @@ from longsumbench.corpora.corpus import (
     text_in,
 )
 from longsumbench.corpora.search_results import NO_RULE, RULES, article_of, folders_source
-from longsumbench.corpora.source import Thinned
-from longsumbench.documents import Document, Section
 
 
 def from_row(row: Row) -> Thinned:

@@ -15,12 +15,12 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
+from longsumbench.api.corpus import Entry, Source, Thinned
+from longsumbench.api.documents import Document, Example, Section
 from longsumbench.corpora.clones import PAGE_RULES
 from longsumbench.corpora.corpus import LEAVE_OUT, BadRow, paragraphs_in
 from longsumbench.corpora.files import ORDER, SPLITS, is_split_file
 from longsumbench.corpora.plain import MarkdownReader
-from longsumbench.corpora.source import Entry, Source, Thinned
-from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import DataError
 
 TOP = 75  # search results that are used, the best (SEAL, §4)

@@ -10,10 +10,10 @@ the first. The first question asks for the plot of the whole story. The story is
 lines set apart; what Project Gutenberg wrote above it ("Produced by …") stays.
 """
 
+from longsumbench.api.corpus import Corpus, Row
+from longsumbench.api.documents import Document, Example
 from longsumbench.corpora.corpus import (
     BadRow,
-    Corpus,
-    Row,
     id_in,
     json_type,
     list_in,
@@ -24,7 +24,6 @@ from longsumbench.corpora.corpus import (
     text_in,
     words_in,
 )
-from longsumbench.documents import Document, Example
 
 
 def from_row(row: Row) -> tuple[Example, ...]:

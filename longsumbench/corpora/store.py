@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from longsumbench.api.documents import Example, count_words
 from longsumbench.cache.artifacts import opening
 from longsumbench.corpora.corpus import BadRow
 from longsumbench.corpora.overlaps import Seen, hash_of
-from longsumbench.documents import Example, count_words
 
 _BATCH_BYTES = 4_000_000  # of text in one record batch
 

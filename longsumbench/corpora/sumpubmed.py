@@ -6,7 +6,7 @@ results, conclusions), the last of which says much of what the abstract says. A 
 sets its numbers beside those published for PubMed.
 """
 
-from longsumbench.corpora.corpus import Corpus
+from longsumbench.api.corpus import Corpus
 from longsumbench.corpora.release import from_release_row
 
 CORPUS = Corpus(

@@ -10,8 +10,9 @@ or a document a section, finds the boundaries of both. `source` is the article's
 from itertools import chain
 from typing import Any
 
-from longsumbench.corpora.corpus import BadRow, Corpus, Row, id_in, list_in, object_in, sentences_in, text_in
-from longsumbench.documents import Document, Example, Section, Sentences
+from longsumbench.api.corpus import Corpus, Row
+from longsumbench.api.documents import Document, Example, Section, Sentences
+from longsumbench.corpora.corpus import BadRow, id_in, list_in, object_in, sentences_in, text_in
 
 _ADDRESS = "https://en.wikipedia.org/?curid={}"
 

@@ -4,10 +4,10 @@ import math
 from importlib.metadata import version
 from typing import Any, ClassVar
 
-from longsumbench.configuration import Scoring
-from longsumbench.documents import Example
+from longsumbench.api.config import Scoring
+from longsumbench.api.documents import Example
+from longsumbench.api.metric import Metric
 from longsumbench.errors import EnvironmentProblem
-from longsumbench.metrics.metric import Metric
 from longsumbench.pretrained import (
     SAFELY,
     check_finite,

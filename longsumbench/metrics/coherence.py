@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from longsumbench import sentences
-from longsumbench.configuration import Scoring
-from longsumbench.documents import Example
+from longsumbench.api.config import Scoring
+from longsumbench.api.documents import Example
+from longsumbench.api.metric import Metric
 from longsumbench.errors import UsageError
-from longsumbench.metrics.metric import Metric
 from longsumbench.pretrained import (
     check_finite,
     check_vocabulary,

@@ -10,8 +10,8 @@ from typing import Any
 import datasets
 import evaluate
 
-from longsumbench.configuration import Scoring
-from longsumbench.documents import Document, Example
+from longsumbench.api.config import Scoring
+from longsumbench.api.documents import Document, Example
 from longsumbench.metrics.metric import aggregate, score_all
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.sentences import split_summary

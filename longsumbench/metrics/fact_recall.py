@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from longsumbench.documents import Example, Fact
-from longsumbench.metrics.metric import Metric
+from longsumbench.api.documents import Example, Fact
+from longsumbench.api.metric import Metric
 
 REACH = 10  # words behind the subject among which its value must stand
 DECILES = 10  # of a fact's position

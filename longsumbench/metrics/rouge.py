@@ -2,9 +2,9 @@
 
 from typing import ClassVar
 
-from longsumbench.configuration import Scoring
-from longsumbench.documents import Example
-from longsumbench.metrics.metric import Metric
+from longsumbench.api.config import Scoring
+from longsumbench.api.documents import Example
+from longsumbench.api.metric import Metric
 from longsumbench.rouge.scorer import TYPES, RougeScorer
 from longsumbench.rouge.signature import signature
 from longsumbench.sentences import split_summary

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from longsumbench.documents import Example, Sentences
-from longsumbench.metrics.metric import Metric
+from longsumbench.api.documents import Example, Sentences
+from longsumbench.api.metric import Metric
 from longsumbench.rouge.tokenizer import MARK, named_tokenizer
 
 LONGEST = 4  # words of an n-gram

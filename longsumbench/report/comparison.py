@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from longsumbench.api.documents import Sentences
 from longsumbench.comparing import ALIGN, HEADINGS, VIEW, Comparison, Moved, Pair, Row, Run, cells, probability
-from longsumbench.documents import Sentences
 from longsumbench.files import write_atomically
 from longsumbench.formatting import counted
 from longsumbench.report.marked_words import SHORTEST_WORD, marked, stems

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
-from longsumbench.documents import what_was_read
+from longsumbench.api.documents import what_was_read
 from longsumbench.files import write_atomically
 from longsumbench.formatting import counted
 from longsumbench.inspecting import Inspection

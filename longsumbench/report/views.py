@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.system import ATTENDED_AXIS, REFERENCE_AXIS, WINDOW_AXIS, Evidence
+from longsumbench.api.system import ATTENDED_AXIS, REFERENCE_AXIS, WINDOW_AXIS, Evidence
 
 STEPS = {"step": "summary", REFERENCE_AXIS: "reference"}  # axis → the text whose tokens are its steps
 MARKS = (*((axis, "source_token") for axis in STEPS), ("source_token",))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.configuration import at_least
+from longsumbench.api.config import at_least
 
 MEASURES = ("f1", "precision", "recall")
 

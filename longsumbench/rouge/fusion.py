@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.configuration import allowed
+from longsumbench.api.config import allowed
 from longsumbench.rouge.all_pairs import MEASURES, Ids, Ints, numbered, score, shared_ngrams
 from longsumbench.rouge.cut_lcs import TextsToMatch
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
-from longsumbench.configuration import allowed
+from longsumbench.api.config import allowed
 from longsumbench.errors import UsageError
 from longsumbench.rouge import stemmers
 from longsumbench.rouge.overlap import Overlap, overlap

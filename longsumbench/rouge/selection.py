@@ -12,7 +12,7 @@ from itertools import chain, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.configuration import allowed, at_least
+from longsumbench.api.config import allowed, at_least
 from longsumbench.rouge.all_pairs import MEASURES, Ids, Ints, num_ngrams, score, shared_ngrams
 
 Words = Sequence[str]

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from longsumbench.bounds import OneOf, Partial, Text, check_settings
-from longsumbench.configuration import Ranking
+from longsumbench.api.bounds import OneOf, Partial, Text, check_settings
+from longsumbench.api.config import Ranking
 
 RULES = ("train", "reference")
 Words = Annotated[str, OneOf(*RULES, number_of="words")]

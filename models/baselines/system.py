@@ -7,24 +7,17 @@ from random import Random as Dice
 from statistics import fmean
 from typing import Any, ClassVar
 
+from longsumbench.api.config import Decoding, Recipe
+from longsumbench.api.documents import Cut, Example, Truncation, count_words
+from longsumbench.api.ranker import UNRANKED, LearnedRanker, RankerSettings, learned, texts_to_rank
+from longsumbench.api.system import FitReport, Split, Summary, System
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import Decoding, Recipe
-from longsumbench.documents import Cut, Example, Truncation, count_words
 from longsumbench.errors import DataError, UsageError
-from longsumbench.learned_ranking import (
-    UNRANKED,
-    LearnedRanker,
-    RankedUnits,
-    RankerSettings,
-    find_ranker,
-    learned,
-    texts_to_rank,
-)
+from longsumbench.learned_ranking import RankedUnits, find_ranker
 from longsumbench.models.baselines.config import LeadConfig, LexRankConfig, OracleConfig, RandomConfig
 from longsumbench.ranking import lexrank, rank
 from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.rouge.selection import greedy_selection
-from longsumbench.system import FitReport, Split, Summary, System
 
 
 class FixedLength(System):

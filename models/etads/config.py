@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from longsumbench.bounds import (
+from longsumbench.api.bounds import (
     Depth,
     Heads,
     Number,
@@ -17,7 +17,7 @@ from longsumbench.bounds import (
     Width,
     check_settings,
 )
-from longsumbench.configuration import check_network
+from longsumbench.api.config import check_network
 from longsumbench.errors import UsageError
 
 FORMS = ("plain", "flex", "rank_two")  # in which the focus bias can be computed

@@ -7,9 +7,10 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from longsumbench.api.config import Recipe
+from longsumbench.api.documents import Example
+from longsumbench.api.system import WINDOW_AXIS, Evidence, FitReport, Split
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import Recipe
-from longsumbench.documents import Example
 from longsumbench.errors import UsageError
 from longsumbench.models.etads.config import EtadsConfig
 from longsumbench.models.etads.focus import Focus
@@ -20,7 +21,6 @@ from longsumbench.nn.device import choose_device
 from longsumbench.nn.initialization import sinusoidal, xavier
 from longsumbench.nn.recording import recorded
 from longsumbench.segmentation import Units, ask, join, snippets
-from longsumbench.system import WINDOW_AXIS, Evidence, FitReport, Split
 from longsumbench.tokenization import token_texts
 
 

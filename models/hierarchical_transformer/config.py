@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from longsumbench.bounds import (
+from longsumbench.api.bounds import (
     BatchSize,
     Between,
     Count,
@@ -18,7 +18,7 @@ from longsumbench.bounds import (
     Width,
     check_settings,
 )
-from longsumbench.configuration import Ranking, check_network
+from longsumbench.api.config import Ranking, check_network
 from longsumbench.errors import UsageError
 from longsumbench.models.hierarchical_transformer.entities import available
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import datasets
 
+from longsumbench.api.documents import Example
+from longsumbench.api.system import Split
 from longsumbench.batching import stored_rows
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.documents import Example
 from longsumbench.progress import track
-from longsumbench.system import Split
 
 VERSION = 1  # rises, with the version of every ranker that learns, when the same scores would make another order
 FEATURES = datasets.Features({"id": datasets.Value("string"), "order": datasets.List(datasets.Value("int32"))})

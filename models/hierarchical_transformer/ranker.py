@@ -26,21 +26,20 @@ from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerB
 from transformers.utils import ModelOutput
 
 from longsumbench import tokenization
+from longsumbench.api.config import Recipe
+from longsumbench.api.documents import Example
+from longsumbench.api.ranker import LearnedRanker, RankerSettings, Scores, texts_to_rank
+from longsumbench.api.system import Split
 from longsumbench.batching import IGNORED, UnitCollator, stored_rows
 from longsumbench.cache.artifacts import StageStore, opening
-from longsumbench.configuration import Recipe
-from longsumbench.documents import Example
 from longsumbench.errors import DataError
-from longsumbench.learned_ranking import LearnedRanker, RankerSettings, texts_to_rank
 from longsumbench.nn.device import choose_device
 from longsumbench.nn.initialization import xavier
 from longsumbench.pretrained import check_memory, check_vocabulary, load_network
 from longsumbench.progress import track
-from longsumbench.ranking import Scores
 from longsumbench.rouge.all_pairs import numbered, rouge_n
 from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.segmentation import QUERIES_VERSION
-from longsumbench.system import Split
 from longsumbench.tokenization import load_tokenizer, trained_tokenizer
 from longsumbench.training import train as train_network
 

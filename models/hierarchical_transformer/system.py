@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from longsumbench.api.config import Recipe
+from longsumbench.api.documents import Example
+from longsumbench.api.ranker import RANKED, LearnedRanker, RankerSettings
+from longsumbench.api.system import ATTENDED_AXIS, Evidence, Split
 from longsumbench.batching import UnitCollator
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import Recipe
-from longsumbench.documents import Example
-from longsumbench.learned_ranking import RANKED, LearnedRanker, RankedUnits, RankerSettings
+from longsumbench.learned_ranking import RankedUnits
 from longsumbench.models.hierarchical_transformer.config import (
     FlatTransformerConfig,
     HierarchicalTransformerConfig,
@@ -49,7 +51,6 @@ from longsumbench.nn.folded_attention import watched
 from longsumbench.nn.initialization import xavier
 from longsumbench.nn.recording import recorded
 from longsumbench.segmentation import EncodedSentence, Units, ask, group
-from longsumbench.system import ATTENDED_AXIS, Evidence, Split
 from longsumbench.tokenization import token_texts
 
 DECIDE_UNITS: tuple[str, ...] = (

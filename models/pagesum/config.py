@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from longsumbench.bounds import (
+from longsumbench.api.bounds import (
     Between,
     Count,
     Depth,
@@ -16,7 +16,7 @@ from longsumbench.bounds import (
     Width,
     check_settings,
 )
-from longsumbench.configuration import check_network
+from longsumbench.api.config import check_network
 from longsumbench.errors import UsageError
 
 SIZES = {  # of BART (PageSum §5.1 starts from the large one)

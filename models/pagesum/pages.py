@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from longsumbench.configuration import at_least
-from longsumbench.documents import Cut, Truncation
+from longsumbench.api.config import at_least
+from longsumbench.api.documents import Cut, Truncation
 from longsumbench.models.pagesum.config import SPECIAL_TOKENS
 from longsumbench.segmentation import EncodedSentence, Units, tokens_and_words
 

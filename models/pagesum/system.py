@@ -10,10 +10,11 @@ import torch
 from torch import Tensor
 from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 
+from longsumbench.api.config import Recipe
+from longsumbench.api.documents import Example
+from longsumbench.api.system import REFERENCE_AXIS, Evidence, Split
 from longsumbench.batching import row
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import Recipe
-from longsumbench.documents import Example
 from longsumbench.errors import UsageError
 from longsumbench.models.pagesum.config import SIZES, PageSumConfig
 from longsumbench.models.pagesum.model import Pages, PageSumForConditionalGeneration, PageSumModelConfig
@@ -22,7 +23,6 @@ from longsumbench.neural import Encode, NeuralSystem, network_sizes, special_ids
 from longsumbench.nn.initialization import sinusoidal, xavier
 from longsumbench.pretrained import SAFELY, check_vocabulary, load_network, reading
 from longsumbench.segmentation import EncodedSentence, Units, ask
-from longsumbench.system import REFERENCE_AXIS, Evidence, Split
 from longsumbench.tokenization import token_texts
 
 LOOKED_AT = 1_000  # training examples among which sections are looked for

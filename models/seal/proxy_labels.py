@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.configuration import allowed, at_least
+from longsumbench.api.config import allowed, at_least
 from longsumbench.rouge.all_pairs import MEASURES, rouge_n
 from longsumbench.rouge.selection import sequential_selection
 

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from longsumbench.api.documents import Example
+from longsumbench.api.system import Evidence
 from longsumbench.batching import UnitCollator, row, stored_rows
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.documents import Example
 from longsumbench.learned_ranking import RankedUnits
 from longsumbench.models.seal.config import CAConfig, EAConfig, FamilyConfig, SealConfig, TruncConfig
 from longsumbench.models.seal.model import (
@@ -29,7 +30,6 @@ from longsumbench.neural import Encode, NeuralSystem, Rows, network_sizes, speci
 from longsumbench.nn.initialization import xavier
 from longsumbench.progress import track
 from longsumbench.segmentation import Units, ask, group, join, reorder, share_last, snippets
-from longsumbench.system import Evidence
 
 LABELS_VERSION = 1  # rises when proxy labels change
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from toys import ToySplit
 
 from longsumbench.analysis.sampled import Outputs, Sampled
-from longsumbench.documents import Document, Example, Section
+from longsumbench.api.documents import Document, Example, Section
 from longsumbench.records import RunRecord
 
 

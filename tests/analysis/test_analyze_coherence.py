@@ -11,8 +11,8 @@ from test_leaderboard import record
 from tiny_bert import write_bert
 
 from longsumbench.analysis.coherence import REFERENCE, SHUFFLED, CoherenceSettings, NextSentences, score_texts, shuffled
-from longsumbench.configuration import Scoring
-from longsumbench.documents import Example
+from longsumbench.api.config import Scoring
+from longsumbench.api.documents import Example
 from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics.coherence import Coherence
 from longsumbench.report.coherence import draw

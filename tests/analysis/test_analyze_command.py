@@ -8,8 +8,8 @@ import pytest
 from tiny_bert import write_bert
 
 from longsumbench.analysis.sampled import SampleSettings, draw
+from longsumbench.api.config import DatasetSettings
 from longsumbench.cli import main
-from longsumbench.configuration import DatasetSettings
 from longsumbench.dataset_commands import plan_analyze
 from longsumbench.records import Results
 

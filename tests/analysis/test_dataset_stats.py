@@ -30,9 +30,9 @@ from longsumbench.analysis.stats_tables import (
     spread,
 )
 from longsumbench.analysis.what_is_read import Reading as WhatIsRead
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.cli import main
-from longsumbench.configuration import DatasetSettings
-from longsumbench.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.metrics.metric import aggregate
 from longsumbench.pipeline import Point, run
 from longsumbench.planning import plan

@@ -17,7 +17,7 @@ from longsumbench.analysis.near_duplicates import (
     mixed,
     shingles,
 )
-from longsumbench.documents import Document, Example, Section
+from longsumbench.api.documents import Document, Example, Section
 
 
 def example(name: str, text: str) -> Example:

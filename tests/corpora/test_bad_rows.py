@@ -12,14 +12,15 @@ from typing import Any
 
 import pytest
 
-from longsumbench import registry
+from longsumbench.api import registry
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.corpus import Corpus
+from longsumbench.api.documents import Example
 from longsumbench.cache.artifacts import StageStore
 from longsumbench.cli import main
-from longsumbench.configuration import DatasetSettings
-from longsumbench.corpora.corpus import BadRow, Corpus
+from longsumbench.corpora.corpus import BadRow
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.corpora.source import several, thinned
-from longsumbench.documents import Example
 from longsumbench.errors import DataError
 
 Row = dict[str, Any]

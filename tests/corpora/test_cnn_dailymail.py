@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from lacking import SHARED_FOLDER
 from toys import one_line
 
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora import hub, loading
 from longsumbench.corpora.cnn_dailymail import from_row
 from longsumbench.corpora.corpus import BadRow
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.corpora.stories import from_story
-from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import UsageError
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "cnndm_sample"

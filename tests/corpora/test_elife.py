@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from lacking import SHARED_FOLDER
 
-from longsumbench import registry
+from longsumbench.api import registry
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.corpus import Corpus
+from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import DatasetSettings
-from longsumbench.corpora.corpus import Corpus
 from longsumbench.corpora.loading import load
-from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import UsageError
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "elife"

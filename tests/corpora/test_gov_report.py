@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toys import one_line
 
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora import hub, loading
 from longsumbench.corpora.corpus import BadRow
 from longsumbench.corpora.gov_report import CORPUS, from_file_row, from_hub_row
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.corpora.source import thinned
-from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import UsageError
 from longsumbench.leaderboard import PUBLISHED_AS
 

@@ -13,8 +13,8 @@ import huggingface_hub
 import pytest
 from waiting import PATIENCE
 
+from longsumbench.api.config import DatasetSettings
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora import arxiv, hub
 from longsumbench.corpora.loading import load
 from longsumbench.errors import EnvironmentProblem

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from longsumbench.api.documents import Document, Section
 from longsumbench.corpora.corpus import BadRow
 from longsumbench.corpora.jsonl import from_row
-from longsumbench.documents import Document, Section
 
 
 def test_plain_text() -> None:

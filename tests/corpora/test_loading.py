@@ -13,14 +13,14 @@ import pytest
 from lacking import SHARED_FOLDER
 from toys import one_line
 
-from longsumbench import registry
+from longsumbench.api import registry
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.corpus import BuiltIn, Corpus
+from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora import loading
-from longsumbench.corpora.corpus import BuiltIn, Corpus
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.corpora.source import deal
-from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import UsageError
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from lacking import SHARED_FOLDER
 
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora import openstax, openstax_modules
 from longsumbench.corpora.corpus import BadRow
 from longsumbench.corpora.loading import load
 from longsumbench.corpora.openstax import BARE, HEADING
-from longsumbench.documents import Document, Example, Section
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "openstax"
 

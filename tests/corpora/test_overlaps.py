@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longsumbench import registry
+from longsumbench.api import registry
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.corpus import BuiltIn, Corpus
+from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora import loading
-from longsumbench.corpora.corpus import BuiltIn, Corpus
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.corpora.overlaps import Seen, hash_of, overlap, pairs
-from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import DataError
 
 # By hand: of the four test examples, one has a text of train, one an id of train, one both; of the two of validation,

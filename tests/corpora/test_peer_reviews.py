@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lacking import SHARED_FOLDER
 
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.corpus import BadRow
 from longsumbench.corpora.loading import load
 from longsumbench.corpora.peer_reviews import FIELDS, from_row
-from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import DataError
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "neurips_metareview"

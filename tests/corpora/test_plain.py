@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from longsumbench.api.documents import Document, Example, Section
 from longsumbench.corpora.plain import Input, MarkdownReader, put_together, read_inputs
-from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import DataError, UsageError
 
 MARKDOWN = """\

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from waiting import assert_linear
 
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.documents import Example
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora import council, probe
 from longsumbench.corpora.loading import load
 from longsumbench.corpora.probe import Controls, lengths_of, report, reports
-from longsumbench.documents import Example
 from longsumbench.errors import UsageError
 from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.sentences import split_sentences

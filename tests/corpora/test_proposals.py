@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from lacking import SHARED_FOLDER
 
-from longsumbench import registry
+from longsumbench.api import registry
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.loading import load
-from longsumbench.documents import Document, Example, Section
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 ROW = {

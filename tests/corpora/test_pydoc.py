@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.documents import count_words
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora import pydoc
 from longsumbench.corpora.clones import Clones
 from longsumbench.corpora.loading import load
 from longsumbench.corpora.source import deal
-from longsumbench.documents import count_words
 from longsumbench.errors import EnvironmentProblem
 
 LONG = " ".join(f"This is sentence {number} of a long text." for number in range(15))

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from lacking import SHARED_FOLDER
 
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.corpus import BadRow
 from longsumbench.corpora.loading import load
 from longsumbench.corpora.qmsum import MARKS, SILENT, from_row
-from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import DataError
 from longsumbench.sentences import split_sentences
 

@@ -12,10 +12,10 @@ import pytest
 import sentencepiece
 import torch
 
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.loading import Texts, load
-from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 
 PARAGRAPHS = ["The sheep eat grass. They sleep.", "A dog barks."]

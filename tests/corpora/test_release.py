@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from longsumbench import registry
+from longsumbench.api import registry
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.documents import Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.corpus import BadRow
 from longsumbench.corpora.loading import load
 from longsumbench.corpora.release import from_hub_row, from_release_row
-from longsumbench.documents import Section
 from longsumbench.errors import DataError
 
 

@@ -16,14 +16,14 @@ import pytest
 from toys import heed_interrupts
 from waiting import PATIENCE
 
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.corpus import Entry, Thinned
+from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora import rows
 from longsumbench.corpora.corpus import BadRow
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.corpora.rows import made, read_rows
-from longsumbench.corpora.source import Entry, Thinned
-from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import DataError, EnvironmentProblem
 
 

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from lacking import SHARED_FOLDER
 from toys import one_line
 
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.clones import PAGE_RULES, PageRule, section_recall
 from longsumbench.corpora.corpus import BadRow
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.corpora.search2wiki import from_row
 from longsumbench.corpora.search_results import RULES, TOP
-from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import UsageError
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "wiki_sections"

@@ -7,10 +7,10 @@ from types import ModuleType
 import pytest
 from lacking import SHARED_FOLDER
 
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.documents import Example
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.loading import load
-from longsumbench.documents import Example
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared" / "data"

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from lacking import SHARED_FOLDER
 
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.corpus import BadRow
 from longsumbench.corpora.loading import load
 from longsumbench.corpora.squality import from_row
-from longsumbench.documents import Document, Example, Section
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "squality"
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import DatasetSettings
 from longsumbench.corpora.clones import clones_of
 from longsumbench.corpora.corpus import BadRow
 from longsumbench.corpora.loading import Texts, load
 from longsumbench.corpora.wikisum import from_row
-from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import DataError, UsageError
 
 SUMMARY = "Sheep are kept for wool and they sleep."  # 7 bigrams

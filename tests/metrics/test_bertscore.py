@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tiny_bert import write_bert
 
-from longsumbench.configuration import Scoring
-from longsumbench.documents import Document, Example, Section, Sentences
+from longsumbench.api.config import Scoring
+from longsumbench.api.documents import Document, Example, Section, Sentences
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.metrics.bertscore import BertScore
 

@@ -10,8 +10,8 @@ from tiny_bert import write_bert
 from transformers import BertForNextSentencePrediction, BertForPreTraining, BertModel, BertTokenizerFast
 
 from longsumbench import pretrained
-from longsumbench.configuration import Scoring
-from longsumbench.documents import Document, Example, Section
+from longsumbench.api.config import Scoring
+from longsumbench.api.documents import Document, Example, Section
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.metrics import coherence
 from longsumbench.metrics.coherence import Coherence

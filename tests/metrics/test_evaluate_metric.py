@@ -5,8 +5,8 @@ from pathlib import Path
 import evaluate
 import pytest
 
-from longsumbench.configuration import Scoring
-from longsumbench.documents import Document, Example, Section
+from longsumbench.api.config import Scoring
+from longsumbench.api.documents import Document, Example, Section
 from longsumbench.metrics.evaluate_metric import RougeMetric
 from longsumbench.metrics.metric import aggregate, score_all
 from longsumbench.metrics.rouge import Rouge

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from longsumbench.configuration import Scoring
-from longsumbench.documents import Document, Example, Fact, Section
+from longsumbench.api.config import Scoring
+from longsumbench.api.documents import Document, Example, Fact, Section
 from longsumbench.metrics.fact_recall import FactRecall, stated, words_of
 from longsumbench.metrics.metric import score_all
 

@@ -6,13 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from longsumbench.configuration import Scoring
-from longsumbench.documents import Document, Example, Fact, Section, Sentences
+from longsumbench.api.config import Scoring
+from longsumbench.api.documents import Document, Example, Fact, Section, Sentences
+from longsumbench.api.metric import Metric
+from longsumbench.api.registry import metrics
 from longsumbench.errors import DataError
 from longsumbench.identities import hashed
 from longsumbench.metrics.fact_recall import FactRecall
-from longsumbench.metrics.metric import Metric, aggregate, aggregate_measures, read_scores, score_all, write_scores
-from longsumbench.registry import metrics
+from longsumbench.metrics.metric import aggregate, aggregate_measures, read_scores, score_all, write_scores
 from longsumbench.statistics import bootstrap_interval, perl_intervals
 
 CAT: Sentences = ("the cat sat", "it slept")

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longsumbench.configuration import Scoring
-from longsumbench.documents import Document, Example, Section, Sentences
-from longsumbench.registry import metrics
+from longsumbench.api.config import Scoring
+from longsumbench.api.documents import Document, Example, Section, Sentences
+from longsumbench.api.registry import metrics
 
 SOURCE = "The cat sat on the mat. It slept."
 TEXTS = st.lists(st.sampled_from(["a", "b", "c", "d."]), max_size=20).map(" ".join)

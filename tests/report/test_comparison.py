@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from test_leaderboard import record
 
+from longsumbench.api.documents import Sentences
 from longsumbench.comparing import Comparison, Run, pair_of, rows_of
-from longsumbench.documents import Sentences
 from longsumbench.report.comparison import draw, page, verdict, write
 from longsumbench.rouge.scorer import TYPES
 

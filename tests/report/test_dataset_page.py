@@ -15,7 +15,7 @@ from longsumbench.analysis.dataset_stats import DatasetStats, StatsSettings, rea
 from longsumbench.analysis.near_duplicates import Overlap, Pair
 from longsumbench.analysis.stats_tables import blocks, numbers, render, to_markdown
 from longsumbench.analysis.what_is_read import Reading as WhatIsRead
-from longsumbench.documents import Cut, Document, Example, Section, Truncation
+from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.report.dataset import page, write
 
 LEDGER = Truncation(100, 50, (Cut("a", 10, 5), Cut("b", 60, 31)))

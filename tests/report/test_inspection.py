@@ -23,7 +23,8 @@ from test_comparison import HOSTILE, Reading
 from test_leaderboard import record
 from waiting import PATIENCE
 
-from longsumbench.documents import Cut, Document, Example, Section, Truncation
+from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
+from longsumbench.api.system import ATTENDED_AXIS, AXES, REFERENCE_AXIS, WINDOW_AXIS, Evidence, Summary
 from longsumbench.inspecting import Inspection
 from longsumbench.report.heat_map import HINT, NUM_COLOURS, SCRIPT, colour, relations, selections, weights
 from longsumbench.report.inspection import page, write
@@ -41,7 +42,6 @@ from longsumbench.report.views import (
     scale_of,
     views,
 )
-from longsumbench.system import ATTENDED_AXIS, AXES, REFERENCE_AXIS, WINDOW_AXIS, Evidence, Summary
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 BREAKOUT = "</script><script>document.title='ran'</script>\" onmouseover=\"document.title='ran'\" <!-- '"

@@ -12,7 +12,8 @@ import pytest
 from test_leaderboard import record
 
 from longsumbench import leaderboard
-from longsumbench.configuration import DatasetSettings
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.system import FitReport
 from longsumbench.corpora import probe
 from longsumbench.leaderboard import Table, group
 from longsumbench.metrics.fact_recall import FactRecall
@@ -28,7 +29,6 @@ from longsumbench.report.lengths import (
     title_of,
 )
 from longsumbench.report.recall import Point
-from longsumbench.system import FitReport
 
 
 def run_at(

@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from longsumbench import registry
+from longsumbench.api import registry
+from longsumbench.api.config import Decoding, Recipe, settle
+from longsumbench.api.documents import Cut, Document, Example, Section, Sentences, Truncation, count_words
+from longsumbench.api.ranker import LearnedRanker, RankerSettings, Scores
+from longsumbench.api.system import System
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import Decoding, Recipe, settle
-from longsumbench.documents import Cut, Document, Example, Section, Sentences, Truncation, count_words
 from longsumbench.errors import DataError, UsageError
-from longsumbench.learned_ranking import LearnedRanker, RankerSettings
 from longsumbench.models.baselines.config import LeadConfig, LexRankConfig, OracleConfig, RandomConfig
 from longsumbench.models.baselines.system import Lead, LexRank, Oracle, Random
-from longsumbench.ranking import Scores
-from longsumbench.system import System
 
 SOURCE = ("One two three.", "Four five six seven.", "Eight.", "Nine ten eleven.", "Twelve.")
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from longsumbench.configuration import settle
+from longsumbench.api.config import settle
 from longsumbench.errors import UsageError
 from longsumbench.models.etads.config import EtadsConfig
 

@@ -10,14 +10,14 @@ import torch
 from toys import TINY, ToySplit, tiny_recipe
 
 from etads.networks import VARIANTS
+from longsumbench.api.config import Decoding
+from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api.system import WINDOW_AXIS
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import Decoding
-from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import UsageError
 from longsumbench.models.etads.config import EtadsConfig
 from longsumbench.models.etads.system import Etads
 from longsumbench.segmentation import EncodedSentence
-from longsumbench.system import WINDOW_AXIS
 
 SETTINGS = {name: value for name, value in TINY.items() if name in EtadsConfig.__dataclass_fields__}
 SMALL = {**SETTINGS, "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.0, "tokenizer": "trained"}

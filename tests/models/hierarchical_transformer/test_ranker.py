@@ -13,10 +13,11 @@ from toys import ToySplit
 from transformers import PreTrainedTokenizerBase
 
 from longsumbench import training
+from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api.ranker import Ranker, RankerSettings, texts_to_rank
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import DataError
-from longsumbench.learned_ranking import RankerSettings, find_ranker, texts_to_rank
+from longsumbench.learned_ranking import find_ranker
 from longsumbench.models.hierarchical_transformer import ranker as module
 from longsumbench.models.hierarchical_transformer.ranker import (
     ROW_LENGTH,
@@ -30,7 +31,7 @@ from longsumbench.models.hierarchical_transformer.ranker import (
     rows_of,
     similar_lengths,
 )
-from longsumbench.ranking import Ranker, rank, tfidf_with_title
+from longsumbench.ranking import rank, tfidf_with_title
 from longsumbench.tokenization import trained_tokenizer
 
 pytestmark = pytest.mark.usefixtures("float64")

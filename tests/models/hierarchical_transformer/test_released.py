@@ -16,7 +16,7 @@ from lacking import SHARED_FOLDER
 from safetensors.torch import load_file
 from torch import Tensor
 
-from longsumbench.configuration import Recipe
+from longsumbench.api.config import Recipe
 from longsumbench.models.hierarchical_transformer.model import (
     HierarchicalTransformerForConditionalGeneration,
     HierarchicalTransformerModelConfig,

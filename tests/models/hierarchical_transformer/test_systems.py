@@ -9,16 +9,16 @@ import pytest
 import torch
 from toys import TINY_FOR_ALL, ToySplit, tiny_recipe
 
-from longsumbench import registry
+from longsumbench.api import registry
+from longsumbench.api.config import Decoding
+from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api.system import ATTENDED_AXIS
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import Decoding
-from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.models.hierarchical_transformer import entities
 from longsumbench.models.hierarchical_transformer import system as module
 from longsumbench.models.hierarchical_transformer.system import BestParagraphs, GraphUnits
 from longsumbench.segmentation import EncodedSentence
-from longsumbench.system import ATTENDED_AXIS
 
 NAMES = ("hierarchical_transformer", "flat_transformer", "tdmca")
 GREEDY = Decoding(max_length=8, device="cpu")

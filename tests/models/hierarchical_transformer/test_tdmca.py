@@ -9,8 +9,8 @@ from rescoring import search
 from torch import Tensor
 from torch.nn import functional as F
 
+from longsumbench.api.documents import Truncation
 from longsumbench.batching import row
-from longsumbench.documents import Truncation
 from longsumbench.errors import UsageError
 from longsumbench.models.hierarchical_transformer import tdmca
 from longsumbench.models.hierarchical_transformer.tdmca import (

@@ -15,10 +15,10 @@ from toys import ToySplit, example, tiny_recipe, write_jsonl
 from transformers import BartForConditionalGeneration, BartModel, T5Config, T5ForConditionalGeneration
 
 from longsumbench import pretrained
+from longsumbench.api.config import Decoding
+from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
 from longsumbench.cli import main
-from longsumbench.configuration import Decoding
-from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.evidence import kept, read_evidence
 from longsumbench.models.pagesum.config import PageSumConfig

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from longsumbench import registry
-from longsumbench.configuration import settle
+from longsumbench.api import registry
+from longsumbench.api.config import settle
 from longsumbench.errors import UsageError
 from longsumbench.models.pagesum.config import SIZES, PageSumConfig
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from waiting import assert_linear
 
-from longsumbench.documents import Cut, Truncation
+from longsumbench.api.documents import Cut, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.models.pagesum.pages import discourse_pages, document_pages, spatial_pages, token_pages
 from longsumbench.segmentation import EncodedSentence, Units

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from toys import TINY_FOR_ALL, ToySplit, example, tiny_recipe
 from transformers import PreTrainedTokenizerBase
 
+from longsumbench.api.config import Decoding
+from longsumbench.api.documents import Cut, Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import Decoding
-from longsumbench.documents import Cut, Document, Example, Section
 from longsumbench.errors import DataError, UsageError
 from longsumbench.generation import decode
 from longsumbench.models.pagesum.config import PageSumConfig

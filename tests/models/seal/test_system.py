@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from toys import TINY_FOR_ALL, ToySplit, example, tiny_recipe
 
-from longsumbench import registry
+from longsumbench.api import registry
+from longsumbench.api.config import Decoding
+from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import Decoding
-from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import UsageError
 from longsumbench.models.seal.config import CAConfig, EAConfig, SealConfig
 from longsumbench.models.seal.gate import select

@@ -6,9 +6,9 @@ import torch
 from toys import TINY, ToySplit, example, tiny_recipe
 from transformers import AutoTokenizer, PegasusConfig, PegasusForConditionalGeneration
 
+from longsumbench.api.config import Decoding
+from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import Decoding
-from longsumbench.documents import Document, Example, Section
 from longsumbench.errors import UsageError
 from longsumbench.models.seal.config import TruncConfig
 from longsumbench.models.seal.model import TruncForConditionalGeneration, TruncModelConfig

@@ -14,8 +14,8 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from longsumbench import registry
-from longsumbench.bounds import (
+from longsumbench.api import registry
+from longsumbench.api.bounds import (
     BatchSize,
     Between,
     Count,

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Protocol, Self
 
 from numpy.typing import NDArray
 
+from longsumbench.api.config import Decoding, Recipe, settle
+from longsumbench.api.documents import Example, Truncation
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.configuration import Decoding, Recipe, settle
-from longsumbench.documents import Example, Truncation
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import BadFile, read_json
 

@@ -1,0 +1,1 @@
+"""What one implements or uses: Example, System, Corpus, Metric, Ranker, the settings and the registry of names."""
