@@ -25,11 +25,11 @@ from tabulate import tabulate
 from torch import Tensor
 from torch.nn import functional as F
 
+from longsumbench.modeling.neural_system import network_sizes
+from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.models.etads.config import EtadsConfig
 from longsumbench.models.etads.focus import Windows, flex, plain, rank_two
 from longsumbench.models.etads.model import EtadsForConditionalGeneration, EtadsModelConfig
-from longsumbench.neural import network_sizes
-from longsumbench.nn.penalties import Penalties
 
 PAPER = EtadsConfig()
 TEXTS, SOURCE, TARGET, BEAMS = 8, PAPER.input_length, PAPER.decode_length, 10

@@ -25,13 +25,13 @@ from tabulate import tabulate
 from torch import Tensor
 from transformers import PegasusConfig, PegasusForConditionalGeneration
 
+from longsumbench.modeling.neural_system import network_sizes
+from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.models.hierarchical_transformer.config import HierarchicalTransformerConfig
 from longsumbench.models.hierarchical_transformer.model import (
     HierarchicalTransformerForConditionalGeneration,
     HierarchicalTransformerModelConfig,
 )
-from longsumbench.neural import network_sizes
-from longsumbench.nn.penalties import Penalties
 
 PAPER = HierarchicalTransformerConfig()
 PARAGRAPHS, LENGTH, TARGET, BEAMS = PAPER.num_paragraphs, 70, 140, 5

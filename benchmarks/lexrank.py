@@ -20,7 +20,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 from tabulate import tabulate
 
 from longsumbench.api.ranker import Scores
-from longsumbench.ranking import lexrank, similarities, tfidf_with_title
+from longsumbench.modeling.ranking import lexrank, similarities, tfidf_with_title
 
 VOCABULARY = 30_000
 TITLE_LENGTH = 5  # words

@@ -11,9 +11,9 @@ from longsumbench.api.system import System
 from longsumbench.corpora.loading import Texts
 from longsumbench.errors import DataError
 from longsumbench.files import digest
+from longsumbench.modeling.units import QUERIES_VERSION
 from longsumbench.records import RunSpec
 from longsumbench.rouge.signature import SCORING_VERSION
-from longsumbench.segmentation import QUERIES_VERSION
 
 VERSIONS = {"decode": 1, "score": SCORING_VERSION, "sentences": sentences.VERSION}  # rise with a step's outcome
 ASKED = ("metrics", "coherence_model", "bertscore_model")  # of score: what they ask for is added to a finished run

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from longsumbench.nn.penalties import Penalties
+from longsumbench.modeling.nn.penalties import Penalties
 
 COVERAGES = [
     Penalties("wu", 0.9, "summary", 5.0),

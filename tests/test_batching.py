@@ -1,8 +1,8 @@
 import torch
 
 from longsumbench.api.documents import Truncation
-from longsumbench.batching import IGNORED, UnitCollator, row
-from longsumbench.segmentation import Units
+from longsumbench.modeling.collate import IGNORED, UnitCollator, row
+from longsumbench.modeling.units import Units
 
 
 def units(*ids: list[int]) -> Units:

@@ -14,7 +14,6 @@ from test_leaderboard import record
 from test_training import fit, training_batch, weights
 from toys import TINY, TINY_FOR_ALL, ToySplit, tiny_overrides, tiny_recipe, write_jsonl
 
-from longsumbench import neural, training
 from longsumbench.api.config import Recipe
 from longsumbench.api.system import FitReport
 from longsumbench.cache.artifacts import StageStore
@@ -23,13 +22,15 @@ from longsumbench.cli import main
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.metrics.metric import column_means, mean_scores, read_scores
+from longsumbench.modeling import neural_system as neural
+from longsumbench.modeling.neural_system import NeuralSystem, read_report
+from longsumbench.modeling.training import trainer as training
+from longsumbench.modeling.training.callbacks import lowest
 from longsumbench.models.seal.system import Trunc
-from longsumbench.neural import NeuralSystem, read_report
 from longsumbench.pipeline import mark
 from longsumbench.predictions import read_summaries
 from longsumbench.records import RunRecord, output_files
 from longsumbench.standings import remarks, training_differences
-from longsumbench.training_callbacks import lowest
 
 TRAIN, VALIDATION = ToySplit.of("train", 40), ToySplit.of("validation", 9, start=900)
 UP_AND_DOWN = {"max_steps": 14, "eval_steps": 2, "learning_rate": 0.3, "schedule": "constant", "warmup_steps": 8}

@@ -27,10 +27,10 @@ from longsumbench.cache.artifacts import StageStore
 from longsumbench.errors import SuiteError
 from longsumbench.metrics.bertscore import BertScore
 from longsumbench.metrics.coherence import Coherence
+from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.models.pagesum.config import PageSumConfig
 from longsumbench.models.pagesum.system import PageSum
 from longsumbench.summarizing import open_system
-from longsumbench.tokenization import train_tokenizer
 
 SECONDS = 30  # of the processor that a case may take
 WAIT = 20  # times as long it may wait, on a busy machine

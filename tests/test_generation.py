@@ -6,7 +6,7 @@ import torch
 from transformers import PegasusConfig, PegasusForConditionalGeneration
 
 from longsumbench.api.config import Decoding
-from longsumbench.generation import decode, generation_config
+from longsumbench.modeling.generation import decode, generation_config
 
 CONFIG = PegasusConfig(
     vocab_size=40,

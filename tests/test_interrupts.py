@@ -17,13 +17,14 @@ from test_best_checkpoints import files, restless
 from test_training import TRAIN, fit, weights
 from toys import TINY, heed_interrupts, tiny_overrides, tiny_recipe, write_jsonl
 
-from longsumbench import training, training_callbacks
 from longsumbench.api.config import Recipe
 from longsumbench.cache.artifacts import StageStore
 from longsumbench.errors import UsageError
 from longsumbench.interrupts import delayed, ended_by_sigterm
+from longsumbench.modeling.training import callbacks as training_callbacks
+from longsumbench.modeling.training import trainer as training
+from longsumbench.modeling.training.trainer import newest_checkpoint
 from longsumbench.models.seal.system import Trunc
-from longsumbench.training import newest_checkpoint
 
 RECIPE = tiny_recipe(max_steps=14, eval_steps=6, accumulation=2, keep_best=2)  # five steps are an epoch of 40 rows
 COUNTED = ("steps", "examples", "source_tokens", "target_tokens", "best_step", "validation_losses", "kept", "ended_by")

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from toys import TINY, ToySplit, example, tiny_recipe
 
-from longsumbench import learned_ranking
 from longsumbench.api import registry
 from longsumbench.api.config import Decoding, Recipe
 from longsumbench.api.documents import Document, Section
 from longsumbench.api.ranker import LearnedRanker, RankerSettings, learned, texts_to_rank
 from longsumbench.cache.artifacts import StageStore
 from longsumbench.errors import UnknownName, UsageError
-from longsumbench.learned_ranking import find_ranker, order_by
+from longsumbench.modeling import rankers as learned_ranking
+from longsumbench.modeling.rankers import find_ranker, order_by
+from longsumbench.modeling.ranking import tfidf_with_title
 from longsumbench.models.hierarchical_transformer.ranker import LstmRanker
 from longsumbench.models.seal.config import TruncConfig
 from longsumbench.models.seal.system import Trunc
-from longsumbench.ranking import tfidf_with_title
 
 TRAIN, VALIDATION = ToySplit.of("train", 16), ToySplit.of("validation", 4, start=500)
 

@@ -256,7 +256,7 @@ def test_what_is_missing_is_said_before_the_run(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A metric that cannot be had ends the command in one line before anything is read, fitted or written."""
-    monkeypatch.setattr("longsumbench.pretrained.unreachable", lambda: "offline mode is set")
+    monkeypatch.setattr("longsumbench.modeling.checkpoints.unreachable", lambda: "offline mode is set")
     results = tmp_path / "results"
     words = f"run model=lead dataset=plain_reports results_dir={results} score.metrics={asked}"
     assert main(words.split()) == code

@@ -13,8 +13,8 @@ from transformers import BartForConditionalGeneration
 from longsumbench.api import registry
 from longsumbench.api.config import settle
 from longsumbench.errors import EnvironmentProblem
-from longsumbench.pretrained import check_memory, load_network
-from longsumbench.tokenization import train_tokenizer
+from longsumbench.modeling.checkpoints import check_memory, load_network
+from longsumbench.modeling.tokenizer import train_tokenizer
 
 NEURAL = ["trunc", "ca", "ea", "seal", "pagesum", "etads", "hierarchical_transformer", "flat_transformer", "tdmca"]
 TOKENIZER = train_tokenizer(ToySplit.of("train", 12), 320)

@@ -11,8 +11,8 @@ from longsumbench.api import registry
 from longsumbench.api.config import settle
 from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.neural import NeuralSystem
-from longsumbench.segmentation import EncodedSentence, Query, Units, ask
+from longsumbench.modeling.neural_system import NeuralSystem
+from longsumbench.modeling.units import EncodedSentence, Query, Units, ask
 
 NEURAL = sorted(name for name in registry.systems.built_in if issubclass(registry.systems.load(name), NeuralSystem))
 LENGTHS = {  # system → the setting that a unit's length is kept to

@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from longsumbench.api.registry import rankers
 from longsumbench.errors import UsageError
-from longsumbench.ranking import lexrank, rank, similarities, tfidf, tfidf_with_title, title_similarity
+from longsumbench.modeling.ranking import lexrank, rank, similarities, tfidf, tfidf_with_title, title_similarity
 
 WORDS = r"(?u)\b\w+\b"  # for the library
 PARAGRAPHS = ["The red fox.", "A red den", "fox, fox: the red", "", "…", "hen Hen c", "The red fox."]

@@ -12,9 +12,9 @@ from longsumbench.api import registry
 from longsumbench.api.config import Decoding
 from longsumbench.api.system import System, check_search
 from longsumbench.errors import UsageError
-from longsumbench.generation import decode, ranking
 from longsumbench.identities import hashed
-from longsumbench.nn.penalties import Penalties
+from longsumbench.modeling.generation import decode, ranking
+from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.planning import plan
 from longsumbench.summarizing import settle_decoding, summarize_inputs
 

@@ -9,7 +9,7 @@ from waiting import assert_linear
 
 from longsumbench.api.documents import Cut, Truncation
 from longsumbench.errors import UsageError
-from longsumbench.segmentation import EncodedSentence, Units, join, reorder, snippets
+from longsumbench.modeling.units import EncodedSentence, Units, join, reorder, snippets
 
 
 def sentence(tokens: int, words: int, first: int = 0) -> EncodedSentence:

@@ -20,11 +20,12 @@ import torch
 from toys import TINY_FOR_ALL, told_in, write_jsonl
 from waiting import PATIENCE
 
-from longsumbench import jobs, shares, team
+from longsumbench import jobs, team
 from longsumbench.api import registry
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli import main
 from longsumbench.errors import EnvironmentProblem
+from longsumbench.modeling.training import data_parallel as shares
 from longsumbench.records import RunRecord
 
 TESTS = Path(__file__).parent

@@ -8,14 +8,12 @@ from hypothesis import strategies as st
 from toys import TINY, ToySplit, example, tiny_recipe
 from transformers import BartConfig
 
-from longsumbench import tokenization
 from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
 from longsumbench.errors import EnvironmentProblem, UsageError
-from longsumbench.models.seal.config import TruncConfig
-from longsumbench.models.seal.system import Trunc
-from longsumbench.tokenization import (
+from longsumbench.modeling import tokenizer as tokenization
+from longsumbench.modeling.tokenizer import (
     encode_sentences,
     identity,
     load_tokenizer,
@@ -23,6 +21,8 @@ from longsumbench.tokenization import (
     token_texts,
     train_tokenizer,
 )
+from longsumbench.models.seal.config import TruncConfig
+from longsumbench.models.seal.system import Trunc
 
 TOKENIZER = train_tokenizer(ToySplit.of("train", 30), 300)
 PROSE = (

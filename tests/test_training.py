@@ -9,14 +9,14 @@ import torch
 from toys import TINY, ToySplit, tiny_recipe
 from transformers import TrainerCallback
 
-from longsumbench import training
 from longsumbench.api.config import Recipe
 from longsumbench.api.system import FitReport
 from longsumbench.cache.artifacts import StageStore
+from longsumbench.modeling.neural_system import read_report
+from longsumbench.modeling.training import trainer as training
+from longsumbench.modeling.training.batch_plan import WordBatches
+from longsumbench.modeling.training.trainer import EpochSampler, learning_rate, newest_checkpoint
 from longsumbench.models.seal.system import Trunc
-from longsumbench.neural import read_report
-from longsumbench.training import EpochSampler, learning_rate, newest_checkpoint
-from longsumbench.training_batches import WordBatches
 
 TRAIN, VALIDATION = ToySplit.of("train", 40), ToySplit.of("validation", 9, start=900)
 
@@ -160,7 +160,7 @@ def test_a_torn_report_is_no_report(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """A full disk while the report is written leaves none, and the next run finishes the stage."""
     import errno
 
-    from longsumbench import neural
+    from longsumbench.modeling import neural_system as neural
 
     def full(path: Path, text: str) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -235,7 +235,7 @@ def test_the_validation_loss_is_the_mean_over_all_target_tokens(stages: StageSto
 
 
 def training_batch(system: Trunc, example: Any) -> dict[str, torch.Tensor]:
-    from longsumbench.batching import UnitCollator
+    from longsumbench.modeling.collate import UnitCollator
 
     return UnitCollator(system.tokenizer.pad_token_id)([system.row(example)])
 

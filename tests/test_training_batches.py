@@ -9,7 +9,7 @@ from toys import tiny_recipe
 
 from longsumbench.corpora.probe import lengths_of, reports
 from longsumbench.errors import UsageError
-from longsumbench.training_batches import (
+from longsumbench.modeling.training.batch_plan import (
     LEAST_EXAMPLES,
     MOST_EXAMPLES,
     TokenBatches,

@@ -6,7 +6,7 @@ import torch
 from toys import ToySplit
 from transformers import BartConfig, BartForConditionalGeneration
 
-from longsumbench.tokenization import train_tokenizer
+from longsumbench.modeling.tokenizer import train_tokenizer
 
 
 def write_bart(folder: Path) -> Path:

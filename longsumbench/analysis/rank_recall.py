@@ -24,7 +24,7 @@ from longsumbench.corpora.loading import Texts, load
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import writable
 from longsumbench.formatting import counted
-from longsumbench.learned_ranking import find_ranker, order_by
+from longsumbench.modeling.rankers import find_ranker, order_by
 from longsumbench.progress import tell, track
 from longsumbench.published import read_rank_recalls
 from longsumbench.rouge.lcs import match_bits, sequence_length

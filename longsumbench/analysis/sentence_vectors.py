@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
 from longsumbench.errors import UsageError
-from longsumbench.pretrained import check_finite, load_encoder, model_folder, model_signature, reading
-from longsumbench.ranking import tfidf
+from longsumbench.modeling.checkpoints import check_finite, load_encoder, model_folder, model_signature, reading
+from longsumbench.modeling.ranking import tfidf
 
 SETTING = "encoder"
 POOLINGS = ("mean", "cls", "max")
@@ -69,7 +69,7 @@ class Encoder:
     """
 
     def __init__(self, model: str, pooling: str = "auto", batch_size: int = 64, device: str = "auto") -> None:
-        from longsumbench.nn.device import choose_device
+        from longsumbench.modeling.nn.device import choose_device
 
         folder = model_folder(model, SETTING, (POOLING_FILES,))
         named = f"{SETTING}={folder}"

@@ -143,7 +143,7 @@ def ready(
     tokenizer: Any = getattr(system, "tokenizer", None)  # of what extends NeuralSystem, which would import torch here
     encode: Any = getattr(system, "encode", None)
     if tokenizer is not None and encode is not None:
-        from longsumbench.tokenization import identity
+        from longsumbench.modeling.tokenizer import identity
 
         reader.reading.has_tokens = True
         reader.tokenizer = identity(tokenizer)

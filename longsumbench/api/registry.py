@@ -132,9 +132,9 @@ rankers = Registry(
     "longsumbench.rankers",
     MappingProxyType(
         {
-            "tfidf": "longsumbench.ranking:tfidf_with_title",
-            "title": "longsumbench.ranking:title_similarity",
-            "lexrank": "longsumbench.ranking:centrality",
+            "tfidf": "longsumbench.modeling.ranking:tfidf_with_title",
+            "title": "longsumbench.modeling.ranking:title_similarity",
+            "lexrank": "longsumbench.modeling.ranking:centrality",
             "lstm": "longsumbench.models.hierarchical_transformer.ranker:LstmRanker",
         }
     ),

@@ -8,7 +8,7 @@ from longsumbench.api.config import Scoring
 from longsumbench.api.documents import Example
 from longsumbench.api.metric import Metric
 from longsumbench.errors import EnvironmentProblem
-from longsumbench.pretrained import (
+from longsumbench.modeling.checkpoints import (
     SAFELY,
     check_finite,
     load_encoder,
@@ -65,7 +65,7 @@ class BertScore(Metric):
     def _library_scorer(self) -> Any:
         """Return the library's scorer, made on the first call."""
         if self._scorer is None:
-            from longsumbench.nn.device import choose_device
+            from longsumbench.modeling.nn.device import choose_device
 
             bert_score, folder = _library(), model_folder(self.scoring.bertscore_model, SETTING)
             named = f"{SETTING}={folder}"

@@ -11,7 +11,7 @@ from longsumbench.api.config import Scoring
 from longsumbench.api.documents import Example
 from longsumbench.api.metric import Metric
 from longsumbench.errors import UsageError
-from longsumbench.pretrained import (
+from longsumbench.modeling.checkpoints import (
     check_finite,
     check_vocabulary,
     load_network,
@@ -87,7 +87,7 @@ class Coherence(Metric):
         if self._loaded is None:
             from transformers import AutoModelForNextSentencePrediction
 
-            from longsumbench.nn.device import choose_device
+            from longsumbench.modeling.nn.device import choose_device
 
             folder = model_folder(self.scoring.coherence_model, self.setting)
             named = f"{self.setting}={folder}"

@@ -13,9 +13,9 @@ from longsumbench.api.ranker import UNRANKED, LearnedRanker, RankerSettings, lea
 from longsumbench.api.system import FitReport, Split, Summary, System
 from longsumbench.cache.artifacts import StageStore
 from longsumbench.errors import DataError, UsageError
-from longsumbench.learned_ranking import RankedUnits, find_ranker
+from longsumbench.modeling.rankers import RankedUnits, find_ranker
+from longsumbench.modeling.ranking import lexrank, rank
 from longsumbench.models.baselines.config import LeadConfig, LexRankConfig, OracleConfig, RandomConfig
-from longsumbench.ranking import lexrank, rank
 from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.rouge.selection import greedy_selection
 
@@ -127,7 +127,7 @@ class Lead(RankedUnits, FixedLength):
 class LexRank(FixedLength):
     """The paragraphs most like all others, best first; the last one is cut (Hierarchical Transformer, §4).
 
-    All paragraphs of all documents are ranked together, by `longsumbench.ranking.lexrank`; equal ones, copies among
+    All paragraphs of all documents are ranked together, by `longsumbench.modeling.ranking.lexrank`; equal ones, copies among
     them, stay in the order of the source. A text of one paragraph is summarized as Lead does.
     """
 

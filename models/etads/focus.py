@@ -17,8 +17,8 @@ from torch.nn.attention.flex_attention import flex_attention
 from transformers import PreTrainedConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
-from longsumbench.nn.initialization import SelfStarting, xavier_heads
-from longsumbench.nn.precision import at_least_single
+from longsumbench.modeling.nn.initialization import SelfStarting, xavier_heads
+from longsumbench.modeling.nn.precision import at_least_single
 
 NARROWEST = 0.5  # tokens; see `Focus`
 # A key whose bias is below −64 is left out: beside the nearest one, whose bias is −8 at least, it weighs e^−56 where

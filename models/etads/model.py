@@ -18,12 +18,12 @@ from transformers.models.bart.modeling_bart import (
     BartLearnedPositionalEmbedding,
 )
 
+from longsumbench.modeling.nn.encoder_decoder import UnitsToText, fold_cross_attention
+from longsumbench.modeling.nn.initialization import StartsParts
+from longsumbench.modeling.nn.transformer_layer import TransformerLayer
+from longsumbench.modeling.nn.unit_encoder import UnitEncoder
 from longsumbench.models.etads.focus import FocusAttention
 from longsumbench.models.etads.saliency import SaliencyAttention
-from longsumbench.nn.encoder_decoder import UnitsToText, fold_cross_attention
-from longsumbench.nn.initialization import StartsParts
-from longsumbench.nn.transformer_layer import TransformerLayer
-from longsumbench.nn.unit_encoder import UnitEncoder
 
 
 @strict

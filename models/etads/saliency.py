@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import AttentionInterface
 
-from longsumbench.nn.folded_attention import FoldedAttention
-from longsumbench.nn.initialization import SelfStarting, xavier_heads
-from longsumbench.nn.masks import hidden
+from longsumbench.modeling.nn.folded_attention import FoldedAttention
+from longsumbench.modeling.nn.initialization import SelfStarting, xavier_heads
+from longsumbench.modeling.nn.masks import hidden
 
 GATED = "longsumbench-gated"  # the library's name for `gated`
 

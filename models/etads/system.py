@@ -12,16 +12,16 @@ from longsumbench.api.documents import Example
 from longsumbench.api.system import WINDOW_AXIS, Evidence, FitReport, Split
 from longsumbench.cache.artifacts import StageStore
 from longsumbench.errors import UsageError
+from longsumbench.modeling.neural_system import Encode, NeuralSystem, network_sizes, special_ids
+from longsumbench.modeling.nn.device import choose_device
+from longsumbench.modeling.nn.initialization import sinusoidal, xavier
+from longsumbench.modeling.nn.recording import recorded
+from longsumbench.modeling.tokenizer import token_texts
+from longsumbench.modeling.units import Units, ask, join, snippets
 from longsumbench.models.etads.config import EtadsConfig
 from longsumbench.models.etads.focus import Focus
 from longsumbench.models.etads.model import EtadsForConditionalGeneration, EtadsModelConfig
 from longsumbench.models.etads.saliency import Gate
-from longsumbench.neural import Encode, NeuralSystem, network_sizes, special_ids
-from longsumbench.nn.device import choose_device
-from longsumbench.nn.initialization import sinusoidal, xavier
-from longsumbench.nn.recording import recorded
-from longsumbench.segmentation import Units, ask, join, snippets
-from longsumbench.tokenization import token_texts
 
 
 class Etads(NeuralSystem):

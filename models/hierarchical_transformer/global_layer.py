@@ -11,12 +11,12 @@ from torch import Tensor, nn
 from transformers import PegasusConfig
 
 from longsumbench.errors import UsageError
-from longsumbench.nn.dropout import dropout
-from longsumbench.nn.initialization import SelfStarting, xavier_heads
-from longsumbench.nn.masks import attended
-from longsumbench.nn.precision import at_least_single
-from longsumbench.nn.transformer_layer import TransformerLayer
-from longsumbench.nn.unit_encoder import TokenTable, pieces
+from longsumbench.modeling.nn.dropout import dropout
+from longsumbench.modeling.nn.initialization import SelfStarting, xavier_heads
+from longsumbench.modeling.nn.masks import attended
+from longsumbench.modeling.nn.precision import at_least_single
+from longsumbench.modeling.nn.transformer_layer import TransformerLayer
+from longsumbench.modeling.nn.unit_encoder import TokenTable, pieces
 
 PADDING = 0.5  # share of a piece that may be padding, about: pooling is cheap
 

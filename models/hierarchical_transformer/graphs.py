@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from longsumbench.ranking import similarities
+from longsumbench.modeling.ranking import similarities
 
 Graph: TypeAlias = NDArray[np.float32]
 Place: TypeAlias = tuple[int, int] | None  # document, and place among that document's paragraphs; None: of no document

@@ -18,12 +18,12 @@ from torch import Tensor, nn
 from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusForConditionalGeneration
 
+from longsumbench.modeling.nn.encoder_decoder import UnitsToText, fold_cross_attention, put_norms_behind
+from longsumbench.modeling.nn.initialization import StartsParts
+from longsumbench.modeling.nn.positions import SinusoidalPositions
+from longsumbench.modeling.nn.precision import at_least_single
+from longsumbench.modeling.nn.unit_encoder import Memory, UnitEncoder, gather, spread
 from longsumbench.models.hierarchical_transformer.global_layer import GlobalLayer, Paragraphs, normalized
-from longsumbench.nn.encoder_decoder import UnitsToText, fold_cross_attention, put_norms_behind
-from longsumbench.nn.initialization import StartsParts
-from longsumbench.nn.positions import SinusoidalPositions
-from longsumbench.nn.precision import at_least_single
-from longsumbench.nn.unit_encoder import Memory, UnitEncoder, gather, spread
 
 OFFICIAL_EPSILON = 1e-6  # of the release's norms
 PADDING = 0.15  # share of a piece that may be padding, about: paragraphs differ in length more than snippets do

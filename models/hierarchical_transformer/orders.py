@@ -7,8 +7,8 @@ import datasets
 
 from longsumbench.api.documents import Example
 from longsumbench.api.system import Split
-from longsumbench.batching import stored_rows
 from longsumbench.cache.artifacts import StageStore
+from longsumbench.modeling.collate import stored_rows
 from longsumbench.progress import track
 
 VERSION = 1  # rises, with the version of every ranker that learns, when the same scores would make another order

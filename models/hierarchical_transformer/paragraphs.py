@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from longsumbench.api.documents import Cut, Example, Sentences, Truncation
-from longsumbench.segmentation import EncodedSentence, Units, tokens_and_words
+from longsumbench.modeling.units import EncodedSentence, Units, tokens_and_words
 
 Place = tuple[int, int]  # of a paragraph: its document, and its number in it
 

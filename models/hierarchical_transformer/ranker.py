@@ -25,23 +25,23 @@ from torch.nn import functional as F
 from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, set_seed
 from transformers.utils import ModelOutput
 
-from longsumbench import tokenization
 from longsumbench.api.config import Recipe
 from longsumbench.api.documents import Example
 from longsumbench.api.ranker import LearnedRanker, RankerSettings, Scores, texts_to_rank
 from longsumbench.api.system import Split
-from longsumbench.batching import IGNORED, UnitCollator, stored_rows
 from longsumbench.cache.artifacts import StageStore, opening
 from longsumbench.errors import DataError
-from longsumbench.nn.device import choose_device
-from longsumbench.nn.initialization import xavier
-from longsumbench.pretrained import check_memory, check_vocabulary, load_network
+from longsumbench.modeling import tokenizer as tokenization
+from longsumbench.modeling.checkpoints import check_memory, check_vocabulary, load_network
+from longsumbench.modeling.collate import IGNORED, UnitCollator, stored_rows
+from longsumbench.modeling.nn.device import choose_device
+from longsumbench.modeling.nn.initialization import xavier
+from longsumbench.modeling.tokenizer import load_tokenizer, trained_tokenizer
+from longsumbench.modeling.training.trainer import train as train_network
+from longsumbench.modeling.units import QUERIES_VERSION
 from longsumbench.progress import track
 from longsumbench.rouge.all_pairs import numbered, rouge_n
 from longsumbench.rouge.scorer import RougeScorer
-from longsumbench.segmentation import QUERIES_VERSION
-from longsumbench.tokenization import load_tokenizer, trained_tokenizer
-from longsumbench.training import train as train_network
 
 TEXT_LENGTH = 500  # tokens that are read of a title or paragraph; its label is the whole paragraph's
 ROW_LENGTH = 2_000  # tokens of paragraphs in a training row, more only where a single paragraph has more

@@ -16,9 +16,15 @@ from longsumbench.api.config import Recipe
 from longsumbench.api.documents import Example
 from longsumbench.api.ranker import RANKED, LearnedRanker, RankerSettings
 from longsumbench.api.system import ATTENDED_AXIS, Evidence, Split
-from longsumbench.batching import UnitCollator
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.learned_ranking import RankedUnits
+from longsumbench.modeling.collate import UnitCollator
+from longsumbench.modeling.neural_system import Encode, NeuralSystem, Rows, network_sizes, special_ids
+from longsumbench.modeling.nn.folded_attention import watched
+from longsumbench.modeling.nn.initialization import xavier
+from longsumbench.modeling.nn.recording import recorded
+from longsumbench.modeling.rankers import RankedUnits
+from longsumbench.modeling.tokenizer import token_texts
+from longsumbench.modeling.units import EncodedSentence, Units, ask, group
 from longsumbench.models.hierarchical_transformer.config import (
     FlatTransformerConfig,
     HierarchicalTransformerConfig,
@@ -46,12 +52,6 @@ from longsumbench.models.hierarchical_transformer.tdmca import (
     TdmcaForConditionalGeneration,
     TdmcaModelConfig,
 )
-from longsumbench.neural import Encode, NeuralSystem, Rows, network_sizes, special_ids
-from longsumbench.nn.folded_attention import watched
-from longsumbench.nn.initialization import xavier
-from longsumbench.nn.recording import recorded
-from longsumbench.segmentation import EncodedSentence, Units, ask, group
-from longsumbench.tokenization import token_texts
 
 DECIDE_UNITS: tuple[str, ...] = (
     "rank",

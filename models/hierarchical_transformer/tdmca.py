@@ -37,8 +37,15 @@ from torch.utils.checkpoint import checkpoint
 from transformers import GenerationMixin, PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusPreTrainedModel
 
-from longsumbench.batching import UnitCollator
 from longsumbench.errors import UsageError
+from longsumbench.modeling.collate import UnitCollator
+from longsumbench.modeling.nn.dropout import dropout
+from longsumbench.modeling.nn.encoder_decoder import Decoded, UnitsToText
+from longsumbench.modeling.nn.initialization import StartsParts
+from longsumbench.modeling.nn.losses import token_cross_entropy
+from longsumbench.modeling.nn.penalties import Penalties
+from longsumbench.modeling.nn.positions import SinusoidalPositions
+from longsumbench.modeling.nn.transformer_layer import TransformerLayer
 from longsumbench.models.hierarchical_transformer.tdmca_attention import (
     CompressedAttention,
     LocalAttention,
@@ -46,13 +53,6 @@ from longsumbench.models.hierarchical_transformer.tdmca_attention import (
     TdmcaCache,
     Windows,
 )
-from longsumbench.nn.dropout import dropout
-from longsumbench.nn.encoder_decoder import Decoded, UnitsToText
-from longsumbench.nn.initialization import StartsParts
-from longsumbench.nn.losses import token_cross_entropy
-from longsumbench.nn.penalties import Penalties
-from longsumbench.nn.positions import SinusoidalPositions
-from longsumbench.nn.transformer_layer import TransformerLayer
 
 PIECE_TOKENS = 512  # source tokens whose logits are there at once: 64 MB of them, at 32,000 entries
 

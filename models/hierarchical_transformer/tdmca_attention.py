@@ -16,8 +16,8 @@ from torch.nn import functional as F
 from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
-from longsumbench.nn.folded_attention import FoldedCache
-from longsumbench.nn.initialization import SelfStarting
+from longsumbench.modeling.nn.folded_attention import FoldedCache
+from longsumbench.modeling.nn.initialization import SelfStarting
 
 
 class Windows(NamedTuple):

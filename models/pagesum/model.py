@@ -20,10 +20,10 @@ from transformers.models.bart.modeling_bart import (
     shift_tokens_right,
 )
 
-from longsumbench.nn.encoder_decoder import Decoded, UnitsToText, fold_cross_attention
-from longsumbench.nn.folded_attention import FoldedCache
-from longsumbench.nn.precision import at_least_single
-from longsumbench.nn.unit_encoder import Memory, UnitEncoder, gather, pieces, spread
+from longsumbench.modeling.nn.encoder_decoder import Decoded, UnitsToText, fold_cross_attention
+from longsumbench.modeling.nn.folded_attention import FoldedCache
+from longsumbench.modeling.nn.precision import at_least_single
+from longsumbench.modeling.nn.unit_encoder import Memory, UnitEncoder, gather, pieces, spread
 
 # Share of a piece that may be padding, about: pages differ in length more than snippets do. In the decoder most of the
 # work is the target's, the same for every page.

@@ -10,8 +10,8 @@ from itertools import chain, islice
 
 from longsumbench.api.config import at_least
 from longsumbench.api.documents import Cut, Truncation
+from longsumbench.modeling.units import EncodedSentence, Units, tokens_and_words
 from longsumbench.models.pagesum.config import SPECIAL_TOKENS
-from longsumbench.segmentation import EncodedSentence, Units, tokens_and_words
 
 
 @dataclass(frozen=True, slots=True)

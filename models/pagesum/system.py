@@ -13,17 +13,17 @@ from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerB
 from longsumbench.api.config import Recipe
 from longsumbench.api.documents import Example
 from longsumbench.api.system import REFERENCE_AXIS, Evidence, Split
-from longsumbench.batching import row
 from longsumbench.cache.artifacts import StageStore
 from longsumbench.errors import UsageError
+from longsumbench.modeling.checkpoints import SAFELY, check_vocabulary, load_network, reading
+from longsumbench.modeling.collate import row
+from longsumbench.modeling.neural_system import Encode, NeuralSystem, network_sizes, special_ids
+from longsumbench.modeling.nn.initialization import sinusoidal, xavier
+from longsumbench.modeling.tokenizer import token_texts
+from longsumbench.modeling.units import EncodedSentence, Units, ask
 from longsumbench.models.pagesum.config import SIZES, PageSumConfig
 from longsumbench.models.pagesum.model import Pages, PageSumForConditionalGeneration, PageSumModelConfig
 from longsumbench.models.pagesum.pages import discourse_pages, document_pages, spatial_pages, token_pages
-from longsumbench.neural import Encode, NeuralSystem, network_sizes, special_ids
-from longsumbench.nn.initialization import sinusoidal, xavier
-from longsumbench.pretrained import SAFELY, check_vocabulary, load_network, reading
-from longsumbench.segmentation import EncodedSentence, Units, ask
-from longsumbench.tokenization import token_texts
 
 LOOKED_AT = 1_000  # training examples among which sections are looked for
 

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PegasusConfig
 
+from longsumbench.modeling.nn.unit_encoder import UnitEncoder
 from longsumbench.models.seal.scorer import Scorer
-from longsumbench.nn.unit_encoder import UnitEncoder
 
 
 class Compressor(UnitEncoder):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from longsumbench.nn.unit_encoder import spread
+from longsumbench.modeling.nn.unit_encoder import spread
 
 
 class Selection(NamedTuple):

@@ -19,13 +19,13 @@ from torch.nn import functional as F
 from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusForConditionalGeneration
 
+from longsumbench.modeling.nn.encoder_decoder import Decoded, UnitsToText, fold_cross_attention, put_norms_behind
+from longsumbench.modeling.nn.folded_attention import FoldedCache
+from longsumbench.modeling.nn.masks import attended
+from longsumbench.modeling.nn.positions import SinusoidalPositions
+from longsumbench.modeling.nn.unit_encoder import UnitEncoder, gather, spread
 from longsumbench.models.seal.encoders import Compressor, Extractor, Snippets
 from longsumbench.models.seal.gate import Selection, select
-from longsumbench.nn.encoder_decoder import Decoded, UnitsToText, fold_cross_attention, put_norms_behind
-from longsumbench.nn.folded_attention import FoldedCache
-from longsumbench.nn.masks import attended
-from longsumbench.nn.positions import SinusoidalPositions
-from longsumbench.nn.unit_encoder import UnitEncoder, gather, spread
 
 
 @strict

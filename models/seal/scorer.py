@@ -12,10 +12,10 @@ from torch.nn import functional as F
 from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
-from longsumbench.nn.masks import attended, attention_mask
-from longsumbench.nn.positions import SinusoidalPositions
-from longsumbench.nn.precision import at_least_single
-from longsumbench.nn.transformer_layer import TransformerLayer, attend
+from longsumbench.modeling.nn.masks import attended, attention_mask
+from longsumbench.modeling.nn.positions import SinusoidalPositions
+from longsumbench.modeling.nn.precision import at_least_single
+from longsumbench.modeling.nn.transformer_layer import TransformerLayer, attend
 
 
 class AttentionPooling(nn.Module):

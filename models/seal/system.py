@@ -11,9 +11,12 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from longsumbench.api.documents import Example
 from longsumbench.api.system import Evidence
-from longsumbench.batching import UnitCollator, row, stored_rows
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.learned_ranking import RankedUnits
+from longsumbench.modeling.collate import UnitCollator, row, stored_rows
+from longsumbench.modeling.neural_system import Encode, NeuralSystem, Rows, network_sizes, special_ids
+from longsumbench.modeling.nn.initialization import xavier
+from longsumbench.modeling.rankers import RankedUnits
+from longsumbench.modeling.units import Units, ask, group, join, reorder, share_last, snippets
 from longsumbench.models.seal.config import CAConfig, EAConfig, FamilyConfig, SealConfig, TruncConfig
 from longsumbench.models.seal.model import (
     CAForConditionalGeneration,
@@ -26,10 +29,7 @@ from longsumbench.models.seal.model import (
     TruncModelConfig,
 )
 from longsumbench.models.seal.proxy_labels import proxy_labels, target_segments
-from longsumbench.neural import Encode, NeuralSystem, Rows, network_sizes, special_ids
-from longsumbench.nn.initialization import xavier
 from longsumbench.progress import track
-from longsumbench.segmentation import Units, ask, group, join, reorder, share_last, snippets
 
 LABELS_VERSION = 1  # rises when proxy labels change
 

@@ -10,7 +10,7 @@ from longsumbench.analysis import locality
 from longsumbench.analysis.locality import ACROSS, ALL, WITHIN, bins, compare_sentences, similarity_by_distance
 from longsumbench.analysis.sentence_vectors import TfIdf
 from longsumbench.errors import DataError
-from longsumbench.ranking import similarities
+from longsumbench.modeling.ranking import similarities
 from longsumbench.report.locality import draw
 
 TEXTS = ["the cat sat", "a cat ran", "dogs bark", "the dog sat", "", "birds sing a song", "a song for dogs", "cat"]

@@ -12,7 +12,7 @@ from transformers import BertModel, BertTokenizerFast
 
 from longsumbench.analysis.sentence_vectors import Encoder, TfIdf
 from longsumbench.errors import UsageError
-from longsumbench.ranking import similarities
+from longsumbench.modeling.ranking import similarities
 
 SENTENCES = ["the cat sat .", "it slept .", "a dog ran .", "the dog", "cat"]
 

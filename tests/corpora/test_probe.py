@@ -23,8 +23,8 @@ from longsumbench.corpora.loading import load
 from longsumbench.corpora.probe import Controls, lengths_of, report, reports
 from longsumbench.errors import UsageError
 from longsumbench.metrics.fact_recall import FactRecall
+from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.sentences import split_sentences
-from longsumbench.tokenization import train_tokenizer
 
 PAGE = Path(__file__).parents[2] / "docs" / "probe.md"
 Found = dict[str, tuple[str, str | None]]  # site → firm, and rank if it was decided by rank

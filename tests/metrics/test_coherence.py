@@ -9,12 +9,12 @@ import torch
 from tiny_bert import write_bert
 from transformers import BertForNextSentencePrediction, BertForPreTraining, BertModel, BertTokenizerFast
 
-from longsumbench import pretrained
 from longsumbench.api.config import Scoring
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.metrics import coherence
 from longsumbench.metrics.coherence import Coherence
+from longsumbench.modeling import checkpoints as pretrained
 
 EXAMPLE = Example("e", None, None, (Document(None, (Section(None, (("x",),)),)),), (("x",),))
 SUMMARY = "The cat sat. It slept. The dog ran. A dog slept."

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from longsumbench.errors import EnvironmentProblem
-from longsumbench.nn.device import choose_device
+from longsumbench.modeling.nn.device import choose_device
 
 
 def test_device_names() -> None:

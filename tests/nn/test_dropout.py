@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from longsumbench.nn.dropout import SMALLEST, dropout
+from longsumbench.modeling.nn.dropout import SMALLEST, dropout
 
 LARGE, SMALL = (4, SMALLEST), (4, 8)
 

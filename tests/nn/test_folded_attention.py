@@ -3,8 +3,8 @@ import torch
 from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
-from longsumbench.nn.folded_attention import FoldedAttention
-from longsumbench.nn.masks import attended, attention_mask
+from longsumbench.modeling.nn.folded_attention import FoldedAttention
+from longsumbench.modeling.nn.masks import attended, attention_mask
 
 pytestmark = pytest.mark.usefixtures("float64")
 

@@ -7,11 +7,11 @@ from rescoring import COVERAGES, Hypothesis, check_rescored, rescored, search
 from torch import Tensor
 from transformers import BartConfig, BartForConditionalGeneration
 
-from longsumbench.nn.encoder_decoder import UnitsToText, fold_cross_attention
-from longsumbench.nn.folded_attention import FoldedAttention, FoldedCache, watched
-from longsumbench.nn.masks import attended, attention_mask
-from longsumbench.nn.penalties import Penalties
-from longsumbench.nn.unit_encoder import UnitEncoder
+from longsumbench.modeling.nn.encoder_decoder import UnitsToText, fold_cross_attention
+from longsumbench.modeling.nn.folded_attention import FoldedAttention, FoldedCache, watched
+from longsumbench.modeling.nn.masks import attended, attention_mask
+from longsumbench.modeling.nn.penalties import Penalties
+from longsumbench.modeling.nn.unit_encoder import UnitEncoder
 
 pytestmark = pytest.mark.usefixtures("float64")
 

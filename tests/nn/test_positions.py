@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers.models.pegasus.modeling_pegasus import PegasusSinusoidalPositionalEmbedding
 
-from longsumbench.nn.positions import SinusoidalPositions, sinusoid
+from longsumbench.modeling.nn.positions import SinusoidalPositions, sinusoid
 
 pytestmark = pytest.mark.usefixtures("float64")
 

@@ -4,7 +4,7 @@ from transformers import PegasusConfig
 from transformers.models.bart.modeling_bart import BartEncoderLayer
 from transformers.models.pegasus.modeling_pegasus import PegasusEncoderLayer
 
-from longsumbench.nn.transformer_layer import TransformerLayer
+from longsumbench.modeling.nn.transformer_layer import TransformerLayer
 
 pytestmark = pytest.mark.usefixtures("float64")
 

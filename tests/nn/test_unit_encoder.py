@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusEncoder
 
-from longsumbench.nn.unit_encoder import PIECE_TOKENS, UnitEncoder, gather, pieces, spread
+from longsumbench.modeling.nn.unit_encoder import PIECE_TOKENS, UnitEncoder, gather, pieces, spread
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -76,14 +76,14 @@ def test_many_units_are_encoded_piece_by_piece(encoder: UnitEncoder, monkeypatch
     units = [torch.randint(1, 50, (size,)) for size in (4, 1, 7, 7, 2, 5)]
     whole = encode(encoder, *units)
     gradients = []
-    monkeypatch.setattr("longsumbench.nn.unit_encoder.ENOUGH_TOKENS", 1)
+    monkeypatch.setattr("longsumbench.modeling.nn.unit_encoder.ENOUGH_TOKENS", 1)
     for limit, padding, checkpointing in (
         (PIECE_TOKENS, 1, False),
         (PIECE_TOKENS, 0, False),
         (8, 1, False),
         (8, 1, True),
     ):
-        monkeypatch.setattr("longsumbench.nn.unit_encoder.PIECE_TOKENS", limit)
+        monkeypatch.setattr("longsumbench.modeling.nn.unit_encoder.PIECE_TOKENS", limit)
         monkeypatch.setattr(UnitEncoder, "padding", padding)
         model = copy.deepcopy(encoder).train()
         model.dropout = 0.0
@@ -103,7 +103,7 @@ def test_many_units_are_encoded_piece_by_piece(encoder: UnitEncoder, monkeypatch
 def test_pieces_by_hand() -> None:
     """At 8 tokens a piece, units of 9, 4, 4, 2, 1, 1 and 1 tokens make 9 | 4 4 | 2 1 1 1."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("longsumbench.nn.unit_encoder.PIECE_TOKENS", 8)
+        patch.setattr("longsumbench.modeling.nn.unit_encoder.PIECE_TOKENS", 8)
         dealt = list(pieces([9, 4, 4, 2, 1, 1, 1]))
     assert dealt == [(slice(0, 1), 9), (slice(1, 3), 4), (slice(3, 7), 2)]
     assert list(pieces([4, 4, 2], limit=4)) == [(slice(0, 1), 4), (slice(1, 2), 4), (slice(2, 3), 2)]
@@ -111,8 +111,8 @@ def test_pieces_by_hand() -> None:
 
 def test_pieces_of_similar_length_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """At 16 tokens a piece, 4 being enough, and a quarter of padding: 8 7 | 5 5 | 2 1, for 2 alone is not enough."""
-    monkeypatch.setattr("longsumbench.nn.unit_encoder.PIECE_TOKENS", 16)
-    monkeypatch.setattr("longsumbench.nn.unit_encoder.ENOUGH_TOKENS", 4)
+    monkeypatch.setattr("longsumbench.modeling.nn.unit_encoder.PIECE_TOKENS", 16)
+    monkeypatch.setattr("longsumbench.modeling.nn.unit_encoder.ENOUGH_TOKENS", 4)
     assert list(pieces([8, 7, 5, 5, 2, 1], 0.25)) == [(slice(0, 2), 8), (slice(2, 4), 5), (slice(4, 6), 2)]
     assert list(pieces([8, 5, 5], 0.25)) == [(slice(0, 1), 8), (slice(1, 3), 5)]
     assert list(pieces([8, 5, 5])) == [(slice(0, 2), 8), (slice(2, 3), 5)]
@@ -124,8 +124,8 @@ def test_pieces_hold_every_unit_once(lengths: list[int], padding: float) -> None
     most, enough = 64, 16
     lengths.sort(reverse=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("longsumbench.nn.unit_encoder.PIECE_TOKENS", most)
-        patch.setattr("longsumbench.nn.unit_encoder.ENOUGH_TOKENS", enough)
+        patch.setattr("longsumbench.modeling.nn.unit_encoder.PIECE_TOKENS", most)
+        patch.setattr("longsumbench.modeling.nn.unit_encoder.ENOUGH_TOKENS", enough)
         dealt = list(pieces(lengths, padding))
     assert [at for rows, _ in dealt for at in range(rows.start, rows.stop)] == list(range(len(lengths)))
     for rows, longest in dealt:

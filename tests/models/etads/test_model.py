@@ -7,12 +7,12 @@ import torch
 from rescoring import COVERAGES, check_rescored
 
 from etads.networks import PAD, VARIANTS, batch, labels, network
+from longsumbench.modeling.neural_system import network_sizes
+from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.models.etads.config import EtadsConfig
 from longsumbench.models.etads.focus import FocusAttention
 from longsumbench.models.etads.model import EtadsForConditionalGeneration, EtadsModelConfig
 from longsumbench.models.etads.saliency import SaliencyAttention
-from longsumbench.neural import network_sizes
-from longsumbench.nn.penalties import Penalties
 
 pytestmark = pytest.mark.usefixtures("float64")
 

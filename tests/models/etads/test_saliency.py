@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from transformers import BartConfig, DynamicCache
 
+from longsumbench.modeling.nn.folded_attention import FoldedAttention, FoldedCache, watched
 from longsumbench.models.etads.saliency import Gate, SaliencyAttention
-from longsumbench.nn.folded_attention import FoldedAttention, FoldedCache, watched
 
 pytestmark = pytest.mark.usefixtures("float64")
 

@@ -15,9 +15,9 @@ from longsumbench.api.documents import Document, Example, Section
 from longsumbench.api.system import WINDOW_AXIS
 from longsumbench.cache.artifacts import StageStore
 from longsumbench.errors import UsageError
+from longsumbench.modeling.units import EncodedSentence
 from longsumbench.models.etads.config import EtadsConfig
 from longsumbench.models.etads.system import Etads
-from longsumbench.segmentation import EncodedSentence
 
 SETTINGS = {name: value for name, value in TINY.items() if name in EtadsConfig.__dataclass_fields__}
 SMALL = {**SETTINGS, "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.0, "tokenizer": "trained"}

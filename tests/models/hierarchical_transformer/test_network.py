@@ -8,14 +8,14 @@ from rescoring import COVERAGES, check_rescored
 from torch import Tensor
 
 from hierarchical_transformer.networks import PAD, VARIANTS, batch, labels, network
+from longsumbench.modeling.nn.losses import token_cross_entropy
+from longsumbench.modeling.nn.penalties import Penalties
+from longsumbench.modeling.nn.positions import sinusoid
 from longsumbench.models.hierarchical_transformer.model import (
     HierarchicalTransformerForConditionalGeneration,
     HierarchicalTransformerModelConfig,
     smoothed_as_released,
 )
-from longsumbench.nn.losses import token_cross_entropy
-from longsumbench.nn.penalties import Penalties
-from longsumbench.nn.positions import sinusoid
 
 pytestmark = pytest.mark.usefixtures("float64")
 

@@ -12,12 +12,14 @@ from torch.nn import functional as F
 from toys import ToySplit
 from transformers import PreTrainedTokenizerBase
 
-from longsumbench import training
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.api.ranker import Ranker, RankerSettings, texts_to_rank
 from longsumbench.cache.artifacts import StageStore
 from longsumbench.errors import DataError
-from longsumbench.learned_ranking import find_ranker
+from longsumbench.modeling.rankers import find_ranker
+from longsumbench.modeling.ranking import rank, tfidf_with_title
+from longsumbench.modeling.tokenizer import trained_tokenizer
+from longsumbench.modeling.training import trainer as training
 from longsumbench.models.hierarchical_transformer import ranker as module
 from longsumbench.models.hierarchical_transformer.ranker import (
     ROW_LENGTH,
@@ -31,8 +33,6 @@ from longsumbench.models.hierarchical_transformer.ranker import (
     rows_of,
     similar_lengths,
 )
-from longsumbench.ranking import rank, tfidf_with_title
-from longsumbench.tokenization import trained_tokenizer
 
 pytestmark = pytest.mark.usefixtures("float64")
 

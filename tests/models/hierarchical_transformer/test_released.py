@@ -17,12 +17,12 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from longsumbench.api.config import Recipe
+from longsumbench.modeling.nn.unit_encoder import Memory
+from longsumbench.modeling.training.trainer import learning_rate
 from longsumbench.models.hierarchical_transformer.model import (
     HierarchicalTransformerForConditionalGeneration,
     HierarchicalTransformerModelConfig,
 )
-from longsumbench.nn.unit_encoder import Memory
-from longsumbench.training import learning_rate
 
 FOLDER = Path(__file__).parents[4] / "shared" / "parity" / "hierarchical_transformer"
 pytestmark = [

@@ -10,8 +10,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from longsumbench.api.documents import Truncation
-from longsumbench.batching import row
 from longsumbench.errors import UsageError
+from longsumbench.modeling.collate import row
+from longsumbench.modeling.neural_system import network_sizes
+from longsumbench.modeling.nn.penalties import Penalties
+from longsumbench.modeling.nn.positions import sinusoid
+from longsumbench.modeling.units import Units
 from longsumbench.models.hierarchical_transformer import tdmca
 from longsumbench.models.hierarchical_transformer.tdmca import (
     SourceCountingCollator,
@@ -24,10 +28,6 @@ from longsumbench.models.hierarchical_transformer.tdmca_attention import (
     LocalAttention,
     Past,
 )
-from longsumbench.neural import network_sizes
-from longsumbench.nn.penalties import Penalties
-from longsumbench.nn.positions import sinusoid
-from longsumbench.segmentation import Units
 
 pytestmark = pytest.mark.usefixtures("float64")
 

@@ -14,18 +14,18 @@ from torch import Tensor
 from toys import ToySplit, example, tiny_recipe, write_jsonl
 from transformers import BartForConditionalGeneration, BartModel, T5Config, T5ForConditionalGeneration
 
-from longsumbench import pretrained
 from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
 from longsumbench.cli import main
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.evidence import kept, read_evidence
+from longsumbench.modeling import checkpoints as pretrained
+from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.models.pagesum.config import PageSumConfig
 from longsumbench.models.pagesum.model import PageSumForConditionalGeneration
 from longsumbench.models.pagesum.system import PageSum
 from longsumbench.records import Results, RunRecord
-from longsumbench.tokenization import train_tokenizer
 from pagesum.networks import DECODINGS, PAD, RAGGED, SIZES, START, batch, search, stock, targets
 
 CONFIDENCE = {"confidence.weight", "confidence.bias"}

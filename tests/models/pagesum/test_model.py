@@ -10,9 +10,9 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers import DynamicCache
 
+from longsumbench.modeling.nn.folded_attention import FoldedCache
+from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.models.pagesum.model import PageCache, PageEncoder, confidences, mix
-from longsumbench.nn.folded_attention import FoldedCache
-from longsumbench.nn.penalties import Penalties
 from pagesum.networks import DECODINGS, END, PAD, RAGGED, START, alone, batch, network, search, stock, targets
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -131,7 +131,7 @@ def states_of(bart: Any, ids: Tensor, fed: Tensor) -> Tensor:
 def test_packed_pages_are_stock_ones_mixed_by_hand(limits: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Logits are those of a plain loop: each page through a stock BART alone, softmax, sum, projection (Eqs. 6-9)."""
     for name, limit in zip(("PIECE_TOKENS", "ENOUGH_TOKENS"), limits, strict=True):
-        monkeypatch.setattr(f"longsumbench.nn.unit_encoder.{name}", limit)
+        monkeypatch.setattr(f"longsumbench.modeling.nn.unit_encoder.{name}", limit)
     model, bart, inputs = network().double(), stock().double(), batch(*RAGGED)
     fed = model.shifted(targets(*LENGTHS))
     logits, weights = model(**inputs, decoder_input_ids=fed).logits, weighed(model, inputs, fed)
@@ -220,7 +220,7 @@ def test_every_weight_is_learned(decoding: str) -> None:
 @pytest.mark.parametrize("decoding", DECODINGS)
 def test_gradient_checkpointing_changes_no_gradient(decoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Computing pages twice, in pieces, to save memory gives the gradients of keeping all."""
-    monkeypatch.setattr("longsumbench.nn.unit_encoder.PIECE_TOKENS", 12)
+    monkeypatch.setattr("longsumbench.modeling.nn.unit_encoder.PIECE_TOKENS", 12)
     monkeypatch.setattr(PageEncoder, "recomputed", 12)  # else other pieces draw other random numbers for dropout
     plain = network(decoding=decoding, dropout=0.1)
     saving = copy.deepcopy(plain)

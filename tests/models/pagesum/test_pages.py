@@ -11,8 +11,8 @@ from waiting import assert_linear
 
 from longsumbench.api.documents import Cut, Truncation
 from longsumbench.errors import UsageError
+from longsumbench.modeling.units import EncodedSentence, Units
 from longsumbench.models.pagesum.pages import discourse_pages, document_pages, spatial_pages, token_pages
-from longsumbench.segmentation import EncodedSentence, Units
 
 Text = list[EncodedSentence]
 SIZES = st.lists(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 6)), max_size=8), max_size=5)

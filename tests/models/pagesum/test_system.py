@@ -16,12 +16,12 @@ from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Cut, Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
 from longsumbench.errors import DataError, UsageError
-from longsumbench.generation import decode
+from longsumbench.modeling.generation import decode
+from longsumbench.modeling.tokenizer import token_texts, train_tokenizer
+from longsumbench.modeling.units import EncodedSentence
 from longsumbench.models.pagesum.config import PageSumConfig
 from longsumbench.models.pagesum.system import PageSum
 from longsumbench.planning import check_evidence
-from longsumbench.segmentation import EncodedSentence
-from longsumbench.tokenization import token_texts, train_tokenizer
 
 BEAMS = Decoding(num_beams=3, max_length=20, min_length=8, no_repeat_ngram=2, device="cpu")
 KNOWN = PageSumConfig.__dataclass_fields__

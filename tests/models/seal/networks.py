@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from transformers.models.pegasus.modeling_pegasus import shift_tokens_right
 
+from longsumbench.modeling.nn.initialization import xavier
 from longsumbench.models.seal.model import (
     CAForConditionalGeneration,
     CAModelConfig,
@@ -16,7 +17,6 @@ from longsumbench.models.seal.model import (
     TruncForConditionalGeneration,
     TruncModelConfig,
 )
-from longsumbench.nn.initialization import xavier
 
 VOCABULARY, PAD, START, END = 60, 0, 1, 2
 SIZES = {

@@ -12,15 +12,15 @@ from torch.nn import functional as F
 from transformers.models.bart.modeling_bart import BartDecoderLayer
 from transformers.models.pegasus.modeling_pegasus import PegasusDecoderLayer
 
+from longsumbench.modeling.nn.folded_attention import FoldedCache
+from longsumbench.modeling.nn.penalties import Penalties
+from longsumbench.modeling.nn.positions import sinusoid
+from longsumbench.modeling.nn.unit_encoder import Memory
 from longsumbench.models.seal.config import CAConfig, EAConfig, SealConfig, TruncConfig
 from longsumbench.models.seal.gate import select
 from longsumbench.models.seal.model import SelectionCache, split_at_segments
 from longsumbench.models.seal.scorer import AttentionPooling
 from longsumbench.models.seal.system import CA, EA, Seal, Trunc
-from longsumbench.nn.folded_attention import FoldedCache
-from longsumbench.nn.penalties import Penalties
-from longsumbench.nn.positions import sinusoid
-from longsumbench.nn.unit_encoder import Memory
 
 pytestmark = pytest.mark.usefixtures("float64")
 

@@ -12,10 +12,10 @@ from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
 from longsumbench.errors import UsageError
+from longsumbench.modeling.units import EncodedSentence
 from longsumbench.models.seal.config import CAConfig, EAConfig, SealConfig
 from longsumbench.models.seal.gate import select
 from longsumbench.models.seal.system import CA, EA, Seal
-from longsumbench.segmentation import EncodedSentence
 
 GREEDY = Decoding(max_length=20, device="cpu")
 NAMES = ["trunc", "ca", "ea", "seal"]

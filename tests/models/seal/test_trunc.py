@@ -10,10 +10,10 @@ from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
 from longsumbench.errors import UsageError
+from longsumbench.modeling.units import EncodedSentence
 from longsumbench.models.seal.config import TruncConfig
 from longsumbench.models.seal.model import TruncForConditionalGeneration, TruncModelConfig
 from longsumbench.models.seal.system import Trunc
-from longsumbench.segmentation import EncodedSentence
 
 SMALL = {
     "vocab_size": 60,

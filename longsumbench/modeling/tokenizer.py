@@ -23,9 +23,9 @@ from longsumbench.cache.artifacts import StageStore, clear, opening
 from longsumbench.cache.hub import unreachable
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.files import digest
-from longsumbench.pretrained import SAFELY, describe_error, read_tokenizer, reading
+from longsumbench.modeling.checkpoints import SAFELY, describe_error, read_tokenizer, reading
+from longsumbench.modeling.units import EncodedSentence
 from longsumbench.progress import track
-from longsumbench.segmentation import EncodedSentence
 
 VERSION = 1  # rises when byte-level BPE would come out differently
 WORDS_VERSION = 1  # rises when a vocabulary of words would

@@ -12,7 +12,7 @@ from transformers import GenerationConfig, PreTrainedModel
 
 from longsumbench.api.config import Decoding
 from longsumbench.errors import UsageError
-from longsumbench.nn.penalties import Penalties, RankedGeneration
+from longsumbench.modeling.nn.penalties import Penalties, RankedGeneration
 
 
 def generation_config(model: PreTrainedModel, decoding: Decoding, limit: int) -> GenerationConfig:

@@ -17,17 +17,14 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
-from longsumbench import tokenization
 from longsumbench.api.config import TRAINED, Decoding, Recipe, without_later
 from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.api.system import Evidence, FitReport, Split, Summary, System, read_checkpoint
-from longsumbench.batching import UnitCollator, row, stored_rows
 from longsumbench.cache.artifacts import StageStore, opening
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.files import write_atomically
-from longsumbench.generation import decode
-from longsumbench.nn.device import choose_device
-from longsumbench.pretrained import (
+from longsumbench.modeling import tokenizer as tokenization
+from longsumbench.modeling.checkpoints import (
     AGAIN,
     check_files,
     check_memory,
@@ -38,10 +35,13 @@ from longsumbench.pretrained import (
     read_config,
     reading,
 )
+from longsumbench.modeling.collate import UnitCollator, row, stored_rows
+from longsumbench.modeling.generation import decode
+from longsumbench.modeling.nn.device import choose_device
+from longsumbench.modeling.training.callbacks import weights_folder
+from longsumbench.modeling.training.trainer import parameters, train
+from longsumbench.modeling.units import QUERIES_VERSION, EncodedSentence, Query, Units
 from longsumbench.progress import track
-from longsumbench.segmentation import QUERIES_VERSION, EncodedSentence, Query, Units
-from longsumbench.training import parameters, train
-from longsumbench.training_callbacks import weights_folder
 
 Encode = Callable[[Sequence[str]], list[EncodedSentence]]
 Rows: TypeAlias = datasets.Dataset

@@ -6,7 +6,7 @@ from abc import abstractmethod
 import torch
 from torch import nn
 
-from longsumbench.nn.positions import sinusoid
+from longsumbench.modeling.nn.positions import sinusoid
 
 
 def xavier(model: nn.Module, width: int) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from longsumbench.nn.folded_attention import FoldedCache, FoldedGeneration, watched
+from longsumbench.modeling.nn.folded_attention import FoldedCache, FoldedGeneration, watched
 
 LEAST = 1e-9  # of the attention that a token got, under wu's logarithm: what got less counts as this, -20.7 β
 

@@ -15,7 +15,7 @@ from longsumbench.api.ranker import UNRANKED, LearnedRanker, Ranker, RankerSetti
 from longsumbench.api.system import Split, Summary, System
 from longsumbench.cache.artifacts import StageStore
 from longsumbench.errors import UsageError
-from longsumbench.ranking import rank
+from longsumbench.modeling.ranking import rank
 
 
 def find_ranker(

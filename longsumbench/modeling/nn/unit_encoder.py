@@ -15,10 +15,10 @@ from transformers import PegasusConfig
 from transformers.masking_utils import create_bidirectional_mask
 from transformers.models.pegasus.modeling_pegasus import PegasusEncoder
 
-from longsumbench.nn.dropout import dropout
-from longsumbench.nn.masks import attended
-from longsumbench.nn.positions import SinusoidalPositions
-from longsumbench.nn.transformer_layer import TransformerLayer
+from longsumbench.modeling.nn.dropout import dropout
+from longsumbench.modeling.nn.masks import attended
+from longsumbench.modeling.nn.positions import SinusoidalPositions
+from longsumbench.modeling.nn.transformer_layer import TransformerLayer
 
 PIECE_TOKENS = 4_096  # padded tokens encoded at once: enough to keep a processor busy, few enough to stay in its reach
 ENOUGH_TOKENS = 256  # padded tokens that keep a processor busy, just

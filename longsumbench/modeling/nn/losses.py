@@ -3,7 +3,7 @@
 from torch import Tensor
 from torch.nn import functional as F
 
-from longsumbench.nn.precision import at_least_single
+from longsumbench.modeling.nn.precision import at_least_single
 
 
 def token_cross_entropy(

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, distributed
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-from longsumbench.batching import IGNORED
+from longsumbench.modeling.collate import IGNORED
 
 SPARE = "spare"  # the entry of a batch that its process reads without learning from it
 

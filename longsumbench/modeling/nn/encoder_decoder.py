@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.models.bart.modeling_bart import BartDecoderLayer, shift_tokens_right
 
-from longsumbench.nn.folded_attention import FoldedAttention, FoldedCache
-from longsumbench.nn.losses import token_cross_entropy
-from longsumbench.nn.masks import attention_mask
-from longsumbench.nn.penalties import RankedGeneration
+from longsumbench.modeling.nn.folded_attention import FoldedAttention, FoldedCache
+from longsumbench.modeling.nn.losses import token_cross_entropy
+from longsumbench.modeling.nn.masks import attention_mask
+from longsumbench.modeling.nn.penalties import RankedGeneration
 
 
 @dataclass(frozen=True)

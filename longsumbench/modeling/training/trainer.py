@@ -34,20 +34,9 @@ from transformers.trainer_pt_utils import LengthGroupedSampler, get_length_group
 from longsumbench.api.config import Recipe
 from longsumbench.api.system import FitReport
 from longsumbench.interrupts import delayed
-from longsumbench.nn.device import choose_device
-from longsumbench.progress import Progress, tell, track
-from longsumbench.shares import (
-    SPARE,
-    counted_together,
-    num_processes,
-    of_all,
-    of_the_first,
-    own_share,
-    place,
-    wait,
-)
-from longsumbench.training_batches import whole_budget
-from longsumbench.training_callbacks import (
+from longsumbench.modeling.nn.device import choose_device
+from longsumbench.modeling.training.batch_plan import whole_budget
+from longsumbench.modeling.training.callbacks import (
     Budget,
     CheckLoss,
     KeepBest,
@@ -57,6 +46,17 @@ from longsumbench.training_callbacks import (
     validations,
     weights_folder,
 )
+from longsumbench.modeling.training.data_parallel import (
+    SPARE,
+    counted_together,
+    num_processes,
+    of_all,
+    of_the_first,
+    own_share,
+    place,
+    wait,
+)
+from longsumbench.progress import Progress, tell, track
 
 transformers.utils.logging.set_verbosity_error()  # its advice is for people who call it themselves
 transformers.utils.logging.disable_progress_bar()

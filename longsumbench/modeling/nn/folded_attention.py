@@ -11,8 +11,8 @@ from torch import Tensor
 from transformers import Cache, DynamicCache, EncoderDecoderCache
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
-from longsumbench.nn.masks import hidden
-from longsumbench.nn.precision import at_least_single
+from longsumbench.modeling.nn.masks import hidden
+from longsumbench.modeling.nn.precision import at_least_single
 
 
 class FoldedAttention(PegasusAttention):

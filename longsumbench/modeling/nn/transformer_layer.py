@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention, PegasusEncoderLayer
 
-from longsumbench.nn.dropout import dropout
+from longsumbench.modeling.nn.dropout import dropout
 
 
 class TransformerLayer(PegasusEncoderLayer):

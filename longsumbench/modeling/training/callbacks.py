@@ -13,8 +13,8 @@ from transformers.trainer_callback import ExportableState, TrainerControl, Train
 
 from longsumbench.errors import UsageError
 from longsumbench.interrupts import Delayed
+from longsumbench.modeling.training.data_parallel import num_trained_on, of_all, of_the_first, place
 from longsumbench.progress import Progress, tell
-from longsumbench.shares import num_trained_on, of_all, of_the_first, place
 
 SECONDS_BETWEEN_SAVES = 300.0  # a killed training loses no more, but for a step and a validation
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from longsumbench.cache.artifacts import StageStore, clear, opening
-from longsumbench.segmentation import Units
+from longsumbench.modeling.units import Units
 
 WRITTEN_TOGETHER = 100  # rows; the library's 1,000, as Python's lists of token ids, would take a gigabyte
 IGNORED = -100  # the label of a position that is no target token (torch's cross-entropy leaves it out)

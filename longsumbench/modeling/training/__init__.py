@@ -1,0 +1,1 @@
+"""Training of a network: batches, optimizer, checkpoints, several processes."""

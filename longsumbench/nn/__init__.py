@@ -1,1 +1,0 @@
-"""Parts of networks that two systems or more share."""
