@@ -19,7 +19,7 @@ import scipy.stats
 from numpy.typing import NDArray
 from tabulate import tabulate
 
-from longsumbench.statistics import bootstrap_p_values, randomization_p_values, smallest_detectable_difference
+from longsumbench.metrics.statistics import bootstrap_p_values, randomization_p_values, smallest_detectable_difference
 
 LEVEL = 0.05
 AT_ONCE = 100  # simulations on the same resamples; the next ones have their own

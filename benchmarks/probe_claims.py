@@ -31,7 +31,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from longsumbench.metrics.metric import BOOTSTRAP_SEED, read_scores
+from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, read_scores
 from longsumbench.records import Results, RunRecord
 from longsumbench.report.lengths import KINDS as LENGTH_KINDS
 from longsumbench.report.lengths import WHOLE, System, systems_at_lengths

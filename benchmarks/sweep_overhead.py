@@ -105,7 +105,7 @@ def straight_line(overrides: Sequence[str]) -> dict[str, float]:
     from longsumbench.api import registry
     from longsumbench.cache.artifacts import StageStore
     from longsumbench.corpora.loading import load
-    from longsumbench.metrics.metric import aggregate, aggregate_measures, columns_in, score_all
+    from longsumbench.metrics.aggregate import aggregate, aggregate_measures, columns_in, score_all
     from longsumbench.pipeline import units
     from longsumbench.planning import plan
     from longsumbench.predictions import length_buckets

@@ -23,13 +23,18 @@ from longsumbench.corpora.loading import split_read_by
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.formatting import counted
-from longsumbench.metrics.metric import PERCENT
-from longsumbench.output_facts import describe_outputs, output_warnings
+from longsumbench.metrics.aggregate import PERCENT
+from longsumbench.metrics.output_facts import describe_outputs, output_warnings
+from longsumbench.metrics.statistics import (
+    approximate_randomization,
+    holm,
+    paired_bootstrap,
+    smallest_detectable_difference,
+)
 from longsumbench.predictions import read_summaries
 from longsumbench.records import Results, RunRecord, check_written
 from longsumbench.significance import LEVEL, RESAMPLES, RESAMPLES_A_TEST, read_scores_of_run
 from longsumbench.standings import MEASURES, RANKED_BY, SHORT_ID, TYPES, difference, label, ranked_by
-from longsumbench.statistics import approximate_randomization, holm, paired_bootstrap, smallest_detectable_difference
 from longsumbench.tables import TIED, Block, Tied, terminal
 
 DECIMALS = 6  # of numbers in the CSV

@@ -13,7 +13,7 @@ from longsumbench.api.system import Evidence, Summary
 from longsumbench.corpora.loading import split_read_by
 from longsumbench.errors import DataError, UsageError, did_you_mean
 from longsumbench.evidence import kept, read_evidence, wanted
-from longsumbench.metrics.metric import PERCENT, read_scores
+from longsumbench.metrics.aggregate import PERCENT, read_scores
 from longsumbench.predictions import read_summaries
 from longsumbench.records import Results, RunRecord, check_written, output_files
 from longsumbench.standings import TYPES, label

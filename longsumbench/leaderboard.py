@@ -19,7 +19,7 @@ from longsumbench.errors import DataError, UsageError, did_you_mean
 from longsumbench.files import write_atomically
 from longsumbench.formatting import counted, percent
 from longsumbench.ledger import PREFIX, cut_shares, ledger_block, ledger_columns
-from longsumbench.metrics.metric import intervals_of
+from longsumbench.metrics.aggregate import intervals_of
 from longsumbench.published import COLUMNS as PUBLISHED_SCORES
 from longsumbench.published import Published, read_published
 from longsumbench.records import Results, RunRecord

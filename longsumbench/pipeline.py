@@ -38,7 +38,7 @@ from longsumbench.evidence import kept
 from longsumbench.files import digest, writable, write_atomically
 from longsumbench.formatting import counted
 from longsumbench.identities import identity, specify
-from longsumbench.metrics.metric import (
+from longsumbench.metrics.aggregate import (
     aggregate,
     aggregate_measures,
     column_means,
@@ -48,7 +48,7 @@ from longsumbench.metrics.metric import (
     score_all,
     write_scores,
 )
-from longsumbench.output_facts import describe_outputs
+from longsumbench.metrics.output_facts import describe_outputs
 from longsumbench.predictions import (
     Crew,
     asked_evidence,

@@ -17,7 +17,7 @@ from longsumbench.corpora.loading import load
 from longsumbench.environment import environment, patch
 from longsumbench.errors import DataError, NotRepeated, UsageError
 from longsumbench.formatting import print_text
-from longsumbench.metrics.metric import read_scores
+from longsumbench.metrics.aggregate import read_scores
 from longsumbench.pipeline import Point, run
 from longsumbench.predictions import read_summaries
 from longsumbench.progress import tell

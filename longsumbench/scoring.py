@@ -17,9 +17,9 @@ from longsumbench.api.documents import Sentences
 from longsumbench.api.metric import Scored
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.formatting import counted
-from longsumbench.metrics.metric import aggregate, write_scores
+from longsumbench.metrics.aggregate import aggregate, write_scores
+from longsumbench.metrics.output_facts import describe_outputs, output_warnings
 from longsumbench.metrics.rouge import Rouge
-from longsumbench.output_facts import describe_outputs, output_warnings
 from longsumbench.progress import Progress, tell
 from longsumbench.rouge.scorer import TYPES, RougeScorer
 from longsumbench.rouge.signature import signature

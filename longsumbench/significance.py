@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 
 from longsumbench.errors import DataError
-from longsumbench.metrics.metric import PERCENT, read_scores
+from longsumbench.metrics.aggregate import PERCENT, read_scores
+from longsumbench.metrics.statistics import holm, randomization_p_values, smallest_detectable_difference
 from longsumbench.records import Results, RunRecord
 from longsumbench.standings import SHORT_ID, TYPES, best_runs, mean_of, numbers_shown
-from longsumbench.statistics import holm, randomization_p_values, smallest_detectable_difference
 from longsumbench.tables import TIED
 
 LEVEL, POWER = 0.05, 0.8

@@ -12,7 +12,7 @@ from typing import Any
 
 from longsumbench.api.config import LATER
 from longsumbench.formatting import counted, duration, percent
-from longsumbench.output_facts import output_warnings
+from longsumbench.metrics.output_facts import output_warnings
 from longsumbench.records import RunRecord
 from longsumbench.tables import Block, Stressed, Tied
 

@@ -21,7 +21,7 @@ from longsumbench.cache.checksums import CHECKSUMS
 from longsumbench.cli import main
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
-from longsumbench.metrics.metric import column_means, mean_scores, read_scores
+from longsumbench.metrics.aggregate import column_means, mean_scores, read_scores
 from longsumbench.modeling import neural_system as neural
 from longsumbench.modeling.neural_system import NeuralSystem, read_report
 from longsumbench.modeling.training import trainer as training

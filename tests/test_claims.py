@@ -13,7 +13,7 @@ import pytest
 from test_leaderboard import record
 
 from longsumbench.formatting import duration
-from longsumbench.metrics.metric import write_scores
+from longsumbench.metrics.aggregate import write_scores
 from longsumbench.records import Results, RunRecord
 from longsumbench.standings import TYPES, mean_of, source_seen
 

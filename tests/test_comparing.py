@@ -27,11 +27,11 @@ from longsumbench.comparing import (
     shared_measures,
 )
 from longsumbench.errors import DataError
-from longsumbench.metrics.metric import write_scores
+from longsumbench.metrics.aggregate import write_scores
+from longsumbench.metrics.statistics import holm
 from longsumbench.predictions import write_summaries
 from longsumbench.records import Results
 from longsumbench.rouge.scorer import TYPES
-from longsumbench.statistics import holm
 
 LIMITED = {"dataset": {"name": "arxiv", "path": None, "limit": 5, "workers": 3}}
 Scores = Mapping[str, float]

@@ -17,7 +17,7 @@ from longsumbench.cli import main
 from longsumbench.errors import UsageError
 from longsumbench.evidence import write_evidence
 from longsumbench.inspecting import inspect, place_of
-from longsumbench.metrics.metric import write_scores
+from longsumbench.metrics.aggregate import write_scores
 from longsumbench.predictions import write_summaries
 from longsumbench.records import Results
 from longsumbench.rouge.scorer import TYPES

@@ -17,7 +17,7 @@ from longsumbench.api.system import FitReport
 from longsumbench.errors import UsageError
 from longsumbench.formatting import duration
 from longsumbench.leaderboard import OUR_PAPERS, PUBLISHED_AS, Table
-from longsumbench.metrics.metric import aggregate, write_scores
+from longsumbench.metrics.aggregate import aggregate, write_scores
 from longsumbench.published import COLUMNS as PUBLISHED_COLUMNS
 from longsumbench.published import read_published
 from longsumbench.records import Results, RunRecord

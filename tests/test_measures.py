@@ -18,7 +18,7 @@ from longsumbench.cache.artifacts import StageStore, cache_folder
 from longsumbench.cli import main
 from longsumbench.corpora.loading import load
 from longsumbench.identities import specify
-from longsumbench.metrics.metric import aggregate_measures, read_scores
+from longsumbench.metrics.aggregate import aggregate_measures, read_scores
 from longsumbench.models.baselines.system import Lead
 from longsumbench.pipeline import Point, run
 from longsumbench.records import Results, RunRecord

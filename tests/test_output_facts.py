@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from longsumbench.output_facts import FEWEST, LONGEST, NUM_COMPARED, describe_outputs, output_warnings
+from longsumbench.metrics.output_facts import FEWEST, LONGEST, NUM_COMPARED, describe_outputs, output_warnings
 
 WORDS = [f"word{number}" for number in range(500)]
 

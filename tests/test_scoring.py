@@ -14,13 +14,13 @@ from toys import write_jsonl
 
 from longsumbench.cli import main
 from longsumbench.errors import EnvironmentProblem
-from longsumbench.metrics.metric import read_scores
+from longsumbench.metrics.aggregate import read_scores
+from longsumbench.metrics.statistics import perl_intervals
 from longsumbench.records import RunRecord
 from longsumbench.rouge.scorer import TYPES, RougeScorer, Score
 from longsumbench.scored_files import Pair
 from longsumbench.scoring import score_sides, split_sides
 from longsumbench.sentences import split_summary
-from longsumbench.statistics import perl_intervals
 
 PAIRS = (
     ("a", "The cat sat on the mat. It slept for an hour.", "It slept. The cat had been sitting on a mat."),

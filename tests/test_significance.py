@@ -9,11 +9,11 @@ from test_leaderboard import record
 
 from longsumbench import leaderboard
 from longsumbench.leaderboard import Table
-from longsumbench.metrics.metric import aggregate, aggregate_measures, write_scores
+from longsumbench.metrics.aggregate import aggregate, aggregate_measures, write_scores
+from longsumbench.metrics.statistics import approximate_randomization, holm, smallest_detectable_difference
 from longsumbench.records import Results, RunRecord
 from longsumbench.significance import AgainstBest, against_best
 from longsumbench.standings import TYPES
-from longsumbench.statistics import approximate_randomization, holm, smallest_detectable_difference
 from longsumbench.tables import Stressed, Tied
 
 EXAMPLES = 80

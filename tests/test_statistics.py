@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from longsumbench import statistics
 from longsumbench.errors import DataError
-from longsumbench.statistics import (
+from longsumbench.metrics import statistics
+from longsumbench.metrics.statistics import (
     PairedTest,
     approximate_randomization,
     bootstrap_interval,

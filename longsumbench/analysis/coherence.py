@@ -19,10 +19,10 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.formatting import counted
 from longsumbench.metrics.coherence import Coherence
+from longsumbench.metrics.statistics import approximate_randomization, bootstrap_interval, holm
 from longsumbench.records import Results
 from longsumbench.sentences import split_summary
 from longsumbench.significance import LEVEL, RESAMPLES
-from longsumbench.statistics import approximate_randomization, bootstrap_interval, holm
 from longsumbench.tables import TIED, Block, Tied, terminal
 
 VERSION = 1  # changes when the same texts would give other numbers

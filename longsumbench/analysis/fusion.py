@@ -22,12 +22,12 @@ from longsumbench.api.bounds import Between, Count, OneOf, Percentage, Text
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Example
 from longsumbench.errors import DataError
+from longsumbench.metrics.statistics import interval_of_shares, resampled_means
 from longsumbench.records import Results
 from longsumbench.rouge.fusion import best_pairs
 from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.rouge.signature import IMPLEMENTATION
 from longsumbench.sentences import split_summary
-from longsumbench.statistics import interval_of_shares, resampled_means
 from longsumbench.tables import Block, terminal
 
 VERSION = 1  # changes when the same texts would give other numbers

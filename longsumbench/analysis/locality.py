@@ -23,8 +23,8 @@ from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Example
 from longsumbench.errors import DataError
 from longsumbench.formatting import counted
+from longsumbench.metrics.statistics import bootstrap_intervals
 from longsumbench.records import Results
-from longsumbench.statistics import bootstrap_intervals
 from longsumbench.tables import Block, terminal
 
 VERSION = 1  # changes when the same texts would give other numbers

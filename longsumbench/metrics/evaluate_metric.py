@@ -12,7 +12,7 @@ import evaluate
 
 from longsumbench.api.config import Scoring
 from longsumbench.api.documents import Document, Example
-from longsumbench.metrics.metric import aggregate, score_all
+from longsumbench.metrics.aggregate import aggregate, score_all
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.sentences import split_summary
 

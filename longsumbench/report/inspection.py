@@ -16,7 +16,7 @@ from longsumbench.api.documents import what_was_read
 from longsumbench.files import write_atomically
 from longsumbench.formatting import counted
 from longsumbench.inspecting import Inspection
-from longsumbench.output_facts import output_warnings
+from longsumbench.metrics.output_facts import output_warnings
 from longsumbench.report.heat_map import SCRIPT, colour, relations, selections, weights
 from longsumbench.report.heat_map import STYLE as HEAT_MAP_STYLE
 from longsumbench.report.page import frame

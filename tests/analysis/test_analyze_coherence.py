@@ -15,8 +15,8 @@ from longsumbench.api.config import Scoring
 from longsumbench.api.documents import Example
 from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics.coherence import Coherence
+from longsumbench.metrics.statistics import approximate_randomization, holm
 from longsumbench.report.coherence import draw
-from longsumbench.statistics import approximate_randomization, holm
 
 SENTENCES = ["The cat sat.", "It slept.", "The dog ran.", "A dog slept."]
 

@@ -33,7 +33,7 @@ from longsumbench.analysis.what_is_read import Reading as WhatIsRead
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.cli import main
-from longsumbench.metrics.metric import aggregate
+from longsumbench.metrics.aggregate import aggregate
 from longsumbench.pipeline import Point, run
 from longsumbench.planning import plan
 

@@ -7,8 +7,8 @@ import pytest
 
 from longsumbench.api.config import Scoring
 from longsumbench.api.documents import Document, Example, Section
+from longsumbench.metrics.aggregate import aggregate, score_all
 from longsumbench.metrics.evaluate_metric import RougeMetric
-from longsumbench.metrics.metric import aggregate, score_all
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.sentences import split_sentences
 

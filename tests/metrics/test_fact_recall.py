@@ -8,8 +8,8 @@ import pytest
 
 from longsumbench.api.config import Scoring
 from longsumbench.api.documents import Document, Example, Fact, Section
+from longsumbench.metrics.aggregate import score_all
 from longsumbench.metrics.fact_recall import FactRecall, stated, words_of
-from longsumbench.metrics.metric import score_all
 
 FIRMS = ("adler", "york", "wells", "dahl")
 BRIDGE = Fact("single", "bridge", "adler", FIRMS, 0.0, 0)

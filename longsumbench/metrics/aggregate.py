@@ -16,7 +16,7 @@ from longsumbench.api.documents import Example
 from longsumbench.api.metric import Metric, Scored
 from longsumbench.errors import DataError
 from longsumbench.files import read_text, write_atomically
-from longsumbench.statistics import bootstrap_interval, bootstrap_intervals, interval_of_shares, perl_intervals
+from longsumbench.metrics.statistics import bootstrap_interval, bootstrap_intervals, interval_of_shares, perl_intervals
 
 BOOTSTRAP_SEED = 1  # the same for every run, so that an interval depends on the scores alone
 PERCENT = 100.0
