@@ -80,7 +80,7 @@ def measured(name: str, folder: Path, limit: int | None, workers: int | None) ->
 
     from longsumbench.api.config import DatasetSettings
     from longsumbench.cache.artifacts import StageStore
-    from longsumbench.corpora.loading import load
+    from longsumbench.corpora.reading.load import load
     from longsumbench.environment import peak_memory_gb
 
     settings = DatasetSettings(name=name, path=str(folder), limit=limit, workers=workers)

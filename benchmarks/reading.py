@@ -27,13 +27,13 @@ from tabulate import tabulate
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Example
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora.files import lines_of, row_in
 from longsumbench.corpora.jsonl import from_row
-from longsumbench.corpora.loading import load
-from longsumbench.corpora.overlaps import hash_of
-from longsumbench.corpora.rows import made
-from longsumbench.corpora.source import several
-from longsumbench.corpora.store import SplitWriter
+from longsumbench.corpora.reading.files import lines_of, row_in
+from longsumbench.corpora.reading.load import load
+from longsumbench.corpora.reading.overlaps import hash_of
+from longsumbench.corpora.reading.rows import made
+from longsumbench.corpora.reading.source import several
+from longsumbench.corpora.reading.store import SplitWriter
 
 ASKED = 1_000  # documents of 4,000 words a second on two cores
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "elife"

@@ -104,7 +104,7 @@ def straight_line(overrides: Sequence[str]) -> dict[str, float]:
     """Do the distinct work of the sweep with nothing around it; return step → seconds."""
     from longsumbench.api import registry
     from longsumbench.cache.artifacts import StageStore
-    from longsumbench.corpora.loading import load
+    from longsumbench.corpora.reading.load import load
     from longsumbench.metrics.aggregate import aggregate, aggregate_measures, columns_in, score_all
     from longsumbench.pipeline import units
     from longsumbench.planning import plan

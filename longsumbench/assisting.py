@@ -13,7 +13,7 @@ from longsumbench.api import registry
 from longsumbench.api.config import SECTIONS, RunConfig, settle
 from longsumbench.api.system import System
 from longsumbench.cache.artifacts import MissingStage, StageStore, cache_folder
-from longsumbench.corpora.loading import Texts, load
+from longsumbench.corpora.reading.load import Texts, load
 from longsumbench.errors import EnvironmentProblem, SuiteError
 from longsumbench.predictions import Crew, summarize_share
 from longsumbench.team import Team, of_this_process

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from longsumbench.api import registry
 from longsumbench.api.documents import Sentences
-from longsumbench.corpora.loading import split_read_by
+from longsumbench.corpora.reading.load import split_read_by
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.formatting import counted

@@ -8,7 +8,7 @@ from longsumbench import sentences
 from longsumbench.api import registry
 from longsumbench.api.config import Decoding, Recipe, RunConfig, Scoring, without_later
 from longsumbench.api.system import System
-from longsumbench.corpora.loading import Texts
+from longsumbench.corpora.reading.load import Texts
 from longsumbench.errors import DataError
 from longsumbench.files import digest
 from longsumbench.modeling.units import QUERIES_VERSION

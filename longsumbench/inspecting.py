@@ -10,7 +10,7 @@ from pathlib import Path
 
 from longsumbench.api.documents import Example
 from longsumbench.api.system import Evidence, Summary
-from longsumbench.corpora.loading import split_read_by
+from longsumbench.corpora.reading.load import split_read_by
 from longsumbench.errors import DataError, UsageError, did_you_mean
 from longsumbench.evidence import kept, read_evidence, wanted
 from longsumbench.metrics.aggregate import PERCENT, read_scores

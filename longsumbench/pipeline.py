@@ -31,7 +31,7 @@ from longsumbench.cache.artifacts import (
     locked,
     refuse_damaged,
 )
-from longsumbench.corpora.loading import Texts, load
+from longsumbench.corpora.reading.load import Texts, load
 from longsumbench.environment import constraints, environment, patch, peak_memory_gb, reset_peak_memory
 from longsumbench.errors import DataError, as_suite_error
 from longsumbench.evidence import kept

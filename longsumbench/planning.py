@@ -26,7 +26,7 @@ from longsumbench.api import registry
 from longsumbench.api.config import SECTIONS, Decoding, RunConfig, check_lengths, resolve
 from longsumbench.api.system import System, check_search
 from longsumbench.cache.artifacts import StageStore, cache_folder
-from longsumbench.corpora.hub import check_copy_or_network
+from longsumbench.corpora.reading.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.files import digest
 from longsumbench.identities import identity

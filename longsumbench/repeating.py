@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE, MissingStage, StageStore, cache_folder, check_layout
-from longsumbench.corpora.loading import load
+from longsumbench.corpora.reading.load import load
 from longsumbench.environment import environment, patch
 from longsumbench.errors import DataError, NotRepeated, UsageError
 from longsumbench.formatting import print_text

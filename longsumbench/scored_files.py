@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 
 from longsumbench.api.corpus import Row
 from longsumbench.api.documents import Sentences
-from longsumbench.corpora.corpus import BadRow, id_in, json_type
-from longsumbench.corpora.files import lines_of, row_in
-from longsumbench.corpora.loading import split_read_by
+from longsumbench.corpora.reading.fields import BadRow, id_in, json_type
+from longsumbench.corpora.reading.files import lines_of, row_in
+from longsumbench.corpora.reading.load import split_read_by
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import counted
 from longsumbench.records import Results, RunRecord, check_written

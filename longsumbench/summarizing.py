@@ -20,7 +20,7 @@ from longsumbench.api import registry
 from longsumbench.api.config import SECTIONS, Decoding, RunConfig, check_lengths, settle
 from longsumbench.api.documents import what_was_read
 from longsumbench.api.system import Evidence, Summary, System, check_search, read_saved
-from longsumbench.corpora.plain import Input, put_together, read_inputs
+from longsumbench.corpora.own_files import Input, put_together, read_inputs
 from longsumbench.errors import DataError, UnknownName, UsageError, did_you_mean
 from longsumbench.evidence import wanted
 from longsumbench.files import BadFile, read_json

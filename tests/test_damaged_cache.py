@@ -18,7 +18,7 @@ from longsumbench.api.config import DatasetSettings
 from longsumbench.cache.artifacts import CACHE_VARIABLE, MARKER, MissingStage, StageStore, refuse_damaged
 from longsumbench.cache.checksums import CHECKSUMS, damage
 from longsumbench.cli import main
-from longsumbench.corpora.loading import load
+from longsumbench.corpora.reading.load import load
 from longsumbench.errors import DataError, as_suite_error
 
 STAGES = {"corpus": 1, "tokenizer": 1, "units": 2, "checkpoint": 1}  # kind → how many the toy system makes

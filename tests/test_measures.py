@@ -16,7 +16,7 @@ from longsumbench.api.corpus import BuiltIn, Corpus
 from longsumbench.api.documents import Document, Example, Fact, Section
 from longsumbench.cache.artifacts import StageStore, cache_folder
 from longsumbench.cli import main
-from longsumbench.corpora.loading import load
+from longsumbench.corpora.reading.load import load
 from longsumbench.identities import specify
 from longsumbench.metrics.aggregate import aggregate_measures, read_scores
 from longsumbench.models.baselines.system import Lead

@@ -20,7 +20,7 @@ from longsumbench import pipeline
 from longsumbench.api import registry
 from longsumbench.api.config import DatasetSettings, Decoding, RunConfig, Scoring, settle
 from longsumbench.cache.artifacts import CACHE_VARIABLE, StageStore, cache_folder
-from longsumbench.corpora.loading import load
+from longsumbench.corpora.reading.load import load
 from longsumbench.errors import DataError
 from longsumbench.evidence import kept
 from longsumbench.identities import hashed, identity, specify

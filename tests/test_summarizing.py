@@ -21,7 +21,7 @@ from longsumbench.api.documents import Cut, Document, Example, Section, Truncati
 from longsumbench.api.system import Evidence, Summary, System
 from longsumbench.cache.artifacts import StageStore, cache_folder
 from longsumbench.cli import main, read
-from longsumbench.corpora.plain import Input
+from longsumbench.corpora.own_files import Input
 from longsumbench.errors import UsageError
 from longsumbench.summarizing import (
     note,

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toys import tiny_recipe
 
-from longsumbench.corpora.probe import lengths_of, reports
+from longsumbench.corpora.probe.probe import lengths_of, reports
 from longsumbench.errors import UsageError
 from longsumbench.modeling.training.batch_plan import (
     LEAST_EXAMPLES,

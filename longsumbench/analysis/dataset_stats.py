@@ -24,7 +24,7 @@ from longsumbench.api.config import DatasetSettings, Decoding, RunConfig, Scorin
 from longsumbench.api.documents import Example, count_words
 from longsumbench.api.system import Split
 from longsumbench.cache.artifacts import CACHE_VARIABLE, StageStore, cache_folder
-from longsumbench.corpora.loading import Texts, load
+from longsumbench.corpora.reading.load import Texts, load
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import writable
 from longsumbench.metrics.extractive import Extractive

@@ -83,8 +83,8 @@ corpora = Registry(
     "longsumbench.corpora",
     MappingProxyType(
         {
-            "pydoc": "longsumbench.corpora.pydoc:CORPUS",
-            "probe": "longsumbench.corpora.probe:CORPUS",
+            "pydoc": "longsumbench.corpora.pydoc.pydoc:CORPUS",
+            "probe": "longsumbench.corpora.probe.probe:CORPUS",
             "arxiv": "longsumbench.corpora.arxiv:CORPUS",
             "pubmed": "longsumbench.corpora.pubmed:CORPUS",
             "cnn_dailymail": "longsumbench.corpora.cnn_dailymail:CORPUS",

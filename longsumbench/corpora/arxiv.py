@@ -4,7 +4,7 @@ From the hub it comes without section names; with `dataset.path=` the release's 
 """
 
 from longsumbench.api.corpus import Corpus, Hub
-from longsumbench.corpora.release import from_hub_row, from_release_row
+from longsumbench.corpora.formats.scientific_papers import from_hub_row, from_release_row
 
 CORPUS = Corpus(
     name="arxiv",

@@ -16,8 +16,8 @@ Associated Press . PUBLISHED: …").
 
 from longsumbench.api.corpus import Corpus, Hub, Row
 from longsumbench.api.documents import Example
-from longsumbench.corpora.corpus import id_in, paragraphs_in, text_in
-from longsumbench.corpora.stories import example_of, stories_source
+from longsumbench.corpora.formats.cnn_stories import example_of, stories_source
+from longsumbench.corpora.reading.fields import id_in, paragraphs_in, text_in
 
 
 def from_row(row: Row) -> Example:

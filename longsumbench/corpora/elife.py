@@ -5,7 +5,7 @@ abstract, not the digest in plain language.
 """
 
 from longsumbench.api.corpus import Corpus
-from longsumbench.corpora.release import from_release_row
+from longsumbench.corpora.formats.scientific_papers import from_release_row
 
 CORPUS = Corpus(
     name="elife",

@@ -12,7 +12,7 @@ texts that people summarized, 58 of them in `train`: enough to adapt a system, n
 
 from longsumbench.api.corpus import Corpus, Row
 from longsumbench.api.documents import Example
-from longsumbench.corpora.corpus import id_in, paragraphs_in, plain_document, references_in, text_in, words_in
+from longsumbench.corpora.reading.fields import id_in, paragraphs_in, plain_document, references_in, text_in, words_in
 
 REVIEWS, SUMMARIES = 8, 3
 

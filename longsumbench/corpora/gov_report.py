@@ -29,7 +29,8 @@ from typing import Any, NamedTuple
 
 from longsumbench.api.corpus import Corpus, Hub, Row, Thinned
 from longsumbench.api.documents import Document, Example, Section, Sentences
-from longsumbench.corpora.corpus import (
+from longsumbench.corpora.formats.gov_report_files import reports_source
+from longsumbench.corpora.reading.fields import (
     LEAVE_OUT,
     BadRow,
     Paragraphs,
@@ -41,7 +42,6 @@ from longsumbench.corpora.corpus import (
     sentences_in,
     text_in,
 )
-from longsumbench.corpora.report_files import reports_source
 from longsumbench.sentences import split_sentences
 
 BELOW = " > "  # between the headings of a path

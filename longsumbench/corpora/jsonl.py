@@ -11,7 +11,7 @@ from typing import Any
 
 from longsumbench.api.corpus import Corpus, Row
 from longsumbench.api.documents import Document, Example, Section, Sentences
-from longsumbench.corpora.corpus import (
+from longsumbench.corpora.reading.fields import (
     BadRow,
     id_in,
     list_in,

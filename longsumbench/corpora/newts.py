@@ -12,7 +12,7 @@ few stories were given to two or three writers and stand there as often, each ti
 
 from longsumbench.api.corpus import Corpus, Row
 from longsumbench.api.documents import Example
-from longsumbench.corpora.corpus import id_in, paragraphs_in, plain_document, words_in
+from longsumbench.corpora.reading.fields import id_in, paragraphs_in, plain_document, words_in
 from longsumbench.sentences import split_summary
 
 

@@ -14,7 +14,7 @@ from itertools import chain
 
 from longsumbench.api.corpus import Corpus, Row, Thinned
 from longsumbench.api.documents import Document, Example, Section, Sentences
-from longsumbench.corpora.corpus import BadRow, id_in, list_in, object_in, texts_in, words_in
+from longsumbench.corpora.reading.fields import BadRow, id_in, list_in, object_in, texts_in, words_in
 from longsumbench.sentences import split_sentences
 
 HEADING = "# "

@@ -7,8 +7,8 @@ fifth as long, so no table is to set the two side by side.
 
 from longsumbench.api.corpus import Corpus, Row, Thinned
 from longsumbench.api.documents import Example
-from longsumbench.corpora.corpus import BadRow, id_in, words_in
 from longsumbench.corpora.openstax import BARE, document_of, modules_in, summary_of
+from longsumbench.corpora.reading.fields import BadRow, id_in, words_in
 
 
 def from_row(row: Row) -> tuple[Thinned, ...]:

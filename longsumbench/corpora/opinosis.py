@@ -12,7 +12,15 @@ twice, and two hold all of theirs twice: references stay as released. There is a
 
 from longsumbench.api.corpus import Corpus, Row
 from longsumbench.api.documents import Example
-from longsumbench.corpora.corpus import BadRow, id_in, list_in, plain_document, references_in, sentences_in, texts_in
+from longsumbench.corpora.reading.fields import (
+    BadRow,
+    id_in,
+    list_in,
+    plain_document,
+    references_in,
+    sentences_in,
+    texts_in,
+)
 
 
 def from_row(row: Row) -> Example:

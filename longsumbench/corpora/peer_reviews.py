@@ -13,7 +13,7 @@ import re
 
 from longsumbench.api.corpus import Corpus, Row
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.corpora.corpus import BadRow, id_in, list_in, object_in, paragraphs_in, text_in
+from longsumbench.corpora.reading.fields import BadRow, id_in, list_in, object_in, paragraphs_in, text_in
 from longsumbench.sentences import split_sentences
 
 # The form's fields, 2023 to 2025. Other words in capitals before a colon are the reviewer's, and stay in the text.

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from longsumbench.api.corpus import Corpus, Row
 from longsumbench.api.documents import Example
-from longsumbench.corpora.corpus import text_in
-from longsumbench.corpora.release import from_release_row
+from longsumbench.corpora.formats.scientific_papers import from_release_row
+from longsumbench.corpora.reading.fields import text_in
 
 
 def from_row(row: Row) -> Example:

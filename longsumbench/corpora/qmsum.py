@@ -29,8 +29,8 @@ from typing import Any
 
 from longsumbench.api.corpus import Corpus, Entry, Row, Source, Thinned
 from longsumbench.api.documents import Document, Example, Section, Sentences
-from longsumbench.corpora.corpus import BadRow, id_in, list_in, object_in, text_in, words_in
-from longsumbench.corpora.files import ORDER, SPLITS, row_in_file
+from longsumbench.corpora.reading.fields import BadRow, id_in, list_in, object_in, text_in, words_in
+from longsumbench.corpora.reading.files import ORDER, SPLITS, row_in_file
 from longsumbench.errors import DataError
 from longsumbench.sentences import split_sentences
 

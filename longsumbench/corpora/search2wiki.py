@@ -20,7 +20,8 @@ from typing import Any
 
 from longsumbench.api.corpus import Corpus, Row, Thinned
 from longsumbench.api.documents import Document, Section
-from longsumbench.corpora.corpus import (
+from longsumbench.corpora.formats.search_results import NO_RULE, RULES, article_of, folders_source
+from longsumbench.corpora.reading.fields import (
     BadRow,
     Paragraphs,
     id_in,
@@ -31,7 +32,6 @@ from longsumbench.corpora.corpus import (
     sentences_in,
     text_in,
 )
-from longsumbench.corpora.search_results import NO_RULE, RULES, article_of, folders_source
 
 
 def from_row(row: Row) -> Thinned:

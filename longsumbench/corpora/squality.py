@@ -12,7 +12,7 @@ lines set apart; what Project Gutenberg wrote above it ("Produced by …") stays
 
 from longsumbench.api.corpus import Corpus, Row
 from longsumbench.api.documents import Document, Example
-from longsumbench.corpora.corpus import (
+from longsumbench.corpora.reading.fields import (
     BadRow,
     id_in,
     json_type,

@@ -7,7 +7,7 @@ sets its numbers beside those published for PubMed.
 """
 
 from longsumbench.api.corpus import Corpus
-from longsumbench.corpora.release import from_release_row
+from longsumbench.corpora.formats.scientific_papers import from_release_row
 
 CORPUS = Corpus(
     name="sumpubmed",

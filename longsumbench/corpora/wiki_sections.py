@@ -12,7 +12,7 @@ from typing import Any
 
 from longsumbench.api.corpus import Corpus, Row
 from longsumbench.api.documents import Document, Example, Section, Sentences
-from longsumbench.corpora.corpus import BadRow, id_in, list_in, object_in, sentences_in, text_in
+from longsumbench.corpora.reading.fields import BadRow, id_in, list_in, object_in, sentences_in, text_in
 
 _ADDRESS = "https://en.wikipedia.org/?curid={}"
 

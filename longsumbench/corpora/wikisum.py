@@ -22,9 +22,18 @@ from typing import Any
 
 from longsumbench.api.corpus import Corpus, Row, Thinned
 from longsumbench.api.documents import Document, Example, Sentences
-from longsumbench.corpora.clones import clones_of
-from longsumbench.corpora.corpus import BadRow, id_in, json_type, list_in, object_in, plain_document, said_in, text_in
-from longsumbench.corpora.ranked_files import ranked_source
+from longsumbench.corpora.formats.wikisum_ranked import ranked_source
+from longsumbench.corpora.reading.clones import clones_of
+from longsumbench.corpora.reading.fields import (
+    BadRow,
+    id_in,
+    json_type,
+    list_in,
+    object_in,
+    plain_document,
+    said_in,
+    text_in,
+)
 from longsumbench.sentences import split_sentences
 
 CLONES = "clone paragraphs"  # what the record calls them

@@ -18,9 +18,9 @@ from longsumbench.api.corpus import Corpus
 from longsumbench.api.documents import Example
 from longsumbench.cache.artifacts import StageStore
 from longsumbench.cli import main
-from longsumbench.corpora.corpus import BadRow
-from longsumbench.corpora.loading import Texts, load
-from longsumbench.corpora.source import several, thinned
+from longsumbench.corpora.reading.fields import BadRow
+from longsumbench.corpora.reading.load import Texts, load
+from longsumbench.corpora.reading.source import several, thinned
 from longsumbench.errors import DataError
 
 Row = dict[str, Any]

@@ -18,11 +18,12 @@ from toys import one_line
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora import hub, loading
 from longsumbench.corpora.cnn_dailymail import from_row
-from longsumbench.corpora.corpus import BadRow
-from longsumbench.corpora.loading import Texts, load
-from longsumbench.corpora.stories import from_story
+from longsumbench.corpora.formats.cnn_stories import from_story
+from longsumbench.corpora.reading import hub
+from longsumbench.corpora.reading import load as loading
+from longsumbench.corpora.reading.fields import BadRow
+from longsumbench.corpora.reading.load import Texts, load
 from longsumbench.errors import UsageError
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "cnndm_sample"

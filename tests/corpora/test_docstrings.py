@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longsumbench.corpora.docstrings import CODE, HEADING, ITEM, PARAGRAPH, events, plain
+from longsumbench.corpora.pydoc.docstrings import CODE, HEADING, ITEM, PARAGRAPH, events, plain
 
 NUMPY = """
     Fit the model to data that is

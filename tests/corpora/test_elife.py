@@ -13,7 +13,7 @@ from longsumbench.api.config import DatasetSettings
 from longsumbench.api.corpus import Corpus
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora.loading import load
+from longsumbench.corpora.reading.load import load
 from longsumbench.errors import UsageError
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "elife"

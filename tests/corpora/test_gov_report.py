@@ -15,11 +15,12 @@ from toys import one_line
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora import hub, loading
-from longsumbench.corpora.corpus import BadRow
 from longsumbench.corpora.gov_report import CORPUS, from_file_row, from_hub_row
-from longsumbench.corpora.loading import Texts, load
-from longsumbench.corpora.source import thinned
+from longsumbench.corpora.reading import hub
+from longsumbench.corpora.reading import load as loading
+from longsumbench.corpora.reading.fields import BadRow
+from longsumbench.corpora.reading.load import Texts, load
+from longsumbench.corpora.reading.source import thinned
 from longsumbench.errors import UsageError
 from longsumbench.leaderboard import PUBLISHED_AS
 

@@ -15,8 +15,9 @@ from waiting import PATIENCE
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora import arxiv, hub
-from longsumbench.corpora.loading import load
+from longsumbench.corpora import arxiv
+from longsumbench.corpora.reading import hub
+from longsumbench.corpora.reading.load import load
 from longsumbench.errors import EnvironmentProblem
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"

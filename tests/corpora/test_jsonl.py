@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from longsumbench.api.documents import Document, Section
-from longsumbench.corpora.corpus import BadRow
 from longsumbench.corpora.jsonl import from_row
+from longsumbench.corpora.reading.fields import BadRow
 
 
 def test_plain_text() -> None:

@@ -18,9 +18,9 @@ from longsumbench.api.config import DatasetSettings
 from longsumbench.api.corpus import BuiltIn, Corpus
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora import loading
-from longsumbench.corpora.loading import Texts, load
-from longsumbench.corpora.source import deal
+from longsumbench.corpora.reading import load as loading
+from longsumbench.corpora.reading.load import Texts, load
+from longsumbench.corpora.reading.source import deal
 from longsumbench.errors import UsageError
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"

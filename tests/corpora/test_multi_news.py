@@ -13,10 +13,10 @@ from toys import one_line
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora import hub
-from longsumbench.corpora.corpus import BadRow
-from longsumbench.corpora.loading import Texts, load
 from longsumbench.corpora.multi_news import from_row
+from longsumbench.corpora.reading import hub
+from longsumbench.corpora.reading.fields import BadRow
+from longsumbench.corpora.reading.load import Texts, load
 from longsumbench.errors import UsageError
 
 CLUSTER = "It snowed. It froze. NEWLINE_CHAR NEWLINE_CHAR Nobody came. ||||| ||||| Snow fell. |||||"

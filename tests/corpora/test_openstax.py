@@ -12,9 +12,9 @@ from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
 from longsumbench.corpora import openstax, openstax_modules
-from longsumbench.corpora.corpus import BadRow
-from longsumbench.corpora.loading import load
 from longsumbench.corpora.openstax import BARE, HEADING
+from longsumbench.corpora.reading.fields import BadRow
+from longsumbench.corpora.reading.load import load
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "openstax"
 

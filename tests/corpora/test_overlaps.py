@@ -14,9 +14,9 @@ from longsumbench.api.config import DatasetSettings
 from longsumbench.api.corpus import BuiltIn, Corpus
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora import loading
-from longsumbench.corpora.loading import Texts, load
-from longsumbench.corpora.overlaps import Seen, hash_of, overlap, pairs
+from longsumbench.corpora.reading import load as loading
+from longsumbench.corpora.reading.load import Texts, load
+from longsumbench.corpora.reading.overlaps import Seen, hash_of, overlap, pairs
 from longsumbench.errors import DataError
 
 # By hand: of the four test examples, one has a text of train, one an id of train, one both; of the two of validation,

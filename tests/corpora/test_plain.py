@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.corpora.plain import Input, MarkdownReader, put_together, read_inputs
+from longsumbench.corpora.own_files import Input, put_together, read_inputs
+from longsumbench.corpora.reading.markdown import MarkdownReader
 from longsumbench.errors import DataError, UsageError
 
 MARKDOWN = """\

@@ -18,9 +18,10 @@ from waiting import assert_linear
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Example
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora import council, probe
-from longsumbench.corpora.loading import load
-from longsumbench.corpora.probe import Controls, lengths_of, report, reports
+from longsumbench.corpora.probe import language as council
+from longsumbench.corpora.probe import probe
+from longsumbench.corpora.probe.probe import Controls, lengths_of, report, reports
+from longsumbench.corpora.reading.load import load
 from longsumbench.errors import UsageError
 from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.modeling.tokenizer import train_tokenizer
@@ -517,7 +518,7 @@ def test_the_same_report_whatever_was_made_before() -> None:
     backwards = [report(length, 9, index) for index, length in reversed(list(enumerate(LADDER)))]
     assert forwards == backwards[::-1] == list(reports(LADDER, 9, 6))
     code = (
-        "import hashlib, json\nfrom longsumbench.corpora.probe import reports\n"
+        "import hashlib, json\nfrom longsumbench.corpora.probe.probe import reports\n"
         f"made = [example.to_dict() for example in reports({LADDER}, 9, 6)]\n"
         "print(hashlib.sha256(json.dumps(made).encode()).hexdigest())"
     )

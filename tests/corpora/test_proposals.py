@@ -9,7 +9,7 @@ from longsumbench.api import registry
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora.loading import load
+from longsumbench.corpora.reading.load import load
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 ROW = {

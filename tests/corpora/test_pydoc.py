@@ -9,10 +9,10 @@ import pytest
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import count_words
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora import pydoc
-from longsumbench.corpora.clones import Clones
-from longsumbench.corpora.loading import load
-from longsumbench.corpora.source import deal
+from longsumbench.corpora.pydoc import pydoc
+from longsumbench.corpora.reading.clones import Clones
+from longsumbench.corpora.reading.load import load
+from longsumbench.corpora.reading.source import deal
 from longsumbench.errors import EnvironmentProblem
 
 LONG = " ".join(f"This is sentence {number} of a long text." for number in range(15))

@@ -15,7 +15,7 @@ import torch
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora.loading import Texts, load
+from longsumbench.corpora.reading.load import Texts, load
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 
 PARAGRAPHS = ["The sheep eat grass. They sleep.", "A dog barks."]

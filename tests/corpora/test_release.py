@@ -10,9 +10,9 @@ from longsumbench.api import registry
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora.corpus import BadRow
-from longsumbench.corpora.loading import load
-from longsumbench.corpora.release import from_hub_row, from_release_row
+from longsumbench.corpora.formats.scientific_papers import from_hub_row, from_release_row
+from longsumbench.corpora.reading.fields import BadRow
+from longsumbench.corpora.reading.load import load
 from longsumbench.errors import DataError
 
 

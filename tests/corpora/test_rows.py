@@ -20,10 +20,10 @@ from longsumbench.api.config import DatasetSettings
 from longsumbench.api.corpus import Entry, Thinned
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora import rows
-from longsumbench.corpora.corpus import BadRow
-from longsumbench.corpora.loading import Texts, load
-from longsumbench.corpora.rows import made, read_rows
+from longsumbench.corpora.reading import rows
+from longsumbench.corpora.reading.fields import BadRow
+from longsumbench.corpora.reading.load import Texts, load
+from longsumbench.corpora.reading.rows import made, read_rows
 from longsumbench.errors import DataError, EnvironmentProblem
 
 

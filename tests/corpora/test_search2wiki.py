@@ -16,11 +16,11 @@ from toys import one_line
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora.clones import PAGE_RULES, PageRule, section_recall
-from longsumbench.corpora.corpus import BadRow
-from longsumbench.corpora.loading import Texts, load
+from longsumbench.corpora.formats.search_results import RULES, TOP
+from longsumbench.corpora.reading.clones import PAGE_RULES, PageRule, section_recall
+from longsumbench.corpora.reading.fields import BadRow
+from longsumbench.corpora.reading.load import Texts, load
 from longsumbench.corpora.search2wiki import from_row
-from longsumbench.corpora.search_results import RULES, TOP
 from longsumbench.errors import UsageError
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "wiki_sections"

@@ -10,7 +10,7 @@ from lacking import SHARED_FOLDER
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Example
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora.loading import load
+from longsumbench.corpora.reading.load import load
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared" / "data"

@@ -11,8 +11,8 @@ from lacking import SHARED_FOLDER
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora.corpus import BadRow
-from longsumbench.corpora.loading import load
+from longsumbench.corpora.reading.fields import BadRow
+from longsumbench.corpora.reading.load import load
 from longsumbench.corpora.squality import from_row
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "squality"

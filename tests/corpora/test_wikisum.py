@@ -12,9 +12,9 @@ import pytest
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora.clones import clones_of
-from longsumbench.corpora.corpus import BadRow
-from longsumbench.corpora.loading import Texts, load
+from longsumbench.corpora.reading.clones import clones_of
+from longsumbench.corpora.reading.fields import BadRow
+from longsumbench.corpora.reading.load import Texts, load
 from longsumbench.corpora.wikisum import from_row
 from longsumbench.errors import DataError, UsageError
 

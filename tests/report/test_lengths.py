@@ -14,7 +14,7 @@ from test_leaderboard import record
 from longsumbench import leaderboard
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.system import FitReport
-from longsumbench.corpora import probe
+from longsumbench.corpora.probe import probe
 from longsumbench.leaderboard import Table, group
 from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.records import Results, RunRecord

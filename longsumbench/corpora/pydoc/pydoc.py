@@ -20,10 +20,10 @@ from typing import Any
 
 from longsumbench.api.corpus import BuiltIn, Corpus
 from longsumbench.api.documents import Document, Example, Section, Sentences, count_words
-from longsumbench.corpora.clones import Clones
-from longsumbench.corpora.corpus import Paragraphs
-from longsumbench.corpora.docstrings import HEADING, ITEM, PARAGRAPH, Event, events
-from longsumbench.corpora.source import deal
+from longsumbench.corpora.pydoc.docstrings import HEADING, ITEM, PARAGRAPH, Event, events
+from longsumbench.corpora.reading.clones import Clones
+from longsumbench.corpora.reading.fields import Paragraphs
+from longsumbench.corpora.reading.source import deal
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.sentences import split_sentences
 

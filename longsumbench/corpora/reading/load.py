@@ -23,13 +23,13 @@ from longsumbench.api.config import GENERATED, DatasetSettings
 from longsumbench.api.corpus import Corpus, Entry, Source
 from longsumbench.api.documents import Example
 from longsumbench.cache.artifacts import StageStore, clear, opening
-from longsumbench.corpora.corpus import BadRow
-from longsumbench.corpora.files import files_source
-from longsumbench.corpora.hub import hub_source
-from longsumbench.corpora.overlaps import overlap, pairs, told
-from longsumbench.corpora.rows import Made, Outcome, cores, read_rows
-from longsumbench.corpora.source import several
-from longsumbench.corpora.store import ReadSplit, SplitWriter
+from longsumbench.corpora.reading.fields import BadRow
+from longsumbench.corpora.reading.files import files_source
+from longsumbench.corpora.reading.hub import hub_source
+from longsumbench.corpora.reading.overlaps import overlap, pairs, told
+from longsumbench.corpora.reading.rows import Made, Outcome, cores, read_rows
+from longsumbench.corpora.reading.source import several
+from longsumbench.corpora.reading.store import ReadSplit, SplitWriter
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest, read_json
 from longsumbench.progress import Progress, tell

@@ -9,7 +9,7 @@ from typing import Any
 
 from longsumbench.api.corpus import Row
 from longsumbench.api.documents import Document, Example, Section, Sentences
-from longsumbench.corpora.corpus import (
+from longsumbench.corpora.reading.fields import (
     LEAVE_OUT,
     BadRow,
     id_in,

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from longsumbench.api.corpus import Entry, FromRow, Source, Thinned
 from longsumbench.api.documents import Example
-from longsumbench.corpora.corpus import LEAVE_OUT, BadRow
-from longsumbench.corpora.files import ORDER, SPLITS, is_split_file, lines_of, row_in_file
-from longsumbench.corpora.source import several
+from longsumbench.corpora.reading.fields import LEAVE_OUT, BadRow
+from longsumbench.corpora.reading.files import ORDER, SPLITS, is_split_file, lines_of, row_in_file
+from longsumbench.corpora.reading.source import several
 from longsumbench.errors import DataError
 
 AGENCIES = ("crs", "gao")

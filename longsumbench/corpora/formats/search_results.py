@@ -17,10 +17,10 @@ from pathlib import Path
 
 from longsumbench.api.corpus import Entry, Source, Thinned
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.corpora.clones import PAGE_RULES
-from longsumbench.corpora.corpus import LEAVE_OUT, BadRow, paragraphs_in
-from longsumbench.corpora.files import ORDER, SPLITS, is_split_file
-from longsumbench.corpora.plain import MarkdownReader
+from longsumbench.corpora.reading.clones import PAGE_RULES
+from longsumbench.corpora.reading.fields import LEAVE_OUT, BadRow, paragraphs_in
+from longsumbench.corpora.reading.files import ORDER, SPLITS, is_split_file
+from longsumbench.corpora.reading.markdown import MarkdownReader
 from longsumbench.errors import DataError
 
 TOP = 75  # search results that are used, the best (SEAL, §4)

@@ -13,8 +13,8 @@ from typing import Any
 
 from longsumbench.api.corpus import Entry, FromRow, Row, Source, Thinned
 from longsumbench.api.documents import Example
-from longsumbench.corpora.corpus import BadRow, json_type
-from longsumbench.corpora.source import several
+from longsumbench.corpora.reading.fields import BadRow, json_type
+from longsumbench.corpora.reading.source import several
 from longsumbench.errors import DataError, UsageError
 
 ORDER = ("train", "validation", "test")

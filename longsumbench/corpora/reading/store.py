@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from longsumbench.api.documents import Example, count_words
 from longsumbench.cache.artifacts import opening
-from longsumbench.corpora.corpus import BadRow
-from longsumbench.corpora.overlaps import Seen, hash_of
+from longsumbench.corpora.reading.fields import BadRow
+from longsumbench.corpora.reading.overlaps import Seen, hash_of
 
 _BATCH_BYTES = 4_000_000  # of text in one record batch
 

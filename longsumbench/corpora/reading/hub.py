@@ -15,8 +15,8 @@ from longsumbench.api.corpus import Corpus, Entry, Hub, Source, Thinned
 from longsumbench.api.documents import Example
 from longsumbench.cache.artifacts import StageStore
 from longsumbench.cache.hub import unreachable
-from longsumbench.corpora.files import SPLITS
-from longsumbench.corpora.source import several
+from longsumbench.corpora.reading.files import SPLITS
+from longsumbench.corpora.reading.source import several
 from longsumbench.errors import EnvironmentProblem
 
 

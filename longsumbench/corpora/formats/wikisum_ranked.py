@@ -21,8 +21,8 @@ from typing import Any
 
 from longsumbench.api.corpus import Entry, Source
 from longsumbench.api.documents import Example, Sentences
-from longsumbench.corpora.corpus import BadRow, plain_document
-from longsumbench.corpora.files import ORDER, SPLITS, is_split_file
+from longsumbench.corpora.reading.fields import BadRow, plain_document
+from longsumbench.corpora.reading.files import ORDER, SPLITS, is_split_file
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.sentences import split_sentences
 

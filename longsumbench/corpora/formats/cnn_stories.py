@@ -15,8 +15,8 @@ from pathlib import Path
 
 from longsumbench.api.corpus import Entry, Source
 from longsumbench.api.documents import Example
-from longsumbench.corpora.corpus import LEAVE_OUT, BadRow, Paragraphs, paragraphs_in, plain_document
-from longsumbench.corpora.files import SPLITS, is_split_file, lines_of
+from longsumbench.corpora.reading.fields import LEAVE_OUT, BadRow, Paragraphs, paragraphs_in, plain_document
+from longsumbench.corpora.reading.files import SPLITS, is_split_file, lines_of
 from longsumbench.errors import DataError
 
 _LISTS = ("all_train.txt", "all_val.txt", "all_test.txt")

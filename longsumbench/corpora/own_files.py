@@ -6,31 +6,23 @@ and links are their words. Code blocks, HTML blocks and front matter are no pros
 """
 
 import json
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
-
 from longsumbench.api.corpus import Row
-from longsumbench.api.documents import Document, Example, Section, Sentences
+from longsumbench.api.documents import Document, Example
 from longsumbench.corpora import jsonl
-from longsumbench.corpora.corpus import BadRow
-from longsumbench.corpora.files import check_readable, files_source
-from longsumbench.corpora.source import thinned
+from longsumbench.corpora.reading.fields import BadRow
+from longsumbench.corpora.reading.files import check_readable, files_source
+from longsumbench.corpora.reading.markdown import MarkdownReader
+from longsumbench.corpora.reading.source import thinned
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import counted
-from longsumbench.sentences import split_sentences
 
 STANDARD_INPUT = "-"
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?=[\w-]+[ \t]*:)(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
-DEEPEST = 1_000  # lists in lists that are read; beyond the library's 20, text would be lost without a word
-_NO_PROSE = ("fence", "code_block", "html_block")
-_ONE_PARAGRAPH = ("bullet_list", "ordered_list", "table")
 
 
 @dataclass(frozen=True)
@@ -187,78 +179,3 @@ def _content(file: str) -> bytes:
 
 def _named(file: str) -> str:
     return "standard input" if file == STANDARD_INPUT else file
-
-
-class MarkdownReader:
-    """Reads a document in Markdown (CommonMark, with tables) token by token.
-
-    Attributes:
-        sections: those that have text.
-        titles: the first-level headings.
-        words_left_out: of code, HTML and front matter.
-    """
-
-    def __init__(self, text: str) -> None:
-        self.sections: list[Section] = []
-        self.titles: list[str] = []
-        front = _FRONT_MATTER.match(text)
-        self.words_left_out = len(front[0].split()) - 2 if front else 0  # the rules around it are no words
-        self._name: str | None = None
-        self._paragraphs: list[Sentences] = []
-        self._sentences: list[str] = []
-        self._cells: list[str] | None = None  # of the table's row at hand
-        self._heading = ""  # the tag of the one at hand
-        self._depth = 0  # of lists and tables
-        parser = MarkdownIt("commonmark", {"maxNesting": DEEPEST}).enable(["table", "strikethrough"])
-        for token in parser.parse(text[front.end() if front else 0 :]):
-            self._take(token)
-        self._end_section()
-
-    def _take(self, token: Token) -> None:
-        kind, _, side = token.type.rpartition("_")
-        if token.type == "inline":
-            self._text(" ".join(_words(token.children or []).split()))
-        elif token.type in _NO_PROSE:
-            self.words_left_out += len(token.content.split())
-        elif kind == "heading":
-            if side == "open":
-                self._end_section()
-            self._heading = token.tag if side == "open" else ""
-        elif kind == "tr":
-            self._sentences += [", ".join(filter(None, self._cells))] if self._cells and any(self._cells) else []
-            self._cells = [] if side == "open" else None
-        elif kind in _ONE_PARAGRAPH:
-            self._depth += 1 if side == "open" else -1
-        if side == "close" and not self._depth:
-            self._end_paragraph()
-
-    def _text(self, text: str) -> None:
-        """Take the words of a heading, a cell or a paragraph."""
-        if self._heading:
-            self._name = text or None
-            self.titles += [text] if self._heading == "h1" and text else []
-        elif self._cells is not None:
-            self._cells.append(text)
-        else:
-            self._sentences += split_sentences(text)
-
-    def _end_paragraph(self) -> None:
-        if self._sentences:
-            self._paragraphs.append(tuple(self._sentences))
-        self._sentences = []
-
-    def _end_section(self) -> None:
-        self._end_paragraph()
-        if self._paragraphs:
-            self.sections.append(Section(self._name, tuple(self._paragraphs)))
-        self._name, self._paragraphs = None, []
-
-
-def _words(tokens: Sequence[Token]) -> str:
-    """Return what is read of inline Markdown: the words alone, of an image those that stand for it."""
-    return "".join(_words(token.children or []) if token.type == "image" else _word(token) for token in tokens)
-
-
-def _word(token: Token) -> str:
-    breaks = token.type in ("softbreak", "hardbreak") or token.content.lower().startswith("<br")
-    return " " if breaks else "" if token.type == "html_inline" else token.content

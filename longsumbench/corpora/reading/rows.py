@@ -25,8 +25,8 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from longsumbench.api.corpus import Entry, Read
-from longsumbench.corpora.source import deal, several, thinned
-from longsumbench.corpora.store import Stored, stored
+from longsumbench.corpora.reading.source import deal, several, thinned
+from longsumbench.corpora.reading.store import Stored, stored
 from longsumbench.errors import EnvironmentProblem
 
 ALONE = 16_000_000  # bytes of text that are read before other processes are started, which takes about a second

@@ -17,7 +17,7 @@ from typing import Any
 from longsumbench.api.config import GENERATED, DatasetSettings, allowed, at_least
 from longsumbench.api.corpus import BuiltIn, Corpus
 from longsumbench.api.documents import Document, Example, Fact, Section, Sentences
-from longsumbench.corpora.council import (
+from longsumbench.corpora.probe.language import (
     AGENDA,
     ALIKE,
     BID,

@@ -1,0 +1,1 @@
+"""The generated dataset that tells systems apart."""

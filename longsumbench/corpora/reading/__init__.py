@@ -1,0 +1,1 @@
+"""How any dataset is read: rows, files, the hub, checks, the store of read examples."""
