@@ -19,7 +19,7 @@ from longsumbench.errors import UnknownName, UsageError
 from longsumbench.modeling import rankers as learned_ranking
 from longsumbench.modeling.rankers import find_ranker, order_by
 from longsumbench.modeling.ranking import tfidf_with_title
-from longsumbench.models.hierarchical_transformer.ranker import LstmRanker
+from longsumbench.models.rankers.lstm import LstmRanker
 from longsumbench.models.seal.config import TruncConfig
 from longsumbench.models.seal.system import Trunc
 

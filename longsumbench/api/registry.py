@@ -73,7 +73,7 @@ systems = Registry(
             "etads": "longsumbench.models.etads.system:Etads",
             "hierarchical_transformer": "longsumbench.models.hierarchical_transformer.system:HierarchicalTransformer",
             "flat_transformer": "longsumbench.models.hierarchical_transformer.system:FlatTransformer",
-            "tdmca": "longsumbench.models.hierarchical_transformer.system:Tdmca",
+            "tdmca": "longsumbench.models.tdmca.system:Tdmca",
         }
     ),
 )
@@ -135,7 +135,7 @@ rankers = Registry(
             "tfidf": "longsumbench.modeling.ranking:tfidf_with_title",
             "title": "longsumbench.modeling.ranking:title_similarity",
             "lexrank": "longsumbench.modeling.ranking:centrality",
-            "lstm": "longsumbench.models.hierarchical_transformer.ranker:LstmRanker",
+            "lstm": "longsumbench.models.rankers.lstm:LstmRanker",
         }
     ),
 )

@@ -4,54 +4,25 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from longsumbench.api.bounds import (
-    BatchSize,
     Between,
     Count,
     Depth,
     Heads,
     OneOf,
-    Partial,
-    TargetTokens,
     Text,
     Tokens,
-    Vocabulary,
     Width,
-    check_settings,
 )
-from longsumbench.api.config import Ranking, check_network
+from longsumbench.api.config import check_network
 from longsumbench.errors import UsageError
+from longsumbench.modeling.best_paragraphs import RankedConfig
 from longsumbench.models.hierarchical_transformer.entities import available
 
-Unit = Annotated[str, OneOf("paragraph", "section", "snippet")]
 Graph = Annotated[str, OneOf("none", "similarity", "discourse")]
 Entities = Annotated[str, OneOf("auto", "spacy", "capitals")]
 Fidelity = Annotated[str, OneOf("paper", "official")]
 GlobalLayers = Annotated[int, Between(0, 1_000)]
-StackDepth = Annotated[int, Between(2, 1_000)]  # the second layer is the first that sees the source
 OFFICIAL_DECODER_LAYERS = 1  # the release's default; its checkpoint, and here the default, has 6
-
-
-@dataclass
-class RankedConfig:
-    """What the three share: paragraphs, their ranking, the vocabulary."""
-
-    name: Text = ""  # as it is registered
-    rank: Ranking = "lstm"  # none | lstm | tfidf | title | …: by what paragraphs are ranked (longsumbench list rankers)
-    ranker_dimension: Width = 256  # width of the LSTMs that rank (Hierarchical Transformer §4)
-    ranker_steps: Count = 5_000  # optimizer steps of the ranker's training; unstated in the paper
-    ranker_batch_size: BatchSize = 8  # titles with about 2,000 tokens of paragraphs a step of it; unstated in the paper
-    unit: Unit = "paragraph"  # paragraph | section | snippet (sentences packed to paragraph_length): what is ranked
-    paragraph_length: Tokens = 500  # tokens of a paragraph at most (unstated in the paper; the release's default)
-    input_length: Tokens = 1600  # tokens that are read at most, the title included (Hierarchical Transformer §4)
-    test_input_length: Tokens | None = None  # of the examples that are summarized; None: as in training
-    decode_length: TargetTokens = 400  # target and output tokens at most (the release's)
-    dropout: Partial = 0.1  # Hierarchical Transformer §4
-    tokenizer: Text = "trained"  # trained (byte-level BPE) | words (word level) | a Hugging Face name or folder
-    vocabulary_size: Vocabulary = 32_000  # of a trained tokenizer (Hierarchical Transformer §4)
-    init: Text = "random"  # random, or the folder of a checkpoint of this system
-
-    def __post_init__(self) -> None:
-        check_settings(self, "model.")
 
 
 @dataclass
@@ -115,27 +86,3 @@ class FlatTransformerConfig(TransformerConfig):
     name: Text = "flat_transformer"
     input_length: Tokens = 800  # tokens that are read (Hierarchical Transformer, Table 2: 600, 800 and 1,200)
     encoder_layers: Depth = 6  # layers of the encoder (Hierarchical Transformer §4)
-
-
-@dataclass
-class TdmcaConfig(RankedConfig):
-    """T-DMCA (Liu et al. 2018): a decoder alone, over the best paragraphs, with memory-compressed attention."""
-
-    name: Text = "tdmca"
-    input_length: Tokens = 3000  # tokens that are read (Hierarchical Transformer, Table 2)
-    d_model: Width = 512  # width (Hierarchical Transformer §4)
-    d_ff: Width = 2048  # width of the feed-forward layers (Hierarchical Transformer §4)
-    num_heads: Heads = 8  # of every attention
-    num_layers: StackDepth = 5  # local and memory-compressed attention in turn (Liu et al. 2018)
-    block_length: Tokens = 256  # tokens that local attention sees at most (Liu et al. 2018)
-    compression: Tokens = 3  # tokens that memory-compressed attention makes one of (Liu et al. 2018)
-    source_loss: bool = True  # whether it learns to write the source, too (Liu et al. 2018)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_network(self.d_model, self.num_heads, self.tokenizer, self.vocabulary_size)
-
-    def dimension(self, name: Text) -> int:
-        """Return a width or depth, encoder and decoder being one stack."""
-        size: int = self.num_layers if name.endswith("_layers") else getattr(self, name)
-        return size

@@ -1,6 +1,5 @@
 """The Hierarchical Transformer, the Flat Transformer and T-DMCA as systems: what they read, networks, evidence."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,22 +13,20 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from longsumbench.api.config import Recipe
 from longsumbench.api.documents import Example
-from longsumbench.api.ranker import RANKED, LearnedRanker, RankerSettings
 from longsumbench.api.system import ATTENDED_AXIS, Evidence, Split
 from longsumbench.cache.artifacts import StageStore
+from longsumbench.modeling.best_paragraphs import DECIDE_UNITS, BestParagraphs
 from longsumbench.modeling.collate import UnitCollator
-from longsumbench.modeling.neural_system import Encode, NeuralSystem, Rows, network_sizes, special_ids
+from longsumbench.modeling.neural_system import Encode, network_sizes, special_ids
 from longsumbench.modeling.nn.folded_attention import watched
 from longsumbench.modeling.nn.initialization import xavier
 from longsumbench.modeling.nn.recording import recorded
-from longsumbench.modeling.rankers import RankedUnits
+from longsumbench.modeling.paragraphs import Limits
 from longsumbench.modeling.tokenizer import token_texts
-from longsumbench.modeling.units import EncodedSentence, Units, ask, group
+from longsumbench.modeling.units import Units, ask
 from longsumbench.models.hierarchical_transformer.config import (
     FlatTransformerConfig,
     HierarchicalTransformerConfig,
-    RankedConfig,
-    TdmcaConfig,
     TransformerConfig,
 )
 from longsumbench.models.hierarchical_transformer.entities import find_entities, pipeline_identity
@@ -39,141 +36,6 @@ from longsumbench.models.hierarchical_transformer.model import (
     HierarchicalTransformerForConditionalGeneration,
     HierarchicalTransformerModelConfig,
 )
-from longsumbench.models.hierarchical_transformer.orders import Orders
-from longsumbench.models.hierarchical_transformer.paragraphs import (
-    Limits,
-    Paragraph,
-    best,
-    joined,
-    paragraphs_of,
-)
-from longsumbench.models.hierarchical_transformer.tdmca import (
-    SourceCountingCollator,
-    TdmcaForConditionalGeneration,
-    TdmcaModelConfig,
-)
-
-DECIDE_UNITS: tuple[str, ...] = (
-    "rank",
-    "ranker_dimension",
-    "ranker_steps",
-    "ranker_batch_size",
-    "unit",
-    "paragraph_length",
-    "input_length",
-)
-
-
-class BestParagraphs(RankedUnits, NeuralSystem):
-    """What the three share: paragraphs, the best first, cut to another length in training than in writing."""
-
-    units_decided_by = DECIDE_UNITS
-    reading_settings = frozenset({"test_input_length"})
-    config: RankedConfig
-    _orders: Orders | None = None  # while rows of a split are made
-
-    def _rows(self, split: Split, examples: int, stages: StageStore) -> Rows:
-        """Return a split as rows; points that rank the same paragraphs by the same learned ranker rank them once."""
-        if isinstance(self.ranker, LearnedRanker) and self.config.unit in RANKED:
-            decided_by = {"ranker": self.ranker.identity, "unit": self.config.unit}
-            self._orders = Orders(split, examples, self._ranked, decided_by, stages)
-        try:
-            return super()._rows(split, examples, stages)
-        finally:
-            self._orders = None
-
-    def _ranked(self, example: Example) -> list[int]:
-        return self.order(example, [paragraph.text for paragraph in paragraphs_of(example, self.config.unit)])
-
-    def ranker_settings(self, recipe: Recipe) -> RankerSettings:
-        """Return how a learned ranker is made."""
-        config = self.config
-        unit = config.unit if config.unit in RANKED else RANKED[0]
-        return replace(
-            super().ranker_settings(recipe),
-            dimension=config.ranker_dimension,
-            steps=config.ranker_steps,
-            batch_size=config.ranker_batch_size,
-            unit=unit,
-        )
-
-    def training_units(self, example: Example, encode: Encode) -> Units:
-        """Return the units of an example that is learned from."""
-        return self.read(example, encode, self.limits(training=True))
-
-    def units(self, example: Example, encode: Encode) -> Units:
-        """Return the units of an example that is summarized."""
-        return self.read(example, encode, self.limits(training=False))
-
-    def limits(self, training: bool) -> Limits:
-        """Return how much is read."""
-        config = self.config
-        length = config.input_length if training else config.test_input_length or config.input_length
-        return Limits(None, config.paragraph_length, length)
-
-    def read(self, example: Example, encode: Encode, limits: Limits) -> Units:
-        """Return the query, the title and the best paragraphs as one unit, cut at the length."""
-        query = self.query(example, encode, limits.input_length)
-        limits = replace(limits, input_length=limits.input_length - len(query))
-        apart = self.marked(self.best(example, encode, limits)[0])
-        units = ask(group(apart, [0] * len(apart.ids)), query)
-        return units if any(units.ids) else replace(units, ids=(), documents=(), words=())
-
-    def marked(self, units: Units) -> Units:
-        """Return the units with what tells them apart when they are joined; here nothing."""
-        return units
-
-    def best(self, example: Example, encode: Encode, limits: Limits) -> tuple[Units, list[Paragraph]]:
-        """Return the title and the best paragraphs as units, and those paragraphs' places and texts."""
-        paragraphs, encoded = self.paragraphs(example, encode, limits.paragraph_length)
-        title = encode([example.title])[0] if example.title else None
-        if self._orders is None:
-            order = self.order(example, [paragraph.text for paragraph in paragraphs])
-        else:
-            order = self._orders(example.id)
-        ranked = [paragraphs[index] for index in order]
-        documents = [paragraph.place[0] for paragraph in ranked]
-        units = best(title, [encoded[index] for index in order], documents, limits)
-        return units, ranked[: len(units.ids) - 1]
-
-    def paragraphs(
-        self, example: Example, encode: Encode, snippet_length: int
-    ) -> tuple[list[Paragraph], list[EncodedSentence]]:
-        """Return what is ranked, and its tokens; where that is snippets, they are packed to so many tokens."""
-        unit = self.config.unit
-        found = paragraphs_of(example, "sentence" if unit == "snippet" else unit)
-        sentences = encode([sentence for paragraph in found for sentence in paragraph.sentences])
-        encoded, start = [], 0
-        for paragraph in found:
-            encoded.append(joined(sentences[start : start + len(paragraph.sentences)]))
-            start += len(paragraph.sentences)
-        return packed(found, encoded, snippet_length) if unit == "snippet" else (found, encoded)
-
-
-def packed(
-    sentences: Sequence[Paragraph], encoded: Sequence[EncodedSentence], length: int
-) -> tuple[list[Paragraph], list[EncodedSentence]]:
-    """Pack consecutive sentences of a document into snippets of at most so many tokens, longer sentences alone."""
-    groups: list[list[int]] = []
-    tokens = 0
-    for index, (sentence, one) in enumerate(zip(sentences, encoded, strict=True)):
-        goes_on = bool(groups) and sentences[groups[-1][0]].place[0] == sentence.place[0]
-        if not goes_on or tokens + len(one.ids) > length:
-            groups.append([])
-            tokens = 0
-        groups[-1].append(index)
-        tokens += len(one.ids)
-    texts = [tuple(text for index in group for text in sentences[index].sentences) for group in groups]
-    places = [sentences[group[0]].place[0] for group in groups]
-    so_far: Counter[int] = Counter()
-    numbered = []
-    for document in places:
-        numbered.append((document, so_far[document]))
-        so_far[document] += 1
-    return (
-        [Paragraph(place, text) for place, text in zip(numbered, texts, strict=True)],
-        [joined([encoded[index] for index in group]) for group in groups],
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,34 +214,3 @@ class FlatTransformer(TransformerSystem):
             return units
         end = self.tokenizer.eos_token_id
         return replace(units, ids=tuple([*ids, end] if ids else [] for ids in units.ids))
-
-
-class Tdmca(BestParagraphs):
-    """T-DMCA: a decoder alone, over the best paragraphs and the summary, with memory-compressed attention."""
-
-    Config = TdmcaConfig
-    Model = TdmcaForConditionalGeneration
-    free_settings = frozenset({"source_loss"})
-    config: TdmcaConfig
-
-    def build_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
-        """Build the network; what separates source and summary is the token that starts.
-
-        It is not the one that ends, which an output tied to the embeddings would give at once until it has learned.
-        """
-        config = self.config
-        model = self.Model(
-            TdmcaModelConfig(
-                **network_sizes(config.dimension, config.dropout, len(tokenizer), special_ids(tokenizer)),
-                activation_function="relu",
-                block_length=config.block_length,
-                compression=config.compression,
-                source_loss=config.source_loss,
-            )
-        )
-        xavier(model, config.d_model)
-        return model
-
-    def collator(self) -> UnitCollator:
-        """Return what makes batches of rows, the source's tokens counted."""
-        return SourceCountingCollator(self.tokenizer.pad_token_id)

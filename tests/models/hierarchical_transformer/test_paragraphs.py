@@ -1,8 +1,8 @@
 """What is read of an example: its paragraphs, how they are found, and how they are cut."""
 
 from longsumbench.api.documents import Cut, Document, Example, Section
+from longsumbench.modeling.paragraphs import Limits, Paragraph, best, joined, paragraphs_of
 from longsumbench.modeling.units import EncodedSentence
-from longsumbench.models.hierarchical_transformer.paragraphs import Limits, Paragraph, best, joined, paragraphs_of
 
 EXAMPLE = Example(
     "1",

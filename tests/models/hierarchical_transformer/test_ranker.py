@@ -20,8 +20,8 @@ from longsumbench.modeling.rankers import find_ranker
 from longsumbench.modeling.ranking import rank, tfidf_with_title
 from longsumbench.modeling.tokenizer import trained_tokenizer
 from longsumbench.modeling.training import trainer as training
-from longsumbench.models.hierarchical_transformer import ranker as module
-from longsumbench.models.hierarchical_transformer.ranker import (
+from longsumbench.models.rankers import lstm as module
+from longsumbench.models.rankers.lstm import (
     ROW_LENGTH,
     TEXT_LENGTH,
     Labeller,

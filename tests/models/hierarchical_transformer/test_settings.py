@@ -7,11 +7,8 @@ import pytest
 from longsumbench.api.config import settle
 from longsumbench.errors import UsageError
 from longsumbench.models.hierarchical_transformer import config as module
-from longsumbench.models.hierarchical_transformer.config import (
-    FlatTransformerConfig,
-    HierarchicalTransformerConfig,
-    TdmcaConfig,
-)
+from longsumbench.models.hierarchical_transformer.config import FlatTransformerConfig, HierarchicalTransformerConfig
+from longsumbench.models.tdmca.config import TdmcaConfig
 
 
 def test_the_defaults_are_the_papers() -> None:

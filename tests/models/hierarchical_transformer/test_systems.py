@@ -15,10 +15,11 @@ from longsumbench.api.documents import Document, Example, Section
 from longsumbench.api.system import ATTENDED_AXIS
 from longsumbench.cache.artifacts import StageStore
 from longsumbench.errors import EnvironmentProblem, UsageError
+from longsumbench.modeling.best_paragraphs import BestParagraphs
 from longsumbench.modeling.units import EncodedSentence
 from longsumbench.models.hierarchical_transformer import entities
 from longsumbench.models.hierarchical_transformer import system as module
-from longsumbench.models.hierarchical_transformer.system import BestParagraphs, GraphUnits
+from longsumbench.models.hierarchical_transformer.system import GraphUnits
 
 NAMES = ("hierarchical_transformer", "flat_transformer", "tdmca")
 GREEDY = Decoding(max_length=8, device="cpu")

@@ -16,18 +16,9 @@ from longsumbench.modeling.neural_system import network_sizes
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.modeling.nn.positions import sinusoid
 from longsumbench.modeling.units import Units
-from longsumbench.models.hierarchical_transformer import tdmca
-from longsumbench.models.hierarchical_transformer.tdmca import (
-    SourceCountingCollator,
-    TdmcaForConditionalGeneration,
-    TdmcaModelConfig,
-)
-from longsumbench.models.hierarchical_transformer.tdmca_attention import (
-    CompressedAttention,
-    Compression,
-    LocalAttention,
-    Past,
-)
+from longsumbench.models.tdmca import model as tdmca
+from longsumbench.models.tdmca.attention import CompressedAttention, Compression, LocalAttention, Past
+from longsumbench.models.tdmca.model import SourceCountingCollator, TdmcaForConditionalGeneration, TdmcaModelConfig
 
 pytestmark = pytest.mark.usefixtures("float64")
 

@@ -46,13 +46,7 @@ from longsumbench.modeling.nn.losses import token_cross_entropy
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.modeling.nn.positions import SinusoidalPositions
 from longsumbench.modeling.nn.transformer_layer import TransformerLayer
-from longsumbench.models.hierarchical_transformer.tdmca_attention import (
-    CompressedAttention,
-    LocalAttention,
-    Past,
-    TdmcaCache,
-    Windows,
-)
+from longsumbench.models.tdmca.attention import CompressedAttention, LocalAttention, Past, TdmcaCache, Windows
 
 PIECE_TOKENS = 512  # source tokens whose logits are there at once: 64 MB of them, at 32,000 entries
 

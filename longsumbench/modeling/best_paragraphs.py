@@ -1,0 +1,177 @@
+"""Systems that read the best paragraphs of an example, as a ranker orders them."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+from longsumbench.api.bounds import (
+    BatchSize,
+    Count,
+    OneOf,
+    Partial,
+    TargetTokens,
+    Text,
+    Tokens,
+    Vocabulary,
+    Width,
+    check_settings,
+)
+from longsumbench.api.config import Ranking, Recipe
+from longsumbench.api.documents import Example
+from longsumbench.api.ranker import RANKED, LearnedRanker, RankerSettings
+from longsumbench.api.system import Split
+from longsumbench.cache.artifacts import StageStore
+from longsumbench.modeling.neural_system import Encode, NeuralSystem, Rows
+from longsumbench.modeling.paragraph_orders import Orders
+from longsumbench.modeling.paragraphs import Limits, Paragraph, best, joined, paragraphs_of
+from longsumbench.modeling.rankers import RankedUnits
+from longsumbench.modeling.units import EncodedSentence, Units, ask, group
+
+Unit = Annotated[str, OneOf("paragraph", "section", "snippet")]
+
+
+@dataclass
+class RankedConfig:
+    """What the three share: paragraphs, their ranking, the vocabulary."""
+
+    name: Text = ""  # as it is registered
+    rank: Ranking = "lstm"  # none | lstm | tfidf | title | …: by what paragraphs are ranked (longsumbench list rankers)
+    ranker_dimension: Width = 256  # width of the LSTMs that rank (Hierarchical Transformer §4)
+    ranker_steps: Count = 5_000  # optimizer steps of the ranker's training; unstated in the paper
+    ranker_batch_size: BatchSize = 8  # titles with about 2,000 tokens of paragraphs a step of it; unstated in the paper
+    unit: Unit = "paragraph"  # paragraph | section | snippet (sentences packed to paragraph_length): what is ranked
+    paragraph_length: Tokens = 500  # tokens of a paragraph at most (unstated in the paper; the release's default)
+    input_length: Tokens = 1600  # tokens that are read at most, the title included (Hierarchical Transformer §4)
+    test_input_length: Tokens | None = None  # of the examples that are summarized; None: as in training
+    decode_length: TargetTokens = 400  # target and output tokens at most (the release's)
+    dropout: Partial = 0.1  # Hierarchical Transformer §4
+    tokenizer: Text = "trained"  # trained (byte-level BPE) | words (word level) | a Hugging Face name or folder
+    vocabulary_size: Vocabulary = 32_000  # of a trained tokenizer (Hierarchical Transformer §4)
+    init: Text = "random"  # random, or the folder of a checkpoint of this system
+
+    def __post_init__(self) -> None:
+        check_settings(self, "model.")
+
+
+DECIDE_UNITS: tuple[str, ...] = (
+    "rank",
+    "ranker_dimension",
+    "ranker_steps",
+    "ranker_batch_size",
+    "unit",
+    "paragraph_length",
+    "input_length",
+)
+
+
+class BestParagraphs(RankedUnits, NeuralSystem):
+    """What the three share: paragraphs, the best first, cut to another length in training than in writing."""
+
+    units_decided_by = DECIDE_UNITS
+    reading_settings = frozenset({"test_input_length"})
+    config: RankedConfig
+    _orders: Orders | None = None  # while rows of a split are made
+
+    def _rows(self, split: Split, examples: int, stages: StageStore) -> Rows:
+        """Return a split as rows; points that rank the same paragraphs by the same learned ranker rank them once."""
+        if isinstance(self.ranker, LearnedRanker) and self.config.unit in RANKED:
+            decided_by = {"ranker": self.ranker.identity, "unit": self.config.unit}
+            self._orders = Orders(split, examples, self._ranked, decided_by, stages)
+        try:
+            return super()._rows(split, examples, stages)
+        finally:
+            self._orders = None
+
+    def _ranked(self, example: Example) -> list[int]:
+        return self.order(example, [paragraph.text for paragraph in paragraphs_of(example, self.config.unit)])
+
+    def ranker_settings(self, recipe: Recipe) -> RankerSettings:
+        """Return how a learned ranker is made."""
+        config = self.config
+        unit = config.unit if config.unit in RANKED else RANKED[0]
+        return replace(
+            super().ranker_settings(recipe),
+            dimension=config.ranker_dimension,
+            steps=config.ranker_steps,
+            batch_size=config.ranker_batch_size,
+            unit=unit,
+        )
+
+    def training_units(self, example: Example, encode: Encode) -> Units:
+        """Return the units of an example that is learned from."""
+        return self.read(example, encode, self.limits(training=True))
+
+    def units(self, example: Example, encode: Encode) -> Units:
+        """Return the units of an example that is summarized."""
+        return self.read(example, encode, self.limits(training=False))
+
+    def limits(self, training: bool) -> Limits:
+        """Return how much is read."""
+        config = self.config
+        length = config.input_length if training else config.test_input_length or config.input_length
+        return Limits(None, config.paragraph_length, length)
+
+    def read(self, example: Example, encode: Encode, limits: Limits) -> Units:
+        """Return the query, the title and the best paragraphs as one unit, cut at the length."""
+        query = self.query(example, encode, limits.input_length)
+        limits = replace(limits, input_length=limits.input_length - len(query))
+        apart = self.marked(self.best(example, encode, limits)[0])
+        units = ask(group(apart, [0] * len(apart.ids)), query)
+        return units if any(units.ids) else replace(units, ids=(), documents=(), words=())
+
+    def marked(self, units: Units) -> Units:
+        """Return the units with what tells them apart when they are joined; here nothing."""
+        return units
+
+    def best(self, example: Example, encode: Encode, limits: Limits) -> tuple[Units, list[Paragraph]]:
+        """Return the title and the best paragraphs as units, and those paragraphs' places and texts."""
+        paragraphs, encoded = self.paragraphs(example, encode, limits.paragraph_length)
+        title = encode([example.title])[0] if example.title else None
+        if self._orders is None:
+            order = self.order(example, [paragraph.text for paragraph in paragraphs])
+        else:
+            order = self._orders(example.id)
+        ranked = [paragraphs[index] for index in order]
+        documents = [paragraph.place[0] for paragraph in ranked]
+        units = best(title, [encoded[index] for index in order], documents, limits)
+        return units, ranked[: len(units.ids) - 1]
+
+    def paragraphs(
+        self, example: Example, encode: Encode, snippet_length: int
+    ) -> tuple[list[Paragraph], list[EncodedSentence]]:
+        """Return what is ranked, and its tokens; where that is snippets, they are packed to so many tokens."""
+        unit = self.config.unit
+        found = paragraphs_of(example, "sentence" if unit == "snippet" else unit)
+        sentences = encode([sentence for paragraph in found for sentence in paragraph.sentences])
+        encoded, start = [], 0
+        for paragraph in found:
+            encoded.append(joined(sentences[start : start + len(paragraph.sentences)]))
+            start += len(paragraph.sentences)
+        return packed(found, encoded, snippet_length) if unit == "snippet" else (found, encoded)
+
+
+def packed(
+    sentences: Sequence[Paragraph], encoded: Sequence[EncodedSentence], length: int
+) -> tuple[list[Paragraph], list[EncodedSentence]]:
+    """Pack consecutive sentences of a document into snippets of at most so many tokens, longer sentences alone."""
+    groups: list[list[int]] = []
+    tokens = 0
+    for index, (sentence, one) in enumerate(zip(sentences, encoded, strict=True)):
+        goes_on = bool(groups) and sentences[groups[-1][0]].place[0] == sentence.place[0]
+        if not goes_on or tokens + len(one.ids) > length:
+            groups.append([])
+            tokens = 0
+        groups[-1].append(index)
+        tokens += len(one.ids)
+    texts = [tuple(text for index in group for text in sentences[index].sentences) for group in groups]
+    places = [sentences[group[0]].place[0] for group in groups]
+    so_far: Counter[int] = Counter()
+    numbered = []
+    for document in places:
+        numbered.append((document, so_far[document]))
+        so_far[document] += 1
+    return (
+        [Paragraph(place, text) for place, text in zip(numbered, texts, strict=True)],
+        [joined([encoded[index] for index in group]) for group in groups],
+    )

@@ -1,0 +1,41 @@
+"""T-DMCA as a system."""
+
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from longsumbench.modeling.best_paragraphs import BestParagraphs
+from longsumbench.modeling.collate import UnitCollator
+from longsumbench.modeling.neural_system import network_sizes, special_ids
+from longsumbench.modeling.nn.initialization import xavier
+from longsumbench.models.tdmca.config import TdmcaConfig
+from longsumbench.models.tdmca.model import SourceCountingCollator, TdmcaForConditionalGeneration, TdmcaModelConfig
+
+
+class Tdmca(BestParagraphs):
+    """T-DMCA: a decoder alone, over the best paragraphs and the summary, with memory-compressed attention."""
+
+    Config = TdmcaConfig
+    Model = TdmcaForConditionalGeneration
+    free_settings = frozenset({"source_loss"})
+    config: TdmcaConfig
+
+    def build_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
+        """Build the network; what separates source and summary is the token that starts.
+
+        It is not the one that ends, which an output tied to the embeddings would give at once until it has learned.
+        """
+        config = self.config
+        model = self.Model(
+            TdmcaModelConfig(
+                **network_sizes(config.dimension, config.dropout, len(tokenizer), special_ids(tokenizer)),
+                activation_function="relu",
+                block_length=config.block_length,
+                compression=config.compression,
+                source_loss=config.source_loss,
+            )
+        )
+        xavier(model, config.d_model)
+        return model
+
+    def collator(self) -> UnitCollator:
+        """Return what makes batches of rows, the source's tokens counted."""
+        return SourceCountingCollator(self.tokenizer.pad_token_id)
