@@ -142,10 +142,11 @@ def status_command(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 def leaderboard_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench leaderboard`."""
-    from longsumbench import leaderboard, tables
+    from longsumbench import leaderboard
     from longsumbench.api.config import allowed
     from longsumbench.errors import UnknownName
     from longsumbench.records import Results
+    from longsumbench.report import tables
     from longsumbench.standings import PARTS
 
     parts = {name.lower(): part for part, name in PARTS.items()}

@@ -33,9 +33,9 @@ from longsumbench.metrics.statistics import (
 )
 from longsumbench.predictions import read_summaries
 from longsumbench.records import Results, RunRecord, check_written
+from longsumbench.report.tables import TIED, Block, Tied, terminal
 from longsumbench.significance import LEVEL, RESAMPLES, RESAMPLES_A_TEST, read_scores_of_run
 from longsumbench.standings import MEASURES, RANKED_BY, SHORT_ID, TYPES, difference, label, ranked_by
-from longsumbench.tables import TIED, Block, Tied, terminal
 
 DECIMALS = 6  # of numbers in the CSV
 IDS_TOLD = 5  # of the examples compared, on the terminal

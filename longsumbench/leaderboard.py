@@ -12,7 +12,6 @@ from typing import Any
 
 import pandas as pd
 
-from longsumbench import tables
 from longsumbench.api.config import Scoring
 from longsumbench.cache.locks import held
 from longsumbench.errors import DataError, UsageError, did_you_mean
@@ -23,11 +22,12 @@ from longsumbench.metrics.aggregate import intervals_of
 from longsumbench.published import COLUMNS as PUBLISHED_SCORES
 from longsumbench.published import Published, read_published
 from longsumbench.records import Results, RunRecord
+from longsumbench.report import tables
 from longsumbench.report.lengths import System, draw_lengths, lengths_csv, systems_at_lengths, title_of
 from longsumbench.report.recall import Line, draw, recall_lines
+from longsumbench.report.tables import Block
 from longsumbench.significance import AgainstBest, against_best, read_all_scores
 from longsumbench.standings import PARTS, TYPES, condition, rank, run_blocks, source_seen
-from longsumbench.tables import Block
 
 COLUMNS = (
     *("model", "variant", "dataset", "split", "n"),

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from longsumbench.formatting import percent
 from longsumbench.records import RunRecord
+from longsumbench.report.tables import Block
 from longsumbench.standings import label, source_seen
-from longsumbench.tables import Block
 
 HEADING = "What was not read, not learned, not finished"
 NOTE = (

@@ -21,12 +21,12 @@ from longsumbench.metrics.aggregate import aggregate, write_scores
 from longsumbench.metrics.output_facts import describe_outputs, output_warnings
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.progress import Progress, tell
+from longsumbench.report.tables import Block, terminal
 from longsumbench.rouge.scorer import TYPES, RougeScorer
 from longsumbench.rouge.signature import signature
 from longsumbench.score_warnings import Side, find_warnings
 from longsumbench.scored_files import Pair, Paired, Text, read_pairs, some
 from longsumbench.standings import TYPES as HEADINGS
-from longsumbench.tables import Block, terminal
 
 PERL_DECIMALS = 5
 LONG_PAIR = 10**10  # characters of one text × characters of the other; shorter pairs fit into any memory

@@ -14,7 +14,7 @@ from longsumbench.api.config import LATER
 from longsumbench.formatting import counted, duration, percent
 from longsumbench.metrics.output_facts import output_warnings
 from longsumbench.records import RunRecord
-from longsumbench.tables import Block, Stressed, Tied
+from longsumbench.report.tables import Block, Stressed, Tied
 
 TYPES = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
 PARTS = {"f": "F1", "p": "precision", "r": "recall"}  # of ROUGE: as scores name them → as tables do

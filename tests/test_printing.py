@@ -11,7 +11,7 @@ from toys import write_jsonl
 from longsumbench.cli import main
 from longsumbench.formatting import lines, one_line, print_text
 from longsumbench.progress import tell
-from longsumbench.tables import Block, terminal
+from longsumbench.report.tables import Block, terminal
 
 HOSTILE = "\x1b[31mred\x07\r\n\x9b2J\u202eevil\u2066x\u2028y"
 ESCAPED = r"\x1b[31mred\x07\r\n\x9b2J\u202eevil\u2066x\u2028y"

@@ -12,9 +12,9 @@ from longsumbench.leaderboard import Table
 from longsumbench.metrics.aggregate import aggregate, aggregate_measures, write_scores
 from longsumbench.metrics.statistics import approximate_randomization, holm, smallest_detectable_difference
 from longsumbench.records import Results, RunRecord
+from longsumbench.report.tables import Stressed, Tied
 from longsumbench.significance import AgainstBest, against_best
 from longsumbench.standings import TYPES
-from longsumbench.tables import Stressed, Tied
 
 EXAMPLES = 80
 BASE = np.random.default_rng(1).beta(4, 8, EXAMPLES)  # how well the examples go, whoever summarizes

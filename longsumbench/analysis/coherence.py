@@ -21,9 +21,9 @@ from longsumbench.formatting import counted
 from longsumbench.metrics.coherence import Coherence
 from longsumbench.metrics.statistics import approximate_randomization, bootstrap_interval, holm
 from longsumbench.records import Results
+from longsumbench.report.tables import TIED, Block, Tied, terminal
 from longsumbench.sentences import split_summary
 from longsumbench.significance import LEVEL, RESAMPLES
-from longsumbench.tables import TIED, Block, Tied, terminal
 
 VERSION = 1  # changes when the same texts would give other numbers
 INTERVAL_RESAMPLES = 1_000  # of the bootstrap behind the 95 % intervals

@@ -24,11 +24,11 @@ from longsumbench.api.documents import Example
 from longsumbench.errors import DataError
 from longsumbench.metrics.statistics import interval_of_shares, resampled_means
 from longsumbench.records import Results
+from longsumbench.report.tables import Block, terminal
 from longsumbench.rouge.fusion import best_pairs
 from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.rouge.signature import IMPLEMENTATION
 from longsumbench.sentences import split_summary
-from longsumbench.tables import Block, terminal
 
 VERSION = 1  # changes when the same texts would give other numbers
 RESAMPLES = 1_000  # of the bootstrap behind the 95 % intervals

@@ -25,7 +25,7 @@ from longsumbench.errors import DataError
 from longsumbench.formatting import counted
 from longsumbench.metrics.statistics import bootstrap_intervals
 from longsumbench.records import Results
-from longsumbench.tables import Block, terminal
+from longsumbench.report.tables import Block, terminal
 
 VERSION = 1  # changes when the same texts would give other numbers
 RESAMPLES = 1_000  # of the bootstrap behind the 95 % intervals

@@ -28,10 +28,10 @@ from longsumbench.metrics.statistics import bootstrap_intervals
 from longsumbench.modeling.rankers import find_ranker, order_by
 from longsumbench.progress import tell, track
 from longsumbench.published import read_rank_recalls
+from longsumbench.report.tables import Block, terminal
 from longsumbench.rouge.lcs import match_bits, sequence_length
 from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.rouge.signature import IMPLEMENTATION
-from longsumbench.tables import Block, terminal
 
 KEPT = (5, 10, 20, 40)  # L': how many of the best paragraphs are read
 RESAMPLES = 1_000  # of the bootstrap behind the 95 % intervals

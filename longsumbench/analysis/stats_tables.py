@@ -20,8 +20,8 @@ from longsumbench.metrics.aggregate import aggregate, aggregate_measures
 from longsumbench.metrics.extractive import Extractive
 from longsumbench.metrics.novelty import NovelNgrams
 from longsumbench.records import RunRecord
+from longsumbench.report.tables import Block, markdown, terminal
 from longsumbench.standings import label, source_seen
-from longsumbench.tables import Block, markdown, terminal
 
 ROUGE = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
 STRUCTURE = COUNTED[2:]

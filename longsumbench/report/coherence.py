@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from longsumbench.analysis.coherence import REFERENCE, SHUFFLED, CoherenceFound
-from longsumbench.report.pictures import picture, plain_axes, write_files
-from longsumbench.report.recall import COLOURS, GREY
+from longsumbench.report.figures import picture, plain_axes, write_files
+from longsumbench.report.palette import COLOURS, GREY
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -21,11 +21,11 @@ from longsumbench.api.documents import Sentences
 from longsumbench.comparing import ALIGN, HEADINGS, VIEW, Comparison, Moved, Pair, Row, Run, cells, probability
 from longsumbench.files import write_atomically
 from longsumbench.formatting import counted
+from longsumbench.report.html import frame, table
 from longsumbench.report.marked_words import SHORTEST_WORD, marked, stems
-from longsumbench.report.page import frame, table
-from longsumbench.report.recall import COLOURS, GREY
+from longsumbench.report.palette import COLOURS, GREY
+from longsumbench.report.tables import Block, markdown
 from longsumbench.standings import parts_of
-from longsumbench.tables import Block, markdown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

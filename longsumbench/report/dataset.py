@@ -9,8 +9,8 @@ from longsumbench.analysis.dataset_stats import DatasetStats
 from longsumbench.analysis.stats_tables import about, blocks, sampled, short, title, to_csv, to_markdown
 from longsumbench.files import write_atomically
 from longsumbench.report.dataset_figures import Picture, pictures
-from longsumbench.report.page import frame, table
-from longsumbench.tables import Block
+from longsumbench.report.html import frame, table
+from longsumbench.report.tables import Block
 
 NAMES = ("stats.csv", "stats.md", "stats.html")
 STYLE = """

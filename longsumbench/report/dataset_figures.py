@@ -17,7 +17,7 @@ from longsumbench.analysis.stats_tables import ROUGE, STRUCTURE, entries, looked
 from longsumbench.analysis.what_is_read import Reading
 from longsumbench.metrics.extractive import Extractive
 from longsumbench.metrics.novelty import NovelNgrams
-from longsumbench.report.recall import COLOURS, GREY
+from longsumbench.report.palette import COLOURS, GREY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from longsumbench.analysis.fusion import BOTH, FIRST, SECOND, Fusion, FusionsFound
+from longsumbench.report.figures import picture, plain_axes, write_files
+from longsumbench.report.html import frame, table
 from longsumbench.report.marked_words import SHORTEST_WORD, marked, stems
-from longsumbench.report.page import frame, table
-from longsumbench.report.pictures import picture, plain_axes, write_files
-from longsumbench.report.recall import COLOURS, GREY, MARKERS
-from longsumbench.tables import Block
+from longsumbench.report.palette import COLOURS, GREY, MARKERS
+from longsumbench.report.tables import Block
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

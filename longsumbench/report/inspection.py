@@ -17,14 +17,14 @@ from longsumbench.files import write_atomically
 from longsumbench.formatting import counted
 from longsumbench.inspecting import Inspection
 from longsumbench.metrics.output_facts import output_warnings
-from longsumbench.report.heat_map import SCRIPT, colour, relations, selections, weights
-from longsumbench.report.heat_map import STYLE as HEAT_MAP_STYLE
-from longsumbench.report.page import frame
-from longsumbench.report.source_text import SCRIPT as SOURCE_TEXT_SCRIPT
-from longsumbench.report.source_text import STYLE as SOURCE_TEXT_STYLE
-from longsumbench.report.source_text import source_text
-from longsumbench.report.still import about_plane, draw, draw_plane
-from longsumbench.report.views import Plane, Relations, Selections, SourceText, View, Weights, views
+from longsumbench.report.evidence.heat_map import SCRIPT, colour, relations, selections, weights
+from longsumbench.report.evidence.heat_map import STYLE as HEAT_MAP_STYLE
+from longsumbench.report.evidence.picture import about_plane, draw, draw_plane
+from longsumbench.report.evidence.source_text import SCRIPT as SOURCE_TEXT_SCRIPT
+from longsumbench.report.evidence.source_text import STYLE as SOURCE_TEXT_STYLE
+from longsumbench.report.evidence.source_text import source_text
+from longsumbench.report.evidence.views import Plane, Relations, Selections, SourceText, View, Weights, views
+from longsumbench.report.html import frame
 from longsumbench.standings import parts_of
 
 FIRST_WORDS = 70  # characters of a unit that are read before it is opened

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from longsumbench.analysis.locality import ALL, Locality
-from longsumbench.report.pictures import picture, plain_axes, write_files
-from longsumbench.report.recall import COLOURS, GREY
+from longsumbench.report.figures import picture, plain_axes, write_files
+from longsumbench.report.palette import COLOURS, GREY
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

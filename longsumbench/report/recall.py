@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from longsumbench.records import RunRecord
+from longsumbench.report.palette import COLOURS, GREY, MARKERS
 from longsumbench.standings import parts_of
 
 if TYPE_CHECKING:
@@ -24,10 +25,6 @@ MOST_LINES = 14  # the best ones are drawn
 # of train and decode: runs that differ in them are pooled
 NOT_THE_SYSTEM = ("seed", "device", "workers", "evidence", "reference_evidence")
 
-# Okabe and Ito's colours, which people of any colour vision tell apart, without the yellow, which is faint on white
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
-GREY = "#767676"
 SIZE, RESOLUTION = (13.0, 4.6), 150  # inches, dots an inch
 LABEL_WIDTH, LABEL_HEIGHT = 30, 4.6  # characters; percent of recall that a row of a label takes
 

@@ -14,7 +14,7 @@ import pandas as pd
 from longsumbench.cache.locks import held
 from longsumbench.errors import UsageError
 from longsumbench.records import Results
-from longsumbench.report.pictures import write_files
+from longsumbench.report.figures import write_files
 from longsumbench.report.sweep_layout import layout_of
 from longsumbench.report.sweep_picture import draw_layout
 from longsumbench.significance import scores_at_hand

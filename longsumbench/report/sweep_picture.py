@@ -7,8 +7,9 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from longsumbench.report.pictures import picture, plain_axes
-from longsumbench.report.recall import COLOURS, GREY, MARKERS, spread
+from longsumbench.report.figures import picture, plain_axes
+from longsumbench.report.palette import COLOURS, GREY, MARKERS
+from longsumbench.report.recall import spread
 from longsumbench.report.sweep_layout import Axis, Beside, Layout, Line, tick_name
 from longsumbench.sweep_points import Number
 

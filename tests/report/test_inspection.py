@@ -26,11 +26,10 @@ from waiting import PATIENCE
 from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.api.system import ATTENDED_AXIS, AXES, REFERENCE_AXIS, WINDOW_AXIS, Evidence, Summary
 from longsumbench.inspecting import Inspection
-from longsumbench.report.heat_map import HINT, NUM_COLOURS, SCRIPT, colour, relations, selections, weights
-from longsumbench.report.inspection import page, write
-from longsumbench.report.source_text import source_text
-from longsumbench.report.still import draw, draw_plane, numbered
-from longsumbench.report.views import (
+from longsumbench.report.evidence.heat_map import HINT, NUM_COLOURS, SCRIPT, colour, relations, selections, weights
+from longsumbench.report.evidence.picture import draw, draw_plane, numbered
+from longsumbench.report.evidence.source_text import source_text
+from longsumbench.report.evidence.views import (
     MARKS,
     RELATIONS,
     WINDOWS,
@@ -42,6 +41,7 @@ from longsumbench.report.views import (
     scale_of,
     views,
 )
+from longsumbench.report.inspection import page, write
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 BREAKOUT = "</script><script>document.title='ran'</script>\" onmouseover=\"document.title='ran'\" <!-- '"

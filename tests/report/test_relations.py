@@ -18,10 +18,10 @@ from test_comparison import HOSTILE, Reading
 from test_inspection import BREAKOUT, CHROMIUM, evidence, page_of, shown, told
 
 from longsumbench.api.system import Evidence
-from longsumbench.report import heat_map
-from longsumbench.report.heat_map import BEGINNING, relations
-from longsumbench.report.still import draw
-from longsumbench.report.views import RELATIONS, Relations, views
+from longsumbench.report.evidence import heat_map
+from longsumbench.report.evidence.heat_map import BEGINNING, relations
+from longsumbench.report.evidence.picture import draw
+from longsumbench.report.evidence.views import RELATIONS, Relations, views
 
 TEXTS = ("", "The rain came.", "It went.")
 HEADS = np.array(

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from longsumbench.report.recall import COLOURS
-from longsumbench.report.views import (
+from longsumbench.report.evidence.views import (
     Marks,
     Plane,
     Relations,
@@ -29,6 +28,7 @@ from longsumbench.report.views import (
     scale_of,
     scale_of_weights,
 )
+from longsumbench.report.palette import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from longsumbench.tables import TIED, Tied
+from longsumbench.report.tables import TIED, Tied
 
 STYLE = """
 :root { color-scheme: light dark; --page: #fff; --ink: #1d2126; --soft: #5f6873; --line: #dfe3e8; --card: #f6f7f9; }

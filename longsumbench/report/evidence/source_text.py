@@ -14,8 +14,8 @@ from string import ascii_letters, digits
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.report.heat_map import legend, number, section
-from longsumbench.report.views import Marks, Scale, SourceText, Windows, scale_of, scale_of_weights
+from longsumbench.report.evidence.heat_map import legend, number, section
+from longsumbench.report.evidence.views import Marks, Scale, SourceText, Windows, scale_of, scale_of_weights
 
 DIGITS = ascii_letters + digits + "-_"  # of base 64
 NOTHING = 64 * 64 - 1  # stands for what is no number; below it are the levels

@@ -14,8 +14,8 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.report.recall import COLOURS
-from longsumbench.report.views import Relations, Run, Scale, Selections, Weights, scale_of, scale_of_weights
+from longsumbench.report.evidence.views import Relations, Run, Scale, Selections, Weights, scale_of, scale_of_weights
+from longsumbench.report.palette import COLOURS
 
 FILL = COLOURS[:-1]  # without the black, for which the page has the colour of its letters
 NUM_COLOURS = len(FILL) + 1  # then they come again; numbers tell apart what has the same one

@@ -1,0 +1,1 @@
+"""Views of what a system looked at, drawn from named axes alone."""
