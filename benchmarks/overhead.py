@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from longsumbench.records import Results, RunRecord
+from longsumbench.runs.record import Results, RunRecord
 
 
 def main() -> None:

@@ -33,8 +33,8 @@ from torch import Tensor
 from transformers import Cache, DynamicCache, EncoderDecoderCache, LEDConfig, LEDForConditionalGeneration
 from transformers.models.bart.modeling_bart import BartAttention
 
-from longsumbench.environment import peak_memory_gb, reset_peak_memory
 from longsumbench.models.pagesum.model import PageSumForConditionalGeneration, PageSumModelConfig
+from longsumbench.runs.environment import peak_memory_gb, reset_peak_memory
 
 WIDTH, FEED_FORWARD, HEADS, LAYERS, VOCABULARY = 768, 3_072, 12, 6, 50_265  # BART-base
 SIZE = {

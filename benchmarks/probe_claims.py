@@ -32,9 +32,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, read_scores
-from longsumbench.records import Results, RunRecord
 from longsumbench.report.lengths import KINDS as LENGTH_KINDS
 from longsumbench.report.lengths import WHOLE, System, systems_at_lengths
+from longsumbench.runs.record import Results, RunRecord
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "reference"

@@ -11,8 +11,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from longsumbench.records import Results
 from longsumbench.report.lengths import lengths_table, systems_at_lengths
+from longsumbench.runs.record import Results
 
 
 def main() -> None:

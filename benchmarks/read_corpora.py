@@ -81,7 +81,7 @@ def measured(name: str, folder: Path, limit: int | None, workers: int | None) ->
     from longsumbench.api.config import DatasetSettings
     from longsumbench.cache.artifacts import StageStore
     from longsumbench.corpora.reading.load import load
-    from longsumbench.environment import peak_memory_gb
+    from longsumbench.runs.environment import peak_memory_gb
 
     settings = DatasetSettings(name=name, path=str(folder), limit=limit, workers=workers)
     with tempfile.TemporaryDirectory() as cache:

@@ -16,9 +16,9 @@ from measuring import gemm_rate, in_a_process, timed
 from tabulate import tabulate
 from torch.utils.flop_counter import FlopCounterMode
 
-from longsumbench.environment import peak_memory_gb
 from longsumbench.models.seal.config import SealConfig
 from longsumbench.models.seal.system import Seal
+from longsumbench.runs.environment import peak_memory_gb
 
 SNIPPET_LENGTH, SEGMENT_LENGTH, DECODE_LENGTH, VOCABULARY = 128, 64, 512, 32_776  # Search2Wiki (SEAL, Table 4)
 LENGTHS = "12288,24576,49152,98304"

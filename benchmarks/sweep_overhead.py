@@ -106,9 +106,9 @@ def straight_line(overrides: Sequence[str]) -> dict[str, float]:
     from longsumbench.cache.artifacts import StageStore
     from longsumbench.corpora.reading.load import load
     from longsumbench.metrics.aggregate import aggregate, aggregate_measures, columns_in, score_all
-    from longsumbench.pipeline import units
-    from longsumbench.planning import plan
-    from longsumbench.predictions import length_buckets
+    from longsumbench.runs.pipeline import units
+    from longsumbench.runs.plan import plan
+    from longsumbench.runs.predictions import length_buckets
 
     seconds = dict.fromkeys(("read", "fit", "summarize", "score"), 0.0)
     clock = time.monotonic()

@@ -15,7 +15,7 @@ from longsumbench.interrupts import ended_by_sigterm
 
 if TYPE_CHECKING:
     from longsumbench.launch import Launch
-    from longsumbench.records import Results
+    from longsumbench.runs.record import Results
 
 
 @ended_by_sigterm()
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def show_problem(error: Exception, verbose: bool) -> int:
     """Print an error as one line, with `verbose` its traceback before it; return the exit code."""
-    from longsumbench.bug_reports import explained
+    from longsumbench.runs.bug_report import explained
 
     problem = explained(error)
     if verbose:
@@ -55,8 +55,8 @@ def run_by_the_first(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.progress import phase
 
     with phase("loading the libraries"):
-        from longsumbench.assisting import TASKS
-        from longsumbench.team import by_the_first
+        from longsumbench.runs.helpers import TASKS
+        from longsumbench.runs.processes import by_the_first
 
     by_the_first(lambda: run_command(options, words), TASKS)
 
@@ -68,7 +68,7 @@ def run_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     with phase("loading the libraries"):
         from longsumbench.launch import Launch
         from longsumbench.launchers import HERE, Engine, is_hydras
-        from longsumbench.planning import apart, plan, show, swept_settings
+        from longsumbench.runs.plan import apart, plan, show, swept_settings
 
         of_points = [word for word in options.overrides if not is_hydras(word)]
         of_hydra = [word for word in options.overrides if is_hydras(word)]
@@ -109,8 +109,8 @@ def show_tables(launch: "Launch", swept: Sequence[str] = ()) -> None:
     Where one or two settings were swept over, what came of it is drawn.
     """
     from longsumbench import leaderboard
-    from longsumbench.records import Results
     from longsumbench.report import sweep
+    from longsumbench.runs.record import Results
 
     folders = {planned.config.results_dir for planned in launch.points}
     ran = {record.run_id for record in launch.finished}
@@ -145,8 +145,8 @@ def leaderboard_command(options: argparse.Namespace, words: Sequence[str]) -> No
     from longsumbench import leaderboard
     from longsumbench.api.config import allowed
     from longsumbench.errors import UnknownName
-    from longsumbench.records import Results
     from longsumbench.report import tables
+    from longsumbench.runs.record import Results
     from longsumbench.standings import PARTS
 
     parts = {name.lower(): part for part, name in PARTS.items()}
@@ -196,8 +196,8 @@ def draw_against(options: argparse.Namespace, results: "Results", names: Sequenc
 
 def summarize_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench summarize`."""
-    from longsumbench.records import Results
-    from longsumbench.summarizing import summarize_files
+    from longsumbench.runs.record import Results
+    from longsumbench.runs.summarize import summarize_files
 
     results = Results(Path(options.results_dir).expanduser())
     try:
@@ -212,8 +212,8 @@ def score_command(options: argparse.Namespace, words: Sequence[str]) -> None:
         raise UsageError("name PREDICTIONS, and REFERENCES where they stand apart (see longsumbench score --help)")
     from longsumbench.api.bounds import bounds_of, check_value
     from longsumbench.api.config import Scoring
-    from longsumbench.records import Results
     from longsumbench.rouge.scorer import RougeScorer
+    from longsumbench.runs.record import Results
     from longsumbench.scored_files import find_predictions
     from longsumbench.scoring import score_files
 
@@ -248,8 +248,8 @@ def compare_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.api.bounds import Between, check_value
     from longsumbench.comparing import compare, default_folder
     from longsumbench.files import writable
-    from longsumbench.records import Results
     from longsumbench.report.comparison import write
+    from longsumbench.runs.record import Results
 
     check_value("--examples", options.examples, Between(0, 10**6))
     results = Results(Path(options.results_dir).expanduser())
@@ -266,8 +266,8 @@ def inspect_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench inspect`."""
     from longsumbench.files import writable
     from longsumbench.inspecting import default_folder, inspect
-    from longsumbench.records import Results
     from longsumbench.report.inspection import write
+    from longsumbench.runs.record import Results
 
     results = Results(Path(options.results_dir).expanduser())
     try:
@@ -347,8 +347,8 @@ def analyze_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench analyze`."""
     from longsumbench.dataset_commands import plan_analyze
     from longsumbench.files import writable
-    from longsumbench.records import Results
     from longsumbench.report.analyses import ANALYSES
+    from longsumbench.runs.record import Results
 
     dataset, asked = plan_analyze(options.what, options.overrides)
     results = Results(Path(options.results_dir).expanduser())
@@ -406,8 +406,8 @@ def prune_command(options: argparse.Namespace, root: Path, keys: Sequence[str]) 
 def repro_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench repro`."""
     from longsumbench.files import writable
-    from longsumbench.records import Results
     from longsumbench.repro import page, reproduce, write
+    from longsumbench.runs.record import Results
 
     found = reproduce(options.run, Results(Path(options.results_dir).expanduser()))
     folder = writable(Path(options.output).expanduser(), "--output") if options.output else None

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from longsumbench.api import registry
 from longsumbench.api.documents import Sentences
-from longsumbench.corpora.reading.load import split_read_by
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.formatting import counted
@@ -31,11 +30,20 @@ from longsumbench.metrics.statistics import (
     paired_bootstrap,
     smallest_detectable_difference,
 )
-from longsumbench.predictions import read_summaries
-from longsumbench.records import Results, RunRecord, check_written
 from longsumbench.report.tables import TIED, Block, Tied, terminal
+from longsumbench.runs.predictions import read_summaries
+from longsumbench.runs.record import (
+    RANKED_BY,
+    SHORT_ID,
+    Results,
+    RunRecord,
+    check_written,
+    label,
+    ranked_by,
+    split_read_by,
+)
 from longsumbench.significance import LEVEL, RESAMPLES, RESAMPLES_A_TEST, read_scores_of_run
-from longsumbench.standings import MEASURES, RANKED_BY, SHORT_ID, TYPES, difference, label, ranked_by
+from longsumbench.standings import MEASURES, TYPES, difference
 
 DECIMALS = 6  # of numbers in the CSV
 IDS_TOLD = 5  # of the examples compared, on the terminal

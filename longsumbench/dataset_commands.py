@@ -21,7 +21,7 @@ from longsumbench.analysis.sampled import SampleSettings
 from longsumbench.api.config import DatasetSettings, RunConfig, settle
 from longsumbench.api.ranker import RankerSettings
 from longsumbench.errors import UsageError
-from longsumbench.planning import as_hydra, compose, expand, offer_plugins, plan, translate
+from longsumbench.runs.plan import as_hydra, compose, expand, offer_plugins, plan, translate
 
 OF_RANKING = ("rank", "unit", "ranker")  # what `longsumbench stats` is asked of rankers
 OF_SYSTEMS = ("model", "scale", "train", "decode", "experiment", "device")  # and of what systems would see

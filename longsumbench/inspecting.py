@@ -10,13 +10,12 @@ from pathlib import Path
 
 from longsumbench.api.documents import Example
 from longsumbench.api.system import Evidence, Summary
-from longsumbench.corpora.reading.load import split_read_by
 from longsumbench.errors import DataError, UsageError, did_you_mean
-from longsumbench.evidence import kept, read_evidence, wanted
 from longsumbench.metrics.aggregate import PERCENT, read_scores
-from longsumbench.predictions import read_summaries
-from longsumbench.records import Results, RunRecord, check_written, output_files
-from longsumbench.standings import TYPES, label
+from longsumbench.runs.evidence import kept, read_evidence, wanted
+from longsumbench.runs.predictions import read_summaries
+from longsumbench.runs.record import Results, RunRecord, check_written, label, output_files, split_read_by
+from longsumbench.standings import TYPES
 
 
 @dataclass(frozen=True)

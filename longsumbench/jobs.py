@@ -22,17 +22,16 @@ from typing import Any
 
 from longsumbench.api import registry
 from longsumbench.api.config import RunConfig
-from longsumbench.assisting import TASKS
-from longsumbench.bug_reports import explained
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError, as_suite_error
 from longsumbench.files import write_atomically
-from longsumbench.pipeline import BASELINES, Point, baseline, run
-from longsumbench.planning import Planned
 from longsumbench.progress import Progress, tell, watched
-from longsumbench.records import Results, RunRecord
-from longsumbench.standings import mean_of, ranked_by
+from longsumbench.runs.bug_report import explained
+from longsumbench.runs.helpers import TASKS
+from longsumbench.runs.pipeline import BASELINES, Point, baseline, run
+from longsumbench.runs.plan import Planned
+from longsumbench.runs.processes import by_the_first
+from longsumbench.runs.record import Results, RunRecord, mean_of, ranked_by
 from longsumbench.sweeps import DONE, FAILED, FOUND, RUNNING, PointState, Sweep
-from longsumbench.team import by_the_first
 
 SECONDS_BETWEEN_NOTES = 2.0  # of what a point is doing
 SECONDS_BETWEEN_LOOKS = 1.0  # at who conducts the sweep

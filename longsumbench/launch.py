@@ -19,9 +19,9 @@ from longsumbench.files import writable
 from longsumbench.formatting import counted
 from longsumbench.jobs import Job, Outcome, Sent, carry_out, check_scale
 from longsumbench.launchers import HERE, MOST_JOBS, Engine, LaunchBroke
-from longsumbench.planning import Planned, apart, plan, readable
 from longsumbench.progress import Progress, tell
-from longsumbench.records import RunRecord, TornRecord
+from longsumbench.runs.plan import Planned, apart, plan, readable
+from longsumbench.runs.record import RunRecord, TornRecord
 from longsumbench.status import outcome, present, standing, table
 from longsumbench.sweeps import DONE, ENDED, FAILED, SAME, PointState, Sweep, sweep_folder
 

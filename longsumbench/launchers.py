@@ -27,7 +27,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from longsumbench.errors import EnvironmentProblem, SuiteError, UnknownName, UsageError, as_suite_error, did_you_mean
 from longsumbench.jobs import end_with
-from longsumbench.planning import check_folder, first_line, quoted, translate
+from longsumbench.runs.plan import check_folder, first_line, quoted, translate
 
 HERE = "basic"  # Hydra's name for this process
 PLUGINS = {  # of Hydra: package → extra of the suite, and the choices that need it

@@ -21,13 +21,13 @@ from longsumbench.ledger import PREFIX, cut_shares, ledger_block, ledger_columns
 from longsumbench.metrics.aggregate import intervals_of
 from longsumbench.published import COLUMNS as PUBLISHED_SCORES
 from longsumbench.published import Published, read_published
-from longsumbench.records import Results, RunRecord
 from longsumbench.report import tables
 from longsumbench.report.lengths import System, draw_lengths, lengths_csv, systems_at_lengths, title_of
 from longsumbench.report.recall import Line, draw, recall_lines
 from longsumbench.report.tables import Block
+from longsumbench.runs.record import Results, RunRecord, source_seen
 from longsumbench.significance import AgainstBest, against_best, read_all_scores
-from longsumbench.standings import PARTS, TYPES, condition, rank, run_blocks, source_seen
+from longsumbench.standings import PARTS, TYPES, condition, rank, run_blocks
 
 COLUMNS = (
     *("model", "variant", "dataset", "split", "n"),

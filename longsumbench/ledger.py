@@ -6,9 +6,8 @@ From records alone: source tokens seen, or dropped by cause; training targets cu
 from collections.abc import Sequence
 
 from longsumbench.formatting import percent
-from longsumbench.records import RunRecord
 from longsumbench.report.tables import Block
-from longsumbench.standings import label, source_seen
+from longsumbench.runs.record import RunRecord, label, source_seen
 
 HEADING = "What was not read, not learned, not finished"
 NOTE = (

@@ -14,15 +14,15 @@ from pathlib import Path
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE, MissingStage, StageStore, cache_folder, check_layout
 from longsumbench.corpora.reading.load import load
-from longsumbench.environment import environment, patch
 from longsumbench.errors import DataError, NotRepeated, UsageError
 from longsumbench.formatting import print_text
 from longsumbench.metrics.aggregate import read_scores
-from longsumbench.pipeline import Point, run
-from longsumbench.predictions import read_summaries
 from longsumbench.progress import tell
-from longsumbench.records import RunRecord, output_files
 from longsumbench.repro import Reproduction
+from longsumbench.runs.environment import environment, patch
+from longsumbench.runs.pipeline import Point, run
+from longsumbench.runs.predictions import read_summaries
+from longsumbench.runs.record import RunRecord, output_files
 from longsumbench.standings import TYPES
 
 FACTS = ("longsumbench", "commit", "python", "system", "processor", "cores", "threads", "gpu")  # that numbers hang on

@@ -14,13 +14,12 @@ from omegaconf import OmegaConf
 
 from longsumbench.api import registry
 from longsumbench.api.config import RunConfig
-from longsumbench.environment import file_at, project_name
 from longsumbench.errors import UnknownName, UsageError
 from longsumbench.files import write_atomically
-from longsumbench.identities import specify_on
-from longsumbench.records import Results, RunRecord
 from longsumbench.rewriting import NOT_OF_THE_POINT, Rewritten, as_value, as_word, rewrite
-from longsumbench.standings import SHORT_ID, label
+from longsumbench.runs.environment import file_at, project_name
+from longsumbench.runs.record import SHORT_ID, Results, RunRecord, label
+from longsumbench.runs.run_id import specify_on
 
 WHEELS = "https://download.pytorch.org/whl"  # of PyTorch's builds with a local version: "+cpu"
 

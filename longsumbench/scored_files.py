@@ -19,10 +19,9 @@ from longsumbench.api.corpus import Row
 from longsumbench.api.documents import Sentences
 from longsumbench.corpora.reading.fields import BadRow, id_in, json_type
 from longsumbench.corpora.reading.files import lines_of, row_in
-from longsumbench.corpora.reading.load import split_read_by
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import counted
-from longsumbench.records import Results, RunRecord, check_written
+from longsumbench.runs.record import Results, RunRecord, check_written, split_read_by
 
 Text = str | Sentences  # running text, or its sentences as they were given
 Value = TypeVar("Value")

@@ -11,14 +11,13 @@ from pathlib import PurePath
 from typing import Any
 
 from longsumbench.api.config import LATER
-from longsumbench.formatting import counted, duration, percent
+from longsumbench.formatting import counted, duration
 from longsumbench.metrics.output_facts import output_warnings
-from longsumbench.records import RunRecord
 from longsumbench.report.tables import Block, Stressed, Tied
+from longsumbench.runs.record import RANKED_BY, SHORT_ID, RunRecord, mean_of, parts_of, ranked_by, source_seen
 
 TYPES = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
 PARTS = {"f": "F1", "p": "precision", "r": "recall"}  # of ROUGE: as scores name them → as tables do
-RANKED_BY = "rougeLsum"  # but runs on a dataset that names a metric: by the first measure of it
 MEASURES = {  # what is shown of them; of a metric that is not among these, its first measure
     "fact_recall_single": "single",
     "fact_recall_relayed": "relayed",
@@ -36,9 +35,7 @@ MEANING = {  # of measures by which runs are ranked
 }
 TYPES_BESIDE_MEASURES = (RANKED_BY,)  # of ROUGE; all of them stand in the CSV
 LEAD = "lead"  # the baseline that a trained system should be ahead of
-SHORT_ID = 8
 HUB_NAME = re.compile(r"(?!\.\.?/)[\w.-]+/[\w.-]+")  # of a checkpoint: owner/name; others are folders
-BETWEEN_SETTINGS = re.compile(r",(?![^\[\]]*\])")  # commas of a variant, but for those inside brackets
 # Of the train settings, those that say nothing, or that the line on the budget tells.
 TOLD_ELSEWHERE = ("seed", "device", "workers", "max_steps", "batch_size", "batch_words", "batch_tokens", "accumulation")
 
@@ -96,28 +93,6 @@ def rank(record: RunRecord, part: str = "f") -> tuple[bool, float, str, str, int
     score = mean_of(record, ranked_by(record, part), part)
     assert score is not None
     return record.oracle, -score[0], record.model, record.variant, record.seed or 0, record.run_id
-
-
-def label(record: RunRecord) -> str:
-    """Return a run's model, variant, seed and id, short enough for a heading."""
-    named = [record.model, *parts_of(record.variant)]
-    if record.seed is not None:
-        named.append(f"seed={record.seed}")
-    return f"{' '.join(named)} ({record.run_id[:SHORT_ID]})"
-
-
-def parts_of(variant: str) -> list[str]:
-    """Return the settings of a variant; the commas of a list are its own: "a=1,b=[1,2]" has two."""
-    return [part for part in BETWEEN_SETTINGS.split(variant) if part]
-
-
-def source_seen(record: RunRecord) -> float | None:
-    """Return the share of the source that was not cut, in percent of tokens; None without a ledger."""
-    if record.source is None:
-        return None
-    unit = "tokens" if record.source["tokens"] else "words"
-    whole = record.source[unit]
-    return percent(whole - sum(cut[unit] for cut in record.source["cuts"]), whole)
 
 
 def run_blocks(
@@ -242,16 +217,6 @@ def _intervals(members: Iterable[RunRecord], name: str) -> list[tuple[float, flo
     return [(mean if low is None else low, mean if high is None else high) for mean, low, high in found]
 
 
-def ranked_by(record: RunRecord, part: str = "f") -> str:
-    """Return what decides a run's rank: a type of ROUGE, or a measure; in an old record its first one, if any.
-
-    In a table of ROUGE's precision or recall, it is a type of ROUGE.
-    """
-    if part != "f":
-        return RANKED_BY
-    return record.ranked_by or next(iter(record.measures), RANKED_BY)
-
-
 def measure_told(record: RunRecord) -> str:
     """Say by what a run is ranked beside ROUGE, and what chance reaches; nothing where ROUGE decides."""
     name = ranked_by(record)
@@ -373,15 +338,3 @@ def _cell(record: RunRecord, name: str, best: Mapping[str, float], tied: Set[tup
     if mean == best.get(name):
         return Stressed(cell)
     return Tied(cell) if (record.run_id, name) in tied else cell
-
-
-def mean_of(record: RunRecord, name: str, part: str = "f") -> tuple[float, float | None, float | None] | None:
-    """Return mean, low and high of a part of a type of ROUGE, or of a measure; None where it was not measured.
-
-    Of precision and recall, a record itself has no low and high: they are None, unless they were put in.
-    """
-    if name in record.scores:
-        score = record.scores[name]
-        return score[part], score.get(f"{part}_lo"), score.get(f"{part}_hi")
-    measure = record.measures.get(name)
-    return (measure["mean"], measure["lo"], measure["hi"]) if measure else None

@@ -17,8 +17,8 @@ import numpy as np
 from longsumbench.api.config import LATER
 from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import counted
-from longsumbench.records import RunRecord
-from longsumbench.standings import HUB_NAME, SHORT_ID, TYPES, budget, condition, difference, ranked_by
+from longsumbench.runs.record import SHORT_ID, RunRecord, ranked_by
+from longsumbench.standings import HUB_NAME, TYPES, budget, condition, difference
 from longsumbench.sweep_points import Point, Scores, one_a_seed, with_numbers
 
 MOST_KEYS = 2

@@ -7,7 +7,7 @@ from typing import Any
 from torch import distributed
 
 from longsumbench.errors import UsageError
-from longsumbench.team import Team, by_the_first, of_this_process
+from longsumbench.runs.processes import Team, by_the_first, of_this_process
 
 EARLY, LATE, ODD = UsageError("no pages"), UsageError("too many pages"), ValueError("odd")
 ERRORS = {"early": EARLY, "late": LATE, "odd": ODD}

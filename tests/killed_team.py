@@ -8,7 +8,7 @@ from typing import Any
 from torch import distributed
 
 from longsumbench.errors import UsageError
-from longsumbench.team import Team, by_the_first, of_this_process
+from longsumbench.runs.processes import Team, by_the_first, of_this_process
 
 
 def meet(team: Team, arguments: Mapping[str, Any]) -> None:

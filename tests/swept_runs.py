@@ -8,7 +8,7 @@ from test_leaderboard import record
 
 from longsumbench.api.system import FitReport
 from longsumbench.files import digest
-from longsumbench.records import RunRecord
+from longsumbench.runs.record import RunRecord
 
 TRAIN = {"max_steps": 300, "batch_size": 8, "accumulation": 1, "learning_rate": 0.1}
 

@@ -27,9 +27,9 @@ from longsumbench.modeling.neural_system import NeuralSystem, read_report
 from longsumbench.modeling.training import trainer as training
 from longsumbench.modeling.training.callbacks import lowest
 from longsumbench.models.seal.system import Trunc
-from longsumbench.pipeline import mark
-from longsumbench.predictions import read_summaries
-from longsumbench.records import RunRecord, output_files
+from longsumbench.runs.pipeline import mark
+from longsumbench.runs.predictions import read_summaries
+from longsumbench.runs.record import RunRecord, output_files
 from longsumbench.standings import remarks, training_differences
 
 TRAIN, VALIDATION = ToySplit.of("train", 40), ToySplit.of("validation", 9, start=900)

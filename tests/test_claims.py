@@ -14,8 +14,8 @@ from test_leaderboard import record
 
 from longsumbench.formatting import duration
 from longsumbench.metrics.aggregate import write_scores
-from longsumbench.records import Results, RunRecord
-from longsumbench.standings import TYPES, mean_of, source_seen
+from longsumbench.runs.record import Results, RunRecord, mean_of, source_seen
+from longsumbench.standings import TYPES
 
 ROOT = Path(__file__).parents[1]
 

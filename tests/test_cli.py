@@ -14,7 +14,7 @@ from longsumbench.arguments import SETTINGS, all_commands, parser, read
 from longsumbench.catalogue import CONF
 from longsumbench.cli import COMMANDS, main
 from longsumbench.errors import UsageError
-from longsumbench.planning import GROUPS, TOP
+from longsumbench.runs.plan import GROUPS, TOP
 
 SUITE = [sys.executable, "-m", "longsumbench.cli"]
 
@@ -170,7 +170,9 @@ def test_settings_typed_as_flags_are_all_known() -> None:
 
 def test_the_settings_of_models_are_known_without_a_network() -> None:
     """A model's setting that lacks its section is found among the settings of all systems, and torch is not loaded."""
-    code = "import sys; from longsumbench.override_advice import unknown_setting as u; print(u('num_snippets', []))"
+    code = (
+        "import sys; from longsumbench.runs.override_advice import unknown_setting as u; print(u('num_snippets', []))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", f"{code}; print('torch' in sys.modules)"], check=True, capture_output=True, text=True
     )
@@ -309,7 +311,7 @@ def test_an_interrupt_ends_with_130(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("longsumbench.pipeline.summarize_split", interrupted)
+    monkeypatch.setattr("longsumbench.runs.pipeline.summarize_split", interrupted)
     assert main(["run", *words]) == 130
     output = capsys.readouterr()
     assert (output.out, len(output.err.splitlines())) == ("", 1)

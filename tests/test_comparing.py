@@ -29,9 +29,9 @@ from longsumbench.comparing import (
 from longsumbench.errors import DataError
 from longsumbench.metrics.aggregate import write_scores
 from longsumbench.metrics.statistics import holm
-from longsumbench.predictions import write_summaries
-from longsumbench.records import Results
 from longsumbench.rouge.scorer import TYPES
+from longsumbench.runs.predictions import write_summaries
+from longsumbench.runs.record import Results
 
 LIMITED = {"dataset": {"name": "arxiv", "path": None, "limit": 5, "workers": 3}}
 Scores = Mapping[str, float]

@@ -14,7 +14,7 @@ from toys import next_line, start_python
 from waiting import PATIENCE
 
 from longsumbench import leaderboard
-from longsumbench.records import Results, RunRecord
+from longsumbench.runs.record import Results, RunRecord
 
 PROCESSES, OWN, COMMON = 64, 4, 4  # each writes runs of its own, and again those that all the others write
 WRITERS = """

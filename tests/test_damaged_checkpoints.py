@@ -30,7 +30,7 @@ from longsumbench.metrics.coherence import Coherence
 from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.models.pagesum.config import PageSumConfig
 from longsumbench.models.pagesum.system import PageSum
-from longsumbench.summarizing import open_system
+from longsumbench.runs.summarize import open_system
 
 SECONDS = 30  # of the processor that a case may take
 WAIT = 20  # times as long it may wait, on a busy machine

@@ -21,8 +21,8 @@ from longsumbench.api.system import Evidence, Summary
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli import main
 from longsumbench.errors import DataError
-from longsumbench.evidence import write_evidence
-from longsumbench.records import RunRecord
+from longsumbench.runs.evidence import write_evidence
+from longsumbench.runs.record import RunRecord
 
 ROOT = Path(__file__).parents[1]
 SEED = 20

@@ -13,7 +13,7 @@ from longsumbench.api.config import SECTIONS
 from longsumbench.api.ranker import RankerSettings
 from longsumbench.arguments import read
 from longsumbench.errors import UsageError
-from longsumbench.planning import CONF, as_hydra
+from longsumbench.runs.plan import CONF, as_hydra
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = (".", "docs", "models/*", "results")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import longsumbench
-from longsumbench import environment as module
-from longsumbench.environment import (
+from longsumbench.runs import environment as module
+from longsumbench.runs.environment import (
     constraints,
     environment,
     file_at,

@@ -12,7 +12,7 @@ from watching import like
 
 from longsumbench.api.system import AXES, REFERENCE_AXIS, Evidence, Summary
 from longsumbench.errors import DataError
-from longsumbench.evidence import check, kept, read_evidence, wanted, write_evidence
+from longsumbench.runs.evidence import check, kept, read_evidence, wanted, write_evidence
 
 TYPES = ("float32", "float64", "float16", "int64", "int32", "uint8", "bool")
 SIZES = dict(zip(AXES, (3, 6, 2, 4, 4, 5, 1, 2, 2), strict=True))
@@ -108,7 +108,7 @@ def test_half_written_evidence_is_none(written: int, tmp_path: Path, monkeypatch
     """Killed between its two files, new or in place of old ones, evidence does not count as kept."""
     for _ in range(written):
         write_evidence(tmp_path, 0, Summary("a", "", evidence=small()))
-    monkeypatch.setattr("longsumbench.evidence.json.dumps", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("longsumbench.runs.evidence.json.dumps", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         write_evidence(tmp_path, 0, Summary("a", "", evidence=small()))
     assert kept(tmp_path) == set()

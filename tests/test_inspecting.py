@@ -15,12 +15,12 @@ from toys import TINY_FOR_ALL, tiny_overrides, write_jsonl
 from longsumbench.api.system import Evidence, Summary
 from longsumbench.cli import main
 from longsumbench.errors import UsageError
-from longsumbench.evidence import write_evidence
 from longsumbench.inspecting import inspect, place_of
 from longsumbench.metrics.aggregate import write_scores
-from longsumbench.predictions import write_summaries
-from longsumbench.records import Results
 from longsumbench.rouge.scorer import TYPES
+from longsumbench.runs.evidence import write_evidence
+from longsumbench.runs.predictions import write_summaries
+from longsumbench.runs.record import Results
 
 Typed = Callable[..., tuple[int, str, str]]
 IDS = ("a", "2", "c", "d")

@@ -14,7 +14,7 @@ from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.jobs import too_large_for_a_cpu
 from longsumbench.launch import Launch
 from longsumbench.launchers import Engine
-from longsumbench.planning import as_hydra, lay, plain, plan, show, swept_settings
+from longsumbench.runs.plan import as_hydra, lay, plain, plan, show, swept_settings
 
 SWEEP = ["model=lead,random,oracle,trunc", "model.input_length=64,256", "seed=1,2"]
 

@@ -20,10 +20,10 @@ from longsumbench.leaderboard import OUR_PAPERS, PUBLISHED_AS, Table
 from longsumbench.metrics.aggregate import aggregate, write_scores
 from longsumbench.published import COLUMNS as PUBLISHED_COLUMNS
 from longsumbench.published import read_published
-from longsumbench.records import Results, RunRecord
 from longsumbench.report.tables import Stressed, Tied
+from longsumbench.runs.record import Results, RunRecord, label
 from longsumbench.significance import AgainstBest
-from longsumbench.standings import TYPES, VIEW, budget, caution, label, starts, training_differences
+from longsumbench.standings import TYPES, VIEW, budget, caution, starts, training_differences
 
 HEADER = (
     "model,variant,dataset,split,n,rouge1,rouge1_lo,rouge1_hi,rouge2,rouge2_lo,rouge2_hi,rougeL,rougeL_lo,rougeL_hi,"

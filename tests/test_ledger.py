@@ -11,7 +11,7 @@ from longsumbench import leaderboard
 from longsumbench.api.documents import Cut, Truncation
 from longsumbench.cli import main
 from longsumbench.ledger import cut_shares, ledger_block
-from longsumbench.records import Results
+from longsumbench.runs.record import Results
 
 SOURCE = asdict(Truncation(200, 100, (Cut("snippet_length", 10, 5), Cut("input_length", 150, 70))))
 TARGETS = Truncation(50, 40, (Cut("decode_length", 5, 4),))

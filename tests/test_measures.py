@@ -17,11 +17,11 @@ from longsumbench.api.documents import Document, Example, Fact, Section
 from longsumbench.cache.artifacts import StageStore, cache_folder
 from longsumbench.cli import main
 from longsumbench.corpora.reading.load import load
-from longsumbench.identities import specify
 from longsumbench.metrics.aggregate import aggregate_measures, read_scores
 from longsumbench.models.baselines.system import Lead
-from longsumbench.pipeline import Point, run
-from longsumbench.records import Results, RunRecord
+from longsumbench.runs.pipeline import Point, run
+from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.run_id import specify
 
 FIRMS = ("adler", "york", "wells", "dahl")
 NUM_REPORTS = 12  # in a split

@@ -16,16 +16,16 @@ from toys import TINY, tiny_recipe, write_jsonl
 from waiting import PATIENCE
 from watching import Watching, with_watching
 
-from longsumbench import pipeline
 from longsumbench.api import registry
 from longsumbench.api.config import DatasetSettings, Decoding, RunConfig, Scoring, settle
 from longsumbench.cache.artifacts import CACHE_VARIABLE, StageStore, cache_folder
 from longsumbench.corpora.reading.load import load
 from longsumbench.errors import DataError
-from longsumbench.evidence import kept
-from longsumbench.identities import hashed, identity, specify
-from longsumbench.pipeline import BASELINES, Point, baseline, run
-from longsumbench.records import Results, RunRecord
+from longsumbench.runs import pipeline
+from longsumbench.runs.evidence import kept
+from longsumbench.runs.pipeline import BASELINES, Point, baseline, run
+from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.run_id import hashed, identity, specify
 
 PREDICTIONS = "predictions.jsonl"
 

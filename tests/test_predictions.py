@@ -16,8 +16,8 @@ from watching import Watching, WatchingConfig, like
 from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Cut, Example, Truncation
 from longsumbench.api.system import REFERENCE_AXIS, Evidence, Summary, System
-from longsumbench.evidence import kept, read_evidence
-from longsumbench.predictions import (
+from longsumbench.runs.evidence import kept, read_evidence
+from longsumbench.runs.predictions import (
     Crew,
     length_buckets,
     part,

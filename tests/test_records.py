@@ -18,7 +18,7 @@ from longsumbench.api.system import FitReport
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import write_atomically
 from longsumbench.models.baselines.config import LeadConfig
-from longsumbench.records import FORMAT, Results, RunRecord, RunSpec
+from longsumbench.runs.record import FORMAT, Results, RunRecord, RunSpec
 
 SPEC = RunSpec("lead", "pydoc", {"seed": 1, "model": {"length": "50", "name": "lead"}}, "f00", {"score": 1, "fit": 2})
 RECORD = RunRecord(

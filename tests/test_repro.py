@@ -19,11 +19,11 @@ from toys import TINY_FOR_ALL, write_jsonl
 
 from longsumbench.cli import main
 from longsumbench.errors import UsageError
-from longsumbench.planning import plan
-from longsumbench.records import Results, RunRecord
 from longsumbench.repeating import compare, differences, with_cache
 from longsumbench.repro import is_same_run, known_constraints, page, reproduce, script
 from longsumbench.rewriting import as_value, as_word, flat, rewrite
+from longsumbench.runs.plan import plan
+from longsumbench.runs.record import Results, RunRecord
 
 COMMITTED = sorted((Path(__file__).parents[1] / "results" / "reference" / "runs").glob("*/*/*/record.json"))
 SAMPLED = random.Random(9).sample(COMMITTED, min(10, len(COMMITTED)))

@@ -16,8 +16,8 @@ from longsumbench.cli import main
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.metrics.aggregate import read_scores
 from longsumbench.metrics.statistics import perl_intervals
-from longsumbench.records import RunRecord
 from longsumbench.rouge.scorer import TYPES, RougeScorer, Score
+from longsumbench.runs.record import RunRecord
 from longsumbench.scored_files import Pair
 from longsumbench.scoring import score_sides, split_sides
 from longsumbench.sentences import split_summary

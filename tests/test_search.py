@@ -12,11 +12,11 @@ from longsumbench.api import registry
 from longsumbench.api.config import Decoding
 from longsumbench.api.system import System, check_search
 from longsumbench.errors import UsageError
-from longsumbench.identities import hashed
 from longsumbench.modeling.generation import decode, ranking
 from longsumbench.modeling.nn.penalties import Penalties
-from longsumbench.planning import plan
-from longsumbench.summarizing import settle_decoding, summarize_inputs
+from longsumbench.runs.plan import plan
+from longsumbench.runs.run_id import hashed
+from longsumbench.runs.summarize import settle_decoding, summarize_inputs
 
 COVERING = {"num_beams": 4, "coverage": "summary"}
 

@@ -9,7 +9,6 @@ from typing import Any, get_args, get_type_hints
 import pytest
 from toys import tiny_overrides, write_jsonl
 
-from longsumbench import planning
 from longsumbench.analysis.dataset_stats import StatsSettings
 from longsumbench.analysis.rank_recall import RankRecallSettings
 from longsumbench.api import registry
@@ -20,6 +19,7 @@ from longsumbench.catalogue import config_of
 from longsumbench.cli import main
 from longsumbench.dataset_commands import OF_ANALYSES
 from longsumbench.errors import UsageError
+from longsumbench.runs import plan as planning
 
 MODELS = {name: config_of(name) for name in registry.systems.built_in}
 COMMANDS = {"ranker": RankerSettings, "stats": StatsSettings, "rank": RankRecallSettings, **OF_ANALYSES}

@@ -11,8 +11,8 @@ from longsumbench import leaderboard
 from longsumbench.leaderboard import Table
 from longsumbench.metrics.aggregate import aggregate, aggregate_measures, write_scores
 from longsumbench.metrics.statistics import approximate_randomization, holm, smallest_detectable_difference
-from longsumbench.records import Results, RunRecord
 from longsumbench.report.tables import Stressed, Tied
+from longsumbench.runs.record import Results, RunRecord
 from longsumbench.significance import AgainstBest, against_best
 from longsumbench.standings import TYPES
 

@@ -23,7 +23,7 @@ from longsumbench.cache.artifacts import StageStore, cache_folder
 from longsumbench.cli import main, read
 from longsumbench.corpora.own_files import Input
 from longsumbench.errors import UsageError
-from longsumbench.summarizing import (
+from longsumbench.runs.summarize import (
     note,
     plain_evidence,
     settle_decoding,

@@ -9,7 +9,7 @@ import pytest
 from swept_runs import baseline, trained
 
 from longsumbench.errors import UsageError
-from longsumbench.records import RunRecord
+from longsumbench.runs.record import RunRecord
 from longsumbench.sweep_curves import Curve, Sweep, by_size, shown, sweep_of, typed
 from longsumbench.sweep_points import OF_A_RUN, RANGE, RESAMPLED, Number, one_a_seed, with_numbers
 

@@ -23,7 +23,7 @@ from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.jobs import Job, Sent, limited
 from longsumbench.launch import Launch
 from longsumbench.launchers import Engine, LaunchBroke, problem_of
-from longsumbench.planning import plan
+from longsumbench.runs.plan import plan
 from longsumbench.status import current
 from longsumbench.sweeps import (
     DONE,

@@ -20,13 +20,14 @@ import torch
 from toys import TINY_FOR_ALL, told_in, write_jsonl
 from waiting import PATIENCE
 
-from longsumbench import jobs, team
+from longsumbench import jobs
 from longsumbench.api import registry
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli import main
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.modeling.training import data_parallel as shares
-from longsumbench.records import RunRecord
+from longsumbench.runs import processes as team
+from longsumbench.runs.record import RunRecord
 
 TESTS = Path(__file__).parent
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
@@ -332,7 +333,7 @@ def test_torchrun_starts_a_team_again(tmp_path: Path) -> None:
 
 def test_one_process_imports_no_torch_for_its_team() -> None:
     """A team of one is helped by nobody, and asks nobody."""
-    code = "from longsumbench.team import by_the_first, of_this_process\n"
+    code = "from longsumbench.runs.processes import by_the_first, of_this_process\n"
     code += "by_the_first(lambda: of_this_process().helped('x', {}).__enter__(), {})\n"
     code += "import sys; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE)

@@ -14,12 +14,12 @@ import pytest
 from torch.distributed import HashStore
 from toys import TINY
 
-from longsumbench import assisting
 from longsumbench.api import registry
 from longsumbench.api.config import DatasetSettings, RunConfig
-from longsumbench.assisting import TASKS, config_of
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, UnknownName, UsageError
-from longsumbench.team import Team, error_of, told_of_error
+from longsumbench.runs import helpers as assisting
+from longsumbench.runs.helpers import TASKS, config_of
+from longsumbench.runs.processes import Team, error_of, told_of_error
 
 
 class Bomb:

@@ -20,8 +20,8 @@ from longsumbench.files import digest
 from longsumbench.formatting import counted
 from longsumbench.metrics.coherence import Coherence
 from longsumbench.metrics.statistics import approximate_randomization, bootstrap_interval, holm
-from longsumbench.records import Results
 from longsumbench.report.tables import TIED, Block, Tied, terminal
+from longsumbench.runs.record import Results
 from longsumbench.sentences import split_summary
 from longsumbench.significance import LEVEL, RESAMPLES
 

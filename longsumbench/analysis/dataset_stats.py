@@ -31,8 +31,7 @@ from longsumbench.metrics.extractive import Extractive
 from longsumbench.metrics.novelty import NovelNgrams
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.progress import tell, track
-from longsumbench.records import Results, RunRecord
-from longsumbench.standings import label
+from longsumbench.runs.record import Results, RunRecord, label
 
 COUNTED = (
     "source_words",

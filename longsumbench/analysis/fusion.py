@@ -23,11 +23,11 @@ from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Example
 from longsumbench.errors import DataError
 from longsumbench.metrics.statistics import interval_of_shares, resampled_means
-from longsumbench.records import Results
 from longsumbench.report.tables import Block, terminal
 from longsumbench.rouge.fusion import best_pairs
 from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.rouge.signature import IMPLEMENTATION
+from longsumbench.runs.record import Results
 from longsumbench.sentences import split_summary
 
 VERSION = 1  # changes when the same texts would give other numbers

@@ -24,8 +24,8 @@ from longsumbench.api.documents import Example
 from longsumbench.errors import DataError
 from longsumbench.formatting import counted
 from longsumbench.metrics.statistics import bootstrap_intervals
-from longsumbench.records import Results
 from longsumbench.report.tables import Block, terminal
+from longsumbench.runs.record import Results
 
 VERSION = 1  # changes when the same texts would give other numbers
 RESAMPLES = 1_000  # of the bootstrap behind the 95 % intervals

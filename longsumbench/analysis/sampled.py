@@ -18,10 +18,9 @@ from longsumbench.corpora.reading.load import Texts, load
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import writable
 from longsumbench.formatting import counted
-from longsumbench.predictions import read_summaries
 from longsumbench.progress import tell, track
-from longsumbench.records import Results, RunRecord, check_written
-from longsumbench.standings import label
+from longsumbench.runs.predictions import read_summaries
+from longsumbench.runs.record import Results, RunRecord, check_written, label
 
 
 @dataclass

@@ -19,9 +19,8 @@ from longsumbench.ledger import cut_shares, ledger_block, part_of
 from longsumbench.metrics.aggregate import aggregate, aggregate_measures
 from longsumbench.metrics.extractive import Extractive
 from longsumbench.metrics.novelty import NovelNgrams
-from longsumbench.records import RunRecord
 from longsumbench.report.tables import Block, markdown, terminal
-from longsumbench.standings import label, source_seen
+from longsumbench.runs.record import RunRecord, label, source_seen
 
 ROUGE = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
 STRUCTURE = COUNTED[2:]

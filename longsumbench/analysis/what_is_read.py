@@ -13,7 +13,7 @@ from longsumbench.api.documents import Example, Truncation, total
 from longsumbench.api.ranker import UNRANKED, learned
 from longsumbench.api.system import Split, System
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.standings import parts_of
+from longsumbench.runs.record import parts_of
 
 NOTHING = Truncation(0, 0)
 NO_LEDGER = "keeps no ledger: it reads all, or does not say what it leaves out"

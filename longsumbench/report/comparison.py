@@ -25,7 +25,7 @@ from longsumbench.report.html import frame, table
 from longsumbench.report.marked_words import SHORTEST_WORD, marked, stems
 from longsumbench.report.palette import COLOURS, GREY
 from longsumbench.report.tables import Block, markdown
-from longsumbench.standings import parts_of
+from longsumbench.runs.record import parts_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -25,7 +25,7 @@ from longsumbench.report.evidence.source_text import STYLE as SOURCE_TEXT_STYLE
 from longsumbench.report.evidence.source_text import source_text
 from longsumbench.report.evidence.views import Plane, Relations, Selections, SourceText, View, Weights, views
 from longsumbench.report.html import frame
-from longsumbench.standings import parts_of
+from longsumbench.runs.record import parts_of
 
 FIRST_WORDS = 70  # characters of a unit that are read before it is opened
 NO_TEXTS = (

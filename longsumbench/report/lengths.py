@@ -16,9 +16,8 @@ from typing import Any
 import pandas as pd
 from tabulate import tabulate
 
-from longsumbench.records import RunRecord
 from longsumbench.report.recall import CHANCE, Line, Panel, Point, draw, name_of, pooled, settings_of
-from longsumbench.standings import source_seen
+from longsumbench.runs.record import RunRecord, source_seen
 
 ALL = "fact_recall"
 KINDS = {  # measure → heading of its panel

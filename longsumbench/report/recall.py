@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from longsumbench.records import RunRecord
 from longsumbench.report.palette import COLOURS, GREY, MARKERS
-from longsumbench.standings import parts_of
+from longsumbench.runs.record import RunRecord, parts_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

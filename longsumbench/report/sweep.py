@@ -13,12 +13,11 @@ import pandas as pd
 
 from longsumbench.cache.locks import held
 from longsumbench.errors import UsageError
-from longsumbench.records import Results
 from longsumbench.report.figures import write_files
 from longsumbench.report.sweep_layout import layout_of
 from longsumbench.report.sweep_picture import draw_layout
+from longsumbench.runs.record import Results, source_seen
 from longsumbench.significance import scores_at_hand
-from longsumbench.standings import source_seen
 from longsumbench.sweep_curves import Curve, Group, Sweep, short, shown, sweep_of
 
 DECIMALS = 4  # of numbers in the CSV

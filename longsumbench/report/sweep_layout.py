@@ -13,7 +13,8 @@ from math import log2
 from statistics import pstdev
 
 from longsumbench.errors import UnknownName, UsageError
-from longsumbench.standings import PLANTED, SHORT_ID, TYPES, caution
+from longsumbench.runs.record import SHORT_ID
+from longsumbench.standings import PLANTED, TYPES, caution
 from longsumbench.sweep_curves import LACKS, Group, Sweep, number, short, shown
 from longsumbench.sweep_points import RANGE, RESAMPLED, Number
 

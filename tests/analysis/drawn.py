@@ -6,7 +6,7 @@ from toys import ToySplit
 
 from longsumbench.analysis.sampled import Outputs, Sampled
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.records import RunRecord
+from longsumbench.runs.record import RunRecord
 
 
 def example(name: str, *documents: Sequence[str], reference: Sequence[str] = ("a.",)) -> Example:

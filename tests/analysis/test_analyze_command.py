@@ -11,7 +11,7 @@ from longsumbench.analysis.sampled import SampleSettings, draw
 from longsumbench.api.config import DatasetSettings
 from longsumbench.cli import main
 from longsumbench.dataset_commands import plan_analyze
-from longsumbench.records import Results
+from longsumbench.runs.record import Results
 
 WORDS = ["ash", "birch", "cedar", "elm", "fir", "oak", "pine", "yew", "lime"]
 

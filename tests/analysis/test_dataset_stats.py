@@ -34,8 +34,8 @@ from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.cli import main
 from longsumbench.metrics.aggregate import aggregate
-from longsumbench.pipeline import Point, run
-from longsumbench.planning import plan
+from longsumbench.runs.pipeline import Point, run
+from longsumbench.runs.plan import plan
 
 SMALL = (
     "model.vocabulary_size=320 model.input_length=12 model.snippet_length=6 model.num_snippets=3 model.decode_length=5"

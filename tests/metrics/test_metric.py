@@ -11,10 +11,10 @@ from longsumbench.api.documents import Document, Example, Fact, Section, Sentenc
 from longsumbench.api.metric import Metric
 from longsumbench.api.registry import metrics
 from longsumbench.errors import DataError
-from longsumbench.identities import hashed
 from longsumbench.metrics.aggregate import aggregate, aggregate_measures, read_scores, score_all, write_scores
 from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.metrics.statistics import bootstrap_interval, perl_intervals
+from longsumbench.runs.run_id import hashed
 
 CAT: Sentences = ("the cat sat", "it slept")
 TEXT = Document(None, (Section(None, (("a cat sat down and slept",),)),))

@@ -17,7 +17,6 @@ from longsumbench.api.system import FitReport
 from longsumbench.corpora.probe import probe
 from longsumbench.leaderboard import Table, group
 from longsumbench.metrics.fact_recall import FactRecall
-from longsumbench.records import Results, RunRecord
 from longsumbench.report.lengths import (
     KINDS,
     draw_lengths,
@@ -29,6 +28,7 @@ from longsumbench.report.lengths import (
     title_of,
 )
 from longsumbench.report.recall import Point
+from longsumbench.runs.record import Results, RunRecord
 
 
 def run_at(

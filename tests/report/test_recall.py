@@ -12,8 +12,8 @@ from test_leaderboard import record
 
 from longsumbench.leaderboard import Table, group
 from longsumbench.metrics.fact_recall import FactRecall
-from longsumbench.records import RunRecord
 from longsumbench.report.recall import MOST_LINES, PANELS, Line, Point, draw, recall_lines, spread
+from longsumbench.runs.record import RunRecord
 
 MEASURE = "fact_recall_silent_distance_3"
 

@@ -13,10 +13,10 @@ from swept_runs import baseline, trained
 
 from longsumbench.cli import main
 from longsumbench.errors import UsageError
-from longsumbench.records import Results, RunRecord
 from longsumbench.report.sweep import file_name, sweep_csv, update
 from longsumbench.report.sweep_layout import MOST_LINES, Axis, layout_of, tick_name
 from longsumbench.report.sweep_picture import draw_layout
+from longsumbench.runs.record import Results, RunRecord
 from longsumbench.sweep_curves import Sweep, sweep_of
 from longsumbench.sweep_points import Number
 

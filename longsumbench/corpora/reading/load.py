@@ -31,9 +31,8 @@ from longsumbench.corpora.reading.rows import Made, Outcome, cores, read_rows
 from longsumbench.corpora.reading.source import several
 from longsumbench.corpora.reading.store import ReadSplit, SplitWriter
 from longsumbench.errors import DataError, UsageError
-from longsumbench.files import digest, read_json
+from longsumbench.files import digest
 from longsumbench.progress import Progress, tell
-from longsumbench.records import RunRecord
 
 VERSION = 3  # of the normal form on disk
 MEGABYTE = 1_000_000
@@ -269,20 +268,3 @@ def _open(corpus: Corpus, folder: Path) -> Texts:
     }
     fingerprint = digest(content["splits"])
     return Texts(corpus.name, fingerprint, splits, content["multi_document"], content["facts"], corpus.metrics)
-
-
-def split_read_by(run: Path, record: RunRecord) -> ReadSplit | None:
-    """Return the split that a finished run summarized; None where the texts that it has read are not on this machine.
-
-    Args:
-        run: its folder.
-        record: its record.
-    """
-    folder = run / "work" / "corpus"
-    try:
-        splits = read_json(folder / "corpus.json", {"splits": {str: str}})["splits"]
-        if digest(splits) == record.fingerprint:
-            return ReadSplit(record.split, folder / f"{record.split}.arrow", splits[record.split])
-    except (OSError, ValueError, KeyError):  # the cache was emptied, or the run came from another machine
-        pass
-    return None

@@ -19,13 +19,13 @@ from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
 from longsumbench.cli import main
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
-from longsumbench.evidence import kept, read_evidence
 from longsumbench.modeling import checkpoints as pretrained
 from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.models.pagesum.config import PageSumConfig
 from longsumbench.models.pagesum.model import PageSumForConditionalGeneration
 from longsumbench.models.pagesum.system import PageSum
-from longsumbench.records import Results, RunRecord
+from longsumbench.runs.evidence import kept, read_evidence
+from longsumbench.runs.record import Results, RunRecord
 from pagesum.networks import DECODINGS, PAD, RAGGED, SIZES, START, batch, search, stock, targets
 
 CONFIDENCE = {"confidence.weight", "confidence.bias"}

@@ -21,7 +21,7 @@ from longsumbench.modeling.tokenizer import token_texts, train_tokenizer
 from longsumbench.modeling.units import EncodedSentence
 from longsumbench.models.pagesum.config import PageSumConfig
 from longsumbench.models.pagesum.system import PageSum
-from longsumbench.planning import check_evidence
+from longsumbench.runs.plan import check_evidence
 
 BEAMS = Decoding(num_beams=3, max_length=20, min_length=8, no_repeat_ngram=2, device="cpu")
 KNOWN = PageSumConfig.__dataclass_fields__

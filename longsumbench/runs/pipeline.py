@@ -21,7 +21,6 @@ from longsumbench.api.config import Decoding, RunConfig
 from longsumbench.api.documents import Example, total
 from longsumbench.api.metric import Metric, Scored
 from longsumbench.api.system import FitReport, Split, Summary, System
-from longsumbench.assisting import Assistants, assistants
 from longsumbench.cache.artifacts import (
     CACHE_VARIABLE,
     MissingStage,
@@ -32,12 +31,9 @@ from longsumbench.cache.artifacts import (
     refuse_damaged,
 )
 from longsumbench.corpora.reading.load import Texts, load
-from longsumbench.environment import constraints, environment, patch, peak_memory_gb, reset_peak_memory
 from longsumbench.errors import DataError, as_suite_error
-from longsumbench.evidence import kept
 from longsumbench.files import digest, writable, write_atomically
 from longsumbench.formatting import counted
-from longsumbench.identities import identity, specify
 from longsumbench.metrics.aggregate import (
     aggregate,
     aggregate_measures,
@@ -49,7 +45,11 @@ from longsumbench.metrics.aggregate import (
     write_scores,
 )
 from longsumbench.metrics.output_facts import describe_outputs
-from longsumbench.predictions import (
+from longsumbench.progress import track
+from longsumbench.runs.environment import constraints, environment, patch, peak_memory_gb, reset_peak_memory
+from longsumbench.runs.evidence import kept
+from longsumbench.runs.helpers import Assistants, assistants
+from longsumbench.runs.predictions import (
     Crew,
     asked_evidence,
     num_summarized,
@@ -57,10 +57,9 @@ from longsumbench.predictions import (
     seconds_of_decoding,
     summarize_split,
 )
-from longsumbench.progress import track
-from longsumbench.records import Results, RunRecord, RunSpec, TornRecord, output_files
-from longsumbench.standings import RANKED_BY, ranked_by
-from longsumbench.team import of_this_process
+from longsumbench.runs.processes import of_this_process
+from longsumbench.runs.record import RANKED_BY, Results, RunRecord, RunSpec, TornRecord, output_files, ranked_by
+from longsumbench.runs.run_id import identity, specify
 
 BASELINES = ("lead", "random", "oracle")
 

@@ -12,8 +12,8 @@ from longsumbench.corpora.reading.load import Texts
 from longsumbench.errors import DataError
 from longsumbench.files import digest
 from longsumbench.modeling.units import QUERIES_VERSION
-from longsumbench.records import RunSpec
 from longsumbench.rouge.signature import SCORING_VERSION
+from longsumbench.runs.record import RunSpec
 
 VERSIONS = {"decode": 1, "score": SCORING_VERSION, "sentences": sentences.VERSION}  # rise with a step's outcome
 ASKED = ("metrics", "coherence_model", "bertscore_model")  # of score: what they ask for is added to a finished run

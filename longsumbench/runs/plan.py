@@ -29,9 +29,9 @@ from longsumbench.cache.artifacts import StageStore, cache_folder
 from longsumbench.corpora.reading.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.files import digest
-from longsumbench.identities import identity
-from longsumbench.override_advice import not_an_override, unknown_choice, unknown_setting
 from longsumbench.progress import tell, track
+from longsumbench.runs.override_advice import not_an_override, unknown_choice, unknown_setting
+from longsumbench.runs.run_id import identity
 
 CONF = Path(__file__).parent / "conf"
 GROUPS = ("model", "dataset", "scale", "train", "decode", "score", "experiment")

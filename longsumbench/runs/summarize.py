@@ -22,11 +22,11 @@ from longsumbench.api.documents import what_was_read
 from longsumbench.api.system import Evidence, Summary, System, check_search, read_saved
 from longsumbench.corpora.own_files import Input, put_together, read_inputs
 from longsumbench.errors import DataError, UnknownName, UsageError, did_you_mean
-from longsumbench.evidence import wanted
 from longsumbench.files import BadFile, read_json
 from longsumbench.formatting import counted, for_stdout
 from longsumbench.progress import Progress, tell
-from longsumbench.records import Results, RunRecord
+from longsumbench.runs.evidence import wanted
+from longsumbench.runs.record import Results, RunRecord
 
 SHARED = ("seed", "device")  # of the top level: decoding follows them
 # of its decode settings: they are about its split and its machine

@@ -14,10 +14,10 @@ from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Cut, Truncation
 from longsumbench.api.system import Split, Summary, System
 from longsumbench.errors import naming
-from longsumbench.evidence import kept, wanted, write_evidence
 from longsumbench.files import COUNT, BadFile, parse_json, write_atomically
 from longsumbench.progress import Progress
-from longsumbench.records import LEDGER
+from longsumbench.runs.evidence import kept, wanted, write_evidence
+from longsumbench.runs.record import LEDGER
 
 # The shape of a line of predictions.jsonl (see `shapes`), and of decoding.jsonl.
 LINE = {

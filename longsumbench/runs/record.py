@@ -16,8 +16,10 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
+from longsumbench.corpora.reading.store import ReadSplit
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import COUNT, TOLD, BadFile, digest, misfit, read_json, value_of_depth, write_atomically
+from longsumbench.formatting import percent
 from longsumbench.progress import tell
 
 FORMAT = 1  # of record.json
@@ -333,3 +335,73 @@ def check_written(folder: Path, record: RunRecord, names: Iterable[str]) -> None
     if missing := [name for name in names if not (folder / name).is_file()]:
         told = f"{' and '.join(missing)} missing; the same `longsumbench run` command makes the run again"
         raise DataError(f"{told}: {shlex.join(record.command)}", folder)
+
+
+RANKED_BY = "rougeLsum"  # but runs on a dataset that names a metric: by the first measure of it
+
+
+SHORT_ID = 8
+
+
+BETWEEN_SETTINGS = re.compile(r",(?![^\[\]]*\])")  # commas of a variant, but for those inside brackets
+
+
+def label(record: RunRecord) -> str:
+    """Return a run's model, variant, seed and id, short enough for a heading."""
+    named = [record.model, *parts_of(record.variant)]
+    if record.seed is not None:
+        named.append(f"seed={record.seed}")
+    return f"{' '.join(named)} ({record.run_id[:SHORT_ID]})"
+
+
+def parts_of(variant: str) -> list[str]:
+    """Return the settings of a variant; the commas of a list are its own: "a=1,b=[1,2]" has two."""
+    return [part for part in BETWEEN_SETTINGS.split(variant) if part]
+
+
+def source_seen(record: RunRecord) -> float | None:
+    """Return the share of the source that was not cut, in percent of tokens; None without a ledger."""
+    if record.source is None:
+        return None
+    unit = "tokens" if record.source["tokens"] else "words"
+    whole = record.source[unit]
+    return percent(whole - sum(cut[unit] for cut in record.source["cuts"]), whole)
+
+
+def ranked_by(record: RunRecord, part: str = "f") -> str:
+    """Return what decides a run's rank: a type of ROUGE, or a measure; in an old record its first one, if any.
+
+    In a table of ROUGE's precision or recall, it is a type of ROUGE.
+    """
+    if part != "f":
+        return RANKED_BY
+    return record.ranked_by or next(iter(record.measures), RANKED_BY)
+
+
+def mean_of(record: RunRecord, name: str, part: str = "f") -> tuple[float, float | None, float | None] | None:
+    """Return mean, low and high of a part of a type of ROUGE, or of a measure; None where it was not measured.
+
+    Of precision and recall, a record itself has no low and high: they are None, unless they were put in.
+    """
+    if name in record.scores:
+        score = record.scores[name]
+        return score[part], score.get(f"{part}_lo"), score.get(f"{part}_hi")
+    measure = record.measures.get(name)
+    return (measure["mean"], measure["lo"], measure["hi"]) if measure else None
+
+
+def split_read_by(run: Path, record: RunRecord) -> ReadSplit | None:
+    """Return the split that a finished run summarized; None where the texts that it has read are not on this machine.
+
+    Args:
+        run: its folder.
+        record: its record.
+    """
+    folder = run / "work" / "corpus"
+    try:
+        splits = read_json(folder / "corpus.json", {"splits": {str: str}})["splits"]
+        if digest(splits) == record.fingerprint:
+            return ReadSplit(record.split, folder / f"{record.split}.arrow", splits[record.split])
+    except (OSError, ValueError, KeyError):  # the cache was emptied, or the run came from another machine
+        pass
+    return None

@@ -15,8 +15,8 @@ from longsumbench.api.system import System
 from longsumbench.cache.artifacts import MissingStage, StageStore, cache_folder
 from longsumbench.corpora.reading.load import Texts, load
 from longsumbench.errors import EnvironmentProblem, SuiteError
-from longsumbench.predictions import Crew, summarize_share
-from longsumbench.team import Team, of_this_process
+from longsumbench.runs.predictions import Crew, summarize_share
+from longsumbench.runs.processes import Team, of_this_process
 
 
 @dataclass(frozen=True)

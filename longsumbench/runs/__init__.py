@@ -1,0 +1,1 @@
+"""One run: plan, read, fit, summarize, score, record."""
