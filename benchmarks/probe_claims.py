@@ -31,9 +31,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from longsumbench.leaderboards.figures.lengths import KINDS as LENGTH_KINDS
+from longsumbench.leaderboards.figures.lengths import WHOLE, System, systems_at_lengths
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, read_scores
-from longsumbench.report.lengths import KINDS as LENGTH_KINDS
-from longsumbench.report.lengths import WHOLE, System, systems_at_lengths
 from longsumbench.runs.record import Results, RunRecord
 
 ROOT = Path(__file__).parents[1]

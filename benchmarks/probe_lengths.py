@@ -11,7 +11,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from longsumbench.report.lengths import lengths_table, systems_at_lengths
+from longsumbench.leaderboards.figures.lengths import lengths_table, systems_at_lengths
 from longsumbench.runs.record import Results
 
 

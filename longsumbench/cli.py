@@ -108,8 +108,8 @@ def show_tables(launch: "Launch", swept: Sequence[str] = ()) -> None:
 
     Where one or two settings were swept over, what came of it is drawn.
     """
-    from longsumbench import leaderboard
-    from longsumbench.report import sweep
+    from longsumbench.leaderboards import table as leaderboard
+    from longsumbench.leaderboards.figures import curves as sweep
     from longsumbench.runs.record import Results
 
     folders = {planned.config.results_dir for planned in launch.points}
@@ -142,12 +142,12 @@ def status_command(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 def leaderboard_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench leaderboard`."""
-    from longsumbench import leaderboard
     from longsumbench.api.config import allowed
     from longsumbench.errors import UnknownName
+    from longsumbench.leaderboards import table as leaderboard
+    from longsumbench.leaderboards.comparability import PARTS
     from longsumbench.report import tables
     from longsumbench.runs.record import Results
-    from longsumbench.standings import PARTS
 
     parts = {name.lower(): part for part, name in PARTS.items()}
     allowed("--measure", options.measure, tuple(parts))
@@ -189,7 +189,7 @@ def draw_against(options: argparse.Namespace, results: "Results", names: Sequenc
         raise UsageError("--measure is of the printed table: --against draws F1, or what --kind names")
     if not options.against:
         return []
-    from longsumbench.report import sweep
+    from longsumbench.leaderboards.figures import curves as sweep
 
     return sweep.update(results, names[0], options.against, options.kind)
 

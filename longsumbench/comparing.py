@@ -22,6 +22,9 @@ from longsumbench.api.documents import Sentences
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.formatting import counted
+from longsumbench.leaderboards.blocks import MEASURES
+from longsumbench.leaderboards.comparability import TYPES, difference
+from longsumbench.leaderboards.significance import LEVEL, RESAMPLES, RESAMPLES_A_TEST, read_scores_of_run
 from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.metrics.output_facts import describe_outputs, output_warnings
 from longsumbench.metrics.statistics import (
@@ -42,8 +45,6 @@ from longsumbench.runs.record import (
     ranked_by,
     split_read_by,
 )
-from longsumbench.significance import LEVEL, RESAMPLES, RESAMPLES_A_TEST, read_scores_of_run
-from longsumbench.standings import MEASURES, TYPES, difference
 
 DECIMALS = 6  # of numbers in the CSV
 IDS_TOLD = 5  # of the examples compared, on the terminal

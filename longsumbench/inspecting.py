@@ -11,11 +11,11 @@ from pathlib import Path
 from longsumbench.api.documents import Example
 from longsumbench.api.system import Evidence, Summary
 from longsumbench.errors import DataError, UsageError, did_you_mean
+from longsumbench.leaderboards.comparability import TYPES
 from longsumbench.metrics.aggregate import PERCENT, read_scores
 from longsumbench.runs.evidence import kept, read_evidence, wanted
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import Results, RunRecord, check_written, label, output_files, split_read_by
-from longsumbench.standings import TYPES
 
 
 @dataclass(frozen=True)

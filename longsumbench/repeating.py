@@ -16,6 +16,7 @@ from longsumbench.cache.artifacts import CACHE_VARIABLE, MissingStage, StageStor
 from longsumbench.corpora.reading.load import load
 from longsumbench.errors import DataError, NotRepeated, UsageError
 from longsumbench.formatting import print_text
+from longsumbench.leaderboards.comparability import TYPES
 from longsumbench.metrics.aggregate import read_scores
 from longsumbench.progress import tell
 from longsumbench.repro import Reproduction
@@ -23,7 +24,6 @@ from longsumbench.runs.environment import environment, patch
 from longsumbench.runs.pipeline import Point, run
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord, output_files
-from longsumbench.standings import TYPES
 
 FACTS = ("longsumbench", "commit", "python", "system", "processor", "cores", "threads", "gpu")  # that numbers hang on
 

@@ -17,6 +17,7 @@ from longsumbench.api.documents import Sentences
 from longsumbench.api.metric import Scored
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.formatting import counted
+from longsumbench.leaderboards.comparability import TYPES as HEADINGS
 from longsumbench.metrics.aggregate import aggregate, write_scores
 from longsumbench.metrics.output_facts import describe_outputs, output_warnings
 from longsumbench.metrics.rouge import Rouge
@@ -26,7 +27,6 @@ from longsumbench.rouge.scorer import TYPES, RougeScorer
 from longsumbench.rouge.signature import signature
 from longsumbench.score_warnings import Side, find_warnings
 from longsumbench.scored_files import Pair, Paired, Text, read_pairs, some
-from longsumbench.standings import TYPES as HEADINGS
 
 PERL_DECIMALS = 5
 LONG_PAIR = 10**10  # characters of one text × characters of the other; shorter pairs fit into any memory

@@ -21,6 +21,8 @@ from longsumbench.cache.checksums import CHECKSUMS
 from longsumbench.cli import main
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
+from longsumbench.leaderboards.blocks import remarks
+from longsumbench.leaderboards.notes import training_differences
 from longsumbench.metrics.aggregate import column_means, mean_scores, read_scores
 from longsumbench.modeling import neural_system as neural
 from longsumbench.modeling.neural_system import NeuralSystem, read_report
@@ -30,7 +32,6 @@ from longsumbench.models.seal.system import Trunc
 from longsumbench.runs.pipeline import mark
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord, output_files
-from longsumbench.standings import remarks, training_differences
 
 TRAIN, VALIDATION = ToySplit.of("train", 40), ToySplit.of("validation", 9, start=900)
 UP_AND_DOWN = {"max_steps": 14, "eval_steps": 2, "learning_rate": 0.3, "schedule": "constant", "warmup_steps": 8}

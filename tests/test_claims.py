@@ -13,9 +13,9 @@ import pytest
 from test_leaderboard import record
 
 from longsumbench.formatting import duration
+from longsumbench.leaderboards.comparability import TYPES
 from longsumbench.metrics.aggregate import write_scores
 from longsumbench.runs.record import Results, RunRecord, mean_of, source_seen
-from longsumbench.standings import TYPES
 
 ROOT = Path(__file__).parents[1]
 

@@ -13,7 +13,7 @@ from test_leaderboard import record
 from toys import next_line, start_python
 from waiting import PATIENCE
 
-from longsumbench import leaderboard
+from longsumbench.leaderboards import table as leaderboard
 from longsumbench.runs.record import Results, RunRecord
 
 PROCESSES, OWN, COMMON = 64, 4, 4  # each writes runs of its own, and again those that all the others write

@@ -11,19 +11,21 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from longsumbench import leaderboard
 from longsumbench.api.documents import Cut, Truncation
 from longsumbench.api.system import FitReport
 from longsumbench.errors import UsageError
 from longsumbench.formatting import duration
-from longsumbench.leaderboard import OUR_PAPERS, PUBLISHED_AS, Table
+from longsumbench.leaderboards import table as leaderboard
+from longsumbench.leaderboards.blocks import VIEW
+from longsumbench.leaderboards.comparability import TYPES
+from longsumbench.leaderboards.notes import budget, caution, starts, training_differences
+from longsumbench.leaderboards.published import COLUMNS as PUBLISHED_COLUMNS
+from longsumbench.leaderboards.published import read_published
+from longsumbench.leaderboards.significance import AgainstBest
+from longsumbench.leaderboards.table import OUR_PAPERS, PUBLISHED_AS, Table
 from longsumbench.metrics.aggregate import aggregate, write_scores
-from longsumbench.published import COLUMNS as PUBLISHED_COLUMNS
-from longsumbench.published import read_published
 from longsumbench.report.tables import Stressed, Tied
 from longsumbench.runs.record import Results, RunRecord, label
-from longsumbench.significance import AgainstBest
-from longsumbench.standings import TYPES, VIEW, budget, caution, starts, training_differences
 
 HEADER = (
     "model,variant,dataset,split,n,rouge1,rouge1_lo,rouge1_hi,rouge2,rouge2_lo,rouge2_hi,rougeL,rougeL_lo,rougeL_hi,"

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from test_leaderboard import TRAINED, record
 
-from longsumbench import leaderboard
 from longsumbench.api.documents import Cut, Truncation
 from longsumbench.cli import main
-from longsumbench.ledger import cut_shares, ledger_block
+from longsumbench.leaderboards import table as leaderboard
+from longsumbench.leaderboards.truncation import cut_shares, ledger_block
 from longsumbench.runs.record import Results
 
 SOURCE = asdict(Truncation(200, 100, (Cut("snippet_length", 10, 5), Cut("input_length", 150, 70))))

@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 from test_leaderboard import record
 
-from longsumbench import leaderboard
-from longsumbench.leaderboard import Table
+from longsumbench.leaderboards import table as leaderboard
+from longsumbench.leaderboards.comparability import TYPES
+from longsumbench.leaderboards.significance import AgainstBest, against_best
+from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import aggregate, aggregate_measures, write_scores
 from longsumbench.metrics.statistics import approximate_randomization, holm, smallest_detectable_difference
 from longsumbench.report.tables import Stressed, Tied
 from longsumbench.runs.record import Results, RunRecord
-from longsumbench.significance import AgainstBest, against_best
-from longsumbench.standings import TYPES
 
 EXAMPLES = 80
 BASE = np.random.default_rng(1).beta(4, 8, EXAMPLES)  # how well the examples go, whoever summarizes

@@ -9,9 +9,9 @@ import pytest
 from swept_runs import baseline, trained
 
 from longsumbench.errors import UsageError
+from longsumbench.leaderboards.curve_points import OF_A_RUN, RANGE, RESAMPLED, Number, one_a_seed, with_numbers
+from longsumbench.leaderboards.curves import Curve, Sweep, by_size, shown, sweep_of, typed
 from longsumbench.runs.record import RunRecord
-from longsumbench.sweep_curves import Curve, Sweep, by_size, shown, sweep_of, typed
-from longsumbench.sweep_points import OF_A_RUN, RANGE, RESAMPLED, Number, one_a_seed, with_numbers
 
 
 def sweep(records: list[RunRecord], *words: str) -> Sweep:

@@ -18,12 +18,12 @@ from longsumbench.api.documents import Sentences
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.formatting import counted
+from longsumbench.leaderboards.significance import LEVEL, RESAMPLES
 from longsumbench.metrics.coherence import Coherence
 from longsumbench.metrics.statistics import approximate_randomization, bootstrap_interval, holm
 from longsumbench.report.tables import TIED, Block, Tied, terminal
 from longsumbench.runs.record import Results
 from longsumbench.sentences import split_summary
-from longsumbench.significance import LEVEL, RESAMPLES
 
 VERSION = 1  # changes when the same texts would give other numbers
 INTERVAL_RESAMPLES = 1_000  # of the bootstrap behind the 95 % intervals

@@ -24,10 +24,10 @@ from longsumbench.corpora.reading.load import Texts, load
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import writable
 from longsumbench.formatting import counted
+from longsumbench.leaderboards.published import read_rank_recalls
 from longsumbench.metrics.statistics import bootstrap_intervals
 from longsumbench.modeling.rankers import find_ranker, order_by
 from longsumbench.progress import tell, track
-from longsumbench.published import read_rank_recalls
 from longsumbench.report.tables import Block, terminal
 from longsumbench.rouge.lcs import match_bits, sequence_length
 from longsumbench.rouge.scorer import RougeScorer

@@ -15,7 +15,7 @@ from longsumbench.analysis.published_sizes import PUBLISHED_SIZES, PublishedSize
 from longsumbench.analysis.what_is_read import NO_LEDGER, Reading
 from longsumbench.api.documents import Cut, Truncation
 from longsumbench.formatting import counted, percent
-from longsumbench.ledger import cut_shares, ledger_block, part_of
+from longsumbench.leaderboards.truncation import cut_shares, ledger_block, part_of
 from longsumbench.metrics.aggregate import aggregate, aggregate_measures
 from longsumbench.metrics.extractive import Extractive
 from longsumbench.metrics.novelty import NovelNgrams

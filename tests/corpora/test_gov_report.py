@@ -22,7 +22,7 @@ from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import Texts, load
 from longsumbench.corpora.reading.source import thinned
 from longsumbench.errors import UsageError
-from longsumbench.leaderboard import PUBLISHED_AS
+from longsumbench.leaderboards.table import PUBLISHED_AS
 
 
 def section(title: str | None, *paragraphs: str, below: Any = ()) -> dict[str, Any]:

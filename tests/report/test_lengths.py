@@ -11,13 +11,11 @@ from typing import Any
 import pytest
 from test_leaderboard import record
 
-from longsumbench import leaderboard
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.system import FitReport
 from longsumbench.corpora.probe import probe
-from longsumbench.leaderboard import Table, group
-from longsumbench.metrics.fact_recall import FactRecall
-from longsumbench.report.lengths import (
+from longsumbench.leaderboards import table as leaderboard
+from longsumbench.leaderboards.figures.lengths import (
     KINDS,
     draw_lengths,
     in_thousands,
@@ -27,7 +25,9 @@ from longsumbench.report.lengths import (
     systems_at_lengths,
     title_of,
 )
-from longsumbench.report.recall import Point
+from longsumbench.leaderboards.figures.recall import Point
+from longsumbench.leaderboards.table import Table, group
+from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.runs.record import Results, RunRecord
 
 

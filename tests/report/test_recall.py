@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_leaderboard import record
 
-from longsumbench.leaderboard import Table, group
+from longsumbench.leaderboards.figures.recall import MOST_LINES, PANELS, Line, Point, draw, recall_lines, spread
+from longsumbench.leaderboards.table import Table, group
 from longsumbench.metrics.fact_recall import FactRecall
-from longsumbench.report.recall import MOST_LINES, PANELS, Line, Point, draw, recall_lines, spread
 from longsumbench.runs.record import RunRecord
 
 MEASURE = "fact_recall_silent_distance_3"

@@ -13,12 +13,12 @@ from swept_runs import baseline, trained
 
 from longsumbench.cli import main
 from longsumbench.errors import UsageError
-from longsumbench.report.sweep import file_name, sweep_csv, update
-from longsumbench.report.sweep_layout import MOST_LINES, Axis, layout_of, tick_name
-from longsumbench.report.sweep_picture import draw_layout
+from longsumbench.leaderboards.curve_points import Number
+from longsumbench.leaderboards.curves import Sweep, sweep_of
+from longsumbench.leaderboards.figures.curves import file_name, sweep_csv, update
+from longsumbench.leaderboards.figures.curves_layout import MOST_LINES, Axis, layout_of, tick_name
+from longsumbench.leaderboards.figures.curves_picture import draw_layout
 from longsumbench.runs.record import Results, RunRecord
-from longsumbench.sweep_curves import Sweep, sweep_of
-from longsumbench.sweep_points import Number
 
 PAGES = [trained("pagesum", 20 + place, page_size=size) for place, size in enumerate((128, 256, 512, 1024))]
 BESIDE = [baseline("lead", 22), baseline("oracle", 60), trained("trunc", 21)]

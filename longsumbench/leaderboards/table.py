@@ -17,17 +17,18 @@ from longsumbench.cache.locks import held
 from longsumbench.errors import DataError, UsageError, did_you_mean
 from longsumbench.files import write_atomically
 from longsumbench.formatting import counted, percent
-from longsumbench.ledger import PREFIX, cut_shares, ledger_block, ledger_columns
+from longsumbench.leaderboards.blocks import run_blocks
+from longsumbench.leaderboards.comparability import PARTS, TYPES, condition, rank
+from longsumbench.leaderboards.figures.lengths import System, draw_lengths, lengths_csv, systems_at_lengths, title_of
+from longsumbench.leaderboards.figures.recall import Line, draw, recall_lines
+from longsumbench.leaderboards.published import COLUMNS as PUBLISHED_SCORES
+from longsumbench.leaderboards.published import Published, read_published
+from longsumbench.leaderboards.significance import AgainstBest, against_best, read_all_scores
+from longsumbench.leaderboards.truncation import PREFIX, cut_shares, ledger_block, ledger_columns
 from longsumbench.metrics.aggregate import intervals_of
-from longsumbench.published import COLUMNS as PUBLISHED_SCORES
-from longsumbench.published import Published, read_published
 from longsumbench.report import tables
-from longsumbench.report.lengths import System, draw_lengths, lengths_csv, systems_at_lengths, title_of
-from longsumbench.report.recall import Line, draw, recall_lines
 from longsumbench.report.tables import Block
 from longsumbench.runs.record import Results, RunRecord, source_seen
-from longsumbench.significance import AgainstBest, against_best, read_all_scores
-from longsumbench.standings import PARTS, TYPES, condition, rank, run_blocks
 
 COLUMNS = (
     *("model", "variant", "dataset", "split", "n"),

@@ -7,11 +7,11 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from longsumbench.leaderboards.curve_points import Number
+from longsumbench.leaderboards.figures.curves_layout import Axis, Beside, Layout, Line, tick_name
+from longsumbench.leaderboards.figures.recall import spread
 from longsumbench.report.figures import picture, plain_axes
 from longsumbench.report.palette import COLOURS, GREY, MARKERS
-from longsumbench.report.recall import spread
-from longsumbench.report.sweep_layout import Axis, Beside, Layout, Line, tick_name
-from longsumbench.sweep_points import Number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,11 +15,12 @@ import numpy as np
 import pandas as pd
 
 from longsumbench.errors import DataError
+from longsumbench.leaderboards.blocks import best_runs, numbers_shown
+from longsumbench.leaderboards.comparability import TYPES
 from longsumbench.metrics.aggregate import PERCENT, read_scores
 from longsumbench.metrics.statistics import holm, randomization_p_values, smallest_detectable_difference
 from longsumbench.report.tables import TIED
 from longsumbench.runs.record import SHORT_ID, Results, RunRecord, mean_of
-from longsumbench.standings import TYPES, best_runs, numbers_shown
 
 LEVEL, POWER = 0.05, 0.8
 RESAMPLES = 10_000

@@ -13,10 +13,11 @@ from math import log2
 from statistics import pstdev
 
 from longsumbench.errors import UnknownName, UsageError
+from longsumbench.leaderboards.comparability import TYPES
+from longsumbench.leaderboards.curve_points import RANGE, RESAMPLED, Number
+from longsumbench.leaderboards.curves import LACKS, Group, Sweep, number, short, shown
+from longsumbench.leaderboards.notes import PLANTED, caution
 from longsumbench.runs.record import SHORT_ID
-from longsumbench.standings import PLANTED, TYPES, caution
-from longsumbench.sweep_curves import LACKS, Group, Sweep, number, short, shown
-from longsumbench.sweep_points import RANGE, RESAMPLED, Number
 
 MOST_LINES = 12  # those with the most points, then the best ones, are drawn
 MOST_PLOTS = 4

@@ -17,9 +17,10 @@ import numpy as np
 from longsumbench.api.config import LATER
 from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import counted
+from longsumbench.leaderboards.comparability import TYPES, condition, difference
+from longsumbench.leaderboards.curve_points import Point, Scores, one_a_seed, with_numbers
+from longsumbench.leaderboards.notes import HUB_NAME, budget
 from longsumbench.runs.record import SHORT_ID, RunRecord, ranked_by
-from longsumbench.standings import HUB_NAME, TYPES, budget, condition, difference
-from longsumbench.sweep_points import Point, Scores, one_a_seed, with_numbers
 
 MOST_KEYS = 2
 LACKS = ""  # the setting of a system that does not have it

@@ -13,12 +13,12 @@ import pandas as pd
 
 from longsumbench.cache.locks import held
 from longsumbench.errors import UsageError
+from longsumbench.leaderboards.curves import Curve, Group, Sweep, short, shown, sweep_of
+from longsumbench.leaderboards.figures.curves_layout import layout_of
+from longsumbench.leaderboards.figures.curves_picture import draw_layout
+from longsumbench.leaderboards.significance import scores_at_hand
 from longsumbench.report.figures import write_files
-from longsumbench.report.sweep_layout import layout_of
-from longsumbench.report.sweep_picture import draw_layout
 from longsumbench.runs.record import Results, source_seen
-from longsumbench.significance import scores_at_hand
-from longsumbench.sweep_curves import Curve, Group, Sweep, short, shown, sweep_of
 
 DECIMALS = 4  # of numbers in the CSV
 

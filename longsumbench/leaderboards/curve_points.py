@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from longsumbench.api.config import Scoring
+from longsumbench.leaderboards.comparability import TYPES
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, PERCENT
 from longsumbench.metrics.statistics import intervals_over_repeats
 from longsumbench.runs.record import RunRecord, mean_of
-from longsumbench.standings import TYPES
 
 # How an interval came about: of the only run; resampled over examples and seeds; around the intervals of all seeds.
 OF_A_RUN, RESAMPLED, RANGE = "run", "examples and seeds", "range of seeds"

@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 from tabulate import tabulate
 
-from longsumbench.report.recall import CHANCE, Line, Panel, Point, draw, name_of, pooled, settings_of
+from longsumbench.leaderboards.figures.recall import CHANCE, Line, Panel, Point, draw, name_of, pooled, settings_of
 from longsumbench.runs.record import RunRecord, source_seen
 
 ALL = "fact_recall"

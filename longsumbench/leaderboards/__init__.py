@@ -1,0 +1,1 @@
+"""From records to tables: comparable runs, significance, truncation, published numbers, curves."""
