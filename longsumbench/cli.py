@@ -14,8 +14,8 @@ from longsumbench.formatting import counted, lines, one_line, print_text
 from longsumbench.interrupts import ended_by_sigterm
 
 if TYPE_CHECKING:
-    from longsumbench.launch import Launch
     from longsumbench.runs.record import Results
+    from longsumbench.sweeps.sweep import Launch
 
 
 @ended_by_sigterm()
@@ -66,9 +66,9 @@ def run_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.progress import phase
 
     with phase("loading the libraries"):
-        from longsumbench.launch import Launch
-        from longsumbench.launchers import HERE, Engine, is_hydras
         from longsumbench.runs.plan import apart, plan, show, swept_settings
+        from longsumbench.sweeps.launchers import HERE, Engine, is_hydras
+        from longsumbench.sweeps.sweep import Launch
 
         of_points = [word for word in options.overrides if not is_hydras(word)]
         of_hydra = [word for word in options.overrides if is_hydras(word)]
@@ -129,7 +129,7 @@ def show_tables(launch: "Launch", swept: Sequence[str] = ()) -> None:
 
 def status_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench status`."""
-    from longsumbench.status import render, watch
+    from longsumbench.sweeps.status import render, watch
 
     results = Path(options.results_dir).expanduser()
     if options.watch is not None:

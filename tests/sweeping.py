@@ -17,8 +17,8 @@ from typing import Any
 from toys import TINY
 from waiting import PATIENCE
 
-from longsumbench.status import render
-from longsumbench.sweeps import Sweep, sweeps_in
+from longsumbench.sweeps.state import Sweep, sweeps_in
+from longsumbench.sweeps.status import render
 
 RECIPE = (
     "train.max_steps=12",

@@ -11,10 +11,10 @@ from toys import tiny_overrides, write_jsonl
 
 from longsumbench.cli import main
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
-from longsumbench.jobs import too_large_for_a_cpu
-from longsumbench.launch import Launch
-from longsumbench.launchers import Engine
 from longsumbench.runs.plan import as_hydra, lay, plain, plan, show, swept_settings
+from longsumbench.sweeps.launchers import Engine
+from longsumbench.sweeps.sweep import Launch
+from longsumbench.sweeps.worker import too_large_for_a_cpu
 
 SWEEP = ["model=lead,random,oracle,trunc", "model.input_length=64,256", "seed=1,2"]
 
@@ -334,8 +334,8 @@ def test_the_papers_sizes_are_typed_to_be_trained_on_a_cpu(toy: Path, monkeypatc
     def begun(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("longsumbench.launch.carry_out", begun)
-    monkeypatch.setattr("longsumbench.launch.Launch._conducting", begun)
+    monkeypatch.setattr("longsumbench.sweeps.sweep.carry_out", begun)
+    monkeypatch.setattr("longsumbench.sweeps.sweep.Launch._conducting", begun)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     refused = "model=trunc dataset=jsonl trains at scale=paper.*scale=small.*scale=tiny.*scale=paper"
     for words, launcher in ((["model=trunc"], "basic"), (["model=lead,trunc"], "joblib")):

@@ -6,7 +6,7 @@ import pytest
 from sweeping import JOBLIB, Swept
 from toys import write_jsonl
 
-from longsumbench.sweeps import DONE, FAILED, PointState, sweeps_in
+from longsumbench.sweeps.state import DONE, FAILED, PointState, sweeps_in
 
 TOLD = "Name: longsumbench-lost\nVersion: 1.0\n"
 POINTS = "[longsumbench.systems]\ndying = lost:Dying\nhanging = lost:Hanging\nstuck = lost:Stuck\n"

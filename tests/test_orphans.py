@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from longsumbench.launchers import Engine
+from longsumbench.sweeps.launchers import Engine
 
 CONDUCTOR = "import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', sys.argv[1]]); time.sleep(600)"
 WORKER = """

@@ -10,7 +10,7 @@ from sweeping import untrained
 from toys import write_jsonl
 
 from longsumbench.cli import main
-from longsumbench.launchers import Engine
+from longsumbench.sweeps.launchers import Engine
 
 
 @pytest.fixture

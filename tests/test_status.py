@@ -14,8 +14,7 @@ from sweeping import three_points
 
 from longsumbench.cli import main
 from longsumbench.errors import UsageError
-from longsumbench.status import current, ending, heading, render, standing
-from longsumbench.sweeps import (
+from longsumbench.sweeps.state import (
     DONE,
     FAILED,
     FOUND,
@@ -28,6 +27,7 @@ from longsumbench.sweeps import (
     sweep_folder,
     sweeps_in,
 )
+from longsumbench.sweeps.status import current, ending, heading, render, standing
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_points_of_one_run_have_one_worker(folder: Sweep) -> None:
 def test_a_point_whose_process_was_killed_is_waiting_again(folder: Sweep) -> None:
     """What a killed process wrote of itself is not believed: the lock that died with it says otherwise."""
     code = (
-        "import sys, time\nfrom pathlib import Path\nfrom longsumbench.sweeps import *\n"
+        "import sys, time\nfrom pathlib import Path\nfrom longsumbench.sweeps.state import *\n"
         f"sweep = Sweep(Path({str(folder.root)!r}))\n"
         "with sweep.working(2, lambda who: None):\n"
         "    sweep.note(2, PointState(RUNNING, attempts=1, started=time.time(), host='here'))\n"
@@ -120,7 +120,7 @@ def test_watching_ends_with_an_interrupt(
         assert seconds < 1e6
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("longsumbench.status.time.sleep", interrupted)
+    monkeypatch.setattr("longsumbench.sweeps.status.time.sleep", interrupted)
     assert main(["status", "--watch=inf", "--results-dir", str(folder.root.parents[1])]) == 130
     assert capsys.readouterr().err == "longsumbench: interrupted; a sweep that is running goes on\n"
 

@@ -17,21 +17,15 @@ from sweeping import three_points, untrained
 from toys import tiny_overrides, write_jsonl
 from waiting import PATIENCE
 
-from longsumbench import jobs
 from longsumbench.cli import main
 from longsumbench.errors import EnvironmentProblem, UsageError
-from longsumbench.jobs import Job, Sent, limited
-from longsumbench.launch import Launch
-from longsumbench.launchers import Engine, LaunchBroke, problem_of
 from longsumbench.runs.plan import plan
-from longsumbench.status import current
-from longsumbench.sweeps import (
-    DONE,
-    FAILED,
-    SAME,
-    PointState,
-    Sweep,
-)
+from longsumbench.sweeps import worker as jobs
+from longsumbench.sweeps.launchers import Engine, LaunchBroke, problem_of
+from longsumbench.sweeps.state import DONE, FAILED, SAME, PointState, Sweep
+from longsumbench.sweeps.status import current
+from longsumbench.sweeps.sweep import Launch
+from longsumbench.sweeps.worker import Job, Sent, limited
 
 
 @pytest.fixture
@@ -385,7 +379,7 @@ def test_jobs_that_nobody_here_could_ask_after_are_not_waited_for(
 
     waited: list[Path] = []
     monkeypatch.setattr("hydra.core.plugins.Plugins.instantiate_launcher", lambda *_: Broken())
-    monkeypatch.setattr("longsumbench.launchers.wait_for_jobs", waited.append)
+    monkeypatch.setattr("longsumbench.sweeps.launchers.wait_for_jobs", waited.append)
     with pytest.raises(LaunchBroke, match="a job died"):
         Engine.of([f"hydra/launcher={launcher}"], sweep=True).launch(print, 1, tmp_path)
     assert waited == [tmp_path] * waits

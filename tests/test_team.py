@@ -20,7 +20,6 @@ import torch
 from toys import TINY_FOR_ALL, told_in, write_jsonl
 from waiting import PATIENCE
 
-from longsumbench import jobs
 from longsumbench.api import registry
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli import main
@@ -28,6 +27,7 @@ from longsumbench.errors import EnvironmentProblem
 from longsumbench.modeling.training import data_parallel as shares
 from longsumbench.runs import processes as team
 from longsumbench.runs.record import RunRecord
+from longsumbench.sweeps import worker as jobs
 
 TESTS = Path(__file__).parent
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]

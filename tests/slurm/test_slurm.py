@@ -17,8 +17,8 @@ import pytest
 from toys import tiny_overrides, write_jsonl
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE
-from longsumbench.status import current
-from longsumbench.sweeps import PointState, sweeps_in
+from longsumbench.sweeps.state import PointState, sweeps_in
+from longsumbench.sweeps.status import current
 
 pytestmark = pytest.mark.slurm
 

@@ -26,8 +26,8 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from longsumbench.errors import EnvironmentProblem, SuiteError, UnknownName, UsageError, as_suite_error, did_you_mean
-from longsumbench.jobs import end_with
 from longsumbench.runs.plan import check_folder, first_line, quoted, translate
+from longsumbench.sweeps.worker import end_with
 
 HERE = "basic"  # Hydra's name for this process
 PLUGINS = {  # of Hydra: package → extra of the suite, and the choices that need it

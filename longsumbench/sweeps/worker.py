@@ -31,7 +31,7 @@ from longsumbench.runs.pipeline import BASELINES, Point, baseline, run
 from longsumbench.runs.plan import Planned
 from longsumbench.runs.processes import by_the_first
 from longsumbench.runs.record import Results, RunRecord, mean_of, ranked_by
-from longsumbench.sweeps import DONE, FAILED, FOUND, RUNNING, PointState, Sweep
+from longsumbench.sweeps.state import DONE, FAILED, FOUND, RUNNING, PointState, Sweep
 
 SECONDS_BETWEEN_NOTES = 2.0  # of what a point is doing
 SECONDS_BETWEEN_LOOKS = 1.0  # at who conducts the sweep

@@ -11,7 +11,7 @@ from tabulate import tabulate
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import duration, for_stdout, one_line
 from longsumbench.progress import tell
-from longsumbench.sweeps import (
+from longsumbench.sweeps.state import (
     DONE,
     ENDED,
     FAILED,

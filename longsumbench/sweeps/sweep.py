@@ -17,13 +17,13 @@ from pathlib import Path
 from longsumbench.errors import EnvironmentProblem, SuiteError
 from longsumbench.files import writable
 from longsumbench.formatting import counted
-from longsumbench.jobs import Job, Outcome, Sent, carry_out, check_scale
-from longsumbench.launchers import HERE, MOST_JOBS, Engine, LaunchBroke
 from longsumbench.progress import Progress, tell
 from longsumbench.runs.plan import Planned, apart, plan, readable
 from longsumbench.runs.record import RunRecord, TornRecord
-from longsumbench.status import outcome, present, standing, table
-from longsumbench.sweeps import DONE, ENDED, FAILED, SAME, PointState, Sweep, sweep_folder
+from longsumbench.sweeps.launchers import HERE, MOST_JOBS, Engine, LaunchBroke
+from longsumbench.sweeps.state import DONE, ENDED, FAILED, SAME, PointState, Sweep, sweep_folder
+from longsumbench.sweeps.status import outcome, present, standing, table
+from longsumbench.sweeps.worker import Job, Outcome, Sent, carry_out, check_scale
 
 ON_THIS_MACHINE = (HERE, "joblib")  # launchers
 PATIENCE = 2  # processes that died while at work on a point, before it is run alone
