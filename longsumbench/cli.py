@@ -210,12 +210,12 @@ def score_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench score`."""
     if not 1 <= len(options.texts) <= 2:
         raise UsageError("name PREDICTIONS, and REFERENCES where they stand apart (see longsumbench score --help)")
+    from longsumbench.analysis.score.files import find_predictions
+    from longsumbench.analysis.score.score import score_files
     from longsumbench.api.bounds import bounds_of, check_value
     from longsumbench.api.config import Scoring
     from longsumbench.rouge.scorer import RougeScorer
     from longsumbench.runs.record import Results
-    from longsumbench.scored_files import find_predictions
-    from longsumbench.scoring import score_files
 
     for name in ("resamples", "resampling", "empty_references"):
         check_value(f"--{name.replace('_', '-')}", getattr(options, name), bounds_of(Scoring)[name])
@@ -245,10 +245,10 @@ def score_command(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 def compare_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench compare`."""
+    from longsumbench.analysis.runs.compare import compare, default_folder
+    from longsumbench.analysis.runs.compare_page import write
     from longsumbench.api.bounds import Between, check_value
-    from longsumbench.comparing import compare, default_folder
     from longsumbench.files import writable
-    from longsumbench.report.comparison import write
     from longsumbench.runs.record import Results
 
     check_value("--examples", options.examples, Between(0, 10**6))
@@ -264,9 +264,9 @@ def compare_command(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 def inspect_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench inspect`."""
+    from longsumbench.analysis.runs.inspect_page import write
+    from longsumbench.analysis.runs.inspect_run import default_folder, inspect
     from longsumbench.files import writable
-    from longsumbench.inspecting import default_folder, inspect
-    from longsumbench.report.inspection import write
     from longsumbench.runs.record import Results
 
     results = Results(Path(options.results_dir).expanduser())
@@ -280,7 +280,7 @@ def inspect_command(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 def stats_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench stats`."""
-    from longsumbench.dataset_commands import asks_for_ranking
+    from longsumbench.analysis.plan import asks_for_ranking
 
     if asks_for_ranking(options.overrides):
         print_text(ranked_paragraphs(options))
@@ -290,8 +290,8 @@ def stats_command(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 def ranked_paragraphs(options: argparse.Namespace) -> str:
     """Return the table of how much of the references the best paragraphs say."""
-    from longsumbench.analysis.rank_recall import rank_recall
-    from longsumbench.dataset_commands import plan_stats
+    from longsumbench.analysis.dataset.rank_recall import rank_recall
+    from longsumbench.analysis.plan import plan_stats
 
     if options.output:
         raise UsageError("--output goes with the description of a dataset; the numbers of rank= are written by --csv")
@@ -305,11 +305,11 @@ def ranked_paragraphs(options: argparse.Namespace) -> str:
 
 def description(options: argparse.Namespace) -> str:
     """Return the tables of what a dataset is like, and which files were written."""
-    from longsumbench.analysis.dataset_stats import describe
-    from longsumbench.analysis.stats_tables import render, to_csv
-    from longsumbench.dataset_commands import plan_description
+    from longsumbench.analysis.dataset.page import write
+    from longsumbench.analysis.dataset.stats import describe
+    from longsumbench.analysis.dataset.tables import render, to_csv
+    from longsumbench.analysis.plan import plan_description
     from longsumbench.files import writable, write_atomically
-    from longsumbench.report.dataset import write
 
     asked = plan_description(options.overrides)
     table = output_file(options.csv, "--csv")
@@ -345,9 +345,9 @@ def output_file(name: str | None, flag: str) -> Path | None:
 
 def analyze_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench analyze`."""
-    from longsumbench.dataset_commands import plan_analyze
+    from longsumbench.analysis.names import ANALYSES
+    from longsumbench.analysis.plan import plan_analyze
     from longsumbench.files import writable
-    from longsumbench.report.analyses import ANALYSES
     from longsumbench.runs.record import Results
 
     dataset, asked = plan_analyze(options.what, options.overrides)
@@ -405,8 +405,8 @@ def prune_command(options: argparse.Namespace, root: Path, keys: Sequence[str]) 
 
 def repro_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     """`longsumbench repro`."""
+    from longsumbench.analysis.runs.reproduce import page, reproduce, write
     from longsumbench.files import writable
-    from longsumbench.repro import page, reproduce, write
     from longsumbench.runs.record import Results
 
     found = reproduce(options.run, Results(Path(options.results_dir).expanduser()))
@@ -415,7 +415,7 @@ def repro_command(options: argparse.Namespace, words: Sequence[str]) -> None:
     if folder is not None:
         print_text("", *write(found, folder))
     if options.check:
-        from longsumbench.repeating import check
+        from longsumbench.analysis.runs.repeat import check
 
         try:
             print_text("", check(found))

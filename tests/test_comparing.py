@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 from test_leaderboard import record
 from toys import write_jsonl
 
-from longsumbench.api.system import Summary
-from longsumbench.cli import main
-from longsumbench.comparing import (
+from longsumbench.analysis.runs.compare import (
     LONGEST_NAME,
     Comparison,
     Moved,
@@ -26,6 +24,8 @@ from longsumbench.comparing import (
     row_of,
     shared_measures,
 )
+from longsumbench.api.system import Summary
+from longsumbench.cli import main
 from longsumbench.errors import DataError
 from longsumbench.metrics.aggregate import write_scores
 from longsumbench.metrics.statistics import holm

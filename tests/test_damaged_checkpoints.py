@@ -20,7 +20,7 @@ from tiny_bert import write_bert
 from torch import Tensor
 from toys import TINY, ToySplit, example
 
-from longsumbench.analysis.sentence_vectors import Encoder
+from longsumbench.analysis.locality.sentence_vectors import Encoder
 from longsumbench.api import registry
 from longsumbench.api.config import Decoding, Recipe, Scoring, settle
 from longsumbench.cache.artifacts import StageStore

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from test_leaderboard import record
 from toys import TINY_FOR_ALL, tiny_overrides, write_jsonl
 
+from longsumbench.analysis.runs.inspect_run import inspect, place_of
 from longsumbench.api.system import Evidence, Summary
 from longsumbench.cli import main
 from longsumbench.errors import UsageError
-from longsumbench.inspecting import inspect, place_of
 from longsumbench.metrics.aggregate import write_scores
 from longsumbench.rouge.scorer import TYPES
 from longsumbench.runs.evidence import write_evidence

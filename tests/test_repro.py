@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from omegaconf import OmegaConf
 from toys import TINY_FOR_ALL, write_jsonl
 
+from longsumbench.analysis.runs.command_line import as_value, as_word, flat, rewrite
+from longsumbench.analysis.runs.repeat import compare, differences, with_cache
+from longsumbench.analysis.runs.reproduce import is_same_run, known_constraints, page, reproduce, script
 from longsumbench.cli import main
 from longsumbench.errors import UsageError
-from longsumbench.repeating import compare, differences, with_cache
-from longsumbench.repro import is_same_run, known_constraints, page, reproduce, script
-from longsumbench.rewriting import as_value, as_word, flat, rewrite
 from longsumbench.runs.plan import plan
 from longsumbench.runs.record import Results, RunRecord
 
@@ -376,7 +376,9 @@ def test_a_run_of_several_processes_says_how_many(copied: Callable[..., Path], t
 
 def test_constraints_of_an_older_run(copied: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """The versions of the record go before those of its commit's file, whatever way their names are written."""
-    monkeypatch.setattr("longsumbench.repro.file_at", lambda commit, name: "Hydra_core==9\ntorch==1.0\nzipp==3\n")
+    monkeypatch.setattr(
+        "longsumbench.analysis.runs.reproduce.file_at", lambda commit, name: "Hydra_core==9\ntorch==1.0\nzipp==3\n"
+    )
     record = RunRecord.read(copied(environment={"packages": {"torch": "2.0+cpu", "hydra-core": "1.3"}}))
     assert known_constraints(record) == "hydra-core==1.3\ntorch==2.0+cpu\nzipp==3\n"
 

@@ -12,14 +12,14 @@ import pytest
 from rouge_score import rouge_scorer
 from toys import write_jsonl
 
+from longsumbench.analysis.score.files import Pair
+from longsumbench.analysis.score.score import score_sides, split_sides
 from longsumbench.cli import main
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.metrics.aggregate import read_scores
 from longsumbench.metrics.statistics import perl_intervals
 from longsumbench.rouge.scorer import TYPES, RougeScorer, Score
 from longsumbench.runs.record import RunRecord
-from longsumbench.scored_files import Pair
-from longsumbench.scoring import score_sides, split_sides
 from longsumbench.sentences import split_summary
 
 PAIRS = (
@@ -231,10 +231,10 @@ def test_texts_too_long_for_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pair that needs more memory than there is ends with its id and sizes; long texts of sentences do not."""
     long = "word " * 200_000
     pairs = [Pair("x", (long,), ((long,),))]
-    monkeypatch.setattr("longsumbench.scoring.psutil.virtual_memory", lambda: Free(10**9))
+    monkeypatch.setattr("longsumbench.analysis.score.score.psutil.virtual_memory", lambda: Free(10**9))
     with pytest.raises(EnvironmentProblem, match=r"example 'x' \(200,000 words against 200,000, .* are free"):
         score_sides(RougeScorer(), pairs, *split_sides(pairs))
-    monkeypatch.setattr("longsumbench.scoring.psutil.virtual_memory", lambda: Free(10**7))
+    monkeypatch.setattr("longsumbench.analysis.score.score.psutil.virtual_memory", lambda: Free(10**7))
     pairs = [Pair("x", ("word two",), ((long,),)), Pair("y", (long,), (("word two",),))]
     assert score_sides(RougeScorer(), pairs, *split_sides(pairs)).per_example.loc["y", "rouge1_r"] == 0.5
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from longsumbench.analysis.score.files import Pair, Paired, Text, read_pairs
 from longsumbench.errors import DataError, UsageError
-from longsumbench.scored_files import Pair, Paired, Text, read_pairs
 
 LINES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n\ufeff"))
 Written = Callable[..., Path]

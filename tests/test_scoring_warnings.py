@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longsumbench.score_warnings import Side, find_warnings
-from longsumbench.scored_files import Pair, Text
-from longsumbench.scoring import split_sides
+from longsumbench.analysis.score.files import Pair, Text
+from longsumbench.analysis.score.score import split_sides
+from longsumbench.analysis.score.warnings import Side, find_warnings
 
 GOOD = (
     "The hearing was held on Monday. Two members spoke against the plan, and one for it.",

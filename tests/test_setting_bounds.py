@@ -9,15 +9,15 @@ from typing import Any, get_args, get_type_hints
 import pytest
 from toys import tiny_overrides, write_jsonl
 
-from longsumbench.analysis.dataset_stats import StatsSettings
-from longsumbench.analysis.rank_recall import RankRecallSettings
+from longsumbench.analysis.dataset.rank_recall import RankRecallSettings
+from longsumbench.analysis.dataset.stats import StatsSettings
+from longsumbench.analysis.plan import OF_ANALYSES
 from longsumbench.api import registry
 from longsumbench.api.bounds import Between, bounds_of
 from longsumbench.api.config import SECTIONS, RunConfig, settle
 from longsumbench.api.ranker import RankerSettings
 from longsumbench.catalogue import config_of
 from longsumbench.cli import main
-from longsumbench.dataset_commands import OF_ANALYSES
 from longsumbench.errors import UsageError
 from longsumbench.runs import plan as planning
 

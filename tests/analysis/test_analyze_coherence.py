@@ -10,13 +10,20 @@ from drawn import drawn, example
 from test_leaderboard import record
 from tiny_bert import write_bert
 
-from longsumbench.analysis.coherence import REFERENCE, SHUFFLED, CoherenceSettings, NextSentences, score_texts, shuffled
+from longsumbench.analysis.coherence.coherence import (
+    REFERENCE,
+    SHUFFLED,
+    CoherenceSettings,
+    NextSentences,
+    score_texts,
+    shuffled,
+)
+from longsumbench.analysis.coherence.plot import draw
 from longsumbench.api.config import Scoring
 from longsumbench.api.documents import Example
 from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics.coherence import Coherence
 from longsumbench.metrics.statistics import approximate_randomization, holm
-from longsumbench.report.coherence import draw
 
 SENTENCES = ["The cat sat.", "It slept.", "The dog ran.", "A dog slept."]
 

@@ -11,9 +11,9 @@ from drawn import drawn, example
 from rouge_score.rouge_scorer import RougeScorer as Peer
 from test_leaderboard import record
 
-from longsumbench.analysis.fusion import FusionSettings, chances, find_fusions, shares_said
+from longsumbench.analysis.fusion.fusion import FusionSettings, chances, find_fusions, shares_said
+from longsumbench.analysis.fusion.page import draw, page
 from longsumbench.errors import DataError, UsageError
-from longsumbench.report.fusion import draw, page
 
 WORDS = ["ash", "birch", "cedar", "elm", "fir", "oak", "pine", "yew", "lime"]
 FILLED = ["ash birch cedar", *("nothing of it here" for _ in range(8)), "elm fir oak"]

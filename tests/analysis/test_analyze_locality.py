@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from drawn import drawn, example
 
-from longsumbench.analysis import locality
-from longsumbench.analysis.locality import ACROSS, ALL, WITHIN, bins, compare_sentences, similarity_by_distance
-from longsumbench.analysis.sentence_vectors import TfIdf
+from longsumbench.analysis.locality import locality
+from longsumbench.analysis.locality.locality import ACROSS, ALL, WITHIN, bins, compare_sentences, similarity_by_distance
+from longsumbench.analysis.locality.plot import draw
+from longsumbench.analysis.locality.sentence_vectors import TfIdf
 from longsumbench.errors import DataError
 from longsumbench.modeling.ranking import similarities
-from longsumbench.report.locality import draw
 
 TEXTS = ["the cat sat", "a cat ran", "dogs bark", "the dog sat", "", "birds sing a song", "a song for dogs", "cat"]
 

@@ -12,15 +12,8 @@ import pytest
 from test_leaderboard import record
 from toys import TINY, ToySplit, tiny_overrides, write_jsonl
 
-from longsumbench.analysis.dataset_stats import (
-    DatasetStats,
-    StatsSettings,
-    describe,
-    read_splits,
-    run_names,
-    sample,
-)
-from longsumbench.analysis.stats_tables import (
+from longsumbench.analysis.dataset.stats import DatasetStats, StatsSettings, describe, read_splits, run_names, sample
+from longsumbench.analysis.dataset.tables import (
     cut_shares,
     entries,
     kept_measures,
@@ -29,7 +22,7 @@ from longsumbench.analysis.stats_tables import (
     render,
     spread,
 )
-from longsumbench.analysis.what_is_read import Reading as WhatIsRead
+from longsumbench.analysis.dataset.what_is_read import Reading as WhatIsRead
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.cli import main

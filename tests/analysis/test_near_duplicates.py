@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from toys import ToySplit
 
-from longsumbench.analysis.near_duplicates import (
+from longsumbench.analysis.dataset.near_duplicates import (
     NEAREST,
     SIMILARITY,
     NearDuplicates,

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from longsumbench.analysis.rank_recall import KEPT, best_recalls, score_orders
+from longsumbench.analysis.dataset.rank_recall import KEPT, best_recalls, score_orders
 from longsumbench.cli import main
 from longsumbench.rouge.scorer import RougeScorer
 

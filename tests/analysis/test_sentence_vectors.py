@@ -10,7 +10,7 @@ import torch
 from tiny_bert import LONGEST, write_bert
 from transformers import BertModel, BertTokenizerFast
 
-from longsumbench.analysis.sentence_vectors import Encoder, TfIdf
+from longsumbench.analysis.locality.sentence_vectors import Encoder, TfIdf
 from longsumbench.errors import UsageError
 from longsumbench.modeling.ranking import similarities
 

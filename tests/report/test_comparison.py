@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 from test_leaderboard import record
 
+from longsumbench.analysis.runs.compare import Comparison, Run, pair_of, rows_of
+from longsumbench.analysis.runs.compare_page import draw, page, verdict, write
 from longsumbench.api.documents import Sentences
-from longsumbench.comparing import Comparison, Run, pair_of, rows_of
-from longsumbench.report.comparison import draw, page, verdict, write
 from longsumbench.rouge.scorer import TYPES
 
 HOSTILE = "<script>alert('x')</script> & \"quoted\" | a `tick`\n<img src=x onerror=y> </mark></details>\u2028end"

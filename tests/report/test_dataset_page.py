@@ -11,12 +11,12 @@ from test_comparison import HOSTILE, Reading
 from test_leaderboard import record
 from toys import ToySplit
 
-from longsumbench.analysis.dataset_stats import DatasetStats, StatsSettings, read_splits
-from longsumbench.analysis.near_duplicates import Overlap, Pair
-from longsumbench.analysis.stats_tables import blocks, numbers, render, to_markdown
-from longsumbench.analysis.what_is_read import Reading as WhatIsRead
+from longsumbench.analysis.dataset.near_duplicates import Overlap, Pair
+from longsumbench.analysis.dataset.page import page, write
+from longsumbench.analysis.dataset.stats import DatasetStats, StatsSettings, read_splits
+from longsumbench.analysis.dataset.tables import blocks, numbers, render, to_markdown
+from longsumbench.analysis.dataset.what_is_read import Reading as WhatIsRead
 from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
-from longsumbench.report.dataset import page, write
 
 LEDGER = Truncation(100, 50, (Cut("a", 10, 5), Cut("b", 60, 31)))
 TEXT = Document(None, (Section(None, (("one two three four five six seven eight",),)),))

@@ -23,9 +23,10 @@ from test_comparison import HOSTILE, Reading
 from test_leaderboard import record
 from waiting import PATIENCE
 
+from longsumbench.analysis.runs.inspect_page import page, write
+from longsumbench.analysis.runs.inspect_run import Inspection
 from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.api.system import ATTENDED_AXIS, AXES, REFERENCE_AXIS, WINDOW_AXIS, Evidence, Summary
-from longsumbench.inspecting import Inspection
 from longsumbench.report.evidence.heat_map import HINT, NUM_COLOURS, SCRIPT, colour, relations, selections, weights
 from longsumbench.report.evidence.picture import draw, draw_plane, numbered
 from longsumbench.report.evidence.source_text import source_text
@@ -41,7 +42,6 @@ from longsumbench.report.evidence.views import (
     scale_of,
     views,
 )
-from longsumbench.report.inspection import page, write
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 BREAKOUT = "</script><script>document.title='ran'</script>\" onmouseover=\"document.title='ran'\" <!-- '"

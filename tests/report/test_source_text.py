@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from test_comparison import HOSTILE, Reading
 from test_inspection import BREAKOUT, CHROMIUM, evidence, inspection, page_of, shown
 
+from longsumbench.analysis.runs.inspect_page import write
 from longsumbench.api.system import REFERENCE_AXIS, Evidence
 from longsumbench.report.evidence import source_text as module
 from longsumbench.report.evidence.picture import draw
 from longsumbench.report.evidence.source_text import DIGITS, NOTHING, coded, source_text
 from longsumbench.report.evidence.views import WINDOWS, Marks, SourceText, Windows, scale_of, views
-from longsumbench.report.inspection import write
 
 BY_STEP = np.array([[0.0, 0.5, 1.0], [0.5, 0.5, 0.0]], dtype=np.float32)  # two steps, three source tokens
 MIDDLES = np.array([[[0.0, 1.0, 2.0], [2.0, 2.0, 2.0]]])  # one layer, two heads

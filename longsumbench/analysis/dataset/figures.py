@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.analysis.dataset_stats import DatasetStats
-from longsumbench.analysis.stats_tables import ROUGE, STRUCTURE, entries, looked_at, sampled, short
-from longsumbench.analysis.what_is_read import Reading
+from longsumbench.analysis.dataset.stats import DatasetStats
+from longsumbench.analysis.dataset.tables import ROUGE, STRUCTURE, entries, looked_at, sampled, short
+from longsumbench.analysis.dataset.what_is_read import Reading
 from longsumbench.metrics.extractive import Extractive
 from longsumbench.metrics.novelty import NovelNgrams
 from longsumbench.report.palette import COLOURS, GREY

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from longsumbench.analysis.dataset_stats import COUNTED, DatasetStats, SplitStats
-from longsumbench.analysis.near_duplicates import SIMILARITY, WORDS, Overlap
-from longsumbench.analysis.published_sizes import PUBLISHED_SIZES, PublishedSize
-from longsumbench.analysis.what_is_read import NO_LEDGER, Reading
+from longsumbench.analysis.dataset.near_duplicates import SIMILARITY, WORDS, Overlap
+from longsumbench.analysis.dataset.published_sizes import PUBLISHED_SIZES, PublishedSize
+from longsumbench.analysis.dataset.stats import COUNTED, DatasetStats, SplitStats
+from longsumbench.analysis.dataset.what_is_read import NO_LEDGER, Reading
 from longsumbench.api.documents import Cut, Truncation
 from longsumbench.formatting import counted, percent
 from longsumbench.leaderboards.truncation import cut_shares, ledger_block, part_of

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from longsumbench.analysis.fusion import BOTH, FIRST, SECOND, Fusion, FusionsFound
+from longsumbench.analysis.fusion.fusion import BOTH, FIRST, SECOND, Fusion, FusionsFound
 from longsumbench.report.figures import picture, plain_axes, write_files
 from longsumbench.report.html import frame, table
 from longsumbench.report.marked_words import SHORTEST_WORD, marked, stems

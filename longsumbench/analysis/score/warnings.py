@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from longsumbench.analysis.score.files import Text
 from longsumbench.api.documents import Sentences
 from longsumbench.rouge.tokenizer import dropped_share
-from longsumbench.scored_files import Text
 from longsumbench.sentences import split_summary
 
 SENTENCE_ENDS = ("<n>", "<q>", "[SEP]", "[X_SEP]")  # what systems write between sentences

@@ -12,11 +12,11 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped] # it ships no annotations
 
-from longsumbench.analysis.coherence import CoherenceSettings
-from longsumbench.analysis.dataset_stats import StatsSettings
-from longsumbench.analysis.fusion import FusionSettings
-from longsumbench.analysis.locality import LocalitySettings
-from longsumbench.analysis.rank_recall import RankRecallSettings
+from longsumbench.analysis.coherence.coherence import CoherenceSettings
+from longsumbench.analysis.dataset.rank_recall import RankRecallSettings
+from longsumbench.analysis.dataset.stats import StatsSettings
+from longsumbench.analysis.fusion.fusion import FusionSettings
+from longsumbench.analysis.locality.locality import LocalitySettings
 from longsumbench.analysis.sampled import SampleSettings
 from longsumbench.api.config import DatasetSettings, RunConfig, settle
 from longsumbench.api.ranker import RankerSettings

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
-from longsumbench.analysis.dataset_stats import DatasetStats
-from longsumbench.analysis.stats_tables import about, blocks, sampled, short, title, to_csv, to_markdown
+from longsumbench.analysis.dataset.figures import Picture, pictures
+from longsumbench.analysis.dataset.stats import DatasetStats
+from longsumbench.analysis.dataset.tables import about, blocks, sampled, short, title, to_csv, to_markdown
 from longsumbench.files import write_atomically
-from longsumbench.report.dataset_figures import Picture, pictures
 from longsumbench.report.html import frame, table
 from longsumbench.report.tables import Block
 

@@ -16,8 +16,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench import sentences
+from longsumbench.analysis.locality.sentence_vectors import POOLINGS, Encoder, SentenceVectors, TfIdf
 from longsumbench.analysis.sampled import Sampled, SampleSettings, draw
-from longsumbench.analysis.sentence_vectors import POOLINGS, Encoder, SentenceVectors, TfIdf
 from longsumbench.api.bounds import BatchSize, Between, Device, OneOf, Text
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Example

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from longsumbench.analysis.coherence import coherence
-from longsumbench.analysis.fusion import fusion
-from longsumbench.analysis.locality import locality
-from longsumbench.report import coherence as of_coherence
-from longsumbench.report import fusion as of_fusion
-from longsumbench.report import locality as of_locality
+from longsumbench.analysis.coherence import plot as of_coherence
+from longsumbench.analysis.coherence.coherence import coherence
+from longsumbench.analysis.fusion import page as of_fusion
+from longsumbench.analysis.fusion.fusion import fusion
+from longsumbench.analysis.locality import plot as of_locality
+from longsumbench.analysis.locality.locality import locality
 
 
 class Analysis(NamedTuple):

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from longsumbench.analysis.near_duplicates import NearDuplicates, Overlap, Pair
-from longsumbench.analysis.what_is_read import Reader, Reading, Tokens, ready, tokenizers
+from longsumbench.analysis.dataset.near_duplicates import NearDuplicates, Overlap, Pair
+from longsumbench.analysis.dataset.what_is_read import Reader, Reading, Tokens, ready, tokenizers
 from longsumbench.api import registry
 from longsumbench.api.bounds import Count, Seed, Text, check_settings
 from longsumbench.api.config import DatasetSettings, Decoding, RunConfig, Scoring

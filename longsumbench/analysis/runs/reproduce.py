@@ -12,11 +12,11 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from longsumbench.analysis.runs.command_line import NOT_OF_THE_POINT, Rewritten, as_value, as_word, rewrite
 from longsumbench.api import registry
 from longsumbench.api.config import RunConfig
 from longsumbench.errors import UnknownName, UsageError
 from longsumbench.files import write_atomically
-from longsumbench.rewriting import NOT_OF_THE_POINT, Rewritten, as_value, as_word, rewrite
 from longsumbench.runs.environment import file_at, project_name
 from longsumbench.runs.record import SHORT_ID, Results, RunRecord, label
 from longsumbench.runs.run_id import specify_on

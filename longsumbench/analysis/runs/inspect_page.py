@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
+from longsumbench.analysis.runs.inspect_run import Inspection
 from longsumbench.api.documents import what_was_read
 from longsumbench.files import write_atomically
 from longsumbench.formatting import counted
-from longsumbench.inspecting import Inspection
 from longsumbench.metrics.output_facts import output_warnings
 from longsumbench.report.evidence.heat_map import SCRIPT, colour, relations, selections, weights
 from longsumbench.report.evidence.heat_map import STYLE as HEAT_MAP_STYLE

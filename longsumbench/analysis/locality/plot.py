@@ -4,7 +4,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longsumbench.analysis.locality import ALL, Locality
+from longsumbench.analysis.locality.locality import ALL, Locality
 from longsumbench.report.figures import picture, plain_axes, write_files
 from longsumbench.report.palette import COLOURS, GREY
 

@@ -13,6 +13,8 @@ import pandas as pd
 import psutil
 
 from longsumbench import sentences
+from longsumbench.analysis.score.files import Pair, Paired, Text, read_pairs, some
+from longsumbench.analysis.score.warnings import Side, find_warnings
 from longsumbench.api.documents import Sentences
 from longsumbench.api.metric import Scored
 from longsumbench.errors import EnvironmentProblem
@@ -25,8 +27,6 @@ from longsumbench.progress import Progress, tell
 from longsumbench.report.tables import Block, terminal
 from longsumbench.rouge.scorer import TYPES, RougeScorer
 from longsumbench.rouge.signature import signature
-from longsumbench.score_warnings import Side, find_warnings
-from longsumbench.scored_files import Pair, Paired, Text, read_pairs, some
 
 PERL_DECIMALS = 5
 LONG_PAIR = 10**10  # characters of one text × characters of the other; shorter pairs fit into any memory

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from longsumbench.analysis.coherence import REFERENCE, SHUFFLED, CoherenceFound
+from longsumbench.analysis.coherence.coherence import REFERENCE, SHUFFLED, CoherenceFound
 from longsumbench.report.figures import picture, plain_axes, write_files
 from longsumbench.report.palette import COLOURS, GREY
 

@@ -17,8 +17,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from longsumbench.analysis.runs.compare import (
+    ALIGN,
+    HEADINGS,
+    VIEW,
+    Comparison,
+    Moved,
+    Pair,
+    Row,
+    Run,
+    cells,
+    probability,
+)
 from longsumbench.api.documents import Sentences
-from longsumbench.comparing import ALIGN, HEADINGS, VIEW, Comparison, Moved, Pair, Row, Run, cells, probability
 from longsumbench.files import write_atomically
 from longsumbench.formatting import counted
 from longsumbench.report.html import frame, table

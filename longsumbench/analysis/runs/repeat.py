@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from longsumbench.analysis.runs.reproduce import Reproduction
 from longsumbench.cache.artifacts import CACHE_VARIABLE, MissingStage, StageStore, cache_folder, check_layout
 from longsumbench.corpora.reading.load import load
 from longsumbench.errors import DataError, NotRepeated, UsageError
@@ -19,7 +20,6 @@ from longsumbench.formatting import print_text
 from longsumbench.leaderboards.comparability import TYPES
 from longsumbench.metrics.aggregate import read_scores
 from longsumbench.progress import tell
-from longsumbench.repro import Reproduction
 from longsumbench.runs.environment import environment, patch
 from longsumbench.runs.pipeline import Point, run
 from longsumbench.runs.predictions import read_summaries

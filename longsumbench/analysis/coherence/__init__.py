@@ -1,0 +1,1 @@
+"""How summaries cohere."""

@@ -1,0 +1,1 @@
+"""How alike sentences are, by distance."""

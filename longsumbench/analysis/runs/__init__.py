@@ -1,0 +1,1 @@
+"""Finished runs: compared, inspected, reproduced."""
