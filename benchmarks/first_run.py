@@ -15,7 +15,7 @@ from tabulate import tabulate
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 
-COMMAND = [sys.executable, "-m", "longsumbench.cli"]
+COMMAND = [sys.executable, "-m", "longsumbench"]
 
 
 def measure(arguments: list[str], folder: Path) -> tuple[float, float]:

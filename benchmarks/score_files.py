@@ -72,7 +72,7 @@ class Seconds(NamedTuple):
 def timed(*words: str | Path) -> Seconds:
     """Run the command as a fresh process on one core."""
     started, before = time.perf_counter(), _core_seconds()
-    command = [sys.executable, "-m", "longsumbench.cli", *map(str, words)]
+    command = [sys.executable, "-m", "longsumbench", *map(str, words)]
     subprocess.run(command, check=True, env=ONE_CORE, stdout=subprocess.DEVNULL)
     return Seconds(time.perf_counter() - started, _core_seconds() - before)
 

@@ -31,7 +31,7 @@ ASKED = 1.3  # times the distinct work
 POINT = ["model=trunc", "dataset=probe", "dataset.limit=2000", "train.max_steps=300", "decode.limit=200"]
 POINT += ["baselines=false", "device=cpu"]
 SWEPT = ["decode.num_beams=2,3,4", "decode.length_penalty=1.0,1.5,2.0"]
-SUITE = [sys.executable, "-m", "longsumbench.cli", "run", "-m"]
+SUITE = [sys.executable, "-m", "longsumbench", "run", "-m"]
 
 
 @dataclass(frozen=True)

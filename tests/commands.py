@@ -3,7 +3,7 @@
 import json
 import sys
 
-from longsumbench.cli import main
+from longsumbench.cli.main import main
 
 for words in json.loads(sys.argv[1]):
     if code := main(words):

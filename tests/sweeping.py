@@ -54,7 +54,7 @@ class Swept:
 
     def start(self) -> "subprocess.Popen[str]":
         """Start it in the background."""
-        command = [sys.executable, "-m", "longsumbench.cli", *self.words]
+        command = [sys.executable, "-m", "longsumbench", *self.words]
         null, pipe = subprocess.DEVNULL, subprocess.PIPE
         return subprocess.Popen(command, stdout=null, stderr=pipe, text=True, env=self.environment)
 

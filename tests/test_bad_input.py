@@ -18,7 +18,7 @@ from rights import heeded
 from toys import heed_interrupts, tiny_overrides, told_in, write_jsonl
 from waiting import PATIENCE, wait_until
 
-from longsumbench.cli import main
+from longsumbench.cli.main import main
 
 GOOD = {"id": "good", "document": "One two three. Four five six.", "summary": "One two."}
 TEXT = json.dumps(GOOD) + "\n"
@@ -347,7 +347,7 @@ def test_no_network_is_told(fails: Callable[..., str], monkeypatch: pytest.Monke
 def test_no_network_is_told_before_a_network_is_imported(tmp_path: Path) -> None:
     """For a system that trains, too: a fresh process has imported no torch when it ends."""
     code = (
-        "import sys\nfrom longsumbench.cli import main\ncode = main(sys.argv[1:])\n"
+        "import sys\nfrom longsumbench.cli.main import main\ncode = main(sys.argv[1:])\n"
         "print('torch' in sys.modules)\nsys.exit(code)"
     )
     command = [sys.executable, "-c", code, "run", "model=trunc", "dataset=arxiv", f"results_dir={tmp_path / 'r'}"]
@@ -414,7 +414,7 @@ def test_an_interrupt_is_continued(during: str, sent: signal.Signals, tmp_path: 
     folder = write_jsonl(tmp_path / "toy", train=21, test=24)
     results, steps = tmp_path / "results", 100 if during == "training" else 2
     words = [*tiny_overrides(folder, steps=steps), "decode.batch_size=1", "train.eval_steps=20", "baselines=false"]
-    command = [sys.executable, "-m", "longsumbench.cli", "run", *words, f"results_dir={results}"]
+    command = [sys.executable, "-m", "longsumbench", "run", *words, f"results_dir={results}"]
     environment = {**os.environ, "LONGSUMBENCH_CACHE": str(tmp_path / "cache"), "OMP_NUM_THREADS": "1"}
     pipes = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     process = subprocess.Popen(command, **pipes, env=environment, preexec_fn=heed_interrupts)

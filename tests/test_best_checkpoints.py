@@ -18,7 +18,7 @@ from longsumbench.api.config import Recipe
 from longsumbench.api.system import FitReport
 from longsumbench.cache.artifacts import StageStore
 from longsumbench.cache.checksums import CHECKSUMS
-from longsumbench.cli import main
+from longsumbench.cli.main import main
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.leaderboards.blocks import remarks

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from toys import told_in, write_jsonl
 
-from longsumbench.cli import main
+from longsumbench.cli.main import main
 
 FAULTY = """
 from dataclasses import dataclass

@@ -16,7 +16,7 @@ from waiting import PATIENCE
 from longsumbench.cache import prune as cache
 from longsumbench.cache.artifacts import CACHE_VARIABLE, LAYOUT, MARKER, StageStore, beside, opening
 from longsumbench.cache.prune import Pruning, prune, seconds_of, stages_in, told_of
-from longsumbench.cli import main
+from longsumbench.cli.main import main
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.formatting import sized
 

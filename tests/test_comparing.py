@@ -25,7 +25,7 @@ from longsumbench.analysis.runs.compare import (
     shared_measures,
 )
 from longsumbench.api.system import Summary
-from longsumbench.cli import main
+from longsumbench.cli.main import main
 from longsumbench.errors import DataError
 from longsumbench.metrics.aggregate import write_scores
 from longsumbench.metrics.statistics import holm

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 from toys import TINY_FOR_ALL, ToySplit, tiny_recipe
 
-from longsumbench import catalogue
-from longsumbench.api import registry
+from longsumbench.api import catalogue, registry
 from longsumbench.api.config import Decoding, settle
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.api.system import AXES, REFERENCE_AXIS, Summary, System
 from longsumbench.cache.artifacts import StageStore
+from longsumbench.conf import CONF
 from longsumbench.errors import UsageError
 
 NAMES = sorted(registry.systems.targets())
@@ -110,7 +110,7 @@ def test_built_in_settings_are_listed_without_torch() -> None:
 @pytest.mark.parametrize("name", sorted(registry.systems.built_in))
 def test_a_built_in_system_has_a_described_file(name: str) -> None:
     """The first comment of its YAML file says what it is."""
-    assert catalogue.first_comment(catalogue.CONF / "model" / f"{name}.yaml")
+    assert catalogue.first_comment(CONF / "model" / f"{name}.yaml")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -17,7 +17,7 @@ from longsumbench.api import registry
 from longsumbench.api.config import DatasetSettings
 from longsumbench.cache.artifacts import CACHE_VARIABLE, MARKER, MissingStage, StageStore, refuse_damaged
 from longsumbench.cache.checksums import CHECKSUMS, damage
-from longsumbench.cli import main
+from longsumbench.cli.main import main
 from longsumbench.corpora.reading.load import load
 from longsumbench.errors import DataError, as_suite_error
 

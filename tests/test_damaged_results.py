@@ -19,7 +19,7 @@ from toys import write_jsonl
 
 from longsumbench.api.system import Evidence, Summary
 from longsumbench.cache.artifacts import CACHE_VARIABLE
-from longsumbench.cli import main
+from longsumbench.cli.main import main
 from longsumbench.errors import DataError
 from longsumbench.runs.evidence import write_evidence
 from longsumbench.runs.record import RunRecord

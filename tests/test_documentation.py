@@ -11,9 +11,10 @@ import pytest
 from longsumbench.api import registry
 from longsumbench.api.config import SECTIONS
 from longsumbench.api.ranker import RankerSettings
-from longsumbench.arguments import read
+from longsumbench.cli.main import read
+from longsumbench.conf import CONF
 from longsumbench.errors import UsageError
-from longsumbench.runs.plan import CONF, as_hydra
+from longsumbench.runs.plan import as_hydra
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = (".", "docs", "models/*", "results")

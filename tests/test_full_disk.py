@@ -10,7 +10,7 @@ from sweeping import JOBLIB, TWELVE, Swept, assert_same, said_by
 from toys import write_jsonl
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE
-from longsumbench.cli import main
+from longsumbench.cli.main import main
 
 UNTRAINED = ("model=lead,random", "seed=1,2", "dataset.split=validation,test")  # eight points, of them six runs
 FULL = "the disk is full at "

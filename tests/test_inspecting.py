@@ -14,7 +14,7 @@ from toys import TINY_FOR_ALL, tiny_overrides, write_jsonl
 
 from longsumbench.analysis.runs.inspect_run import inspect, place_of
 from longsumbench.api.system import Evidence, Summary
-from longsumbench.cli import main
+from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
 from longsumbench.metrics.aggregate import write_scores
 from longsumbench.rouge.scorer import TYPES

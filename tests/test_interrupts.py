@@ -251,7 +251,7 @@ def test_a_killed_command_writes_the_same(number: int, tmp_path: Path) -> None:
 
     def command(name: str) -> dict[str, Any]:
         own = {"LONGSUMBENCH_CACHE": str(tmp_path / name / "cache"), "OMP_NUM_THREADS": "1"}
-        line = [sys.executable, "-m", "longsumbench.cli", *words, f"results_dir={tmp_path / name / 'results'}"]
+        line = [sys.executable, "-m", "longsumbench", *words, f"results_dir={tmp_path / name / 'results'}"]
         return {"args": line, "env": {**os.environ, **own}, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 
     process = subprocess.Popen(**command("killed"), preexec_fn=heed_interrupts)

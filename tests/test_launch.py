@@ -9,7 +9,7 @@ import pytest
 from omegaconf import OmegaConf
 from toys import tiny_overrides, write_jsonl
 
-from longsumbench.cli import main
+from longsumbench.cli.main import main
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.runs.plan import as_hydra, lay, plain, plan, show, swept_settings
 from longsumbench.sweeps.launchers import Engine

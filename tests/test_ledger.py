@@ -8,7 +8,7 @@ import pytest
 from test_leaderboard import TRAINED, record
 
 from longsumbench.api.documents import Cut, Truncation
-from longsumbench.cli import main
+from longsumbench.cli.main import main
 from longsumbench.leaderboards import table as leaderboard
 from longsumbench.leaderboards.truncation import cut_shares, ledger_block
 from longsumbench.runs.record import Results

@@ -15,7 +15,7 @@ from longsumbench.api.config import DatasetSettings, RunConfig, Scoring, settle
 from longsumbench.api.corpus import BuiltIn, Corpus
 from longsumbench.api.documents import Document, Example, Fact, Section
 from longsumbench.cache.artifacts import StageStore, cache_folder
-from longsumbench.cli import main
+from longsumbench.cli.main import main
 from longsumbench.corpora.reading.load import load
 from longsumbench.metrics.aggregate import aggregate_measures, read_scores
 from longsumbench.models.baselines.system import Lead

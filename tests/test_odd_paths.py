@@ -13,7 +13,7 @@ from rights import heeded
 from toys import told_in, write_jsonl
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE
-from longsumbench.cli import main
+from longsumbench.cli.main import main
 from longsumbench.formatting import one_line
 
 SECONDS = 30  # that no command may take

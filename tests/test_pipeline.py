@@ -305,7 +305,7 @@ def test_two_processes_do_a_run_once(tmp_path: Path) -> None:
     """Started twice at the same time, a run is done by one process; the other waits, says so, and finds it finished."""
     folder = write_jsonl(tmp_path / "toy", test=400)
     words = ["model=oracle", "dataset=jsonl", f"dataset.path={folder}", "baselines=false", "decode.batch_size=1"]
-    command = [sys.executable, "-m", "longsumbench.cli", "run", *words, f"results_dir={tmp_path / 'results'}"]
+    command = [sys.executable, "-m", "longsumbench", "run", *words, f"results_dir={tmp_path / 'results'}"]
     started = [
         subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env={**os.environ})
         for _ in range(2)

@@ -82,7 +82,7 @@ def run(installed: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 def suite(installed: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Run the command line."""
-    return run(installed, "-m", "longsumbench.cli", *words)
+    return run(installed, "-m", "longsumbench", *words)
 
 
 def test_it_is_listed(installed: Path) -> None:

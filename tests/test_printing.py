@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from toys import write_jsonl
 
-from longsumbench.cli import main
+from longsumbench.cli.main import main
 from longsumbench.formatting import lines, one_line, print_text
 from longsumbench.progress import tell
 from longsumbench.report.tables import Block, terminal

@@ -20,7 +20,7 @@ from toys import TINY_FOR_ALL, write_jsonl
 from longsumbench.analysis.runs.command_line import as_value, as_word, flat, rewrite
 from longsumbench.analysis.runs.repeat import compare, differences, with_cache
 from longsumbench.analysis.runs.reproduce import is_same_run, known_constraints, page, reproduce, script
-from longsumbench.cli import main
+from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
 from longsumbench.runs.plan import plan
 from longsumbench.runs.record import Results, RunRecord
@@ -366,7 +366,7 @@ def test_an_empty_patch_of_changed_code_is_no_patch(copied: Callable[..., Path],
 def test_a_run_of_several_processes_says_how_many(copied: Callable[..., Path], tmp_path: Path) -> None:
     """The command starts as many, of the installed code; the configuration is shown by one."""
     found = reproduce(str(copied(environment={"processes": 3})), Results(tmp_path))
-    assert found.command.startswith("torchrun --nproc-per-node=3 -m longsumbench.cli run model=lead dataset=jsonl")
+    assert found.command.startswith("torchrun --nproc-per-node=3 -m longsumbench run model=lead dataset=jsonl")
     exported, check, last = script(found).splitlines()[-3:]
     assert last == found.command
     assert exported.endswith(" PYTHONSAFEPATH=1")

@@ -22,7 +22,7 @@ LARGE = float(os.environ.get("LONGSUMBENCH_LARGE", "500"))  # megabytes of train
 SMALL = 50.0
 MORE = 200.0  # megabytes of private memory that the large corpus may take beyond the small one
 DOCUMENT = 30_000  # bytes, about
-COMMAND = "import sys; from longsumbench.cli import main; sys.exit(main(sys.argv[1:]))"
+COMMAND = "import sys; from longsumbench.cli.main import main; sys.exit(main(sys.argv[1:]))"
 
 
 def write_corpus(folder: Path, megabytes: float) -> int:

@@ -14,7 +14,7 @@ from toys import write_jsonl
 
 from longsumbench.analysis.score.files import Pair
 from longsumbench.analysis.score.score import score_sides, split_sides
-from longsumbench.cli import main
+from longsumbench.cli.main import main
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.metrics.aggregate import read_scores
 from longsumbench.metrics.statistics import perl_intervals
@@ -258,7 +258,7 @@ def test_an_interrupt(files: tuple[Path, Path], typed: Typed, monkeypatch: pytes
 
 def test_neither_torch_nor_datasets(files: tuple[Path, Path]) -> None:
     """Scoring files starts quickly: it loads no library of training or of the hub."""
-    code = "import sys, longsumbench.cli as cli; cli.main(sys.argv[1:]); print(*sys.modules)"
+    code = "import sys; from longsumbench.cli.main import main; main(sys.argv[1:]); print(*sys.modules)"
     words = [sys.executable, "-c", code, "score", *map(str, files)]
     loaded = subprocess.run(words, check=True, capture_output=True, text=True).stdout.splitlines()[-1].split()
     assert not {"torch", "transformers", "datasets", "huggingface_hub", "hydra"} & set(loaded)

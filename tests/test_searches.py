@@ -9,7 +9,7 @@ from omegaconf import DictConfig
 from sweeping import untrained
 from toys import write_jsonl
 
-from longsumbench.cli import main
+from longsumbench.cli.main import main
 from longsumbench.sweeps.launchers import Engine
 
 

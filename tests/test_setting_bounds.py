@@ -14,10 +14,10 @@ from longsumbench.analysis.dataset.stats import StatsSettings
 from longsumbench.analysis.plan import OF_ANALYSES
 from longsumbench.api import registry
 from longsumbench.api.bounds import Between, bounds_of
+from longsumbench.api.catalogue import config_of
 from longsumbench.api.config import SECTIONS, RunConfig, settle
 from longsumbench.api.ranker import RankerSettings
-from longsumbench.catalogue import config_of
-from longsumbench.cli import main
+from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
 from longsumbench.runs import plan as planning
 

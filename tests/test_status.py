@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sweeping import three_points
 
-from longsumbench.cli import main
+from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
 from longsumbench.sweeps.state import (
     DONE,

@@ -20,7 +20,7 @@ from longsumbench.api.config import Decoding, settle
 from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.api.system import Evidence, Summary, System
 from longsumbench.cache.artifacts import StageStore, cache_folder
-from longsumbench.cli import main, read
+from longsumbench.cli.main import main, read
 from longsumbench.corpora.own_files import Input
 from longsumbench.errors import UsageError
 from longsumbench.runs.summarize import (
@@ -431,7 +431,7 @@ def test_a_run_without_a_checkpoint_says_why(tmp_path: Path, capsys: pytest.Capt
 
 def test_it_reads_a_pipe(fitted: Path, tmp_path: Path) -> None:
     """Text on standard input is summarized, and a reader of the summaries may stop reading."""
-    command = [sys.executable, "-m", "longsumbench.cli", "summarize", str(fitted), "-", "device=cpu"]
+    command = [sys.executable, "-m", "longsumbench", "summarize", str(fitted), "-", "device=cpu"]
     done = subprocess.run(command, input=ONE, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, len(done.stderr.splitlines())) == (0, 1), done.stderr
     assert done.stderr.startswith("standard input: read ")

@@ -17,7 +17,7 @@ from sweeping import three_points, untrained
 from toys import tiny_overrides, write_jsonl
 from waiting import PATIENCE
 
-from longsumbench.cli import main
+from longsumbench.cli.main import main
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.runs.plan import plan
 from longsumbench.sweeps import worker as jobs
@@ -309,7 +309,7 @@ def test_a_failure_in_another_process_is_told_with_its_log(tmp_path: Path, capfd
 def test_what_is_for_clusters_is_left_alone_elsewhere(words: list[str]) -> None:
     """A sweep by joblib does not import submitit, which would alter the logging of the whole process."""
     sweep = ["run", "-m", *words, "model=lead", "baselines=false", "hydra/launcher=joblib", "hydra.launcher.n_jobs=1"]
-    code = f"import sys; from longsumbench.cli import main; print(main({sweep}), 'submitit' in sys.modules)"
+    code = f"import sys; from longsumbench.cli.main import main; print(main({sweep}), 'submitit' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert done.stdout.splitlines()[-1] == "0 False"
 

@@ -22,7 +22,7 @@ from waiting import PATIENCE
 
 from longsumbench.api import registry
 from longsumbench.cache.artifacts import CACHE_VARIABLE
-from longsumbench.cli import main
+from longsumbench.cli.main import main
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.modeling.training import data_parallel as shares
 from longsumbench.runs import processes as team
@@ -31,7 +31,7 @@ from longsumbench.sweeps import worker as jobs
 
 TESTS = Path(__file__).parent
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-CLI = ["-m", "longsumbench.cli"]
+CLI = ["-m", "longsumbench"]
 CLOSE = 2e-5  # of losses, as a share: sums of float32 in another order; ten times what was measured
 COUNTS = ("parameters", "steps", "examples", "source_tokens", "target_tokens", "ended_by", "best_step")
 BUDGET = ["train.max_steps=8", "train.eval_steps=2", "train.batch_size=8", "decode.batch_size=3"]

@@ -1,7 +1,7 @@
-"""What stands in the cache folder, and how it is deleted: never what is in use or being built.
+"""What the cache folder holds, and how it is deleted: never what is in use or being built.
 
-Stages are kept as `longsumbench.cache.artifacts` says. What a killed builder left is continued by the same command, so it counts
-as left over for good only after a day without a builder, unless it is asked for.
+The same command continues what a killed builder left. So this is left over only after a day without a builder, unless
+the user asks for it. `longsumbench.cache.artifacts` describes the folder.
 """
 
 import json

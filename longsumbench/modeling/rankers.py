@@ -5,11 +5,24 @@ as the stage "ranker", and is a function then. `longsumbench.api.registry.ranker
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from longsumbench.api import registry
-from longsumbench.api.config import Decoding, Recipe
+from longsumbench.api.bounds import (
+    BatchSize,
+    Count,
+    OneOf,
+    Partial,
+    TargetTokens,
+    Text,
+    Tokens,
+    Vocabulary,
+    Width,
+    check_settings,
+)
+from longsumbench.api.config import Decoding, Ranking, Recipe
 from longsumbench.api.documents import Example
 from longsumbench.api.ranker import UNRANKED, LearnedRanker, Ranker, RankerSettings, learned
 from longsumbench.api.system import Split, Summary, System
@@ -147,3 +160,29 @@ class RankedUnits(System):
         if kind := learned(system.config.rank):
             system.ranker = kind.load(folder / "ranker")
         return system
+
+
+Unit = Annotated[str, OneOf("paragraph", "section", "snippet")]
+
+
+@dataclass
+class RankedConfig:
+    """What the three share: paragraphs, their ranking, the vocabulary."""
+
+    name: Text = ""  # as it is registered
+    rank: Ranking = "lstm"  # none | lstm | tfidf | title | …: by what paragraphs are ranked (longsumbench list rankers)
+    ranker_dimension: Width = 256  # width of the LSTMs that rank (Hierarchical Transformer §4)
+    ranker_steps: Count = 5_000  # optimizer steps of the ranker's training; unstated in the paper
+    ranker_batch_size: BatchSize = 8  # titles with about 2,000 tokens of paragraphs a step of it; unstated in the paper
+    unit: Unit = "paragraph"  # paragraph | section | snippet (sentences packed to paragraph_length): what is ranked
+    paragraph_length: Tokens = 500  # tokens of a paragraph at most (unstated in the paper; the release's default)
+    input_length: Tokens = 1600  # tokens that are read at most, the title included (Hierarchical Transformer §4)
+    test_input_length: Tokens | None = None  # of the examples that are summarized; None: as in training
+    decode_length: TargetTokens = 400  # target and output tokens at most (the release's)
+    dropout: Partial = 0.1  # Hierarchical Transformer §4
+    tokenizer: Text = "trained"  # trained (byte-level BPE) | words (word level) | a Hugging Face name or folder
+    vocabulary_size: Vocabulary = 32_000  # of a trained tokenizer (Hierarchical Transformer §4)
+    init: Text = "random"  # random, or the folder of a checkpoint of this system
+
+    def __post_init__(self) -> None:
+        check_settings(self, "model.")

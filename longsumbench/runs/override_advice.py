@@ -9,9 +9,9 @@ from pathlib import Path
 
 from longsumbench.api import registry
 from longsumbench.api.config import SECTIONS
+from longsumbench.conf import CONF
 from longsumbench.errors import UnknownName, UsageError, did_you_mean
 
-CONF = Path(__file__).parent / "conf"
 OTHER_NAMES = {
     "lr": "train.learning_rate",
     "bs": "train.batch_size",

@@ -26,6 +26,7 @@ from longsumbench.api import registry
 from longsumbench.api.config import SECTIONS, Decoding, RunConfig, check_lengths, resolve
 from longsumbench.api.system import System, check_search
 from longsumbench.cache.artifacts import StageStore, cache_folder
+from longsumbench.conf import CONF
 from longsumbench.corpora.reading.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.files import digest
@@ -33,7 +34,6 @@ from longsumbench.progress import tell, track
 from longsumbench.runs.override_advice import not_an_override, unknown_choice, unknown_setting
 from longsumbench.runs.run_id import identity
 
-CONF = Path(__file__).parent / "conf"
 GROUPS = ("model", "dataset", "scale", "train", "decode", "score", "experiment")
 SETTINGS = ("model", *SECTIONS)
 TOP = tuple(item.name for item in fields(RunConfig) if item.name not in (*SETTINGS, "scale"))

@@ -127,8 +127,8 @@ class Lead(RankedUnits, FixedLength):
 class LexRank(FixedLength):
     """The paragraphs most like all others, best first; the last one is cut (Hierarchical Transformer, §4).
 
-    All paragraphs of all documents are ranked together, by `longsumbench.modeling.ranking.lexrank`; equal ones, copies among
-    them, stay in the order of the source. A text of one paragraph is summarized as Lead does.
+    All paragraphs of all documents are ranked together (`longsumbench.modeling.ranking.lexrank`). Equal ones, such as
+    copies, keep the order of the source. A text of one paragraph is summarized as Lead does.
     """
 
     Config = LexRankConfig

@@ -15,7 +15,7 @@ from longsumbench.api.bounds import (
 )
 from longsumbench.api.config import check_network
 from longsumbench.errors import UsageError
-from longsumbench.modeling.best_paragraphs import RankedConfig
+from longsumbench.modeling.rankers import RankedConfig
 from longsumbench.models.hierarchical_transformer.entities import available
 
 Graph = Annotated[str, OneOf("none", "similarity", "discourse")]

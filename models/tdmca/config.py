@@ -5,7 +5,7 @@ from typing import Annotated
 
 from longsumbench.api.bounds import Between, Heads, Text, Tokens, Width
 from longsumbench.api.config import check_network
-from longsumbench.modeling.best_paragraphs import RankedConfig
+from longsumbench.modeling.rankers import RankedConfig
 
 StackDepth = Annotated[int, Between(2, 1_000)]  # the second layer is the first that sees the source
 

@@ -10,7 +10,7 @@ from tiny_bert import write_bert
 from longsumbench.analysis.plan import plan_analyze
 from longsumbench.analysis.sampled import SampleSettings, draw
 from longsumbench.api.config import DatasetSettings
-from longsumbench.cli import main
+from longsumbench.cli.main import main
 from longsumbench.runs.record import Results
 
 WORDS = ["ash", "birch", "cedar", "elm", "fir", "oak", "pine", "yew", "lime"]

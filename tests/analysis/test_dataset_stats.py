@@ -25,7 +25,7 @@ from longsumbench.analysis.dataset.tables import (
 from longsumbench.analysis.dataset.what_is_read import Reading as WhatIsRead
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
-from longsumbench.cli import main
+from longsumbench.cli.main import main
 from longsumbench.metrics.aggregate import aggregate
 from longsumbench.runs.pipeline import Point, run
 from longsumbench.runs.plan import plan

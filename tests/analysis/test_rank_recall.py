@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from longsumbench.analysis.dataset.rank_recall import KEPT, best_recalls, score_orders
-from longsumbench.cli import main
+from longsumbench.cli.main import main
 from longsumbench.rouge.scorer import RougeScorer
 
 WORDS = ["ash", "birch", "cedar", "elm", "fir", "oak", "pine", "yew"]

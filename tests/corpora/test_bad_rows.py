@@ -17,7 +17,7 @@ from longsumbench.api.config import DatasetSettings
 from longsumbench.api.corpus import Corpus
 from longsumbench.api.documents import Example
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.cli import main
+from longsumbench.cli.main import main
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import Texts, load
 from longsumbench.corpora.reading.source import several, thinned

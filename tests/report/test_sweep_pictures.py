@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from swept_runs import baseline, trained
 
-from longsumbench.cli import main
+from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.curve_points import Number
 from longsumbench.leaderboards.curves import Sweep, sweep_of

@@ -72,7 +72,7 @@ class Sweep:
     @staticmethod
     def longsumbench(*words: str) -> list[str]:
         """Return a command of the suite."""
-        return [sys.executable, "-m", "longsumbench.cli", *words]
+        return [sys.executable, "-m", "longsumbench", *words]
 
     def start(self) -> "subprocess.Popen[bytes]":
         """Start it in the background."""

@@ -18,8 +18,9 @@ from omegaconf.errors import OmegaConfBaseException
 
 from longsumbench.api import registry
 from longsumbench.api.config import RunConfig, resolve
+from longsumbench.conf import CONF
 from longsumbench.errors import UsageError
-from longsumbench.runs.plan import CONF, Planned, as_hydra, compose, offer_plugins, plan, translate
+from longsumbench.runs.plan import Planned, as_hydra, compose, offer_plugins, plan, translate
 
 CHOSEN = ("model.name", "dataset.name", "scale")  # by model=, dataset= and scale=
 NOT_OF_THE_POINT = ("overwrite",)  # what was to become of an earlier run

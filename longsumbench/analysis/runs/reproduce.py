@@ -52,7 +52,7 @@ class Reproduction:
     def command(self) -> str:
         """The one line to be typed into a shell."""
         more = [] if self.config_dir is None else ["--config-dir", self.config_dir]
-        team = ["torchrun", f"--nproc-per-node={self.processes}", "-m", "longsumbench.cli"]
+        team = ["torchrun", f"--nproc-per-node={self.processes}", "-m", "longsumbench"]
         suite = team if self.processes > 1 else ["longsumbench"]
         return shlex.join([*suite, "run", *self.rewritten.words, *more])
 

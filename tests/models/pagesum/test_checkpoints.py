@@ -17,7 +17,7 @@ from transformers import BartForConditionalGeneration, BartModel, T5Config, T5Fo
 from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
-from longsumbench.cli import main
+from longsumbench.cli.main import main
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.modeling import checkpoints as pretrained
 from longsumbench.modeling.tokenizer import train_tokenizer

@@ -10,15 +10,16 @@ from tabulate import tabulate
 
 from longsumbench.api import registry
 from longsumbench.api.config import SECTIONS, RunConfig
+from longsumbench.conf import CONF
 from longsumbench.errors import UsageError
 
-CONF = Path(__file__).parent / "conf"
 TABLES = {
     "models": (registry.systems, "model"),
     "datasets": (registry.corpora, "dataset"),
     "metrics": (registry.metrics, None),
     "rankers": (registry.rankers, None),
 }
+
 
 FILES = {"scales": "scale", "experiments": "experiment"}  # kinds that are YAML files and nothing else
 

@@ -1,0 +1,57 @@
+"""`longsumbench analyze`."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from longsumbench.cli.parser import Command, Parser, add_results_dir
+from longsumbench.formatting import print_text
+
+ANALYSES = ("locality", "fusion", "coherence")
+
+_HELP = """\
+Analyze the texts of a dataset, and what runs made of them: CSV, PNG and SVG (PageSum, Figures 1 and 4, Table 4).
+
+  longsumbench analyze locality dataset=pubmed                       how alike two sentences are, by their distance
+  longsumbench analyze locality encoder=FOLDER sample=50             by a sentence encoder instead of tf-idf
+  longsumbench analyze fusion dataset=elife dataset.path=FOLDER      how far apart stand the sentences a summary joins
+  longsumbench analyze fusion run=85f3139c,36e2dc94                  and whether the runs' summaries say both
+  longsumbench analyze coherence model=bert-large-uncased run=85f3139c
+
+settings:  dataset=NAME  dataset.*  sample=200|null  seed=1; run=RUN[,RUN...] of fusion and coherence
+locality:  encoder=FOLDER or hub name  pooling=auto|mean|cls|max  distance=50  batch_size=64  device=auto|cpu|cuda
+fusion:    rouge=1|2|L  overlap=20  rise=10  bins=10  appears=50  shown=20
+coherence: model=FOLDER or hub name (a BERT for next-sentence prediction)  device=auto|cpu|cuda
+
+Runs are named by their ids, the beginnings of these, or their folders, and must have read the same texts. fusion also
+writes every pair as JSON lines, and a page with the pairs behind each bar. What the numbers mean: docs/analyze.md.
+"""
+
+
+def _add_arguments(command: Parser) -> None:
+    command.add_argument("what", metavar="ANALYSIS", choices=ANALYSES, help=", ".join(ANALYSES))
+    command.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="the dataset, and what is asked of it")
+    command.add_argument("--output", metavar="FOLDER", help="where to write (default: analysis/DATASET in the results)")
+    add_results_dir(command)
+
+
+def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
+    from longsumbench.analysis.names import ANALYSES
+    from longsumbench.analysis.plan import plan_analyze
+    from longsumbench.files import writable
+    from longsumbench.runs.record import Results
+
+    dataset, asked = plan_analyze(options.what, options.overrides)
+    results = Results(Path(options.results_dir).expanduser())
+    folder = Path(options.output).expanduser() if options.output else results.root / "analysis" / dataset.name
+    analysis = ANALYSES[options.what]
+    writable(folder, "--output")
+    try:
+        found = analysis.find(dataset, asked, results)
+        written = analysis.write(found, folder)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("nothing was written; the same command analyzes anew") from None
+    print_text(found.render(), "", *written)
+
+
+analyze_command = Command("analyze", "analyze texts, and what runs made of them", _HELP, _add_arguments, _execute)

@@ -1,0 +1,47 @@
+"""`longsumbench inspect`."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from longsumbench.cli.parser import Command, Parser, add_results_dir
+from longsumbench.formatting import print_text
+
+_HELP = """\
+Show what a system looked at while it wrote one summary of a finished run.
+
+  longsumbench inspect 85f3139c 0                         the first example of the run's split
+  longsumbench inspect 85f3139c journal.pone.0163477      an example by its id
+  longsumbench inspect results/runs/pydoc/seal/9ebc3b974286 3 --output figures
+
+Written are <place>.html, a page that needs nothing beside itself, and <place>.png, the same for a paper. What they show
+follows from the evidence that the run has kept: how much each unit of the source weighed at each step of the summary,
+which units were selected for each of its segments, and any other array as a heat map; the units' texts stand beside.
+A run keeps evidence of its first 20 examples; the same `run` command with decode.evidence=all adds that of the others.
+What the views mean: docs/inspect.md.
+"""
+
+
+def _add_arguments(command: Parser) -> None:
+    command.add_argument("run", metavar="RUN", help="a run's folder, its id, or the beginning of its id")
+    command.add_argument("example", metavar="EXAMPLE", help="an example's id, or its place in its split, from 0")
+    command.add_argument("--output", metavar="FOLDER", help="where to write (default: inspections/ID in results)")
+    add_results_dir(command)
+
+
+def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
+    from longsumbench.analysis.runs.inspect_page import write
+    from longsumbench.analysis.runs.inspect_run import default_folder, inspect
+    from longsumbench.files import writable
+    from longsumbench.runs.record import Results
+
+    results = Results(Path(options.results_dir).expanduser())
+    try:
+        inspection = inspect(options.run, options.example, results)
+        folder = Path(options.output).expanduser() if options.output else default_folder(results, inspection.record)
+        print_text(*write(inspection, writable(folder, "--output")))
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("the run is as it was; the same command shows the example anew") from None
+
+
+inspect_command = Command("inspect", "show what a system looked at", _HELP, _add_arguments, _execute)

@@ -1,0 +1,96 @@
+"""`longsumbench leaderboard`."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from longsumbench.cli.parser import Command, Parser, add_results_dir
+from longsumbench.errors import DataError, UsageError
+from longsumbench.formatting import print_text
+
+if TYPE_CHECKING:
+    from longsumbench.runs.record import Results
+
+
+_HELP = """\
+Rebuild the tables of finished runs, and print them.
+
+  longsumbench leaderboard                      every dataset with results
+  longsumbench leaderboard pydoc --latex        one of them, for a paper
+  longsumbench leaderboard pydoc --measure recall          by ROUGE's recall, or precision, instead of F1
+  longsumbench leaderboard pydoc --ledger       what was not read (by which setting), not learned, not finished
+  longsumbench leaderboard pydoc --against segment_length          also draw scores against a setting that was swept
+  longsumbench leaderboard pydoc --against page_size --against decode.num_beams --kind rouge2        … or two
+
+results/leaderboard/ holds each table as .csv (all columns), .md and .tex, by F1 whatever is printed, and where planted
+facts were looked for, a picture of what the systems found. --against writes <dataset>-<setting>.csv, .png and .svg.
+"""
+
+
+def _add_arguments(command: Parser) -> None:
+    command.add_argument("dataset", nargs="?", help="one dataset; all of them when left out")
+    command.add_argument("--latex", action="store_true", help="print LaTeX (booktabs) instead")
+    command.add_argument("--ledger", action="store_true", help="print what was not read, learned or finished instead")
+    command.add_argument("--measure", default="f1", help="of ROUGE: f1 (default), precision or recall")
+    command.add_argument(
+        "--against", action="append", default=[], metavar="SETTING", help="also draw scores against a setting, or two"
+    )
+    command.add_argument("--kind", metavar="NAME", help="what --against draws, as rouge2 (default: what ranks runs)")
+    add_results_dir(command)
+
+
+def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
+    from longsumbench.api.config import allowed
+    from longsumbench.errors import UnknownName
+    from longsumbench.leaderboards import table as leaderboard
+    from longsumbench.leaderboards.comparability import PARTS
+    from longsumbench.report import tables
+    from longsumbench.runs.record import Results
+
+    parts = {name.lower(): part for part, name in PARTS.items()}
+    allowed("--measure", options.measure, tuple(parts))
+    part = parts[options.measure]
+    results = Results(Path(options.results_dir).expanduser())
+    found = results.datasets()
+    if not found:
+        raise UsageError(f"no finished run under {results.root}: start with `longsumbench run`, or name --results-dir")
+    if options.dataset and options.dataset not in found:
+        raise UnknownName("dataset with results", options.dataset, found)
+    names = [options.dataset] if options.dataset else found
+    drawn = _draw_against(options, results, names)
+    for name in names:
+        try:
+            table = leaderboard.update(results, name)
+        except DataError as error:  # no record of this dataset can be read; others may be
+            if len(names) == 1:
+                raise
+            results.leave_out(error)
+            continue
+        shown = table if part == table.part else leaderboard.read_table(results, name, part)
+        if options.ledger:
+            print_text(tables.terminal(f"longsumbench: {name}", [shown.ledger()]), "")
+            continue
+        print_text(shown.latex() if options.latex else shown.render(), "")
+        for file in table.pictures() if shown is table and not options.latex else ():
+            print_text(results.root / "leaderboard" / file, "")
+    if drawn:
+        print_text(*drawn)
+
+
+def _draw_against(options: argparse.Namespace, results: "Results", names: Sequence[str]) -> list[Path]:
+    """Write what `--against` asks for, and return the files."""
+    if options.kind is not None and not options.against:
+        raise UsageError("--kind goes with --against SETTING: it says what is drawn")
+    if options.against and len(names) > 1:
+        raise UsageError(f"--against draws the runs on one dataset: name one of {', '.join(names)}")
+    if options.against and options.measure != "f1":
+        raise UsageError("--measure is of the printed table: --against draws F1, or what --kind names")
+    if not options.against:
+        return []
+    from longsumbench.leaderboards.figures import curves as sweep
+
+    return sweep.update(results, names[0], options.against, options.kind)
+
+
+leaderboard_command = Command("leaderboard", "rebuild and print tables from results/", _HELP, _add_arguments, _execute)

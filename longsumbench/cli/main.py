@@ -1,0 +1,157 @@
+"""The command line. Only argparse at import; what a command needs is imported inside it."""
+
+import argparse
+import os
+import re
+import sys
+import traceback
+from collections.abc import Sequence
+
+from longsumbench import __version__
+from longsumbench.cli.analyze import analyze_command
+from longsumbench.cli.cache import cache_command
+from longsumbench.cli.compare import compare_command
+from longsumbench.cli.inspect import inspect_command
+from longsumbench.cli.leaderboard import leaderboard_command
+from longsumbench.cli.list import list_command
+from longsumbench.cli.parser import Parser
+from longsumbench.cli.repro import repro_command
+from longsumbench.cli.run import run_command
+from longsumbench.cli.score import score_command
+from longsumbench.cli.stats import stats_command
+from longsumbench.cli.status import status_command
+from longsumbench.cli.summarize import summarize_command
+from longsumbench.errors import INTERRUPTED, PointsFailed, UsageError, did_you_mean
+from longsumbench.formatting import lines, one_line
+from longsumbench.interrupts import ended_by_sigterm
+
+COMMANDS = (
+    run_command,
+    leaderboard_command,
+    status_command,
+    summarize_command,
+    score_command,
+    compare_command,
+    inspect_command,
+    stats_command,
+    analyze_command,
+    cache_command,
+    repro_command,
+    list_command,
+)
+FREE_WORDS = ("overrides", "inputs", "texts", "runs", "keys")  # of the commands that take any number of words
+# What settings begin with: groups, sections and those of the top level. A test compares it with `planning`.
+SETTINGS = (
+    *("model", "dataset", "scale", "train", "decode", "score", "experiment"),
+    *("seed", "device", "results_dir", "overwrite", "baselines", "timeout_minutes"),
+)
+VERBOSE = ("-v", "--verbose")  # before or after a command's name; `main` takes them away
+_DESCRIPTION = """\
+Compare long-input summarizers on the same documents, with the same ROUGE, under the same budget.
+
+  longsumbench run                              train a tiny system on built-in text, print the table (minutes)
+  longsumbench run model=lead dataset=pubmed dataset.path=FOLDER
+  longsumbench run -m model=lead,random,oracle,trunc model.input_length=64,256 seed=1,2
+  longsumbench status                           what a running sweep is at
+  longsumbench leaderboard pydoc                print a table again
+  longsumbench summarize RUN paper.md           summarize a file of your own
+  longsumbench score out.jsonl test.jsonl       the ROUGE of any system's outputs
+  longsumbench compare RUN RUN                  whether two runs differ, and on which examples
+  longsumbench inspect RUN 0                    what a system looked at while it wrote a summary
+  longsumbench stats dataset=pydoc              what a dataset is like, and what systems would see of it
+  longsumbench analyze fusion dataset=pydoc     how far apart the sentences stand that summaries join
+  longsumbench repro RUN --check                repeat a run, and see whether it comes out the same
+  longsumbench list models                      what can be named
+"""
+
+
+@ended_by_sigterm()
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; return its exit code."""
+    typed = list(sys.argv[1:] if arguments is None else arguments)
+    words = [word for word in typed if word not in VERBOSE]  # what is shown of an error is no part of a run's command
+    try:
+        options = read(words)
+        options.execute(options, words)
+        sys.stdout.flush()
+    except KeyboardInterrupt as interrupt:
+        kept = f"{interrupt}" or "what is finished is kept, the same command continues it"
+        print(one_line(f"longsumbench: interrupted; {kept}"), file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # whoever read the output has seen enough: `longsumbench list settings | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except Exception as error:
+        return _show_problem(error, verbose=words != typed)
+    return 0
+
+
+def _show_problem(error: Exception, verbose: bool) -> int:
+    """Print an error as one line, with `verbose` its traceback before it; return the exit code."""
+    from longsumbench.runs.bug_report import explained
+
+    problem = explained(error)
+    if verbose:
+        print(lines("".join(traceback.format_exception(error))), file=sys.stderr)
+    escaped = lines if isinstance(problem, PointsFailed) else one_line  # which has a table, escaped when it was drawn
+    print(escaped(f"longsumbench: {problem}"), file=sys.stderr)
+    return problem.exit_code
+
+
+def read(words: Sequence[str]) -> argparse.Namespace:
+    """Parse the words of a command line; overrides may stand on either side of a flag.
+
+    Returns: the command's arguments, and its name as `command`.
+
+    Raises:
+        UsageError: no command, or a word that is neither a flag of the command nor an override.
+    """
+    options, extra = parser().parse_known_args(words or ["--help"])
+    for word in extra:
+        if word.startswith("-") and word != "-":
+            raise _unknown_flag(word, words, options)
+        if not any(hasattr(options, name) for name in FREE_WORDS):
+            raise UsageError(f"unknown argument '{word}' (see {options.parser.prog} --help)")
+    for name in FREE_WORDS:
+        if hasattr(options, name):
+            setattr(options, name, [*getattr(options, name), *extra])  # argparse takes those before the first flag only
+            _check_numbers(getattr(options, name))
+    return options
+
+
+def _check_numbers(words: Sequence[str]) -> None:
+    """Check that no word holds a number that is too long for Python to read.
+
+    Raises:
+        UsageError: one does.
+    """
+    if long := next((word for word in words if re.search(r"\d{4000}", word)), None):
+        raise UsageError(f"'{long[:40]}…' holds a number of more than 4,000 digits")
+
+
+def _unknown_flag(word: str, words: Sequence[str], options: argparse.Namespace) -> UsageError:
+    """Return the error for a flag that the command does not have; a setting's name with dashes becomes key=value."""
+    flag, _, value = word.partition("=")
+    setting, own = flag.lstrip("-").replace("-", "_"), options.parser
+    if setting.partition(".")[0] in SETTINGS and (hasattr(options, "overrides") or hasattr(options, "inputs")):
+        behind = [one for one in words[words.index(word) + 1 :][:1] if not one.startswith("-") and "=" not in one]
+        return UsageError(f"'{flag}' is no flag: write {setting}={value or ''.join(behind) or 'VALUE'}")
+    return UsageError(f"unknown flag '{flag}'{did_you_mean(flag, own.flags())} (see {own.prog} --help)")
+
+
+def parser() -> Parser:
+    """Build the parser of all commands."""
+    top = Parser("longsumbench", description=_DESCRIPTION)
+    top.add_argument("--version", action="version", version=f"longsumbench {__version__}")
+    _add_verbose(top)
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
+    for one in COMMANDS:
+        command = commands.add_parser(one.name, help=one.summary, description=one.description)
+        command.set_defaults(parser=command, execute=one.execute)
+        one.add_arguments(command)
+        _add_verbose(command)
+    return top
+
+
+def _add_verbose(command: Parser) -> None:
+    """Add the flag of all commands, so that help shows it."""
+    command.add_argument(*VERBOSE, action="store_true", default=argparse.SUPPRESS, help="show an error's traceback")

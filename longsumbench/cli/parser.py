@@ -1,0 +1,83 @@
+"""What all commands share: how one is described, the parser, flags and files that several have."""
+
+import argparse
+import os
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+from longsumbench.errors import UsageError, did_you_mean
+
+_EXIT_CODES = """\
+exit codes: 0 done, 1 some points failed, 2 wrong usage or configuration, 3 bad data,
+4 environment (network, disk, memory), 70 unexpected error (see the log that it names), 130 interrupted
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """As ArgumentParser, except: wrong usage is an error like any other, in one line."""
+
+    def __init__(self, prog: str, **about: Any) -> None:
+        raw = argparse.RawDescriptionHelpFormatter
+        super().__init__(prog, **about, epilog=_EXIT_CODES, formatter_class=raw, allow_abbrev=False)
+
+    def flags(self) -> list[str]:
+        """Return the flags that it knows ("--show")."""
+        return [flag for flag in self._option_string_actions if flag.startswith("--")]
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what argparse would print behind its usage.
+
+        Raises:
+            UsageError: always.
+        """
+        if choice := re.search(r"argument (\w+): invalid choice: '(.*)' \(choose from (.*)\)", message):
+            what, word, choices = choice.groups()
+            known = re.findall(r"[\w-]+", choices)
+            message = f"unknown {what.lower()} '{word}'{did_you_mean(word, known)}; known: {', '.join(known)}"
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+class Command(NamedTuple):
+    """A command of `longsumbench`.
+
+    Attributes:
+        name: what is typed.
+        summary: a line about it, in the list of commands.
+        description: its help.
+        add_arguments: adds its arguments to its parser.
+        execute: runs it, given the parsed arguments and the words as typed.
+    """
+
+    name: str
+    summary: str
+    description: str
+    add_arguments: Callable[[Parser], None]
+    execute: Callable[[argparse.Namespace, Sequence[str]], None]
+
+
+def add_results_dir(command: Parser) -> None:
+    """Add the flag of all commands that read runs."""
+    command.add_argument(
+        "--results-dir", default="results", metavar="FOLDER", help="where the runs are (default: results)"
+    )
+
+
+def output_file(name: str | None, flag: str) -> Path | None:
+    """Return the file that a flag names, if a file can be written there; None if the flag was not given.
+
+    Raises:
+        UsageError: there is a folder, a pipe, a device or a loop of links, which a file must not replace.
+        EnvironmentProblem: nothing can be written there.
+    """
+    from longsumbench.files import writable
+
+    if name is None:
+        return None
+    table = Path(os.path.realpath(Path(name).expanduser()))
+    if os.path.lexists(table) and not table.is_file():
+        what = "a folder" if table.is_dir() else "no file (a pipe, a device or a loop of links)"
+        raise UsageError(f"{flag} {name or '.'} is {what}: name a file")
+    writable(table.parent, flag)
+    return table

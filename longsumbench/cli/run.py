@@ -1,0 +1,137 @@
+"""`longsumbench run`."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from longsumbench.cli.parser import Command, Parser
+from longsumbench.conf import CONF
+from longsumbench.errors import PointsFailed
+from longsumbench.formatting import counted, lines, one_line, print_text
+
+if TYPE_CHECKING:
+    from longsumbench.sweeps.sweep import Launch
+
+
+_HELP = """\
+Run one point, or with -m every combination of the comma-separated values.
+
+groups:    model=NAME  dataset=NAME  scale={scales}       (longsumbench list models|datasets|scales)
+           experiment=NAME, settings that go together                                    (longsumbench list experiments)
+settings:  model.*  dataset.*  train.*  decode.*  score.*                         (longsumbench list settings [MODEL])
+top level: seed=1  device=auto|cpu|cuda  results_dir=results  overwrite=false  baselines=true  timeout_minutes=null
+sweeps:    hydra/launcher=joblib|slurm_cpu|slurm_gpu|slurm_preemptible  hydra/sweeper=optuna  and hydra.launcher.*,
+           hydra.sweeper.*, the settings of these plug-ins of Hydra                                    (docs/sweeps.md)
+
+  longsumbench run model=trunc model.input_length=512 train.max_minutes=8
+  longsumbench run dataset=jsonl dataset.path=my_texts scale=tiny
+  longsumbench run -m seed=1,2,3 --show         what would be run, without running it
+  longsumbench run -m seed=1,2,3 hydra/launcher=joblib                   side by side, on all cores
+  longsumbench run -m seed=1,2,3 hydra/launcher=slurm_gpu hydra.launcher.partition=gpu       as an array job of SLURM
+  torchrun --nproc-per-node=4 -m longsumbench run model=seal         one point by four processes
+  longsumbench run -m experiment=etads-table5 dataset=cnn_dailymail      points that an experiment names itself
+
+Running the same command again continues it: what is finished is skipped, what was broken off is resumed.
+In a sweep, all points are checked before the first one runs; one that fails, hangs or is killed later leaves the
+others untouched, and points that differ in nothing their system depends on are done once. Where one or two settings
+were swept over, the score is drawn against them. An experiment may name a sweep of its own (`sweep:` in its file),
+which is combined with the values typed. `longsumbench status`, from any shell, shows how far it is.
+Lead, Random and Oracle are scored beside the first run on a dataset (baselines=false: not).
+A value with a comma, a bracket or a blank in it is quoted twice: "dataset.path='my texts'". Lists are typed as they
+are: "model.focus_layers=[1,2]", and to sweep over "model.focus_layers=[],[1,2]".
+"""
+
+
+def _add_arguments(command: Parser) -> None:
+    command.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="what departs from the defaults")
+    command.add_argument("-m", "--multirun", action="store_true", help="sweep over comma-separated values")
+    command.add_argument("--config-dir", metavar="FOLDER", help="a folder with more YAML files (model/, dataset/, …)")
+    command.add_argument("--show", action="store_true", help="print the resolved configuration and stop")
+
+
+def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
+    """`longsumbench run`; of several processes that torchrun started, the others help the first one."""
+    from longsumbench.progress import phase
+
+    with phase("loading the libraries"):
+        from longsumbench.runs.helpers import TASKS
+        from longsumbench.runs.processes import by_the_first
+
+    by_the_first(lambda: _run(options, words), TASKS)
+
+
+def _run(options: argparse.Namespace, words: Sequence[str]) -> None:
+    """`longsumbench run`."""
+    from longsumbench.progress import phase
+
+    with phase("loading the libraries"):
+        from longsumbench.runs.plan import apart, plan, show, swept_settings
+        from longsumbench.sweeps.launchers import HERE, Engine, is_hydras
+        from longsumbench.sweeps.sweep import Launch
+
+        of_points = [word for word in options.overrides if not is_hydras(word)]
+        of_hydra = [word for word in options.overrides if is_hydras(word)]
+        engine = Engine.of(of_hydra, options.multirun, options.config_dir)
+        launch = Launch((), ("longsumbench", *words), options.multirun, engine)
+        if engine.sweeper == HERE:
+            launch.points = plan(of_points, options.multirun, options.config_dir, probe=not options.show)
+    if options.show:  # of a search, what all of its points share
+        print_text(show(launch.points or plan(apart(of_points, options.config_dir)[0], config_dir=options.config_dir)))
+        return
+    try:
+        if engine.sweeper == HERE:
+            launch.start()
+        else:
+            launch.search(of_points, options.config_dir)
+    except Exception:
+        _show_tables(launch)  # of what was finished before
+        raise
+    with phase("making the tables"):
+        _show_tables(launch, swept_settings(of_points, options.config_dir))
+    if table := launch.table():
+        print(lines(f"\n{table}"), file=sys.stderr)
+    if launch.failed or launch.failed_baselines:
+        from tabulate import tabulate
+
+        failed = {**launch.failed, **launch.failed_baselines}
+        reasons = tabulate(
+            [map(one_line, pair) for pair in failed.items()], headers=["point", "reason"], tablefmt="plain"
+        )
+        beside = f" and {counted(len(launch.failed_baselines), 'baseline')}" if launch.failed_baselines else ""
+        told = f"{len(launch.failed)} of {counted(launch.planned(), 'point')}{beside} failed"
+        raise PointsFailed(f"{told}, the others are kept:\n{reasons}")
+
+
+def _show_tables(launch: "Launch", swept: Sequence[str] = ()) -> None:
+    """Rebuild the tables of the datasets that a launch has finished runs on, and print them.
+
+    Where one or two settings were swept over, what came of it is drawn.
+    """
+    from longsumbench.leaderboards import table as leaderboard
+    from longsumbench.leaderboards.figures import curves as sweep
+    from longsumbench.runs.record import Results
+
+    folders = {planned.config.results_dir for planned in launch.points}
+    ran = {record.run_id for record in launch.finished}
+    for folder in sorted(folders):
+        results = Results(Path(folder).expanduser())
+        for name in sorted({record.dataset for record in launch.finished} & set(results.datasets())):
+            table = leaderboard.update(results, name)
+            print_text(table.render())
+            print_text(f"\n{results.root / 'leaderboard' / name}.csv, .md, .tex")
+            for file in table.pictures():
+                print_text(results.root / "leaderboard" / file)
+            if len(swept) in (1, 2):
+                for path in sweep.update(results, name, swept, required=False, wanted=ran):
+                    print_text(path)
+
+
+run_command = Command(
+    "run",
+    "run a point or a sweep",
+    _HELP.format(scales="|".join(sorted(path.stem for path in (CONF / "scale").glob("*.yaml")))),
+    _add_arguments,
+    _execute,
+)

@@ -1,0 +1,80 @@
+"""`longsumbench score`."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from longsumbench.cli.parser import Command, Parser, add_results_dir, output_file
+from longsumbench.errors import UsageError
+from longsumbench.formatting import print_text
+
+_HELP = """\
+Compute the ROUGE of any system's outputs.
+
+  longsumbench score out.jsonl test.jsonl       {"id", "prediction"} and {"id", "references": [...]}, matched by id
+  longsumbench score both.jsonl                 prediction and references in the same row
+  longsumbench score out.txt references.txt     one a line: line n of one belongs to line n of the other
+  longsumbench score RUN                        a finished run, by its folder or id, against its dataset's references
+  longsumbench score decoded gold               folders: NAME.dec and NAME.ref (or NAME.A.ref, …), a sentence a line
+  longsumbench score out.jsonl test.jsonl --mode perl --no-stem --per-example scores.csv
+
+A text is running text or a list of sentences. Lists are scored as they are; running text is split at its line breaks
+and by the suite's splitter, on both sides alike; the signature says which. All formats, and what the warnings mean:
+docs/score.md. Files may be packed (.gz).
+"""
+
+
+def _add_arguments(command: Parser) -> None:
+    command.add_argument("texts", nargs="*", metavar="FILE", help="PREDICTIONS, then REFERENCES where they stand apart")
+    command.add_argument("--mode", default="google", help="google (as rouge_score; default) or perl (as ROUGE-1.5.5)")
+    command.add_argument("--stem", action=argparse.BooleanOptionalAction, default=True, help="reduce words to stems")
+    command.add_argument("--wordnet", metavar="FOLDER", help="perl mode: WordNet's exception lists; none: without them")
+    command.add_argument("--tokenizer", default="default", help="default (a-z, 0-9) or unicode (all scripts' letters)")
+    command.add_argument("--per-example", metavar="FILE.csv", help="write a row an example: id, rouge1_p, ... 0-1")
+    command.add_argument("--json", action="store_true", help="print one object instead of the table")
+    command.add_argument("--intersect", action="store_true", help="leave out the ids that only one side has")
+    command.add_argument(
+        "--empty-references", default="skip", help="references without a word: skip (default), or zero: scored 0"
+    )
+    command.add_argument("--resamples", type=int, default=1_000, metavar="N", help="of the bootstrap (default: 1000)")
+    command.add_argument("--resampling", default="percentile", help="percentile (default), or perl: ROUGE-1.5.5's own")
+    add_results_dir(command)
+
+
+def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
+    if not 1 <= len(options.texts) <= 2:
+        raise UsageError("name PREDICTIONS, and REFERENCES where they stand apart (see longsumbench score --help)")
+    from longsumbench.analysis.score.files import find_predictions
+    from longsumbench.analysis.score.score import score_files
+    from longsumbench.api.bounds import bounds_of, check_value
+    from longsumbench.api.config import Scoring
+    from longsumbench.rouge.scorer import RougeScorer
+    from longsumbench.runs.record import Results
+
+    for name in ("resamples", "resampling", "empty_references"):
+        check_value(f"--{name.replace('_', '-')}", getattr(options, name), bounds_of(Scoring)[name])
+    perl_resampling = options.resampling == "perl"
+    if perl_resampling and options.mode != "perl":
+        raise UsageError("--resampling perl goes with --mode perl: they are ROUGE-1.5.5's own intervals")
+    table = output_file(options.per_example, "--per-example")
+    results = Results(Path(options.results_dir).expanduser())
+    references = Path(options.texts[1]).expanduser() if options.texts[1:] else None
+    try:
+        scorer = RougeScorer(options.mode, options.stem, options.tokenizer, options.wordnet)
+        report = score_files(
+            find_predictions(options.texts[0], results),
+            references,
+            scorer,
+            options.resamples,
+            options.intersect,
+            perl_resampling,
+            options.empty_references == "zero",
+        )
+        if table is not None:
+            report.write_per_example(table)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("nothing was written") from None
+    print_text(report.to_json() if options.json else report.render())
+
+
+score_command = Command("score", "score outputs of any system", _HELP, _add_arguments, _execute)

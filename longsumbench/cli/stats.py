@@ -1,0 +1,93 @@
+"""`longsumbench stats`."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from longsumbench.cli.parser import Command, Parser, output_file
+from longsumbench.errors import UsageError
+from longsumbench.formatting import print_text
+
+_HELP = """\
+Print what a dataset is like; with rank=, how much of its references the best paragraphs say.
+
+  longsumbench stats                                              the built-in text
+  longsumbench stats dataset=elife dataset.path=FOLDER --output elife_stats      also as CSV, Markdown and a page
+  longsumbench stats dataset=probe model=trunc,seal,pagesum model.init=random    what each of them would see
+  longsumbench stats model=trunc scale=small model.input_length=512,1024         of one system, under several settings
+  longsumbench stats run=all                                      also what finished runs on these texts have cut
+  longsumbench stats dataset=wiki_sections dataset.path=FOLDER rank=tfidf,lexrank,lstm
+
+Examples, documents, sections, paragraphs and sentences are counted, and lengths in words and, where a model is named,
+in its tokens; then what the references keep of the source, what the best extract scores, near-duplicates in different
+splits, and what each model would see of dataset.split and cut from the training targets: under the settings that `run`
+would use, without training. What takes time is computed of a sample.
+
+settings:  dataset=NAME  dataset.*  sample=1000|null (all)  seed=1  duplicates=true|false
+           run=all|RUN[,RUN...]  results_dir=results
+           model=NAME[,NAME...]  model.*  scale=NAME  experiment=NAME  train.*  train_ranker=false|true
+with rank: rank=NAME[,NAME...]  unit=paragraph|section  seed=1  device=auto|cpu|cuda
+           ranker.{dimension,steps,batch_size,vocabulary_size}       (longsumbench list rankers|datasets; docs/stats.md)
+
+With rank= the best 5, 10, 20 and 40 paragraphs of every example are joined in the ranker's order and scored against
+its first reference by ROUGE-L recall (0-100); "in order" are the first ones of the text (Hierarchical Transformer,
+Table 1).
+A ranker that learns (lstm) is trained on the training split, once for the same texts and settings; what is finished is
+kept in the cache, and a training that was broken off continues.
+
+Nothing is written but with --csv FILE (all numbers) or --output FOLDER (these, Markdown, and a page with pictures).
+"""
+
+
+def _add_arguments(command: Parser) -> None:
+    command.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="the dataset, and what is asked of it")
+    command.add_argument("--csv", metavar="FILE", help="also write all numbers, a row each")
+    command.add_argument("--output", metavar="FOLDER", help="write stats.csv, stats.md and stats.html there")
+
+
+def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
+    from longsumbench.analysis.plan import asks_for_ranking
+
+    if asks_for_ranking(options.overrides):
+        print_text(_ranked_paragraphs(options))
+    else:
+        print_text(_description(options))
+
+
+def _ranked_paragraphs(options: argparse.Namespace) -> str:
+    """Return the table of how much of the references the best paragraphs say."""
+    from longsumbench.analysis.dataset.rank_recall import rank_recall
+    from longsumbench.analysis.plan import plan_stats
+
+    if options.output:
+        raise UsageError("--output goes with the description of a dataset; the numbers of rank= are written by --csv")
+    asked = plan_stats(options.overrides)
+    table = output_file(options.csv, "--csv")
+    found = rank_recall(*asked)
+    if table is not None:
+        found.write_csv(table)
+    return found.render()
+
+
+def _description(options: argparse.Namespace) -> str:
+    """Return the tables of what a dataset is like, and which files were written."""
+    from longsumbench.analysis.dataset.page import write
+    from longsumbench.analysis.dataset.stats import describe
+    from longsumbench.analysis.dataset.tables import render, to_csv
+    from longsumbench.analysis.plan import plan_description
+    from longsumbench.files import writable, write_atomically
+
+    asked = plan_description(options.overrides)
+    table = output_file(options.csv, "--csv")
+    folder = writable(Path(options.output).expanduser(), "--output") if options.output else None
+    try:
+        stats = describe(*asked)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("nothing was written; the same command counts anew") from None
+    if table is not None:
+        write_atomically(table, to_csv(stats))
+    written = write(stats, folder) if folder is not None else []
+    return "\n".join([render(stats), *([""] if written else []), *map(str, written)])
+
+
+stats_command = Command("stats", "print what a dataset is like", _HELP, _add_arguments, _execute)

@@ -1,0 +1,71 @@
+"""Who imports whom: packages in one order, systems apart, no cycles, and no torch before it is needed."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SMALL = ["errors", "interrupts", "sentences", "formatting", "progress", "files"]
+PACKAGES = ["cache", "api", "rouge", "modeling", "metrics", "corpora", "models", "report", "runs", "leaderboards"]
+ORDER = ["conf", *SMALL, *PACKAGES, "sweeps", "analysis", "cli", "__main__"]  # each imports only what is before it
+SEEN_BY_SYSTEMS = {"conf", *SMALL, "cache", "api", "rouge", "modeling", "models"}
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts if parts[0] == "longsumbench" else ("longsumbench", *parts)).removesuffix(".__init__")
+
+
+FILES = [path for folder in ("longsumbench", "models", "conf") for path in (ROOT / folder).rglob("*.py")]
+MODULES = {module_name(path): path for path in FILES}
+
+
+def imported(name: str) -> Iterator[str]:
+    """Yield the suite's modules that a module imports, also inside its functions."""
+    for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            submodules = {f"{node.module}.{alias.name}" for alias in node.names} & MODULES.keys()
+            yield from submodules or ({node.module} & MODULES.keys())
+        elif isinstance(node, ast.Import):
+            yield from {alias.name for alias in node.names} & MODULES.keys()
+
+
+EDGES = [(name, other) for name in MODULES for other in imported(name) if "." in name and "." in other]
+
+
+def test_a_package_imports_only_packages_before_it() -> None:
+    """Imports go one way; systems see the contracts and the parts of models, and the core sees no system."""
+    for name, other in EDGES:
+        mine, its = (ORDER.index(module.split(".")[1]) for module in (name, other))
+        assert its <= mine, f"{name} imports {other}"
+        assert ORDER[its] != "models" or ORDER[mine] == "models", f"{name} imports the system {other}"
+        assert ORDER[mine] != "models" or ORDER[its] in SEEN_BY_SYSTEMS, f"{name} imports {other}"
+        same = name.split(".")[2:3] == other.split(".")[2:3]
+        assert ORDER[its] != "models" or same, f"{name} imports another system, {other}"
+
+
+def test_no_module_imports_itself_by_others() -> None:
+    """There is an order in which all modules could be read."""
+    graph: dict[str, set[str]] = {}
+    for name, other in EDGES:
+        graph.setdefault(name, set()).add(other)
+    TopologicalSorter(graph).prepare()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from longsumbench.api import registry\nfor name in registry.corpora.targets(): registry.corpora.load(name)",
+        "import longsumbench.models.baselines.system",
+        *(f"import {name}" for name in MODULES if name.split(".")[1:2] in ([one] for one in (*SMALL, "cache", "api"))),
+    ],
+)
+def test_what_is_light_imports_no_torch(statement: str) -> None:
+    """The contracts, the datasets and the baselines load neither torch nor transformers."""
+    code = f"{statement}\nimport sys\nassert not {{'torch', 'transformers'}} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
