@@ -10,14 +10,13 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 import pytest
-from test_leaderboard import record
+from support.paths import ROOT
+from support.run_records import record
 
 from longsumbench.formatting import duration
 from longsumbench.leaderboards.comparability import TYPES
 from longsumbench.metrics.aggregate import write_scores
 from longsumbench.runs.record import Results, RunRecord, mean_of, source_seen
-
-ROOT = Path(__file__).parents[1]
 
 
 def benchmark() -> ModuleType:

@@ -7,6 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from support.paths import ROOT
 
 from longsumbench.api import registry
 from longsumbench.api.config import SECTIONS
@@ -16,7 +17,6 @@ from longsumbench.conf import CONF
 from longsumbench.errors import UsageError
 from longsumbench.runs.plan import as_hydra
 
-ROOT = Path(__file__).parents[1]
 FOLDERS = (".", "docs", "models/*", "results")
 PAGES = sorted(path for folder in FOLDERS for path in ROOT.glob(f"{folder}/*.md") if path.name != "CHANGELOG.md")
 COMMAND = re.compile(r"^ +(?:\w+=\S+ +)*longsumbench +(.+)$|`longsumbench ([^`]+)`", re.MULTILINE)

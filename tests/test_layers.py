@@ -8,8 +8,8 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+from support.paths import ROOT
 
-ROOT = Path(__file__).parents[1]
 SMALL = ["errors", "interrupts", "sentences", "formatting", "progress", "files"]
 PACKAGES = ["cache", "api", "rouge", "modeling", "metrics", "corpora", "models", "report", "runs", "leaderboards"]
 ORDER = ["conf", *SMALL, *PACKAGES, "sweeps", "analysis", "cli", "__main__"]  # each imports only what is before it

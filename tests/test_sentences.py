@@ -4,17 +4,17 @@ import gzip
 import json
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lacking import SHARED_FOLDER
-from waiting import assert_linear
+from support.paths import SHARED as SHARED_ROOT
+from support.requirements import SHARED_FOLDER
+from support.waiting import assert_linear
 
 from longsumbench.sentences import split_sentences
 
-SHARED = Path(__file__).parents[2] / "shared" / "data"
+SHARED = SHARED_ROOT / "data"
 
 BY_HAND = [
     ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),

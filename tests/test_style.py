@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
+from support.paths import ROOT
 
-ROOT = Path(__file__).parents[1]
 FOLDERS = ("longsumbench", "models", "conf", "tests", "benchmarks", "docs")
 FILES = sorted(
     path

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import waiting
 from conftest import pytest_terminal_summary
-from waiting import assert_linear
+from support import waiting
+from support.waiting import assert_linear
 
 
 @pytest.fixture

@@ -56,8 +56,8 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.progress import phase
 
     with phase("loading the libraries"):
-        from longsumbench.runs.helpers import TASKS
         from longsumbench.runs.processes import by_the_first
+        from longsumbench.runs.rank_tasks import TASKS
 
     by_the_first(lambda: _run(options, words), TASKS)
 

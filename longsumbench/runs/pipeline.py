@@ -48,7 +48,6 @@ from longsumbench.metrics.output_facts import describe_outputs
 from longsumbench.progress import track
 from longsumbench.runs.environment import constraints, environment, patch, peak_memory_gb, reset_peak_memory
 from longsumbench.runs.evidence import kept
-from longsumbench.runs.helpers import Assistants, assistants
 from longsumbench.runs.predictions import (
     Crew,
     asked_evidence,
@@ -58,6 +57,7 @@ from longsumbench.runs.predictions import (
     summarize_split,
 )
 from longsumbench.runs.processes import of_this_process
+from longsumbench.runs.rank_tasks import Assistants, assistants
 from longsumbench.runs.record import RANKED_BY, Results, RunRecord, RunSpec, TornRecord, output_files, ranked_by
 from longsumbench.runs.run_id import identity, specify
 

@@ -26,10 +26,10 @@ from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError, as_s
 from longsumbench.files import write_atomically
 from longsumbench.progress import Progress, tell, watched
 from longsumbench.runs.bug_report import explained
-from longsumbench.runs.helpers import TASKS
 from longsumbench.runs.pipeline import BASELINES, Point, baseline, run
 from longsumbench.runs.plan import Planned
 from longsumbench.runs.processes import by_the_first
+from longsumbench.runs.rank_tasks import TASKS
 from longsumbench.runs.record import Results, RunRecord, mean_of, ranked_by
 from longsumbench.sweeps.state import DONE, FAILED, FOUND, RUNNING, PointState, Sweep
 

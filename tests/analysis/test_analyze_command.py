@@ -5,7 +5,7 @@ import random
 from pathlib import Path
 
 import pytest
-from tiny_bert import write_bert
+from support.tiny_bert import write_bert
 
 from longsumbench.analysis.plan import plan_analyze
 from longsumbench.analysis.sampled import SampleSettings, draw

@@ -12,8 +12,9 @@ import huggingface_hub
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lacking import SHARED_FOLDER
-from toys import one_line
+from support.paths import SHARED as SHARED_ROOT
+from support.requirements import SHARED_FOLDER
+from support.toys import one_line
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
@@ -26,7 +27,7 @@ from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import Texts, load
 from longsumbench.errors import UsageError
 
-SHARED = Path(__file__).parents[3] / "shared" / "data" / "cnndm_sample"
+SHARED = SHARED_ROOT / "data" / "cnndm_sample"
 STORY = (
     "It was late. Nobody came.\n\nThe end .\n\n@highlight\n\nNobody came\n\n@highlight\n\nIt was late. Very late .\n"
 )

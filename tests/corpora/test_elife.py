@@ -2,11 +2,11 @@
 
 import gzip
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-from lacking import SHARED_FOLDER
+from support.paths import SHARED as SHARED_ROOT
+from support.requirements import SHARED_FOLDER
 
 from longsumbench.api import registry
 from longsumbench.api.config import DatasetSettings
@@ -16,7 +16,7 @@ from longsumbench.cache.artifacts import StageStore
 from longsumbench.corpora.reading.load import load
 from longsumbench.errors import UsageError
 
-SHARED = Path(__file__).parents[3] / "shared" / "data" / "elife"
+SHARED = SHARED_ROOT / "data" / "elife"
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import huggingface_hub
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from toys import one_line
+from support.toys import one_line
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section

@@ -8,7 +8,7 @@ from typing import Any
 import datasets
 import huggingface_hub
 import pytest
-from toys import one_line
+from support.toys import one_line
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lacking import SHARED_FOLDER
+from support.paths import SHARED as SHARED_ROOT
+from support.requirements import SHARED_FOLDER
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
@@ -16,7 +17,7 @@ from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import load
 from longsumbench.errors import DataError
 
-SHARED = Path(__file__).parents[3] / "shared" / "data" / "newts"
+SHARED = SHARED_ROOT / "data" / "newts"
 
 
 def story(number: int = 1, **changes: Any) -> dict[str, Any]:

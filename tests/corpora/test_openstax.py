@@ -2,11 +2,11 @@
 
 import gzip
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-from lacking import SHARED_FOLDER
+from support.paths import SHARED as SHARED_ROOT
+from support.requirements import SHARED_FOLDER
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
@@ -16,7 +16,7 @@ from longsumbench.corpora.openstax import BARE, HEADING
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import load
 
-SHARED = Path(__file__).parents[3] / "shared" / "data" / "openstax"
+SHARED = SHARED_ROOT / "data" / "openstax"
 
 
 def module(number: int, *paragraphs: str, summary: str = "In short. So.") -> dict[str, Any]:

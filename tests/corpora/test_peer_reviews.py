@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lacking import SHARED_FOLDER
+from support.paths import SHARED as SHARED_ROOT
+from support.requirements import SHARED_FOLDER
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
@@ -19,7 +20,7 @@ from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import load
 from longsumbench.errors import DataError
 
-SHARED = Path(__file__).parents[3] / "shared" / "data" / "neurips_metareview"
+SHARED = SHARED_ROOT / "data" / "neurips_metareview"
 HEADINGS = tuple(f"{field}:" for field in FIELDS)
 
 FIRST = """SUMMARY:

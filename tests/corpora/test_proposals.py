@@ -1,9 +1,8 @@
 """Proposals and SumPubMed: the release's layout under names of their own."""
 
-from pathlib import Path
-
 import pytest
-from lacking import SHARED_FOLDER
+from support.paths import SHARED as SHARED_ROOT
+from support.requirements import SHARED_FOLDER
 
 from longsumbench.api import registry
 from longsumbench.api.config import DatasetSettings
@@ -11,7 +10,7 @@ from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import StageStore
 from longsumbench.corpora.reading.load import load
 
-SHARED = Path(__file__).parents[3] / "shared" / "data"
+SHARED = SHARED_ROOT / "data"
 ROW = {
     "article_id": "PEP-8",
     "title": "Style",

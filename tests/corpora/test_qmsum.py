@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lacking import SHARED_FOLDER
+from support.paths import SHARED as SHARED_ROOT
+from support.requirements import SHARED_FOLDER
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
@@ -18,7 +19,7 @@ from longsumbench.corpora.reading.load import load
 from longsumbench.errors import DataError
 from longsumbench.sentences import split_sentences
 
-SHARED = Path(__file__).parents[3] / "shared" / "data" / "qmsum"
+SHARED = SHARED_ROOT / "data" / "qmsum"
 
 
 def meeting(*turns: str, **changes: Any) -> dict[str, Any]:

@@ -3,11 +3,11 @@
 import gzip
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from lacking import SHARED_FOLDER
+from support.paths import SHARED as SHARED_ROOT
+from support.requirements import SHARED_FOLDER
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
@@ -16,7 +16,7 @@ from longsumbench.corpora import fewsum, opinosis
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import load
 
-SHARED = Path(__file__).parents[3] / "shared" / "data"
+SHARED = SHARED_ROOT / "data"
 
 
 def group(**changes: Any) -> dict[str, Any]:

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lacking import SHARED_FOLDER
-from toys import one_line
+from support.paths import SHARED as SHARED_ROOT
+from support.requirements import SHARED_FOLDER
+from support.toys import one_line
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
@@ -23,7 +24,7 @@ from longsumbench.corpora.reading.load import Texts, load
 from longsumbench.corpora.search2wiki import from_row
 from longsumbench.errors import UsageError
 
-SHARED = Path(__file__).parents[3] / "shared" / "data" / "wiki_sections"
+SHARED = SHARED_ROOT / "data" / "wiki_sections"
 LEAD = "Sheep are kept for wool by many people."
 HISTORY = "They were wild once upon a time. Then they were tamed."
 COPY = f"Buy now! {HISTORY} Sale."

@@ -5,14 +5,14 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from lacking import SHARED_FOLDER
+from support.paths import ROOT
+from support.requirements import SHARED_FOLDER
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Example
 from longsumbench.cache.artifacts import StageStore
 from longsumbench.corpora.reading.load import load
 
-ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared" / "data"
 LIMIT = 25  # examples of a split
 REFERENCES = {"squality": {4}, "fewsum": {3}, "opinosis": {3, 4, 5, 10}}  # where it is not one

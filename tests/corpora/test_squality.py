@@ -2,11 +2,11 @@
 
 import gzip
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-from lacking import SHARED_FOLDER
+from support.paths import SHARED as SHARED_ROOT
+from support.requirements import SHARED_FOLDER
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
@@ -15,7 +15,7 @@ from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import load
 from longsumbench.corpora.squality import from_row
 
-SHARED = Path(__file__).parents[3] / "shared" / "data" / "squality"
+SHARED = SHARED_ROOT / "data" / "squality"
 
 
 def question(number: int, *responses: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tiny_bert import write_bert
+from support.tiny_bert import write_bert
 
 from longsumbench.api.config import Scoring
 from longsumbench.api.documents import Document, Example, Section, Sentences

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny_bert import write_bert
+from support.tiny_bert import write_bert
 from transformers import BertForNextSentencePrediction, BertForPreTraining, BertModel, BertTokenizerFast
 
 from longsumbench.api.config import Scoring

@@ -8,14 +8,14 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lacking import SHARED_FOLDER, WORDNET_LISTS
 from rouge_score import rouge_scorer
+from support.paths import SHARED
+from support.requirements import SHARED_FOLDER, WORDNET_LISTS
 
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.rouge import vocabulary
@@ -23,7 +23,7 @@ from longsumbench.rouge.scorer import TYPES, RougeScorer, Score
 from longsumbench.rouge.signature import signature
 from longsumbench.rouge.stemmers import NO_WORDNET, read_exceptions
 
-REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference"
+REFERENCE = SHARED / "reference"
 KERNELS = ("python", "numba")
 FUZZED = 10_000  # pairs
 

@@ -6,14 +6,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lacking import SHARED_FOLDER
 from nltk.stem.porter import PorterStemmer
+from support.paths import SHARED
+from support.requirements import SHARED_FOLDER
 
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.rouge import stemmers
 from longsumbench.rouge.stemmers import LISTS, Exceptions, google_stem, perl_stem, read_exceptions
 
-STEMS = Path(__file__).resolve().parents[3] / "shared" / "reference" / "perl_stems.tsv"
+STEMS = SHARED / "reference" / "perl_stems.tsv"
 SUFFIXES = re.findall(
     r"\w+",
     "s es ed ing eed ied ies y ly ement ment ent ion ational ization fulness al alli logi able ance er e ll ss yy",

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from toys import tiny_overrides, write_jsonl
+from support.toys import tiny_overrides, write_jsonl
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.sweeps.state import PointState, sweeps_in

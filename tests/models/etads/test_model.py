@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 import torch
-from rescoring import COVERAGES, check_rescored
+from support.etads_networks import PAD, VARIANTS, batch, labels, network
+from support.rescoring import COVERAGES, check_rescored
 
-from etads.networks import PAD, VARIANTS, batch, labels, network
 from longsumbench.modeling.neural_system import network_sizes
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.models.etads.config import EtadsConfig

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from toys import TINY, ToySplit, tiny_recipe
+from support.etads_networks import VARIANTS
+from support.toys import TINY, ToySplit, tiny_recipe
 
-from etads.networks import VARIANTS
 from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.api.system import WINDOW_AXIS

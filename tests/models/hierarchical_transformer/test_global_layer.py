@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 import torch
+from support.hierarchical_networks import SIZES, batch, network
 from torch import Tensor
 
-from hierarchical_transformer.networks import SIZES, batch, network
 from longsumbench.errors import UsageError
 from longsumbench.models.hierarchical_transformer.global_layer import (
     GlobalLayer,

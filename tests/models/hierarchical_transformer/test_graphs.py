@@ -4,13 +4,13 @@ import re
 from collections.abc import Sequence
 from itertools import combinations
 from math import log, sqrt
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lacking import SHARED_FOLDER
+from support.paths import SHARED
+from support.requirements import SHARED_FOLDER
 
 from longsumbench.models.hierarchical_transformer.entities import find_entities
 from longsumbench.models.hierarchical_transformer.graphs import (
@@ -22,7 +22,7 @@ from longsumbench.models.hierarchical_transformer.graphs import (
     similarity_graph,
 )
 
-PAPER = Path(__file__).resolve().parents[4] / "shared" / "papers" / "hierarchical_transformer.txt"
+PAPER = SHARED / "papers" / "hierarchical_transformer.txt"
 CAPITALS = find_entities("capitals", "")
 WORDS = ("red", "fox", "den", "a", "hen", "However,", "then", "Ann Lee", "Bob Ray.")
 TEXT = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join)

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 import torch
-from rescoring import COVERAGES, check_rescored
+from support.hierarchical_networks import PAD, VARIANTS, batch, labels, network
+from support.rescoring import COVERAGES, check_rescored
 from torch import Tensor
 
-from hierarchical_transformer.networks import PAD, VARIANTS, batch, labels, network
 from longsumbench.modeling.nn.losses import token_cross_entropy
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.modeling.nn.positions import sinusoid

@@ -7,13 +7,13 @@ searches write the same ids; of what theirs found with beams, the test compares 
 import json
 import re
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from lacking import SHARED_FOLDER
 from safetensors.torch import load_file
+from support.paths import SHARED
+from support.requirements import SHARED_FOLDER
 from torch import Tensor
 
 from longsumbench.api.config import Recipe
@@ -24,7 +24,7 @@ from longsumbench.models.hierarchical_transformer.model import (
     HierarchicalTransformerModelConfig,
 )
 
-FOLDER = Path(__file__).parents[4] / "shared" / "parity" / "hierarchical_transformer"
+FOLDER = SHARED / "parity" / "hierarchical_transformer"
 pytestmark = [
     pytest.mark.skipif(not FOLDER.is_dir(), reason=SHARED_FOLDER),
     pytest.mark.usefixtures("float64"),

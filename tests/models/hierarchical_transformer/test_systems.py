@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from toys import TINY_FOR_ALL, ToySplit, tiny_recipe
+from support.toys import TINY_FOR_ALL, ToySplit, tiny_recipe
 
 from longsumbench.api import registry
 from longsumbench.api.config import Decoding

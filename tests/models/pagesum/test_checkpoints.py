@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_bert import write_bert
+from support.pagesum_networks import DECODINGS, PAD, RAGGED, SIZES, START, batch, search, stock, targets
+from support.tiny_bert import write_bert
+from support.toys import ToySplit, example, tiny_recipe, write_jsonl
 from torch import Tensor
-from toys import ToySplit, example, tiny_recipe, write_jsonl
 from transformers import BartForConditionalGeneration, BartModel, T5Config, T5ForConditionalGeneration
 
 from longsumbench.api.config import Decoding
@@ -26,7 +27,6 @@ from longsumbench.models.pagesum.model import PageSumForConditionalGeneration
 from longsumbench.models.pagesum.system import PageSum
 from longsumbench.runs.evidence import kept, read_evidence
 from longsumbench.runs.record import Results, RunRecord
-from pagesum.networks import DECODINGS, PAD, RAGGED, SIZES, START, batch, search, stock, targets
 
 CONFIDENCE = {"confidence.weight", "confidence.bias"}
 BEAMS = Decoding(num_beams=3, max_length=12, min_length=6, device="cpu")

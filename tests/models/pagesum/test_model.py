@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 import torch
-from rescoring import COVERAGES, check_rescored
+from support.pagesum_networks import DECODINGS, END, PAD, RAGGED, START, alone, batch, network, search, stock, targets
+from support.rescoring import COVERAGES, check_rescored
 from torch import Tensor
 from torch.nn import functional as F
 from transformers import DynamicCache
@@ -13,7 +14,6 @@ from transformers import DynamicCache
 from longsumbench.modeling.nn.folded_attention import FoldedCache
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.models.pagesum.model import PageCache, PageEncoder, confidences, mix
-from pagesum.networks import DECODINGS, END, PAD, RAGGED, START, alone, batch, network, search, stock, targets
 
 pytestmark = pytest.mark.usefixtures("float64")
 

@@ -7,7 +7,7 @@ from itertools import chain, count
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from waiting import assert_linear
+from support.waiting import assert_linear
 
 from longsumbench.api.documents import Cut, Truncation
 from longsumbench.errors import UsageError

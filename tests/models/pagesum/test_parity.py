@@ -8,18 +8,18 @@ the score that theirs has under their rules; it does so for all others, too.
 import json
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from lacking import SHARED_FOLDER
 from safetensors.torch import load_file
+from support.paths import SHARED
+from support.requirements import SHARED_FOLDER
 from torch import Tensor
 
 from longsumbench.models.pagesum.model import Pages, PageSumForConditionalGeneration, PageSumModelConfig
 
-FOLDER = Path(__file__).parents[4] / "shared" / "parity" / "pagesum"
+FOLDER = SHARED / "parity" / "pagesum"
 pytestmark = [
     pytest.mark.skipif(not FOLDER.is_dir(), reason=SHARED_FOLDER),
     pytest.mark.usefixtures("float64"),

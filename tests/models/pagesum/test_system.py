@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from toys import TINY_FOR_ALL, ToySplit, example, tiny_recipe
+from support.toys import TINY_FOR_ALL, ToySplit, example, tiny_recipe
 from transformers import PreTrainedTokenizerBase
 
 from longsumbench.api.config import Decoding

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 import torch
-from networks import END, FAMILY, RAGGED, alone, batch, network, shifted, targets
-from rescoring import COVERAGES, check_rescored
+from support.rescoring import COVERAGES, check_rescored
+from support.seal_networks import END, FAMILY, RAGGED, alone, batch, network, shifted, targets
 from torch import Tensor
 from torch.nn import functional as F
 from transformers.models.bart.modeling_bart import BartDecoderLayer

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from toys import TINY_FOR_ALL, ToySplit, example, tiny_recipe
+from support.toys import TINY_FOR_ALL, ToySplit, example, tiny_recipe
 
 from longsumbench.api import registry
 from longsumbench.api.config import Decoding

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 import torch
-from toys import TINY, ToySplit, example, tiny_recipe
+from support.toys import TINY, ToySplit, example, tiny_recipe
 from transformers import AutoTokenizer, PegasusConfig, PegasusForConditionalGeneration
 
 from longsumbench.api.config import Decoding

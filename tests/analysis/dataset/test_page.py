@@ -1,0 +1,91 @@
+"""A dataset's page, table of numbers and Markdown: whole in themselves, safe whatever names there are."""
+
+import csv
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.pages import HOSTILE, Reading
+from support.run_records import record
+from support.toys import ToySplit
+
+from longsumbench.analysis.dataset.near_duplicates import Overlap, Pair
+from longsumbench.analysis.dataset.page import page, write
+from longsumbench.analysis.dataset.stats import DatasetStats, StatsSettings, read_splits
+from longsumbench.analysis.dataset.tables import blocks, numbers, render, to_markdown
+from longsumbench.analysis.dataset.what_is_read import Reading as WhatIsRead
+from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
+
+LEDGER = Truncation(100, 50, (Cut("a", 10, 5), Cut("b", 60, 31)))
+TEXT = Document(None, (Section(None, (("one two three four five six seven eight",),)),))
+SECOND = Example("b", None, None, (TEXT,), (("one two",),))
+
+
+def described(*splits: ToySplit, **changes: Any) -> DatasetStats:
+    """What is known of splits in memory, systems and files left out."""
+    found = read_splits({split.name: split for split in splits}, StatsSettings())
+    stats = DatasetStats("toys", "f" * 64, {}, 1, found, (), None, (), "test", (), (), "rouge")
+    return replace(stats, **changes)
+
+
+def full(name: str = "a") -> DatasetStats:
+    """All that can be known, with names as they are given."""
+    reading = WhatIsRead(name, f"input_length={name}", f"note of {name}", has_tokens=True)
+    reading.see_source(LEDGER)
+    reading.see_target(LEDGER)
+    silent = WhatIsRead("silent")
+    silent.see_source(None)
+    return described(
+        ToySplit("train", [SECOND, *ToySplit.of("train", 10).examples]),
+        ToySplit("test", [SECOND]),
+        dataset=name,
+        facts={"source": name, "skipped": {"train": {name: 3}}},
+        overlaps=(Overlap("train", "test", 1, 1, 1, 11, 1),),
+        nearest=(Pair(1.0, ("train", name), ("test", name)),),
+        readings=(reading, silent),
+        runs=(record(name, 30), record("b", 20, source=None)),
+    )
+
+
+@pytest.mark.parametrize("name", ["a", HOSTILE], ids=["plain", "hostile"])
+def test_the_page_is_whole_in_itself(name: str) -> None:
+    """Every element ends where it must, nothing is loaded from elsewhere, and nothing runs, whatever the names."""
+    stats = full(name)
+    text = page(stats)
+    reading = Reading(text)
+    assert reading.open == []
+    assert not {"script", "link", "iframe"} & set(reading.elements)
+    assert all(address.startswith("data:image/svg+xml;base64,") for address in reading.loaded)
+    assert reading.elements.count("img") == 5
+    told = " ".join(reading.text.split())
+    assert all(block.heading in told for block in blocks(stats))
+    assert text == page(full(name))
+
+
+def test_the_page_of_little(tmp_path: Path) -> None:
+    """One example without a reference has a page, too, and tables, and numbers."""
+    stats = described(ToySplit("test", [replace(SECOND, references=())]), overlaps=())
+    paths = write(stats, tmp_path)
+    assert [path.name for path in paths] == ["stats.csv", "stats.md", "stats.html"]
+    assert "There is one split only." in render(stats)
+    assert Reading(paths[2].read_text(encoding="utf-8")).open == []
+
+
+def test_every_number_stands_in_the_csv() -> None:
+    """Splits, what is counted and how are named; the values are those of the tables."""
+    stats = full()
+    rows = list(csv.DictReader(io.StringIO(numbers(stats).to_csv(index=False))))
+    found = {
+        (row["split"], row["what"], row["name"], row["statistic"]): (float(row["value"]), int(row["n"])) for row in rows
+    }
+    assert len(found) == len(rows)
+    assert found["test", "length", "source_words", "median"] == (8, 1)
+    assert found["test", "structure", "paragraphs", "max"] == (1, 1)
+    assert found["test", "kept", "extractive_density", "mean"] == (2, 1)
+    assert found["", "near_duplicates", "train-test", "pairs"] == (1, 12)
+    assert found["test", "near_duplicates", "train-test", "examples"] == (1, 1)
+    assert found["test", "reading", "a input_length=a", "b_tokens"] == (60, 1)
+    assert found["train", "targets", "a input_length=a", "cut"] == (1, 1)
+    assert "| train – test |" in to_markdown(stats)

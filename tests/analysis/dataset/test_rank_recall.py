@@ -1,0 +1,162 @@
+"""How much of the reference the best paragraphs say: recalls, the table, and `longsumbench stats`."""
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from longsumbench.analysis.dataset.rank_recall import KEPT, best_recalls, score_orders
+from longsumbench.cli.main import main
+from longsumbench.rouge.scorer import RougeScorer
+
+WORDS = ["ash", "birch", "cedar", "elm", "fir", "oak", "pine", "yew"]
+
+
+def example(number: int, title: str | None, paragraphs: list[str], summary: str) -> dict[str, object]:
+    sections = [{"name": None, "paragraphs": paragraphs}]
+    named = {"title": title} if title else {}
+    return {"id": f"t-{number}", **named, "documents": [{"sections": sections}], "summary": summary}
+
+
+def rows(size: int, title: bool = True, start: int = 0) -> list[dict[str, object]]:
+    """Return texts of seven paragraphs, the last two of which say the summary, without the title's word."""
+    made = []
+    for number in range(start, start + size):
+        draw = random.Random(number)
+        useful = [" ".join(draw.sample(WORDS, 5)) for _ in range(2)]
+        others = [f"town{number} has {draw.choice(WORDS)} number {n} here town{number}" for n in range(5)]
+        paragraphs = [*others, *(f"notably {text}" for text in useful)]
+        made.append(example(number, f"town{number}" if title else None, paragraphs, " and ".join(useful)))
+    return made
+
+
+def dataset(folder: Path, train: int = 30, title: bool = True) -> Path:
+    folder.mkdir()
+    for name, size, start in (("train", train, 0), ("validation", train // 4, 500), ("test", 6, 900)):
+        if size:
+            lines = (json.dumps(row) + "\n" for row in rows(size, title, start))
+            (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
+    return folder
+
+
+def test_worked_recall() -> None:
+    """Of the reference 1 2 3 4 the first five texts hold 1, 3, 2 in this order, so 2 of 4; the sixth adds 2 3 4: all.
+
+    Texts: 1 / 3 / 9 / 2 / 9, then 2 3 4. The longest common subsequences are 1 3 or 1 2, then 1 2 3 4.
+    """
+    assert best_recalls([[1], [3], [9], [2], [9], [2, 3, 4]], [1, 2, 3, 4]) == [0.5, 1.0, 1.0, 1.0]
+    assert best_recalls([[2], [1]], [1, 2]) == [0.5] * 4  # the order of reading counts
+    assert best_recalls([], [1]) == best_recalls([[1]], []) == [0.0] * 4
+
+
+def test_recalls_are_the_scorers() -> None:
+    """Each equals what RougeScorer gives the joined texts against the reference, stemmed, as one sequence."""
+    draw, scorer = random.Random(0), RougeScorer()
+    for _ in range(20):
+        texts = [" ".join(draw.choices([*WORDS, "oaks"], k=draw.randrange(1, 6))) for _ in range(draw.randrange(1, 60))]
+        reference = " ".join(draw.choices(WORDS, k=draw.randrange(1, 30)))
+        numbers: dict[str, int] = {}
+        ids = [[numbers.setdefault(w, len(numbers) + 1) for w in scorer.words(text)] for text in [reference, *texts]]
+        wanted = [scorer.score(texts[:kept], [[reference]])["rougeL"].r for kept in KEPT]
+        assert best_recalls(ids[1:], ids[0]) == pytest.approx(wanted)
+
+
+def test_examples_without_a_reference_are_counted(tmp_path: Path) -> None:
+    """They are in no mean; the table says how many they are, and of what the others are made."""
+    from support.toys import ToySplit
+    from support.toys import example as toy
+
+    texts = [toy(number) for number in range(4)]
+    split = ToySplit("test", [*texts[:3], type(texts[3])("x", None, None, texts[3].documents, ())])
+    found = score_orders("toys", split, {"none": [[0]] * 4}, "paragraph")
+    assert found.without == 1
+    assert found.recalls["none"].shape == (3, len(KEPT))
+    assert np.allclose(found.recalls["none"], 1.0)  # the summary is the paragraph's first sentence
+    assert "3 examples of 1 to 1 paragraphs (median 1), 24 words each" in found.render()
+    assert "1 example left out: no reference" in found.render()
+
+
+def test_a_learned_ranker_beats_the_title(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where useful paragraphs never name the title, tf-idf's five best leave them out; the learned one's do not.
+
+    `--csv` holds the same means, with their intervals.
+    """
+    words = f"dataset=jsonl dataset.path={dataset(tmp_path / 'texts')} rank=tfidf,lstm,none device=cpu"
+    ranker = "ranker.steps=60 ranker.dimension=16 ranker.vocabulary_size=300"
+    assert main(f"stats {words} {ranker} --csv {tmp_path / 'table.csv'}".split()) == 0
+    shown = capsys.readouterr().out
+    table = pd.read_csv(tmp_path / "table.csv")
+    assert table["ranker"].drop_duplicates().tolist() == ["none", "tfidf", "lstm"]
+    assert sorted(table["best"].unique()) == list(KEPT)
+    means = table[table["best"] == KEPT[0]].set_index("ranker")["recall"]
+    assert means["lstm"] > means["tfidf"] + 20
+    assert means["lstm"] > means["none"] + 20
+    assert (table["low"] <= table["recall"]).all()
+    assert (table["recall"] <= table["high"]).all()
+    for name, mean in means.items():
+        line = next(line for line in shown.splitlines() if line.startswith("in order" if name == "none" else name))
+        assert f"{mean:.2f} ±" in line
+    assert "stemmer:porter" in shown
+    assert "WikiSum" not in shown
+
+
+def test_published_numbers_stand_beside_wikisum() -> None:
+    """On WikiSum, and there alone, the paper's Table 1 is printed as it is printed there."""
+    from support.toys import ToySplit
+
+    found = score_orders("wikisum", ToySplit.of("test", 3), {"none": [[0]] * 3}, "paragraph").render()
+    line = next(line for line in found.splitlines() if line.startswith("Similarity"))
+    assert line.split()[-4:] == ["24.86", "32.43", "40.87", "49.49"]
+    line = next(line for line in found.splitlines() if line.startswith("Ranking"))
+    assert line.split()[-4:] == ["39.38", "46.74", "53.84", "60.42"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        ("rank=", 2, "name rankers, as in rank=tfidf,lstm"),
+        ("rank=lstm ranker.unit=section", 2, "ranker.unit follows unit: set unit=section"),
+        ("rank=tfdif", 2, "unknown ranker 'tfdif' (did you mean 'tfidf'?)"),
+        ("rank=tfidf ranker.step=5", 2, "unknown setting 'ranker.step' (did you mean 'steps'?)"),
+        ("rank=tfidf ranker.steps=many", 2, "ranker.steps='many' is not of type int"),
+        ("rank=tfidf ranker.steps=0", 2, "ranker.steps=0 is below 1"),
+        ("rank=tfidf ranker=lstm", 2, "ranker=lstm is not a group of settings"),
+        ("rank=tfidf model=trunc", 2, "unknown setting 'model'"),
+        ("rank=tfidf dataset.pth=x", 2, "unknown setting 'dataset.pth' (did you mean 'path'?)"),
+        ("rank=tfidf dataset=pydc", 2, "unknown dataset 'pydc' (did you mean 'pydoc'?)"),
+        ("rank=tfidf dataset=pydoc,probe", 2, "has several values"),
+        ("rank=tfidf unit=page", 2, "unit=page; allowed: paragraph, section"),
+        ("rank=tfidf device=gpu", 2, "device=gpu"),
+        ("rank=tfidf stray", 2, "'stray' is no setting: write key=value"),
+        ("rank=tfidf --cvs x", 2, "unknown flag '--cvs' (did you mean '--csv'?)"),
+        ("rank=tfidf --csv .", 2, "--csv . is a folder: name a file"),
+        (
+            "rank=tfidf dataset=jsonl dataset.path=TEXTS",
+            2,
+            "example 't-900' has no title and no query, by which rank=tfidf goes",
+        ),
+        ("rank=lstm dataset=jsonl dataset.path=TEXTS", 3, "learns from a training split, and the dataset has none"),
+        ("rank=tfidf dataset=jsonl dataset.path=TEXTS dataset.split=train", 3, "no split 'train'"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    words: str, code: int, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Bad words and unfit texts end with their exit code and one line, before anything is printed."""
+    texts = dataset(tmp_path / "texts", train=0, title=False) if "TEXTS" in words else tmp_path
+    assert main(["stats", *words.replace("TEXTS", str(texts)).split()]) == code
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert len(output.err.splitlines()) == 1
+    assert told in output.err
+
+
+def test_the_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
+    """`--help` shows commands to copy, the settings, and what is kept where."""
+    with pytest.raises(SystemExit):
+        main(["stats", "--help"])
+    shown = capsys.readouterr().out
+    assert all(part in shown for part in ("rank=tfidf", "dataset=wiki_sections", "ranker.{", "--csv", "exit codes"))

@@ -1,0 +1,326 @@
+"""What a dataset is like: hand-worked numbers, the same as other ways give them, and `longsumbench stats`."""
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.run_records import record
+from support.toys import TINY, ToySplit, tiny_overrides, write_jsonl
+
+from longsumbench.analysis.dataset.stats import DatasetStats, StatsSettings, describe, read_splits, run_names, sample
+from longsumbench.analysis.dataset.tables import (
+    cut_shares,
+    entries,
+    kept_measures,
+    lengths,
+    oracle_scores,
+    render,
+    spread,
+)
+from longsumbench.analysis.dataset.what_is_read import Reading as WhatIsRead
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
+from longsumbench.cli.main import main
+from longsumbench.metrics.aggregate import aggregate
+from longsumbench.runs.pipeline import Point, run
+from longsumbench.runs.plan import plan
+
+SMALL = (
+    "model.vocabulary_size=320 model.input_length=12 model.snippet_length=6 model.num_snippets=3 model.decode_length=5"
+)
+
+
+def one(name: str, documents: tuple[Document, ...], *references: tuple[str, ...], query: str | None = None) -> Example:
+    return Example(name, "a title", query, documents, references)
+
+
+# 6 + 4 words; 2 documents; 2 + 1 sections with text; 2 + 1 paragraphs; 3 + 1 sentences
+FIRST = one(
+    "a",
+    (
+        Document(
+            "x",
+            (
+                Section("One", (("The cat sat.", "It slept."),)),
+                Section("Two", (("Then",), ())),
+                Section("Three", ()),
+            ),
+        ),
+        Document(None, (Section(None, (("A dog ran off.",),)),)),
+    ),
+    ("The cat sat down.",),
+    ("A dog ran.", "Then it slept."),
+    query="who?",
+)
+SECOND = one("b", (Document(None, (Section(None, (("one two three four five six seven eight",),)),)),), ("one two",))
+
+
+def described(*splits: ToySplit, **changes: Any) -> DatasetStats:
+    """What is known of splits in memory, systems and files left out."""
+    found = read_splits({split.name: split for split in splits}, StatsSettings())
+    facts = {"source": "made up", "licence": "none"}
+    stats = DatasetStats("toys", "f" * 64, facts, 1, found, (), None, (), "test", (), (), "rouge")
+    return replace(stats, **changes)
+
+
+def test_counts_by_hand() -> None:
+    """Words, documents, and sections, paragraphs, sentences and references with text; whether there is a query."""
+    (found,) = read_splits({"test": ToySplit("test", [FIRST, SECOND])}, StatsSettings())
+    assert found.counts.to_dict("list") == {
+        "source_words": [10, 8],
+        "target_words": [4, 2],
+        "documents": [2, 1],
+        "sections": [3, 1],
+        "paragraphs": [3, 1],
+        "sentences": [4, 1],
+        "references": [2, 1],
+        "queries": [1, 0],
+    }
+    assert found.is_whole
+
+
+def test_lengths_by_hand() -> None:
+    """Of 1, 2, 3, 10: mean 4, median 2.5; 95 % of the way from the first to the last lie at 3 + 0.85 · 7 = 8.95."""
+    assert spread(pd.Series([3, 1, 10, 2])) == pytest.approx((4, 4.0, 2.5, 8.95, 10))
+    draw = np.random.default_rng(1).integers(0, 1000, 317)
+    expected = (317, draw.mean(), np.median(draw), np.percentile(draw, 95), draw.max())
+    assert spread(pd.Series(draw)) == pytest.approx(expected)
+    assert spread(pd.Series([], dtype=float)).n == 0
+
+
+def test_what_is_kept_by_hand() -> None:
+    """SECOND: 8 words for 2, all copied in a fragment of 2. FIRST: means over its two references.
+
+    "the cat sat down" against "the cat sat it slept then a dog ran off": fragment of 3, so coverage 3/4, density 9/4,
+    compression 10/4; novel 1-grams 1/4, 2-grams 1/3. "a dog ran then it slept": fragments 3, 1, 2: 6/6, 14/6, 10/6; 0,
+    2-grams "ran then", "then it" of 5.
+    """
+    (found,) = read_splits({"test": ToySplit("test", [FIRST, SECOND])}, StatsSettings())
+    first, second = found.sampled.loc["a"], found.sampled.loc["b"]
+    assert second["extractive_coverage"] == second["rouge1_p"] / second["rouge1_p"] == 1
+    assert (second["extractive_density"], second["extractive_compression"], second["novel_ngrams_1"]) == (2, 4, 0)
+    assert np.isnan(second["novel_ngrams_3"])  # of two words
+    assert first["extractive_coverage"] == pytest.approx((3 / 4 + 1) / 2)
+    assert first["extractive_density"] == pytest.approx((9 / 4 + 14 / 6) / 2)
+    assert first["extractive_compression"] == pytest.approx((10 / 4 + 10 / 6) / 2)
+    assert first["novel_ngrams_1"] == pytest.approx((1 / 4 + 0) / 2)
+    assert first["novel_ngrams_2"] == pytest.approx((1 / 3 + 2 / 5) / 2)
+    assert kept_measures(found)["extractive_compression"]["mean"] == pytest.approx((25 / 12 + 4) / 2)
+    assert kept_measures(found)["novel_ngrams_3"]["n"] == 1
+
+
+def test_an_example_without_reference_is_in_no_mean_of_it() -> None:
+    """It counts as an example; nothing is said of its target, of what is kept and of the best extract."""
+    without = one("c", SECOND.documents, ())
+    (found,) = read_splits({"test": ToySplit("test", [SECOND, without])}, StatsSettings())
+    assert found.counts["references"].tolist() == [1, 0]
+    assert spread(lengths(found, 0)["target_words"]) == (1, 2, 2, 2, 2)
+    assert found.sampled.loc["c"].isna().all()
+    assert oracle_scores(found)[0] == 1
+
+
+def test_the_sample_is_the_seeds() -> None:
+    """The same seed draws the same examples, another one others; all are counted."""
+    split = ToySplit.of("test", 40)
+    drawn = {seed: sample("test", 40, StatsSettings(sample=7, seed=seed)) for seed in (1, 2)}
+    assert drawn[1] == sample("test", 40, StatsSettings(sample=7)) != drawn[2]
+    assert len(set(drawn[1])) == 7
+    assert drawn[1] == sorted(drawn[1])
+    assert all(sample("test", 40, StatsSettings(sample=size)) == list(range(40)) for size in (None, 40, 41))
+    (found,) = read_splits({"test": split}, StatsSettings(sample=7))
+    assert len(found.counts) == 40
+    assert found.sampled.index.tolist() == [split.ids[index] for index in drawn[1]]
+
+
+def test_the_best_extract_is_the_systems(tmp_path: Path) -> None:
+    """The scores, their means and intervals are those of a run of model=oracle on the same examples."""
+    folder = write_jsonl(tmp_path / "texts")
+    words = ["model=oracle", "dataset=jsonl", f"dataset.path={folder}", f"results_dir={tmp_path}", "baselines=false"]
+    (planned,) = plan(words)
+    of_run = run(Point(planned.config, say=lambda line: None))
+    stats = describe(DatasetSettings("jsonl", str(folder)), StatsSettings(duplicates=False))
+    test = next(split for split in stats.splits if split.name == "test")
+    n, scores = oracle_scores(test)
+    assert (n, scores) == (of_run.n, of_run.scores)
+    assert stats.oracle_signature == of_run.signature.replace(f"|n:{of_run.n}", "")
+    columns = [column for column in test.sampled if str(column).startswith("rouge")]
+    assert scores == aggregate(test.sampled[columns])
+
+
+def test_a_system_tells_what_its_run_cuts(tmp_path: Path) -> None:
+    """Sources and targets are cut token for token as in a finished run under the same words, which stands beside."""
+    folder = write_jsonl(tmp_path / "texts")
+    words = [*tiny_overrides(folder, steps=2), *SMALL.split(), f"results_dir={tmp_path}"]
+    assert main(["run", *words, "baselines=false"]) == 0
+    words = [word for word in words if not word.startswith("score.")]
+    assert main(["stats", *words, "run=all", "--output", str(tmp_path / "out")]) == 0
+    table = pd.read_csv(tmp_path / "out" / "stats.csv")
+    (path,) = (tmp_path / "runs").glob("*/*/*/record.json")
+    of_run = json.loads(path.read_text(encoding="utf-8"))
+
+    def counted(what: str) -> dict[str, float]:
+        rows = table[table["what"] == what]
+        return dict(zip(rows["statistic"], rows["value"], strict=True))
+
+    read, targets = counted("reading"), counted("targets")
+    for found, ledger in ((read, of_run["source"]), (targets, of_run["fit"]["targets"])):
+        for cut in ledger["cuts"]:
+            assert (found[f"{cut['cause']}_tokens"], found[f"{cut['cause']}_words"]) == (cut["tokens"], cut["words"])
+        for unit in ("tokens", "words"):
+            parts = [value for name, value in found.items() if name.endswith(f"_{unit}")]
+            assert sum(parts) == ledger[unit]
+    assert len(of_run["source"]["cuts"]) > 1
+    assert targets["cut"] == of_run["fit"]["targets_cut"] > 0
+    recorded = counted("run")
+    assert recorded["targets_cut"] == targets["cut"]
+    assert recorded["source_seen"] == pytest.approx(100 * read["seen_tokens"] / of_run["source"]["tokens"])
+    tokens = table[(table["split"] == "test") & (table["name"] == "source_tokens (tokens of trunc)")]
+    n = int(tokens["n"].iloc[0])
+    assert n * tokens.set_index("statistic")["value"]["mean"] == pytest.approx(of_run["source"]["tokens"])
+
+
+def test_systems_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Systems with the same tokenizer share a row of lengths; one that ranks by what it would have to learn says so.
+
+    Whatever each one sees and cuts adds up to the whole.
+    """
+    folder = write_jsonl(tmp_path / "texts")
+    tiny = " ".join(f"model.{key}={value}" for key, value in TINY.items())
+    words = f"dataset=jsonl dataset.path={folder} model=lead,random,trunc,flat_transformer scale=tiny {tiny} sample=5"
+    assert main(["stats", *words.split(), "--csv", str(tmp_path / "all.csv")]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "tokens 1: tokens of trunc, flat_transformer, of a sample drawn by seed 1: 5 of 24 train, 5 of 6" in shown
+    assert ": its ranker, lstm, is not trained for this: texts are read in their own order" in shown
+    assert "random: keeps no ledger" in shown
+    table = pd.read_csv(tmp_path / "all.csv")
+    read = table[(table["what"] == "reading") & table["statistic"].str.endswith("_words")]
+    assert {name.split()[0] for name in read["name"]} == {"lead", "trunc", "flat_transformer"}
+    assert len(set(read.groupby("name")["value"].sum())) == 1  # there are no titles, which some systems read
+    assert [name.split()[0] for name in table[table["what"] == "targets"]["name"].unique()] == [
+        "trunc",
+        "flat_transformer",
+    ]
+
+
+def test_a_ranker_is_trained_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With train_ranker=true no note is left, and the same is read, in another order."""
+    folder = write_jsonl(tmp_path / "texts")
+    sizes = {"vocabulary_size": 320, "ranker_dimension": 8, "ranker_steps": 2, "ranker_batch_size": 4}
+    ranker = " ".join(f"model.{key}={value}" for key, value in sizes.items()) + " device=cpu train_ranker=true"
+    words = f"dataset=jsonl dataset.path={folder} model=tdmca scale=tiny {ranker} duplicates=false"
+    assert main(["stats", *words.split()]) == 0
+    shown = capsys.readouterr().out
+    assert "What each system would see" in shown
+    assert "not trained" not in shown
+    assert "Near-duplicates" not in shown
+
+
+LEDGER = Truncation(100, 50, (Cut("a", 10, 5), Cut("b", 60, 31)))
+
+
+def test_entries_are_the_whole() -> None:
+    """What was seen stands first, then the causes, the largest first; together they are the text."""
+    found = entries(LEDGER)
+    assert found == [("seen", 30, 14), ("b", 60, 31), ("a", 10, 5)]
+    assert tuple(map(sum, zip(*((tokens, words) for _, tokens, words in found), strict=True))) == (100, 50)
+
+
+def test_ledgers_add_up() -> None:
+    """Two examples, one read whole: the sums of both, and one of two whole; without a ledger nothing is claimed."""
+    reading = WhatIsRead("x", has_tokens=True)
+    reading.see_source(LEDGER)
+    reading.see_source(Truncation(7, 7))
+    assert (reading.sources, reading.whole) == (2, 1)
+    assert entries(reading.source) == [("seen", 37, 21), ("b", 60, 31), ("a", 10, 5)]
+    reading.see_target(Truncation(9, 9, (Cut("decode_length", 4, 4),)))
+    reading.see_target(Truncation(2, 2))
+    assert (reading.targets, reading.targets_cut) == (2, 1)
+    assert reading.target == Truncation(11, 11, (Cut("decode_length", 4, 4),))
+    silent = WhatIsRead("y")
+    silent.see_source(None)
+    silent.see_target(None)
+    assert (silent.whole, silent.target, silent.sources, silent.targets) == (None, None, 1, 0)
+
+
+def test_what_runs_have_recorded() -> None:
+    """Shares are of tokens; of a run without tokens, of words; without a ledger there are none."""
+    cuts = [{"cause": "input_length", "tokens": 25, "words": 9}]
+    assert cut_shares(record("a", 1, source={"tokens": 100, "words": 30, "cuts": cuts})) == {"input_length": 25.0}
+    assert cut_shares(record("a", 1, source={"tokens": 0, "words": 30, "cuts": cuts})) == {"input_length": 30.0}
+    assert cut_shares(record("a", 1, source=None)) == {}
+
+
+def test_runs_are_named() -> None:
+    """Commas stand between runs, each is taken once, and "all" names none."""
+    assert run_names("a, b,a,") == ["a", "b"]
+    assert run_names(" all ") == run_names("") == []
+
+
+def test_what_is_printed_in_papers_stands_beside() -> None:
+    """PageSum's and SEAL's Table 1, on the datasets they name."""
+    shown = render(described(ToySplit("test", [SECOND]), dataset="arxiv"))
+    line = next(line for line in shown.splitlines() if line.startswith("PageSum"))
+    assert line.split()[-4:] == ["8154.3", "–", "197.8", "–"]
+    line = next(line for line in shown.splitlines() if line.startswith("SEAL"))
+    assert line.split()[-5:] == ["215k", "10k", "24.2k", "460", "754"]
+    assert "in print" not in render(described(ToySplit("test", [SECOND])))
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        ("smaple=5", 2, "unknown setting 'smaple' (did you mean 'sample'?)"),
+        ("sample=0", 2, "sample=0 is below 1"),
+        ("sample=few", 2, "sample='few' is not of type int"),
+        ("model=trnc", 2, "unknown model 'trnc' (did you mean 'trunc'?)"),
+        ("model.input_length=5", 2, "'model.input_length=5' says how a system reads, and none is named"),
+        ("model=trunc model.input_lenth=5", 2, "unknown setting 'model.input_lenth'"),
+        ("dataset=pydoc,probe", 2, "has several values"),
+        ("stray", 2, "'stray' is no setting: write key=value"),
+        ("rank=tfidf --output x", 2, "--output goes with the description"),
+        ("--csv .", 2, "--csv . is a folder: name a file"),
+        ("run=nothing results_dir=TEXTS", 2, "no finished run is called 'nothing'"),
+        ("dataset=jsonl dataset.path=TEXTS model=trunc scale=tiny", 3, "learns from a training split"),
+        ("dataset=jsonl dataset.path=TEXTS dataset.split=train model=lead", 3, "no split 'train'"),
+        ("dataset=jsonl dataset.path=TEXTS model=lead", 3, "model.length=train needs a train split"),
+        ("dataset=jsonl dataset.path=TEXTS/none.jsonl", 3, "none.jsonl"),
+    ],
+)
+def test_what_cannot_be_described_is_said(
+    words: str, code: int, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Bad words and unfit texts end with their exit code and one line, before anything is printed."""
+    texts = write_jsonl(tmp_path / "texts", train=0, validation=0)
+    assert main(["stats", *words.replace("TEXTS", str(texts)).split()]) == code
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert len(output.err.splitlines()) == 1
+    assert told in output.err
+
+
+def test_a_run_on_other_texts_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run that has read other texts says nothing of these."""
+    texts, others = write_jsonl(tmp_path / "texts"), write_jsonl(tmp_path / "others", test=3)
+    words = [f"results_dir={tmp_path}", "dataset=jsonl"]
+    assert main(["run", *words, f"dataset.path={others}", "model=lead", "baselines=false", "model.length=5"]) == 0
+    (folder,) = (tmp_path / "runs").glob("*/*/*")
+    capsys.readouterr()
+    assert main(["stats", *words, f"dataset.path={texts}", f"run={folder.name}"]) == 2
+    assert "has read other texts" in capsys.readouterr().err
+
+
+def test_lengths_do_not_depend_on_how_texts_are_read() -> None:
+    """Counting with a sample, without duplicates, and of splits in another order gives the same numbers."""
+    splits = {name: ToySplit.of(name, size, start) for name, size, start in (("train", 9, 0), ("test", 12, 50))}
+    draw = list(splits)
+    random.Random(1).shuffle(draw)
+    one_way = read_splits(splits, StatsSettings(sample=3))
+    other = {found.name: found for found in read_splits({name: splits[name] for name in draw}, StatsSettings())}
+    for found in one_way:
+        pd.testing.assert_frame_equal(found.counts, other[found.name].counts)
+        pd.testing.assert_frame_equal(found.sampled, other[found.name].sampled.loc[found.sampled.index])

@@ -1,0 +1,147 @@
+"""A comparison as a page: whole in itself, safe whatever a system wrote, the same for the same runs."""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from support.pages import HOSTILE, Reading
+from support.run_records import record
+
+from longsumbench.analysis.runs.compare import Comparison, Run, pair_of, rows_of
+from longsumbench.analysis.runs.compare_page import draw, page, verdict, write
+from longsumbench.api.documents import Sentences
+from longsumbench.rouge.scorer import TYPES
+
+
+def made(model: str, scores: Mapping[str, float], texts: Mapping[str, str], **facts: object) -> Run:
+    """A run whose ROUGE F is all the same."""
+    columns = {f"{kind}_{part}": list(scores.values()) for kind in TYPES for part in "prf"}
+    return Run(Path(model), record(model, 30, **facts), pd.DataFrame(columns, index=list(scores)), dict(texts))
+
+
+def comparison(
+    runs: tuple[Run, ...], references: Mapping[str, tuple[Sentences, ...]] | None = None, shown: int = 10
+) -> Comparison:
+    """Runs against the first of them, on its examples."""
+    ids = tuple(sorted(runs[0].scores.index))
+    pairs = tuple(pair_of(runs[0], run, rows_of(runs[0], run, ids), ids) for run in runs[1:])
+    return Comparison(runs, pairs, ids, shown, references or {})
+
+
+def two(text: str = "plain text", name: str = "a", **facts: object) -> Comparison:
+    """Two runs on two examples, one of which moved each way."""
+    before = made("lead", {name: 0.2, "z": 0.5}, {name: text, "z": "the same"}, **facts)
+    after = made("trunc", {name: 0.6, "z": 0.4}, {name: "better", "z": ""})
+    return comparison((before, after), {name: ((text,),), "z": (("first reference",), ("second one", "of two"))})
+
+
+@pytest.mark.parametrize("build", [two, lambda: two(HOSTILE, HOSTILE, variant=HOSTILE)], ids=["plain", "hostile"])
+def test_the_page_is_whole_in_itself(build: Callable[[], Comparison]) -> None:
+    """Every element ends where it must, nothing is loaded from elsewhere, and nothing runs, whatever was written."""
+    text = page(build())
+    reading = Reading(text)
+    assert reading.open == []
+    assert not {"script", "link", "iframe"} & set(reading.elements)
+    assert reading.elements.count("img") == 1
+    assert all(address.startswith("data:image/svg+xml;base64,") for address in reading.loaded)
+    assert "url(" not in text
+    assert "@import" not in text
+
+
+def test_what_was_written_is_read_as_it_was() -> None:
+    """Outputs, references and ids stand on the page character by character; an empty output is told."""
+    text = Reading(page(two(HOSTILE, "<id>"))).text
+    assert text.count(HOSTILE) == 2
+    assert "<id>" in text
+    assert "nothing" in text
+    assert all(told in text for told in ("reference 1", "first reference", "reference 2", "second one\nof two"))
+
+
+def test_marks_by_hand() -> None:
+    """A word that the reference shares, in any of its forms, is marked: by both outputs, or by the one that has it."""
+    before = made("lead", {"a": 0.2}, {"a": "Cats slept, barking."})
+    after = made("trunc", {"a": 0.6}, {"a": "Sleeping cat; mice slept!"})
+    text = page(comparison((before, after), {"a": (("The cats saw mice (that sleeps) and barked.",),)}))
+    outputs = [re.sub(r"<mark class=\"(\w+)\">(.*?)</mark>", r"[\1:\2]", part) for part in texts(text)]
+    assert outputs == [
+        "[both:Cats] slept, [baseline:barking].",
+        "[run:Sleeping] cat; [run:mice] slept!",
+        "The [both:cats] saw [run:mice] (that [run:sleeps]) and [baseline:barked].",
+    ]
+
+
+def texts(text: str) -> list[str]:
+    """Return what stands in the columns of the examples."""
+    return re.findall(r'<section class="\w+"><h4>.*?</h4><p>(.*?)</p></section>', text, re.DOTALL)
+
+
+def test_what_is_not_there_is_told() -> None:
+    """Without references their column is missing and the page says why; without examples there is none of them."""
+    runs = two().runs
+    text = page(comparison(runs))
+    assert "The references are not shown" in text
+    assert len(texts(text)) == 4
+    assert "Marked:" not in text
+    assert texts(page(comparison(runs, shown=0))) == []
+
+
+def test_the_verdict_by_hand() -> None:
+    """A difference that holds is told with its direction; one that does not, with what could have been seen."""
+    lead = {f"{place}": 0.2 + 0.001 * (place % 3) for place in range(40)}
+    texts = dict.fromkeys(lead, "text")
+    worse = {name: score - 0.1 + 0.001 * (place % 5) for place, (name, score) in enumerate(lead.items())}
+    mixed = {name: score + 0.1 * (-1) ** place for place, (name, score) in enumerate(lead.items())}
+    runs = made("lead", lead, texts), made("trunc", worse, texts), made("random", mixed, texts)
+    lower, level = comparison(runs).pairs
+    assert verdict(lower).startswith(
+        "trunc (trunc000) scores 9.80 R-Lsum lower than lead (lead0000) (95 % interval −9.8"
+    )
+    assert "corrected p <0.001)." in verdict(lower)
+    assert verdict(level).startswith("The two cannot be told apart by R-Lsum: +0.00 (95 % interval −3.")
+    assert "would often go unseen with 40 examples" in verdict(level)
+
+
+def test_the_verdict_on_few_examples() -> None:
+    """Two examples detect nothing, which the verdict says without a number; the table marks the difference by ≈."""
+    (pair,) = two().pairs
+    assert verdict(pair).endswith("Too few of the 2 examples differ for the test to find any difference.")
+    assert " ≈</td>" in page(two())
+
+
+def test_the_table_in_markdown_keeps_its_rows(tmp_path: Path) -> None:
+    """Texts of several lines and with bars stay in their cells; the files are those that are named."""
+    paths = write(two(HOSTILE, HOSTILE), tmp_path / "new")
+    assert [path.name for path in paths] == ["comparison.csv", "comparison.md", "comparison.html"]
+    table = paths[1].read_text(encoding="utf-8")
+    rows = [line for line in table.split("\n") if line.startswith("|")]
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {7, 13}
+    assert "<img" not in table.replace("\\<", "")
+    assert len(list(csv.DictReader(io.StringIO(paths[0].read_text(encoding="utf-8"))))) == 4
+
+
+def test_the_same_runs_give_the_same_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same bytes, whatever matplotlibrc a machine has; other scores give another picture."""
+    import matplotlib as mpl
+
+    first = page(two())
+    monkeypatch.setitem(mpl.rcParams, "font.size", 20.0)
+    monkeypatch.setitem(mpl.rcParams, "axes.facecolor", "black")
+    assert page(two()) == first
+    higher = comparison((two().runs[0], made("trunc", {"a": 0.9, "z": 0.4}, {"a": "better", "z": ""})))
+    assert draw(higher.pairs[0]) != draw(two().pairs[0])
+
+
+@pytest.mark.parametrize("gaps", [[0.0], [5.0], [0.0, 0.0, 0.0], [-1.0] * 3, [1.0] * 2500])
+def test_any_differences_can_be_drawn(gaps: list[float]) -> None:
+    """One example, no difference at all, and very many examples: the picture is an SVG of a page's size."""
+    ids = {f"{place:05}": 0.5 for place in range(len(gaps))}
+    after = {name: 0.5 + gap / 100 for name, gap in zip(ids, gaps, strict=True)}
+    texts = dict.fromkeys(ids, "text")
+    (pair,) = comparison((made("lead", ids, texts), made("trunc", after, texts))).pairs
+    image = draw(pair)
+    assert b"<svg" in image
+    assert len(image) < 200_000

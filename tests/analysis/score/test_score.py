@@ -1,0 +1,333 @@
+"""`longsumbench score`: any system's outputs, as a user types it."""
+
+import csv
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rouge_score import rouge_scorer
+from support.toys import write_jsonl
+
+from longsumbench.analysis.score.files import Pair
+from longsumbench.analysis.score.score import score_sides, split_sides
+from longsumbench.cli.main import main
+from longsumbench.errors import EnvironmentProblem
+from longsumbench.metrics.aggregate import read_scores
+from longsumbench.metrics.statistics import perl_intervals
+from longsumbench.rouge.scorer import TYPES, RougeScorer, Score
+from longsumbench.runs.record import RunRecord
+from longsumbench.sentences import split_summary
+
+PAIRS = (
+    ("a", "The cat sat on the mat. It slept for an hour.", "It slept. The cat had been sitting on a mat."),
+    ("b", "Nothing of this is said there.", "Rates rose in March. Banks were surprised by the size of it."),
+    ("c", "Rates rose by 2.5 points. Shops closed!", "In May, rates rose by 2.5 points, and shops were closed."),
+)
+HEADER = ["id", *(f"{kind}_{part}" for kind in TYPES for part in "prf")]
+Typed = Callable[..., tuple[int, str, list[str]]]
+
+
+@pytest.fixture
+def typed(capsys: pytest.CaptureFixture[str]) -> Typed:
+    """Run the command; return its exit code, stdout, and the lines of stderr."""
+
+    def run(*words: object) -> tuple[int, str, list[str]]:
+        code = main(["score", "--resamples", "100", *map(str, words)])
+        output = capsys.readouterr()
+        return code, output.out, output.err.splitlines()
+
+    return run
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    """Write JSON lines."""
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    """Predictions and references of `PAIRS`, the latter in another order."""
+    predictions = [{"id": name, "prediction": text} for name, text, _ in PAIRS]
+    references = [{"id": name, "references": [text]} for name, _, text in reversed(PAIRS)]
+    return write(tmp_path / "ours.jsonl", predictions), write(tmp_path / "theirs.jsonl", references)
+
+
+@pytest.mark.parametrize("stem", [True, False])
+def test_scores_equal_rouge_score(files: tuple[Path, Path], tmp_path: Path, typed: Typed, stem: bool) -> None:
+    """Every example's scores are those of rouge_score over the suite's sentences, to the last bit, in the file too."""
+    table = tmp_path / "scores" / "s.csv"
+    code, _, told = typed(*files, "--stem" if stem else "--no-stem", "--per-example", table)
+    assert (code, told) == (0, [])
+    with table.open(encoding="utf-8", newline="") as file:
+        assert next(csv.reader(file)) == HEADER
+    scores = read_scores(table)
+    peer = rouge_scorer.RougeScorer(list(TYPES), use_stemmer=stem)
+    for name, prediction, reference in PAIRS:
+        expected = peer.score("\n".join(split_summary(reference)), "\n".join(split_summary(prediction)))
+        assert list(scores.loc[name]) == [value for kind in TYPES for value in expected[kind]]
+    assert list(scores.index) == ["a", "b", "c"]
+
+
+def test_perl_mode_writes_five_digits(files: tuple[Path, Path], tmp_path: Path, typed: Typed) -> None:
+    """By hand: all 8 words of c's prediction are among the 12 of its reference; every value has five digits."""
+    code, out, _ = typed(*files, "--mode", "perl", "--no-stem", "--per-example", tmp_path / "s.csv")
+    assert code == 0
+    assert "mode:perl|stemmer:none|" in out
+    with (tmp_path / "s.csv").open(encoding="utf-8", newline="") as file:
+        rows = {row["id"]: row for row in csv.DictReader(file)}
+    assert rows["c"]["rouge1_p"] == "1.00000"
+    assert rows["c"]["rouge1_r"] == "0.66667"
+    assert all(len(value) == 7 for row in rows.values() for key, value in row.items() if key != "id")
+
+
+def test_perl_resampling(files: tuple[Path, Path], tmp_path: Path, typed: Typed) -> None:
+    """The intervals are those of ROUGE-1.5.5's own resamples of the five-digit scores; the means stay plain ones."""
+    words = (*files, "--mode", "perl", "--no-stem", "--json")
+    plain = json.loads(typed(*words)[1])["rouge1"]
+    found = json.loads(typed(*words, "--resampling", "perl", "--per-example", tmp_path / "s.csv")[1])["rouge1"]
+    column = read_scores(tmp_path / "s.csv").sort_index()[["rouge1_f"]].to_numpy()
+    _, low, high = (100 * perl_intervals(column, resamples=100)[0]).tolist()
+    assert (found["f_lo"], found["f_hi"]) == pytest.approx((low, high))
+    assert (found["p"], found["r"], found["f"]) == (plain["p"], plain["r"], plain["f"])
+
+
+def test_the_table(files: tuple[Path, Path], typed: Typed) -> None:
+    """The table says P, R and F with its interval of all types, then the signature with the number of examples."""
+    code, out, _ = typed(*files)
+    lines = out.splitlines()
+    assert (code, lines[0], lines[2].split()) == (
+        0,
+        "3 examples; 8 words a prediction, 11 a reference",
+        ["P", "R", "F"],
+    )
+    assert [line.split()[0] for line in lines[4:8]] == ["R-1", "R-2", "R-L", "R-Lsum"]
+    assert all("±" in line for line in lines[4:8])
+    assert "|n:3|" in lines[-1]
+
+
+def test_json(files: tuple[Path, Path], typed: Typed) -> None:
+    """One object has all that the table says, and what was left out; means are those of the examples, in percent."""
+    ours, theirs = files
+    write(ours, [{"id": "a", "prediction": ""}, {"id": "b", "prediction": PAIRS[0][2]}, {"id": "c", "prediction": "x"}])
+    write(
+        theirs,
+        [{"id": "a", "references": ["Some text."]}, {"id": "b", "reference": PAIRS[0][2]}, {"id": "c", "summary": "—"}],
+    )
+    code, out, told = typed(ours, theirs, "--json")
+    values = json.loads(out)
+    assert code == 0
+    assert {key: values["rougeLsum"][key] for key in "prf"} == {"p": 50.0, "r": 50.0, "f": 50.0}
+    assert list(values) == [*TYPES, "n", "signature", "warnings", "left_out", "empty_predictions", "outputs"]
+    assert (values["n"], values["empty_predictions"]) == (2, 1)
+    assert values["left_out"] == {"empty_references": ["c"], "only_predicted": [], "only_referenced": []}
+    assert [f"warning: {line}" for line in values["warnings"]] == told
+    assert told[-1].startswith("warning: left out of the means: 1 of 3 examples, for no reference holds a word")
+
+
+def test_the_same_texts_in_every_format(files: tuple[Path, Path], tmp_path: Path, typed: Typed) -> None:
+    """JSON lines, lines of text and folders of the same texts get the same scores."""
+    for number, side in ((1, "dec"), (2, "ref")):
+        (tmp_path / f"{side}.txt").write_text("".join(f"{pair[number]}\n" for pair in PAIRS))
+        (tmp_path / side).mkdir()
+        for pair in PAIRS:
+            (tmp_path / side / f"{pair[0]}.{side}").write_text("\n".join(split_summary(pair[number])))
+    found = [
+        json.loads(typed(*both, "--json")[1])
+        for both in (files, *((tmp_path / f"dec{e}", tmp_path / f"ref{e}") for e in ("", ".txt")))
+    ]
+    assert [{kind: one[kind] for kind in TYPES} for one in found[1:]] == [{kind: found[0][kind] for kind in TYPES}] * 2
+    assert ["sentences:given|" in one["signature"] for one in found] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("prediction", "references", "splitting"),
+    [
+        ("A b. C d.", ["A b. C d."], "longsumbench-sentences-1"),
+        (["A b.", "C d."], [["A b.", "C d."]], "given"),
+        ("A b. C d.", [["A b.", "C d."]], "predictions=longsumbench-sentences-1,references=given"),
+        (["A b.", "C d."], ["x", ["C d.", "A b."]], "predictions=given,references=given+longsumbench-sentences-1"),
+    ],
+)
+def test_the_signature_says_who_split(
+    tmp_path: Path, typed: Typed, prediction: Any, references: list[Any], splitting: str
+) -> None:
+    """Sentences that were given are told from those that the splitter found, on each side."""
+    both = write(tmp_path / "a.jsonl", [{"id": "a", "prediction": prediction, "references": references}])
+    values = json.loads(typed(both, "--json")[1])
+    assert f"|sentences:{splitting}|" in values["signature"]
+    assert values["rougeLsum"]["f"] == 100
+
+
+@pytest.mark.parametrize(("prediction", "expected"), [(("c d. a b.",), 0.5), (("c d.", "a b."), 1.0)])
+def test_lists_are_scored_as_they_are(prediction: tuple[str, ...], expected: float) -> None:
+    """By hand: one sentence has two words in the reference's order, two sentences have two each; none is split anew."""
+    pairs = [Pair("x", prediction, (("a b c d",),))]
+    scores = score_sides(RougeScorer(), pairs, *split_sides(pairs)).per_example.loc["x"]
+    assert (scores["rougeL_f"], scores["rougeLsum_f"]) == (0.5, expected)
+
+
+def test_ids_of_one_side(files: tuple[Path, Path], typed: Typed) -> None:
+    """They end the command with 3; --intersect goes on, and tells and counts them."""
+    ours, theirs = files
+    write(ours, [{"id": "c", "prediction": "Rates"}, {"id": "z", "prediction": "y"}])
+    code, out, told = typed(ours, theirs)
+    assert (code, out, len(told)) == (3, "", 1)
+    code, out, told = typed(ours, "--intersect", theirs)
+    assert (code, len(told)) == (0, 2)
+    assert out.startswith("1 example; 1 left out (only predicted); 2 left out (only referenced); 1 word")
+    assert "warning: 2 references without a prediction left out ('b', 'a')" in told
+
+
+def test_nothing_can_be_scored(tmp_path: Path, typed: Typed) -> None:
+    """Texts in another script are an error whose warnings name the way out, and the way out works."""
+    both = write(tmp_path / "a.jsonl", [{"id": "a", "prediction": "Желтый дом", "reference": "Дом желтый"}])
+    code, out, told = typed(both)
+    assert (code, out) == (3, "")
+    assert [("--tokenizer unicode keeps the others" in line) for line in told[:2]] == [True, True]
+    assert "no example can be scored" in told[-1]
+    code, out, told = typed(both, "--tokenizer", "unicode", "--json")
+    assert (code, told, json.loads(out)["rouge1"]["f"]) == (0, [], 100.0)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        ([], 2, "name PREDICTIONS, and REFERENCES where they stand apart"),
+        (["a", "b", "c"], 2, "name PREDICTIONS"),
+        (["a", "--mode", "prl"], 2, "mode=prl (did you mean 'perl'?); allowed: google, perl"),
+        (["a", "--tokenizer", "x"], 2, "tokenizer=x; allowed: default, unicode"),
+        (["a", "--resamples", "5"], 2, "--resamples=5 is below 100"),
+        (["a", "--resampling", "x"], 2, "--resampling=x; allowed: percentile, perl"),
+        (["a", "--resampling", "perl"], 2, "--resampling perl goes with --mode perl"),
+        (["a", "--per-exmple", "x"], 2, "unknown flag '--per-exmple' (did you mean '--per-example'?)"),
+        (["a", "--per-example", "."], 2, "--per-example . is a folder: name a file"),
+        (["a", "--per-example", "/dev/null/x.csv"], 4, "cannot write to /dev/null (File exists)"),
+        (["nowhere.jsonl"], 3, "nowhere.jsonl: no such file or folder"),
+    ],
+)
+def test_wrong_usage(typed: Typed, words: list[str], code: int, told: str) -> None:
+    """Each ends with one line that says what is allowed, and its exit code."""
+    found, out, lines = typed(*words)
+    assert (found, out, len(lines)) == (code, "", 1)
+    assert told in lines[0]
+
+
+def test_perl_mode_without_its_lists(files: tuple[Path, Path], tmp_path: Path, typed: Typed) -> None:
+    """A folder without WordNet's lists is an error before anything is read; with `none` the signature says so."""
+    code, out, told = typed("nowhere.jsonl", "--mode", "perl", "--wordnet", tmp_path)
+    assert (code, out, len(told)) == (2, "", 1)
+    assert "nowhere" not in told[0]
+    code, out, _ = typed(*files, "--mode", "perl", "--wordnet", "none")
+    assert code == 0
+    assert "none" in out.partition("stemmer:")[2].partition("|")[0]
+
+
+def test_texts_too_long_for_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pair that needs more memory than there is ends with its id and sizes; long texts of sentences do not."""
+    long = "word " * 200_000
+    pairs = [Pair("x", (long,), ((long,),))]
+    monkeypatch.setattr("longsumbench.analysis.score.score.psutil.virtual_memory", lambda: Free(10**9))
+    with pytest.raises(EnvironmentProblem, match=r"example 'x' \(200,000 words against 200,000, .* are free"):
+        score_sides(RougeScorer(), pairs, *split_sides(pairs))
+    monkeypatch.setattr("longsumbench.analysis.score.score.psutil.virtual_memory", lambda: Free(10**7))
+    pairs = [Pair("x", ("word two",), ((long,),)), Pair("y", (long,), (("word two",),))]
+    assert score_sides(RougeScorer(), pairs, *split_sides(pairs)).per_example.loc["y", "rouge1_r"] == 0.5
+
+
+class Free:
+    """What psutil says of a machine's memory."""
+
+    def __init__(self, available: int) -> None:
+        self.available = available
+
+
+def test_an_interrupt(files: tuple[Path, Path], typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C ends with 130 and one line that says that nothing was written."""
+
+    def interrupted(*_: object) -> dict[str, Score]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RougeScorer, "score", interrupted)
+    assert typed(*files) == (130, "", ["longsumbench: interrupted; nothing was written"])
+
+
+def test_neither_torch_nor_datasets(files: tuple[Path, Path]) -> None:
+    """Scoring files starts quickly: it loads no library of training or of the hub."""
+    code = "import sys; from longsumbench.cli.main import main; main(sys.argv[1:]); print(*sys.modules)"
+    words = [sys.executable, "-c", code, "score", *map(str, files)]
+    loaded = subprocess.run(words, check=True, capture_output=True, text=True).stdout.splitlines()[-1].split()
+    assert not {"torch", "transformers", "datasets", "huggingface_hub", "hydra"} & set(loaded)
+
+
+@pytest.fixture
+def wordless(tmp_path: Path) -> Path:
+    """Three predictions in a file: one is right, one is half right, one has a reference without a word."""
+    rows = [("a", "one two", "one two"), ("b", "one two", "one three"), ("c", "one two", "…")]
+    return write(tmp_path / "both.jsonl", [{"id": n, "prediction": p, "references": [r]} for n, p, r in rows])
+
+
+@pytest.mark.parametrize(("rule", "mean", "n", "left_out"), [("skip", 75.0, 2, ["c"]), ("zero", 50.0, 3, [])])
+def test_an_empty_reference_is_left_out_or_scores_zero(
+    wordless: Path, typed: Typed, rule: str, mean: float, n: int, left_out: list[str]
+) -> None:
+    """F of 1 and 1/2 have the mean 3/4; with the wordless reference as 0 it is 1/2, as the signature says."""
+    code, output, _ = typed(wordless, "--empty-references", rule, "--json")
+    found = json.loads(output)
+    assert (code, found["rouge1"]["f"], found["n"]) == (0, pytest.approx(mean), n)
+    assert found["left_out"]["empty_references"] == left_out
+    assert found["signature"].endswith("|empty_references:zero") == (rule == "zero")
+    assert ("empty_references" in found["signature"]) == (rule == "zero")
+
+
+def test_zero_for_empty_references_equals_rouge_score(wordless: Path, typed: Typed) -> None:
+    """With --empty-references zero the means are those of rouge_score over all examples."""
+    _, output, _ = typed(wordless, "--empty-references", "zero", "--json")
+    rows = [json.loads(line) for line in wordless.read_text(encoding="utf-8").splitlines()]
+    theirs = rouge_scorer.RougeScorer(list(TYPES), use_stemmer=True)
+    scored = [theirs.score(row["references"][0], row["prediction"]) for row in rows]
+    for kind in TYPES:
+        mean = 100 * sum(one[kind].fmeasure for one in scored) / len(scored)
+        assert json.loads(output)[kind]["f"] == pytest.approx(mean)
+
+
+def test_the_rule_for_empty_references_is_one_of_two(wordless: Path, typed: Typed) -> None:
+    """A misspelt rule ends with exit code 2 and both names."""
+    code, _, told = typed(wordless, "--empty-references", "zeros")
+    problem = "--empty-references=zeros (did you mean 'zero'?); allowed: skip, zero"
+    assert (code, told) == (2, [f"longsumbench: {problem}"])
+
+
+def test_a_run_is_scored_against_its_references(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`score RUN` gives the run's own scores, whether it is named by its folder, its id or the beginning of it."""
+    toy, results = write_jsonl(tmp_path / "toy"), tmp_path / "results"
+    words = ["model=lead", "dataset=jsonl", f"dataset.path={toy}", f"results_dir={results}", "baselines=false"]
+    assert main(["run", *words, "decode.limit=5"]) == 0
+    (path,) = results.glob("runs/*/*/*/record.json")
+    record = RunRecord.read(path.parent)
+    for named in (str(path.parent), record.run_id, record.run_id[:4]):
+        capsys.readouterr()
+        assert main(["score", named, "--json", "--results-dir", str(results)]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert told["n"] == 5
+        assert {kind: told[kind]["f"] for kind in TYPES} == {kind: record.scores[kind]["f"] for kind in TYPES}
+
+
+def test_a_run_without_its_texts_is_not_scored_against_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the cache no longer has the texts, the command that reads them is named; an unknown id is no file."""
+    toy, results = write_jsonl(tmp_path / "toy"), tmp_path / "results"
+    words = ["model=lead", "dataset=jsonl", f"dataset.path={toy}", f"results_dir={results}", "baselines=false"]
+    assert main(["run", *words]) == 0
+    (path,) = results.glob("runs/*/*/*/record.json")
+    (path.parent / "work" / "corpus").unlink()
+    capsys.readouterr()
+    assert main(["score", str(path.parent)]) == 3
+    assert "texts are not on this machine: name REFERENCES, or read them by longsumbench run" in capsys.readouterr().err
+    assert main(["score", "nosuch", "--results-dir", str(results)]) == 3
+    assert "nosuch: no such file or folder, and no finished run is called 'nosuch'" in capsys.readouterr().err

@@ -1,0 +1,525 @@
+"""Bad input ends in one clear line (what, where, what to do) and the right exit code, with nothing lost."""
+
+import errno
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.permissions import heeded
+from support.toys import heed_interrupts, tiny_overrides, told_in, write_jsonl
+from support.waiting import PATIENCE, wait_until
+
+from longsumbench.cli.main import main
+
+GOOD = {"id": "good", "document": "One two three. Four five six.", "summary": "One two."}
+TEXT = json.dumps(GOOD) + "\n"
+BAD_ROWS = {
+    "malformed": (b'{"id": oops}\n', "test.jsonl:2: not a JSON object"),
+    "cut off": (TEXT.encode()[:30] + b"\n", "test.jsonl:2: not a JSON object"),
+    "a list": (b"[1, 2]\n", "test.jsonl:2: not a JSON object on one line: it is a list"),
+    "no summary": (
+        b'{"id": "x", "document": "One."}\n',
+        "test.jsonl:2: the fields 'summary' and 'references' are missing",
+    ),
+    "no id": (b'{"document": "One.", "summary": "One."}\n', "test.jsonl:2: the field 'id' is missing"),
+    "number for text": (
+        b'{"id": "x", "document": 5, "summary": "One."}\n',
+        "test.jsonl:2: the field 'document' must be",
+    ),
+    "empty document": (b'{"id": "x", "document": "", "summary": "One."}\n', "test.jsonl:2: the document is empty"),
+    "same id": (TEXT.encode(), "test.jsonl:2: the id is used twice"),
+    "not UTF-8": (b'{"id": "x", "document": "\xff", "summary": "One."}\n', "test.jsonl:2: not UTF-8: byte 26"),
+    "half a character": (b'{"id": "x", "document": "\\ud800.", "summary": "One."}\n', "test.jsonl:2: half a character"),
+}
+USAGE = {
+    "model=led": "unknown model 'led' (did you mean 'lead'?)",
+    "model=": "unknown model ''",
+    "dataset=pubmd": "unknown dataset 'pubmd' (did you mean 'pubmed'?)",
+    "scale=tyny": "unknown scale 'tyny' (did you mean 'tiny'?)",
+    "modle=lead": "unknown setting 'modle' (did you mean 'model'?)",
+    "trian.max_steps=5": "unknown setting 'trian.max_steps' (did you mean 'train'?)",
+    "train.max_stps=5": "unknown setting 'train.max_stps' (did you mean 'max_steps'?)",
+    "model.lenth=5": "unknown setting 'model.lenth' (did you mean 'length'?)",
+    "train.max_steps=abc": "train.max_steps='abc' is not of type int",
+    "train.max_steps=-1": "train.max_steps=-1 is below 0",
+    "train.learning_rate=0": "train.learning_rate=0.0 must be above 0",
+    "train.learning_rate=nan": "train.learning_rate=nan is not a finite number",
+    "train.eval_examples=0": "train.eval_examples=0 is below 1",
+    "train.patience=0": "train.patience=0 is below 1",
+    "train.label_smoothing=1": "train.label_smoothing=1.0 must be at least 0 and below 1",
+    "train.adam_beta1=-0.1": "train.adam_beta1=-0.1 must be at least 0 and below 1",
+    "train.adam_beta2=1": "train.adam_beta2=1.0 must be at least 0 and below 1",
+    "train.max_grad_norm=-1": "train.max_grad_norm=-1.0 is below 0",
+    "train.weight_decay=-1": "train.weight_decay=-1.0 is below 0",
+    "decode.no_repeat_ngram=-1": "decode.no_repeat_ngram=-1 is below 0",
+    "decode.limit=0": "decode.limit=0 is below 1",
+    "dataset.limit=-3": "dataset.limit=-3 is below 1",
+    "model.length=abc": "model.length=abc; allowed: train, reference, or a number of words",
+    "model.length=-5": "model.length=-5; allowed",
+    "dataset.split=nonsense": "dataset.split=nonsense; allowed: train, validation, test",
+    "device=tpu": "device=tpu (did you mean 'cpu'?); allowed: auto, cpu, cuda",
+    "seed=": "seed='' is not of type int",
+    "seed": "'seed' is no override: write key=value",
+    "dataset=[pydoc,probe]": "names several at once: choose one, or sweep over them with -m dataset=pydoc,probe",
+    "seed='${'": "'seed='${'' cannot be meant: no viable alternative",
+    "seed=1,2": "'seed=1,2' has several values: sweep over them with -m",
+    "seed=[1": "cannot read 'seed=[1': quote its value",
+    "overwrite=perhaps": "overwrite='perhaps' is not of type bool",
+    "model.length.x=5": "model.length={'x': 5} is not of type str",
+    "hydra.verbose=true": "of Hydra's own settings, hydra/launcher=… and hydra.launcher.…",
+    "--shw": "unknown flag '--shw' (did you mean '--show'?)",
+    "--config-dir=nowhere": "--config-dir nowhere: no such folder",
+}
+TRUNC_USAGE = {
+    "model.num_heads=7": "model.d_model=128 cannot be shared equally by model.num_heads=7",
+    "model.num_heads=0": "model.num_heads=0 is below 1",
+    "model.encoder_layers=0": "model.encoder_layers=0 is below 1",
+    "model.dropout=1": "model.dropout=1.0 must be at least 0 and below 1",
+    "model.rank=tfdif": "model.rank=tfdif (did you mean 'tfidf'?); allowed: none, tfidf, title",
+    "decode.max_length=65": "decode.max_length=65 is above model.decode_length=64",
+    "decode.min_length=65": "decode.min_length=65 is above model.decode_length=64",
+    "model.vocabulary_size=259": "model.vocabulary_size=259 is below 260",
+}
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    """A small dataset of three splits."""
+    return write_jsonl(tmp_path / "toy")
+
+
+@pytest.fixture
+def fails(tmp_path: Path, capsys: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder) -> Callable[..., str]:
+    """A command line that must end with a code and one line, which is returned."""
+
+    def check(code: int, *overrides: str) -> str:
+        assert main(["run", "model=lead", "dataset=jsonl", f"results_dir={tmp_path / 'results'}", *overrides]) == code
+        error = told_in(capsys.readouterr().err)
+        assert len(error) == 1, error
+        assert error[0].startswith("longsumbench: ")
+        assert "Traceback" not in error[0]
+        assert [one.message for one in recwarn if issubclass(one.category, UserWarning)] == []  # users would see them
+        return error[0]
+
+    return check
+
+
+def works(folder: Path, tmp_path: Path, *overrides: str) -> Path:
+    """Run to the end; return the run's folder."""
+    results = tmp_path / "results"
+    common = ["run", "dataset=jsonl", f"dataset.path={folder}", f"results_dir={results}", "baselines=false"]
+    assert main([*common, "score.resamples=100", *overrides]) == 0
+    (record,) = results.glob("runs/jsonl/*/*/record.json")
+    return record.parent
+
+
+@pytest.mark.parametrize("kind", BAD_ROWS)
+def test_a_bad_row_is_named_by_file_and_line(kind: str, toy: Path, fails: Callable[..., str]) -> None:
+    """What cannot be read ends with exit code 3 and a line that names file, line and problem."""
+    bad, told = BAD_ROWS[kind]
+    (toy / "test.jsonl").write_bytes(TEXT.encode() + bad)
+    assert f"{toy}/{told}" in fails(3, f"dataset.path={toy}")
+
+
+def test_a_bad_row_can_be_left_out(toy: Path, tmp_path: Path) -> None:
+    """With dataset.strict=false the other rows are used, and the record counts what was left out."""
+    (toy / "test.jsonl").write_bytes(TEXT.encode() + b"".join(bad for bad, _ in BAD_ROWS.values()))
+    folder = works(toy, tmp_path, "model=lead", "dataset.strict=false")
+    record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
+    assert record["n"] == 1
+    assert sum(record["corpus"]["skipped"]["test"].values()) == len(BAD_ROWS)
+
+
+@pytest.mark.parametrize("word", USAGE)
+def test_wrong_usage_is_told_with_the_nearest_name(word: str, toy: Path, fails: Callable[..., str]) -> None:
+    """A word that cannot be meant ends with exit code 2 before any work, and says what could be."""
+    assert USAGE[word] in fails(2, f"dataset.path={toy}", word)
+    assert not (toy.parent / "results").exists()
+
+
+@pytest.mark.parametrize("word", TRUNC_USAGE)
+def test_a_network_that_cannot_be_built_is_told(word: str, toy: Path, fails: Callable[..., str]) -> None:
+    """A setting of a trained system that cannot be meant ends with exit code 2 before any work."""
+    assert TRUNC_USAGE[word] in fails(2, f"dataset.path={toy}", "model=trunc", "scale=tiny", word)
+    assert not (toy.parent / "results").exists()
+
+
+def test_one_wrong_point_ends_a_sweep_before_it_begins(toy: Path, fails: Callable[..., str]) -> None:
+    """A sweep with a name or a value that cannot be meant does none of its points."""
+    assert "unknown model 'nosuch'" in fails(2, "-m", f"dataset.path={toy}", "model=lead,nosuch")
+    assert "seed='abc'" in fails(2, "-m", f"dataset.path={toy}", "seed=1,abc")
+    assert not (toy.parent / "results").exists()
+
+
+def test_an_empty_file_is_named(toy: Path, fails: Callable[..., str]) -> None:
+    """A file without a row is bad data."""
+    (toy / "test.jsonl").write_text("\n", encoding="utf-8")
+    assert f"{toy / 'test.jsonl'}: the file is empty" in fails(3, f"dataset.path={toy}")
+
+
+def test_a_missing_folder_is_named(tmp_path: Path, fails: Callable[..., str]) -> None:
+    """A path where nothing is, or nothing usable, is bad data."""
+    assert "correct dataset.path" in fails(3, f"dataset.path={tmp_path / 'nowhere'}")
+    assert "no split files" in fails(3, f"dataset.path={tmp_path}")
+
+
+def test_an_empty_reference_is_left_out_of_the_means(toy: Path, tmp_path: Path) -> None:
+    """An example without a reference is summarized, not scored, and named in the record."""
+    empty = [{**GOOD, "id": "a", "summary": ""}, {"id": "b", "document": "One two.", "references": []}]
+    (toy / "test.jsonl").write_text(TEXT + "".join(json.dumps(row) + "\n" for row in empty), encoding="utf-8")
+    record = json.loads((works(toy, tmp_path, "model=oracle") / "record.json").read_text(encoding="utf-8"))
+    assert (record["n"], record["empty_references"]) == (1, ["a", "b"])
+
+
+def test_no_reference_at_all_cannot_be_scored(toy: Path, fails: Callable[..., str]) -> None:
+    """A split without any reference is bad data."""
+    (toy / "test.jsonl").write_text(json.dumps({**GOOD, "summary": ""}) + "\n", encoding="utf-8")
+    assert "no example can be scored" in fails(3, f"dataset.path={toy}")
+
+
+@pytest.mark.parametrize("model", ["lead", "random", "trunc"])
+def test_a_missing_train_split_is_told(model: str, tmp_path: Path, fails: Callable[..., str]) -> None:
+    """What learns from a training split says so where there is none, and names other ways if there are any."""
+    folder = write_jsonl(tmp_path / "toy", train=0, validation=0)
+    told = "train" if model == "trunc" else "choose model.length=<words> or =reference"
+    assert told in fails(3, f"dataset.path={folder}", f"model={model}", "scale=tiny")  # paper: told to want a GPU
+
+
+def test_a_missing_split_is_told(tmp_path: Path, fails: Callable[..., str]) -> None:
+    """The split to summarize must be there; the others are named."""
+    folder = write_jsonl(tmp_path / "toy", validation=0)
+    told = fails(3, f"dataset.path={folder}", "dataset.split=validation")
+    assert "has no validation split; choose dataset.split=train, test (read: train.jsonl, test.jsonl)" in told
+
+
+def test_one_file_without_a_split_is_told_how_to_get_some(tmp_path: Path, fails: Callable[..., str]) -> None:
+    """Where one file is the test split, the setting that deals it into three is named."""
+    file = write_jsonl(tmp_path / "toy") / "test.jsonl"
+    advice = "(read: test.jsonl; dataset.split_by_hash=true with dataset.path=FILE deals one file into three)"
+    assert advice in fails(3, f"dataset.path={file}")
+    assert advice in fails(3, f"dataset.path={file}", "model=oracle", "dataset.split=train")
+
+
+def test_a_folder_without_a_split_is_told_with_its_files(tmp_path: Path, fails: Callable[..., str]) -> None:
+    """The message names the first files that are there."""
+    for number in range(7):
+        (tmp_path / f"data-{number}.jsonl").write_text(TEXT, encoding="utf-8")
+    assert "; it has data-0.jsonl, data-1.jsonl, data-2.jsonl, data-3.jsonl, data-4.jsonl, …; rename them" in fails(
+        3, f"dataset.path={tmp_path}"
+    )
+
+
+@pytest.mark.parametrize("model", ["lead", "random", "oracle", "trunc"])
+@pytest.mark.parametrize(
+    "document",
+    ["w" * 1_000_000 + ". One two three.", "Some words stand here now. " * 80_000, "One\u2028two\x00three.\u0085Four."],
+    ids=["a sentence of a million characters", "400,000 words", "odd separators"],
+)
+def test_odd_documents_simply_work(document: str, model: str, toy: Path, tmp_path: Path) -> None:
+    """A huge sentence, a huge document and odd characters are summarized like any other."""
+    rows = [{**GOOD, "document": document}, {**GOOD, "id": "other"}]
+    (toy / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    settings = [word for word in tiny_overrides(toy, steps=1) if model == "trunc" or not word.startswith("model.")]
+    folder = works(toy, tmp_path, *settings, f"model={model}")
+    predictions = (folder / "predictions.jsonl").read_text(encoding="utf-8").split("\n")
+    assert [json.loads(line)["id"] for line in predictions if line] == ["good", "other"]
+
+
+@pytest.mark.parametrize("setting", ["results_dir", "cache"])
+def test_an_unwritable_folder_is_told(
+    setting: str, toy: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that cannot be made ends with exit code 4 and the way to choose another one."""
+    below_a_file = toy / "test.jsonl" / "below"
+    words = [f"dataset.path={toy}"]
+    if setting == "cache":
+        monkeypatch.setenv("LONGSUMBENCH_CACHE", str(below_a_file))
+    else:
+        words.append(f"results_dir={below_a_file}")
+    told = fails(4, *words)
+    assert f"cannot write to {below_a_file}" in told
+    assert ("results_dir=" if setting == "results_dir" else "LONGSUMBENCH_CACHE") in told
+
+
+def test_no_permission_is_told(toy: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder without permission ends like any other that cannot be written."""
+
+    def refused(self: Path, **_: Any) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "mkdir", refused)
+    assert "(Permission denied); choose another folder" in fails(4, f"dataset.path={toy}")
+
+
+def no_space(*_: Any, **__: Any) -> None:
+    """Fail as a full disk does."""
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def full_after_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the disk be full in the middle of the second batch of predictions."""
+    usual, batches = Path.open, []
+
+    def opened(self: Path, mode: str = "r", **options: Any) -> Any:
+        file = usual(self, mode, **options)
+        if self.name != "predictions.jsonl" or mode != "a":
+            return file
+        write = file.write
+
+        def limited(text: str) -> int:
+            batches.append(text)
+            if len(batches) == 1:
+                return write(text)
+            write(text[: len(text) // 2])
+            no_space()
+            raise AssertionError
+
+        file.write = limited
+        return file
+
+    monkeypatch.setattr(Path, "open", opened)
+
+
+def full_at_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the disk be full when the record is written."""
+    usual = os.replace
+    monkeypatch.setattr(os, "replace", lambda a, b: no_space() if Path(b).name == "record.json" else usual(a, b))
+
+
+def full_at_a_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the disk be full when training saves its second checkpoint, weights written and the rest not."""
+    from transformers import Trainer
+
+    usual = Trainer._save_optimizer_and_scheduler
+
+    def limited(self: Any, folder: str) -> None:
+        if folder.endswith("checkpoint-4"):
+            no_space()
+        usual(self, folder)
+
+    monkeypatch.setattr(Trainer, "_save_optimizer_and_scheduler", limited)
+
+
+@pytest.mark.parametrize("fill", [full_after_a_batch, full_at_the_record, full_at_a_checkpoint])
+def test_a_full_disk_loses_nothing(
+    fill: Callable[[pytest.MonkeyPatch], None], tmp_path: Path, fails: Callable[..., str]
+) -> None:
+    """ENOSPC ends with exit code 4; the same command afterwards ends as if nothing had happened."""
+    folder = write_jsonl(tmp_path / "toy", train=31 if fill is full_at_a_checkpoint else 24)  # a training of its own
+    overrides = [*tiny_overrides(folder), "model=trunc", "seed=7", "baselines=false"]
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        fill(monkeypatch)
+        assert "the disk is full" in fails(4, *overrides)
+    interrupted = works(folder, tmp_path, *overrides)
+    undisturbed = works(folder, tmp_path / "again", *overrides)
+    assert (interrupted / "predictions.jsonl").read_bytes() == (undisturbed / "predictions.jsonl").read_bytes()
+    assert json.loads((interrupted / "record.json").read_text())["fit"]["steps"] == 6
+
+
+def test_too_little_memory_is_told(toy: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Running out of memory ends with exit code 4 and what to make smaller."""
+
+    def exhausted(*_: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("longsumbench.runs.pipeline.summarize_split", exhausted)
+    assert "choose smaller train.batch_size" in fails(4, f"dataset.path={toy}")
+
+
+def test_no_network_is_told(fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a network, a dataset on the hub fails and says how else to get texts."""
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://192.0.2.1")  # reserved: nobody answers there
+    told = fails(4, "dataset=arxiv")
+    assert "'arxiv'" in told
+    assert "dataset.path=" in told
+    assert "dataset=pydoc" in told
+
+
+def test_no_network_is_told_before_a_network_is_imported(tmp_path: Path) -> None:
+    """For a system that trains, too: a fresh process has imported no torch when it ends."""
+    code = (
+        "import sys\nfrom longsumbench.cli.main import main\ncode = main(sys.argv[1:])\n"
+        "print('torch' in sys.modules)\nsys.exit(code)"
+    )
+    command = [sys.executable, "-c", code, "run", "model=trunc", "dataset=arxiv", f"results_dir={tmp_path / 'r'}"]
+    with socket.socket() as free:  # a port where nobody listens
+        free.bind(("127.0.0.1", 0))
+        endpoint = f"http://127.0.0.1:{free.getsockname()[1]}"
+        own = {"HF_ENDPOINT": endpoint, "HF_HOME": str(tmp_path), "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **own}, check=False)
+    assert (done.returncode, done.stdout) == (4, "False\n"), done.stderr
+    assert "dataset 'arxiv' (ccdv/arxiv-summarization) is not on this machine" in done.stderr
+
+
+def test_a_checkpoint_of_another_system_is_refused(toy: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
+    """model.init takes a checkpoint of the same system only; the message names the system it is of."""
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "system.json").write_text('{"system": "lead", "config": {}, "state": {}}', encoding="utf-8")
+    words = [*tiny_overrides(toy), "model=trunc"]
+    assert "is a checkpoint of 'lead', not of 'trunc'" in fails(2, *words, f"model.init={other}")
+    assert "is no checkpoint of this suite" in fails(2, *words, f"model.init={tmp_path / 'nowhere'}")
+
+
+def test_a_bug_is_one_line_and_its_traceback_is_in_a_log(
+    toy: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error that nobody expected ends with exit code 70; the log that the line names holds the traceback."""
+    monkeypatch.setattr("longsumbench.runs.pipeline.summarize_split", lambda *_: {}["no\nsuch"])
+    told = fails(70, f"dataset.path={toy}")
+    match = re.search(r"unexpected error in longsumbench: KeyError: 'no\\nsuch'; its traceback is in (\S+\.log)", told)
+    assert match is not None
+    assert "please report it, with that file, to the project" in told
+    log = Path(match[1]).read_text(encoding="utf-8")
+    assert log.startswith("Traceback")
+    assert "in carry_out" in log
+
+
+@pytest.mark.parametrize("place", [0, 1, 3])
+def test_verbose_shows_the_traceback_of_an_error(place: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """`-v` may be before or after the command; the line that is shown without it comes last."""
+    words = ["list", "settings", "nosuch"]
+    assert main([*words[:place], "-v", *words[place:]]) == 2
+    error = capsys.readouterr().err.splitlines()
+    assert error[0].startswith("Traceback")
+    assert error[-1].startswith("longsumbench: unknown model 'nosuch'")
+
+
+def test_a_log_that_cannot_be_written_hides_no_bug(
+    toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The line says so, and how the traceback can be seen."""
+    monkeypatch.setattr("longsumbench.runs.bug_report.cache_folder", lambda: toy / "test.jsonl")
+    monkeypatch.setattr("longsumbench.runs.pipeline.summarize_split", lambda *_: 1 / 0)
+    assert main(["run", "model=lead", "dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path}"]) == 70
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert "ZeroDivisionError: division by zero; its traceback, which cannot be written to" in error
+    assert "is shown by --verbose" in error
+
+
+@pytest.mark.parametrize(
+    ("during", "sent"), [("training", signal.SIGINT), ("training", signal.SIGTERM), ("summarizing", signal.SIGTERM)]
+)
+def test_an_interrupt_is_continued(during: str, sent: signal.Signals, tmp_path: Path) -> None:
+    """Ctrl-C and SIGTERM end with exit code 130 and one line; the same command completes."""
+    folder = write_jsonl(tmp_path / "toy", train=21, test=24)
+    results, steps = tmp_path / "results", 100 if during == "training" else 2
+    words = [*tiny_overrides(folder, steps=steps), "decode.batch_size=1", "train.eval_steps=20", "baselines=false"]
+    command = [sys.executable, "-m", "longsumbench", "run", *words, f"results_dir={results}"]
+    environment = {**os.environ, "LONGSUMBENCH_CACHE": str(tmp_path / "cache"), "OMP_NUM_THREADS": "1"}
+    pipes = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command, **pipes, env=environment, preexec_fn=heed_interrupts)
+    seen = {
+        "training": lambda: any((tmp_path / "cache").glob("checkpoint/*/trainer/checkpoint-*/trainer_state.json")),
+        "summarizing": lambda: any(path.stat().st_size for path in results.glob("runs/*/*/*/predictions.jsonl")),
+    }[during]
+    wait_until(seen, process)
+    process.send_signal(sent)
+    _, error = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130, error
+    saving = ["interrupted: saves a checkpoint after this step; interrupt again to end at once"]
+    ended = ["longsumbench: interrupted; what is finished is kept, the same command continues it"]
+    assert told_in(error) == [*(saving if during == "training" else []), *ended]
+    assert not list(results.glob("runs/*/*/*/record.json"))
+    again = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=PATIENCE, check=False)
+    assert again.returncode == 0, again.stderr
+    (record,) = results.glob("runs/*/*/*/record.json")
+    assert json.loads(record.read_text(encoding="utf-8"))["n"] == 24
+
+
+TORN = {
+    "nothing": b"",
+    "zero bytes": bytes(300),
+    "half": b'{\n "run_id": "0123',
+    "no record": b"{}",
+    "a list": b"[]",
+    "a field of another kind": None,
+}
+
+
+@pytest.mark.parametrize("kind", TORN)
+def test_a_torn_record_is_made_again(kind: str, toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Commands that need it end with exit code 3 and name the file; the same run makes it again, and says so."""
+    folder = works(toy, tmp_path, "model=lead")
+    path, whole = folder / "record.json", json.loads((folder / "record.json").read_text(encoding="utf-8"))
+    path.write_bytes(TORN[kind] or json.dumps({**whole, "command": 5}).encode())
+    where = ["--results-dir", str(tmp_path / "results")]
+    for words in (["leaderboard"], ["compare", folder.name, folder.name], ["inspect", folder.name, "0"]):
+        capsys.readouterr()
+        assert main([*words, *where]) == 3
+        error, *more = capsys.readouterr().err.splitlines()
+        named = "left out" if words == ["leaderboard"] else "longsumbench"
+        assert error.startswith(f"{named}: {path}: not a run's record (")
+        assert "the same `longsumbench run` command makes it again" in error
+        assert len(more) == (words == ["leaderboard"])  # which then has no run at all
+    assert works(toy, tmp_path, "model=lead") == folder
+    assert f"the record of this run cannot be read, and is made again: {path}" in capsys.readouterr().err
+    again = json.loads(path.read_text(encoding="utf-8"))
+    assert {again[name] == whole[name] for name in ("run_id", "scores", "n", "config", "signature")} == {True}
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("runs/jsonl/lead", ["run", "model=lead", "baselines=false"]),
+        ("runs", ["run", "model=lead", "baselines=false"]),
+        ("leaderboard", ["leaderboard"]),
+        ("comparisons", ["compare"]),
+    ],
+)
+def test_a_file_where_a_folder_should_be(
+    place: str, words: list[str], toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It ends with exit code 4 and one line that names the file, whichever command comes upon it."""
+    of_toy = ["dataset=jsonl", f"dataset.path={toy}", "score.resamples=100"]
+    results = tmp_path / "results"
+    if words[0] == "run":
+        words = [*words, *of_toy, f"results_dir={results}"]
+    else:
+        common = [*of_toy, f"results_dir={results}", "baselines=false"]
+        assert main(["run", "-m", "model=lead,oracle", *common]) == 0
+        runs = [path.parent.name for path in results.glob("runs/*/*/*/record.json")] if words == ["compare"] else []
+        words = [*words, *runs, "--results-dir", str(results)]
+        shutil.rmtree(results / place, ignore_errors=True)
+    (results / place).parent.mkdir(parents=True, exist_ok=True)
+    (results / place).touch()
+    capsys.readouterr()
+    assert main(words) == 4
+    (error,) = told_in(capsys.readouterr().err)
+    assert str(results / place) in error
+
+
+def test_results_that_may_only_be_read(toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each command that would write there ends with exit code 4 and one line that names the folder or the file."""
+    results = tmp_path / "results"
+    where = ["--results-dir", str(results)]
+    run = ["run", "dataset=jsonl", f"dataset.path={toy}", "score.resamples=100", "baselines=false"]
+    run += [f"results_dir={results}"]
+    assert main([*run, "-m", "model=lead,oracle"]) == 0
+    runs = [path.parent.name for path in results.glob("runs/*/*/*/record.json")]
+    commands = {
+        "run": ([*run, "model=random"], f"cannot write to {results} (Permission denied); choose another folder by"),
+        "leaderboard": (["leaderboard", *where], f"no permission to use {results}/"),
+        "compare": (["compare", *runs, *where], f"cannot write to {results}/comparisons"),
+    }
+    (results / ".leaderboard-jsonl.lock").unlink()
+    modes = {path: path.stat().st_mode for path in (results, *results.rglob("*"))}
+    for path in modes:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    capsys.readouterr()
+    with heeded():
+        for words, told in commands.values():
+            assert main(words) == 4
+            (error,) = capsys.readouterr().err.splitlines()
+            assert error.startswith(f"longsumbench: {told}")
+    for path, mode in modes.items():
+        path.chmod(mode)

@@ -1,0 +1,322 @@
+"""The command line as a user types it."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.toys import write_jsonl
+
+from longsumbench import __version__
+from longsumbench.cli.main import COMMANDS, SETTINGS, main, parser, read
+from longsumbench.conf import CONF
+from longsumbench.errors import UsageError
+from longsumbench.runs.plan import GROUPS, TOP
+
+SUITE = [sys.executable, "-m", "longsumbench"]
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> list[str]:
+    """Overrides of a run that takes a second."""
+    toy = write_jsonl(tmp_path / "toy")
+    return [
+        "model=lead",
+        "dataset=jsonl",
+        f"dataset.path={toy}",
+        f"results_dir={tmp_path / 'r'}",
+        "score.resamples=100",
+    ]
+
+
+def test_help_imports_nothing_heavy() -> None:
+    """Until a command runs, no library beyond the standard one is imported."""
+    code = "import sys; from longsumbench.cli.main import parser; parser(); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+    assert not {"torch", "transformers", "hydra", "omegaconf", "numpy", "pandas", "tabulate"} & set(loaded)
+
+
+@pytest.mark.parametrize("command", ["", *(command.name for command in COMMANDS)])
+def test_help_teaches(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every help shows examples that can be typed, and the exit codes; no line is wider than a usual terminal."""
+    with pytest.raises(SystemExit) as ended:
+        main([*([command] if command else []), "--help"])
+    text = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert len(re.findall(r"^  longsumbench \w+", text, re.MULTILINE)) >= 2
+    assert "exit codes: 0 done, 1 some points failed, 2 wrong usage or configuration, 3 bad data," in text
+    assert max(map(len, text.splitlines())) <= 120
+
+
+def test_the_examples_of_the_help_can_be_typed() -> None:
+    """What the help shows is understood."""
+    for words in re.findall(r"^  longsumbench ([^#\n]*?)(?:   .*)?$", parser().format_help(), re.MULTILINE):
+        assert read(words.split()).command
+
+
+def test_the_help_names_every_scale(capsys: pytest.CaptureFixture[str]) -> None:
+    """The scales of the help are those whose files there are."""
+    with pytest.raises(SystemExit):
+        main(["run", "--help"])
+    (told,) = re.findall(r"scale=([\w|]+) ", capsys.readouterr().out.partition("settings:")[0])
+    assert told.split("|") == sorted(path.stem for path in (CONF / "scale").glob("*.yaml"))
+
+
+def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    """The bare command teaches."""
+    with pytest.raises(SystemExit):
+        main([])
+    assert "longsumbench run" in capsys.readouterr().out
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """`--version` says which."""
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out.strip() == f"longsumbench {__version__}"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "run -m a=1 b=2 --config-dir X",
+        "run a=1 -m b=2 --config-dir X",
+        "run a=1 b=2 -m --config-dir=X",
+        "run --config-dir X a=1 b=2 --multirun",
+        "run --config-dir X -m a=1 b=2",
+        "run a=1 --config-dir X b=2 -m",
+    ],
+)
+def test_flags_stand_on_either_side_of_overrides(words: str) -> None:
+    """Flags and overrides may be mixed; overrides keep their order."""
+    options = read(words.split())
+    assert (options.multirun, options.config_dir, options.overrides) == (True, "X", ["a=1", "b=2"])
+
+
+@pytest.mark.parametrize("words", ["score a b --mode perl", "score --mode perl a b", "score a --mode=perl b"])
+def test_flags_stand_on_either_side_of_files(words: str) -> None:
+    """Flags and files may be mixed; predictions come before references."""
+    options = read(words.split())
+    assert (options.mode, options.texts) == ("perl", ["a", "b"])
+
+
+@pytest.mark.parametrize("words", ["compare a b --examples 3", "compare --examples 3 a b", "compare a --examples=3 b"])
+def test_flags_stand_on_either_side_of_runs(words: str) -> None:
+    """Flags and runs may be mixed; runs keep their order, for the first is the baseline."""
+    options = read(words.split())
+    assert (options.examples, options.runs) == (3, ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("run seal", "'seal' is no override: write model=seal"),
+        ("run --model seal", "'--model' is no flag: write model=seal"),
+        ("run --train.max-steps=3", "'--train.max-steps' is no flag: write train.max_steps=3"),
+        ("run --overwrite -m", "'--overwrite' is no flag: write overwrite=VALUE"),
+        ("run max_steps=3", "unknown setting 'max_steps' (did you mean 'train.max_steps'?)"),
+        ("run lr=3", "unknown setting 'lr' (did you mean 'train.learning_rate'?)"),
+        ("run limit=3", "unknown setting 'limit' (did you mean 'dataset.limit' or 'decode.limit'?)"),
+        ("run num_pages=3", "unknown setting 'num_pages' (did you mean 'model.num_pages'?)"),
+        ("run dataset=tests", "dataset=tests is a path: write dataset=jsonl dataset.path=tests"),
+        ("run tests", "'tests' is no override: write dataset=jsonl dataset.path=tests"),
+        ("run model=facebook/bart-large-cnn", "write model=pagesum model.init=facebook/bart-large-cnn"),
+        ("run model=tests", "write model=pagesum model.init=tests"),
+        ("run model=checkpoint", "model=checkpoint is a checkpoint of this suite: write model=NAME"),
+        ("rnu", "unknown command 'rnu' (did you mean 'run'?)"),
+        ("list modls", "unknown kind 'modls' (did you mean 'models'?)"),
+        ("list", "the following arguments are required: KIND"),
+        ("list models lead", "'lead' is one word too many"),
+        ("list settings led", "unknown model 'led' (did you mean 'lead'?)"),
+        ("leaderboard a b", "unknown argument 'b'"),
+        ("leaderboard --measure recal", "--measure=recal (did you mean 'recall'?); allowed: f1, precision, recall"),
+        ("run experiment=etads-table5", "experiment=etads-table5 is a sweep over several points: run it with -m"),
+        ("run -m experiment=etads-table7", "unknown experiment 'etads-table7' (did you mean"),
+        ("leaderboard --latx", "unknown flag '--latx' (did you mean '--latex'?)"),
+        ("compare one", "name two or more runs; the first is what the others are compared with"),
+        ("compare one two --results-dir nowhere", "no finished run is called 'one' under nowhere"),
+        ("run --sho", "unknown flag '--sho' (did you mean '--show'?)"),
+        ("run --config-dir", "expected one argument"),
+        ("leaderboard --results-dir nowhere", "no finished run under nowhere: start with `longsumbench run`"),
+    ],
+)
+def test_wrong_usage_is_one_line(
+    words: str, told: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wrong usage ends with exit code 2 and one line on stderr that says what was meant."""
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "checkpoint").mkdir()
+    (tmp_path / "checkpoint" / "system.json").write_text("{}", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(words.split()) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert len(output.err.splitlines()) == 1
+    assert told in output.err
+
+
+def test_settings_typed_as_flags_are_all_known() -> None:
+    """The settings that the parser recognizes are those that `run` takes."""
+    assert set(SETTINGS) == {*GROUPS, *TOP}
+
+
+def test_the_settings_of_models_are_known_without_a_network() -> None:
+    """A model's setting that lacks its section is found among the settings of all systems, and torch is not loaded."""
+    code = (
+        "import sys; from longsumbench.runs.override_advice import unknown_setting as u; print(u('num_snippets', []))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}; print('torch' in sys.modules)"], check=True, capture_output=True, text=True
+    )
+    assert done.stdout.splitlines()[0].startswith("unknown setting 'num_snippets' (did you mean 'model.num_snippets'?)")
+    assert done.stdout.splitlines()[1] == "False"
+
+
+def test_a_word_that_is_no_flag_is_refused() -> None:
+    """Nothing that is typed is left unread."""
+    with pytest.raises(UsageError, match="unknown flag '-x'"):
+        read(["run", "-x", "model=lead"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "named"),
+    [
+        ("models", {"lead", "random", "oracle", "trunc"}),
+        ("datasets", {"pydoc", "probe", "arxiv", "pubmed", "elife", "peer_reviews", "jsonl"}),
+        ("scales", {"tiny", "small", "paper"}),
+        ("metrics", {"rouge"}),
+        ("rankers", {"tfidf", "title"}),
+    ],
+)
+def test_what_can_be_named_is_listed(kind: str, named: set[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Every name has a line that says what it is, not where it stands."""
+    assert main(["list", kind]) == 0
+    told = {line.split()[0]: line.partition(" ")[2].strip() for line in capsys.readouterr().out.splitlines()}
+    assert named <= set(told)
+    assert all(" " in about for about in told.values())
+
+
+def test_settings_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Settings of all sections and of the top level have their defaults and meanings; a model's when it is named."""
+    assert main(["list", "settings"]) == 0
+    text = capsys.readouterr().out
+    assert {"train.max_steps", "decode.num_beams", "dataset.path", "seed"} <= {
+        line.split()[0] for line in text.splitlines()
+    }
+    assert "model." not in text
+    assert main(["list", "settings", "lead"]) == 0
+    assert re.search(r"^model\.length +train +words", capsys.readouterr().out, re.MULTILINE)
+
+
+def test_a_run_prints_its_table_once(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """The table goes to stdout, once; run again, the same table, and one line that nothing was left to do."""
+    assert main(["run", *words]) == 0
+    first = capsys.readouterr()
+    assert first.out.count("test split, 8 examples") == 1
+    assert {line.split()[0] for line in first.out.splitlines() if line} >= {"lead", "random", "oracle"}
+    assert first.err == ""
+    assert main(["run", *words]) == 0
+    again = capsys.readouterr()
+    assert again.out == first.out
+    assert len(again.err.splitlines()) == 1
+    assert "already finished: lead on jsonl" in again.err
+
+
+def test_a_leaderboard_is_printed_again(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`leaderboard` prints what `run` printed, for one dataset or for all; with --latex for a paper."""
+    main(["run", *words])
+    table = capsys.readouterr().out.partition("\n\n" + str(tmp_path))[0]
+    for chosen in ([], ["jsonl"]):
+        assert main(["leaderboard", *chosen, "--results-dir", str(tmp_path / "r")]) == 0
+        assert capsys.readouterr().out.strip() == table.strip()
+    assert main(["leaderboard", "--latex", "--results-dir", str(tmp_path / "r")]) == 0
+    assert "\\toprule" in capsys.readouterr().out
+    assert main(["leaderboard", "jsonl", "--measure", "recall", "--results-dir", str(tmp_path / "r")]) == 0
+    assert "longsumbench: jsonl, ROUGE recall" in capsys.readouterr().out
+    assert main(["leaderboard", "jsnl", "--results-dir", str(tmp_path / "r")]) == 2
+    assert "(did you mean 'jsonl'?)" in capsys.readouterr().err
+
+
+def test_a_sweep_with_a_failing_point_ends_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The table of what was finished is printed, then which points failed and why; the command is told by its code."""
+    toy = write_jsonl(tmp_path / "toy", train=0, validation=0)
+    sweep = ["-m", "model=lead,oracle", "dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'r'}"]
+    assert main(["run", *sweep, "score.resamples=100"]) == 1
+    output = capsys.readouterr()
+    assert output.out.count("test split, 8 examples") == 1
+    told = output.err.splitlines()
+    assert "longsumbench: 1 of 2 points failed, the others are kept:" in told
+    assert re.match(r"model=lead +model.length=train needs a train split", told[-1])
+
+
+def test_a_table_is_printed_of_what_was_finished_before_a_failure(
+    words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When a baseline fails for want of memory, the run's own numbers are shown, and the failure after them."""
+    monkeypatch.setattr("longsumbench.models.baselines.system.Oracle.summarize", lambda *_: exhausted())
+    assert main(["run", *words]) == 4
+    output = capsys.readouterr()
+    assert "lead" in output.out
+    assert "out of memory" in output.err
+
+
+def test_a_torn_record_of_others_ends_no_sweep(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every point has its result and its line, and the table is made; the record that cannot be read is named once."""
+    torn = tmp_path / "r" / "runs" / "jsonl" / "lead" / "feedfeedfeed" / "record.json"
+    torn.parent.mkdir(parents=True)
+    torn.write_bytes(b"")
+    assert main(["run", "-m", *words, "baselines=false", "model.length=3,5"]) == 0
+    table, said = capsys.readouterr()
+    assert len(list((tmp_path / "r").glob("runs/*/*/*/predictions.jsonl"))) == 2
+    assert re.search(r"model.length=5 +done", said)
+    assert said.count(str(torn)) == 1
+    assert "length=5" in table
+
+
+def exhausted() -> None:
+    """Fail for want of memory."""
+    raise MemoryError
+
+
+def test_what_would_be_run_is_shown(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--show prints the resolved configuration and does nothing."""
+    assert main(["run", *words, "--show", "seed=7"]) == 0
+    assert "seed: 7\n" in capsys.readouterr().out
+    assert not (tmp_path / "r").exists()
+
+
+def test_what_was_typed_is_recorded(words: list[str], tmp_path: Path) -> None:
+    """The record holds the command."""
+    main(["run", *words, "baselines=false"])
+    (record,) = (tmp_path / "r").glob("runs/*/*/*/record.json")
+    command = json.loads(record.read_text(encoding="utf-8"))["command"]
+    assert command == ["longsumbench", "run", *words, "baselines=false"]
+
+
+def test_an_interrupt_ends_with_130(
+    words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C ends a command, a sweep too, with one line and no table."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("longsumbench.runs.pipeline.summarize_split", interrupted)
+    assert main(["run", *words]) == 130
+    output = capsys.readouterr()
+    assert (output.out, len(output.err.splitlines())) == ("", 1)
+
+
+def test_a_reader_may_stop_reading() -> None:
+    """When the output is cut off, as by `head`, the command ends quietly."""
+    command = [*SUITE, "list", "settings"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0

@@ -1,0 +1,189 @@
+"""Odd paths: every argument that takes a path, with every kind of path that a user or a script may type by mistake."""
+
+import os
+import random
+import re
+import signal
+from collections.abc import Callable, Iterator
+from itertools import product
+from pathlib import Path
+
+import pytest
+from support.permissions import heeded
+from support.toys import told_in, write_jsonl
+
+from longsumbench.cache.artifacts import CACHE_VARIABLE
+from longsumbench.cli.main import main
+from longsumbench.formatting import one_line
+
+SECONDS = 30  # that no command may take
+CODES = (0, 2, 3, 4)
+RUN = ["run", "model=lead", "dataset=jsonl", "baselines=false", "score.resamples=100"]
+STATS = ["stats", "dataset=jsonl", "dataset.path=TOY"]
+SCORE = ["score", "--resamples", "100"]
+ARGUMENTS = {  # PATH: where the odd path is put; TOY, OUT, REF, RUN: paths of things that are there
+    "dataset.path": [*RUN, "dataset.path=PATH", "results_dir=NEW"],
+    "results_dir": [*RUN, "dataset.path=TOY", "results_dir=PATH"],
+    "run --config-dir": [*RUN, "dataset.path=TOY", "results_dir=NEW", "--config-dir", "PATH"],
+    "dataset.path of a release": ["run", "model=lead", "dataset=qmsum", "dataset.path=PATH", "results_dir=NEW"],
+    "dataset=": ["run", "model=lead", "dataset=PATH", "results_dir=NEW"],
+    "model.init": [*RUN, "model=trunc", "scale=tiny", "dataset.path=TOY", "results_dir=NEW", "model.init=PATH"],
+    "leaderboard --results-dir": ["leaderboard", "--results-dir", "PATH"],
+    "status --results-dir": ["status", "--results-dir", "PATH"],
+    "summarize CHECKPOINT": ["summarize", "PATH", "TEXT"],
+    "summarize FILE": ["summarize", "CHECKPOINT", "PATH"],
+    "score PREDICTIONS": [*SCORE, "PATH", "REF"],
+    "score REFERENCES": [*SCORE, "OUT", "PATH"],
+    "score --per-example": [*SCORE, "OUT", "REF", "--per-example", "PATH"],
+    "score --wordnet": [*SCORE, "OUT", "REF", "--mode", "perl", "--wordnet", "PATH"],
+    "compare RUN": ["compare", "RUN", "PATH", "--results-dir", "RESULTS"],
+    "compare --output": ["compare", "RUN", "RUN", "--results-dir", "RESULTS", "--output", "PATH"],
+    "inspect RUN": ["inspect", "PATH", "0", "--results-dir", "RESULTS"],
+    "inspect --output": ["inspect", "RUN", "0", "--results-dir", "RESULTS", "--output", "PATH"],
+    "stats dataset.path": ["stats", "dataset=jsonl", "dataset.path=PATH"],
+    "stats --csv": [*STATS, "--csv", "PATH"],
+    "stats --output": [*STATS, "--output", "PATH"],
+    "analyze --output": ["analyze", "fusion", "dataset=jsonl", "dataset.path=TOY", "--output", "PATH"],
+    "repro RUN": ["repro", "PATH", "--results-dir", "RESULTS"],
+    "repro --output": ["repro", "RUN", "--results-dir", "RESULTS", "--output", "PATH"],
+    "the cache": [*RUN, "dataset.path=TOY", "results_dir=NEW"],
+}
+
+
+def fifo(folder: Path) -> str:
+    """Make a named pipe that nobody writes to."""
+    os.mkfifo(folder / "fifo.jsonl")
+    return str(folder / "fifo.jsonl")
+
+
+def loop(folder: Path) -> str:
+    """Make two links that name each other."""
+    (folder / "a.jsonl").symlink_to(folder / "b.jsonl")
+    (folder / "b.jsonl").symlink_to(folder / "a.jsonl")
+    return str(folder / "a.jsonl")
+
+
+def relative_loop(folder: Path) -> str:
+    """Make a link that names itself, and a path through it."""
+    (folder / "self").symlink_to("self")
+    return str(folder / "self" / "test.jsonl")
+
+
+def device(folder: Path) -> str:
+    """Make a link to a device that never ends; a file that replaced it would replace the link only."""
+    (folder / "zero").symlink_to("/dev/zero")
+    return str(folder / "zero")
+
+
+def file(folder: Path) -> str:
+    """Write a file where some arguments expect a folder."""
+    (folder / "file").write_text("no JSON\n", encoding="utf-8")
+    return str(folder / "file")
+
+
+def unreadable(folder: Path) -> str:
+    """Make a folder that nobody but root may use."""
+    (folder / "closed").mkdir(mode=0o000)
+    return str(folder / "closed" / "test.jsonl")
+
+
+ODD: dict[str, Callable[[Path], str]] = {
+    "5,000 characters": lambda folder: str(folder / "/".join(["abcdefghi"] * 500)),
+    "a name of 300 bytes": lambda folder: str(folder / ("é" * 150)),
+    "a loop of links": loop,
+    "a relative loop of links": relative_loop,
+    "a named pipe": fifo,
+    "a device": device,
+    "an empty folder": lambda folder: str(folder),
+    "a file": file,
+    "below a file": lambda folder: f"{file(folder)}/below",
+    "unreadable": unreadable,
+    "NUL": lambda folder: str(folder / "a\0b"),
+    "bytes that are no UTF-8": lambda folder: str(folder / "caf\udce9"),
+    "half a character": lambda folder: str(folder / "\ud800"),
+    "control characters": lambda folder: str(folder / "\x1b[31mred\x07\r\n\x9b2J\u202efdp"),
+    "nothing": lambda folder: "",
+    "nobody's home": lambda folder: "~nobody-of-this-name/x",
+    "trailing blanks": lambda folder: f"{folder / 'name'}  ",
+    "quotation marks": lambda folder: str(folder / "a'b\"c\\d,e=f[g]{h}$i"),
+}
+EVERY = list(product(ARGUMENTS, ODD))
+QUICK = set(random.Random(19).sample(EVERY, 64))
+
+
+@pytest.fixture(scope="module")
+def there(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What the other arguments of a command name: all of it is there."""
+    folder = tmp_path_factory.mktemp("there")
+    toy = write_jsonl(folder / "toy")
+    names = {"TOY": toy, "OUT": folder / "out.txt", "REF": folder / "ref.txt", "TEXT": folder / "text.txt"}
+    for name in ("OUT", "REF", "TEXT"):
+        names[name].write_text("One two three.\n", encoding="utf-8")
+    results = folder / "results"
+    with pytest.MonkeyPatch.context() as own:
+        own.setenv(CACHE_VARIABLE, str(folder / "cache"))
+        assert main([*RUN, f"dataset.path={toy}", f"results_dir={results}"]) == 0
+    (record,) = results.glob("runs/*/*/*/record.json")
+    checkpoint = folder / "checkpoint"
+    checkpoint.mkdir()
+    saved = '{"system": "lead", "config": {"length": "5"}, "state": {}}'
+    (checkpoint / "system.json").write_text(saved, encoding="utf-8")
+    found = {"RUN": record.parent, "RESULTS": results, "CHECKPOINT": checkpoint}
+    return {name: str(path) for name, path in {**names, **found}.items()}
+
+
+@pytest.fixture
+def limited() -> Iterator[None]:
+    """End a command that takes too long, as one that waits for a pipe."""
+
+    def stop(*_: object) -> None:
+        raise AssertionError(f"not done within {SECONDS} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(SECONDS)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def typed(word: str, path: str, names: dict[str, str]) -> str:
+    """Put paths into a word; a setting's value is quoted as docs/sweeps.md says."""
+    key, sign, name = word.partition("=")
+    value = path if (name or key) == "PATH" else names.get(name or key)
+    if value is None:
+        return word
+    quoted = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"{key}='{quoted}'" if sign else value
+
+
+@pytest.mark.usefixtures("limited")
+@pytest.mark.parametrize(
+    ("argument", "odd"),
+    [pytest.param(*case, id="-".join(case), marks=[] if case in QUICK else [pytest.mark.slow]) for case in EVERY],
+)
+def test_an_odd_path_ends_in_one_line(
+    argument: str,
+    odd: str,
+    there: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It works, or the command ends soon, with a documented exit code and one clean line on stderr."""
+    (tmp_path / "odd").mkdir()
+    path = ODD[odd](tmp_path / "odd")
+    if argument == "the cache":
+        if "\0" in path or "\ud800" in path:
+            pytest.skip("no environment variable can have it")
+        monkeypatch.setenv(CACHE_VARIABLE, path)
+    monkeypatch.chdir(tmp_path)
+    words = [typed(word, path, {**there, "NEW": str(tmp_path / "new")}) for word in ARGUMENTS[argument]]
+    with heeded():
+        code = main(words)
+    error = capsys.readouterr().err
+    assert code in CODES, error
+    assert [line for line in error.split("\n") if one_line(line) != line] == []
+    assert "Traceback" not in error
+    if code:
+        (line,) = told_in(error)
+        assert re.match(r"longsumbench: \S", line)

@@ -1,0 +1,214 @@
+"""The hub, without one: a stand-in server on this machine, and rows from a folder."""
+
+import http.server
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import datasets
+import huggingface_hub
+import pytest
+from support.waiting import PATIENCE
+
+from longsumbench.api.config import DatasetSettings
+from longsumbench.cache.artifacts import StageStore
+from longsumbench.corpora import arxiv
+from longsumbench.corpora.reading import hub
+from longsumbench.corpora.reading.load import load
+from longsumbench.errors import EnvironmentProblem
+
+REVISION = "0123456789abcdef0123456789abcdef01234567"
+
+
+class Answer(http.server.BaseHTTPRequestHandler):
+    """Answers every request with the server's `code`."""
+
+    def do_HEAD(self) -> None:
+        """Answer without a body."""
+        self.send_response(self.server.code)  # type: ignore[attr-defined]
+        self.end_headers()
+
+    def log_message(self, *arguments: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[http.server.HTTPServer]:
+    """A web server on this machine that answers 200, and is given all the time it needs."""
+    monkeypatch.setattr(hub, "PROBE_SECONDS", PATIENCE)
+    serving = http.server.HTTPServer(("127.0.0.1", 0), Answer)
+    serving.code = 200  # type: ignore[attr-defined]
+    threading.Thread(target=serving.serve_forever, daemon=True).start()
+    yield serving
+    serving.shutdown()
+    serving.server_close()
+
+
+@pytest.fixture(autouse=True)
+def own_library_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep the library's cache, its offline switch and proxies of this machine out of the tests."""
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "library"))
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
+    hub._revision.cache_clear()
+    monkeypatch.delenv("HF_DATASETS_OFFLINE", raising=False)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    return tmp_path / "library"
+
+
+def at(monkeypatch: pytest.MonkeyPatch, port: int) -> None:
+    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", f"http://127.0.0.1:{port}")
+
+
+@pytest.fixture
+def refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An endpoint where nobody listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        at(monkeypatch, free.getsockname()[1])
+
+
+@pytest.fixture
+def online(server: http.server.HTTPServer, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """A hub that answers: its newest revision, and rows from memory. Returns the calls that asked for rows."""
+    at(monkeypatch, server.server_address[1])
+    calls: list[dict[str, Any]] = []
+
+    def load_dataset(repository: str, config: str | None, **settings: Any) -> datasets.DatasetDict:
+        calls.append({"repository": repository, "config": config, **settings})
+        row = {"article": ["a b .\nc .", "d e ."], "abstract": ["we do .", "it works ."]}
+        return datasets.DatasetDict({name: datasets.Dataset.from_dict(row) for name in ("train", "validation", "test")})
+
+    info = type("Info", (), {"sha": REVISION})()
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", lambda self, repository, **settings: info)
+    return calls
+
+
+def failure(stages: StageStore) -> str:
+    with pytest.raises(EnvironmentProblem) as caught:
+        load(DatasetSettings(name="arxiv"), stages)
+    return str(caught.value)
+
+
+def test_no_network_fails_at_once(refused: None, stages: StageStore) -> None:
+    """The line names the dataset, the way by files and the built-in dataset."""
+    message = failure(stages)
+    assert all(word in message for word in ("'arxiv'", "ccdv/arxiv-summarization", "dataset.path=", "dataset=pydoc"))
+    assert "\n" not in message
+
+
+def test_a_server_that_never_answers(monkeypatch: pytest.MonkeyPatch, stages: StageStore) -> None:
+    """A connection that hangs is given up after PROBE_SECONDS."""
+    monkeypatch.setattr(hub, "PROBE_SECONDS", 0.1)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        at(monkeypatch, silent.getsockname()[1])
+        message = failure(stages)
+    assert "cannot be reached" in message
+
+
+def test_what_counts_as_reached(server: http.server.HTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer is one even when it is a refusal; a failing server, offline mode or nonsense is none."""
+    at(monkeypatch, server.server_address[1])
+    assert hub.unreachable() is None
+    server.code = 404  # type: ignore[attr-defined]
+    assert hub.unreachable() is None
+    server.code = 503  # type: ignore[attr-defined]
+    assert hub.unreachable() == "HTTP 503"
+    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", "no address")
+    assert hub.unreachable() is not None
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    assert hub.unreachable() == "offline mode is set"
+
+
+def test_rows_of_the_newest_revision(online: list[dict[str, Any]], stages: StageStore) -> None:
+    """The newest commit is resolved, asked for, and named in the facts; rows without ids get them."""
+    texts = load(DatasetSettings(name="arxiv"), stages)
+    assert online == [{"repository": "ccdv/arxiv-summarization", "config": "section", "revision": REVISION}]
+    assert texts.facts["source"] == f"ccdv/arxiv-summarization@{REVISION}"
+    assert texts.splits["test"].ids == ["test-0", "test-1"]
+    assert texts.splits["test"][0].documents[0].sections[0].paragraphs == (("a b .",), ("c .",))
+    load(DatasetSettings(name="arxiv"), stages)
+    assert len(online) == 1
+
+
+def test_the_hub_is_asked_once(
+    online: list[dict[str, Any]], stages: StageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All points of a sweep read the revision that the first one found."""
+    probes: list[None] = []
+    monkeypatch.setattr(hub, "unreachable", lambda: probes.append(None))
+    monkeypatch.setattr(hub, "_download", lambda *_: {"test": [{"article": "a .", "abstract": "b ."}]})
+    for limit in (1, 2, 3):
+        load(DatasetSettings(name="arxiv", limit=limit), stages)
+    assert len(probes) == 1
+
+
+def test_a_copy_needs_no_network(
+    online: list[dict[str, Any]], stages: StageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The early look is content with a copy on this machine, and ends a run for which there is neither."""
+    monkeypatch.setattr(hub, "unreachable", lambda: "no cable")
+    with pytest.raises(EnvironmentProblem, match="no cable"):
+        hub.check_copy_or_network(arxiv.CORPUS, stages)
+    monkeypatch.setattr(hub, "unreachable", lambda: None)
+    hub.check_copy_or_network(arxiv.CORPUS, stages)
+    load(DatasetSettings(name="arxiv"), stages)
+    monkeypatch.setattr(hub, "unreachable", lambda: "no cable")
+    hub.check_copy_or_network(arxiv.CORPUS, stages)
+
+
+def test_offline_after_the_first_reading(
+    online: list[dict[str, Any]], stages: StageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was read once is found again without a network."""
+    first = load(DatasetSettings(name="arxiv"), stages)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    hub._revision.cache_clear()  # as in another process
+    assert load(DatasetSettings(name="arxiv"), stages).fingerprint == first.fingerprint
+    assert len(online) == 1
+
+
+def test_offline_with_the_librarys_copy(
+    own_library_cache: Path, refused: None, stages: StageStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dataset that stands in the library's own cache is read from there, offline, by the library itself."""
+    for split in ("train", "validation", "test"):
+        line = json.dumps({"article": f"{split} text .", "abstract": "we do ."})
+        (tmp_path / f"{split}.jsonl").write_text(line + "\n")
+    files = {split: str(tmp_path / f"{split}.jsonl") for split in ("train", "validation", "test")}
+    datasets.load_dataset("json", data_files=files, cache_dir=str(tmp_path / "made"))
+    folder = own_library_cache / "ccdv___arxiv-summarization" / "section" / "0.0.0" / REVISION
+    source = next((tmp_path / "made").rglob("dataset_info.json")).parent
+    folder.parent.mkdir(parents=True)
+    source.rename(folder)
+    info = json.loads((folder / "dataset_info.json").read_text())
+    info.update(builder_name="parquet", dataset_name="arxiv-summarization", config_name="section")
+    (folder / "dataset_info.json").write_text(json.dumps(info))
+    for file in folder.glob("json-*.arrow"):
+        file.rename(folder / file.name.replace("json-", "arxiv-summarization-"))
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", own_library_cache)
+    texts = load(DatasetSettings(name="arxiv"), stages)
+    assert texts.facts["source"] == f"ccdv/arxiv-summarization@{REVISION}"
+    assert list(texts.splits["test"][0].sentences()) == ["test text ."]
+    assert not datasets.config.HF_HUB_OFFLINE
+
+
+def test_a_download_that_breaks(
+    online: list[dict[str, Any]], stages: StageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error of the library becomes one line with its words."""
+
+    def broken(*arguments: Any, **settings: Any) -> None:
+        raise ConnectionError("lost\nit")
+
+    monkeypatch.setattr(datasets, "load_dataset", broken)
+    message = failure(stages)
+    assert "could not be fetched" in message
+    assert "ConnectionError: lost it" in message

@@ -1,0 +1,301 @@
+"""Reading corpora: what comes out, what is kept, and one clear line for whatever is wrong."""
+
+import gzip
+import json
+import os
+import pickle
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.paths import SHARED as SHARED_ROOT
+from support.requirements import SHARED_FOLDER
+from support.toys import one_line
+
+from longsumbench.api import registry
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.corpus import BuiltIn, Corpus
+from longsumbench.api.documents import Document, Example, Section
+from longsumbench.cache.artifacts import StageStore
+from longsumbench.corpora.reading import load as loading
+from longsumbench.corpora.reading.load import Texts, load
+from longsumbench.corpora.reading.source import deal
+from longsumbench.errors import UsageError
+
+SHARED = SHARED_ROOT / "data"
+Row = dict[str, Any]
+
+
+def row(number: int, **changes: Any) -> Row:
+    """A row of jsonl; a field set to None is left out."""
+    content = {"id": f"x{number}", "document": f"Text {number}. More.", "summary": f"Sum {number}.", **changes}
+    return {key: value for key, value in content.items() if value is not None}
+
+
+def write(path: Path, rows: list[Row], pack: bool = False) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = "".join(json.dumps(item) + "\n" for item in rows).encode()
+    path.write_bytes(gzip.compress(content) if pack else content)
+    return path
+
+
+def read(path: Path, stages: StageStore, **settings: Any) -> Texts:
+    return load(DatasetSettings(name=settings.pop("name", "jsonl"), path=str(path), **settings), stages)
+
+
+def problem(path: Path, stages: StageStore, **settings: Any) -> str:
+    """The one line that reading ends with."""
+    return one_line(lambda: read(path, stages, **settings))
+
+
+def test_a_folder_becomes_splits(tmp_path: Path, stages: StageStore) -> None:
+    """A file a split, under its own name or an alias, packed or not, becomes a sequence of examples."""
+    write(tmp_path / "train.txt", [row(1), row(2)])
+    write(tmp_path / "val.jsonl.gz", [row(3)], pack=True)
+    write(tmp_path / "test.json", [row(4, title="T", query="Q?")])
+    (tmp_path / "vocab").write_text("not a split")
+    texts = read(tmp_path, stages)
+    assert list(texts.splits) == ["train", "validation", "test"]
+    assert texts.splits["train"].ids == ["x1", "x2"]
+    expected = Example("x4", "T", "Q?", (Document(None, (Section(None, (("Text 4.", "More."),)),)),), (("Sum 4.",),))
+    assert texts.splits["test"][0] == expected
+    assert texts.facts["examples"] == {"train": 2, "validation": 1, "test": 1}
+    assert texts.facts["source"] == "local files"
+    assert str(tmp_path) not in json.dumps(dict(texts.facts))
+    assert not texts.multi_document
+
+
+def test_a_split_is_a_sequence(tmp_path: Path, stages: StageStore) -> None:
+    """Length, indices from both ends, iteration, word counts; a copy through pickle reads the same."""
+    split = read(write(tmp_path / "x.jsonl", [row(n) for n in range(5)]), stages).splits["test"]
+    copy = pickle.loads(pickle.dumps(split))  # noqa: S301 - written a moment ago
+    assert [example.id for example in split] == [copy[n].id for n in range(5)] == copy.ids
+    assert split[-1] == split[4] == list(copy)[4]
+    assert list(split.source_words) == [3] * 5
+    assert list(split.reference_words) == [2] * 5
+    assert type(split.source_words[0]) is int
+    assert len(split) == 5
+    with pytest.raises(IndexError):
+        split[5]
+
+
+def test_reading_again_finds_the_stage(tmp_path: Path, stages: StageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same files are read once; a changed file is read anew."""
+    path = write(tmp_path / "x.jsonl", [row(1)])
+    first = read(path, stages)
+    monkeypatch.setattr(loading, "_build", lambda *arguments: pytest.fail("read again"))
+    assert read(path, stages).fingerprint == first.fingerprint
+    monkeypatch.undo()
+    write(path, [row(2)])
+    os.utime(path, ns=(1, 1))
+    assert read(path, stages).fingerprint != first.fingerprint
+
+
+def test_the_fingerprint_is_of_the_content(tmp_path: Path, stages: StageStore) -> None:
+    """Another folder, packing or extension keeps it; another text, order or limit changes it."""
+    plain = read(write(tmp_path / "a" / "test.jsonl", [row(1), row(2)]).parent, stages)
+    packed = read(write(tmp_path / "b" / "test.txt.gz", [row(1), row(2)], pack=True).parent, stages)
+    single = read(write(tmp_path / "mine.jsonl", [row(1), row(2)]), stages)
+    assert plain.fingerprint == packed.fingerprint == single.fingerprint
+    assert plain.splits["test"].fingerprint == packed.splits["test"].fingerprint
+    others = [[row(2), row(1)], [row(1), row(2, title="T")]]
+    changed = {read(write(tmp_path / f"{n}.jsonl", rows), stages).fingerprint for n, rows in enumerate(others)}
+    limited = read(tmp_path / "mine.jsonl", stages, limit=1)
+    assert len({plain.fingerprint, limited.fingerprint, *changed}) == 4
+
+
+def test_two_files_alike_but_for_their_text(tmp_path: Path, stages: StageStore) -> None:
+    """Files of one name, size and time in two folders are not taken for one another."""
+    for name, summary in (("a", "Abc."), ("b", "Xyz.")):
+        os.utime(write(tmp_path / name / "test.jsonl", [row(1, summary=summary)]), ns=(7, 7))
+    assert read(tmp_path / "a", stages).splits["test"][0].references == (("Abc.",),)
+    assert read(tmp_path / "b", stages).splits["test"][0].references == (("Xyz.",),)
+
+
+def test_the_limit_holds_for_each_split(tmp_path: Path, stages: StageStore) -> None:
+    """The first N examples of every split are read, and what stands behind them is not looked at."""
+    write(tmp_path / "train.jsonl", [row(n) for n in range(5)])
+    with write(tmp_path / "test.jsonl", [row(n) for n in range(5)]).open("a") as file:
+        file.write("no JSON\n")
+    texts = read(tmp_path, stages, limit=3)
+    assert {name: split.ids for name, split in texts.splits.items()} == {
+        "train": ["x0", "x1", "x2"],
+        "test": ["x0", "x1", "x2"],
+    }
+
+
+def test_one_file_dealt_by_hash(tmp_path: Path, stages: StageStore) -> None:
+    """About 80/10/10; an example's split depends on its id alone; without the setting the file is the test split."""
+    path = write(tmp_path / "x.jsonl", [row(n) for n in range(600)])
+    texts = read(path, stages, split_by_hash=True)
+    shares = {name: len(split) / 600 for name, split in texts.splits.items()}
+    assert shares == pytest.approx({"train": 0.8, "validation": 0.1, "test": 0.1}, abs=0.04)
+    assert all(deal(identity) == name for name, split in texts.splits.items() for identity in split.ids)
+    assert list(read(path, stages).splits) == ["test"]
+
+
+GOOD = json.dumps(row(1))
+BAD_LINES = {
+    "broken": (b'{"id": "x"', "not a JSON object"),
+    "array": (b"[1]", "it is a list"),
+    "no id": (json.dumps(row(2, id=None)).encode(), "the field 'id' is missing"),
+    "odd id": (json.dumps(row(2, id=[1])).encode(), "the field 'id' must be text, not a list"),
+    "no document": (json.dumps(row(2, document=None)).encode(), "'document' and 'documents' are missing"),
+    "two documents": (json.dumps(row(2, documents=[])).encode(), "'document' and 'documents' are both given"),
+    "no summary": (json.dumps(row(2, summary=None)).encode(), "'summary' and 'references' are missing"),
+    "number": (json.dumps(row(2, document=3)).encode(), "the field 'document' must be text, not a number"),
+    "blank": (json.dumps(row(2, document=" \n ")).encode(), "the document is empty"),
+    "twice": (GOOD.encode(), "the id is used twice in this split: 'x1'"),
+    "latin-1": ('{"id": "é"}'.encode("latin-1"), "not UTF-8: byte 9"),
+    "surrogate": (json.dumps(row(2, document="a \ud800 b")).encode(), "half a character"),
+    "nested": (b"[" * 100_000, "not a JSON object"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_LINES)
+def test_a_bad_line_is_named(name: str, tmp_path: Path, stages: StageStore) -> None:
+    """A row that cannot be used is one line: file, line, what is wrong; not strict, it is left out and counted."""
+    line, expected = BAD_LINES[name]
+    path = tmp_path / "test.jsonl"
+    path.write_bytes(GOOD.encode() + b"\n\n" + line + b"\n" + json.dumps(row(9)).encode())
+    message = problem(path, stages)
+    assert message.startswith(f"{path}:3: ")
+    assert expected in message
+    texts = read(path, stages, strict=False)
+    assert texts.splits["test"].ids == ["x1", "x9"]
+    assert list(texts.facts["skipped"]["test"].values()) == [1]
+
+
+def test_an_empty_summary(tmp_path: Path, stages: StageStore) -> None:
+    """It is a bad row for training; for evaluation it is kept as a reference without sentences."""
+    write(tmp_path / "test.jsonl", [row(1, summary=""), row(2, summary=None, references=[])])
+    assert [example.references for example in read(tmp_path, stages).splits["test"]] == [((),), ((),)]
+    write(tmp_path / "train.jsonl", [row(1), row(2, summary=" ")])
+    assert "train.jsonl:2: the summary is empty" in problem(tmp_path, stages)
+    texts = read(tmp_path, stages, strict=False)
+    assert texts.facts["skipped"] == {"train": {"the summary is empty": 1}}
+
+
+def test_a_byte_order_mark_and_unknown_fields_are_fine(tmp_path: Path, stages: StageStore) -> None:
+    """Files from Windows editors and rows with more fields than needed are read as they are meant."""
+    path = tmp_path / "test.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + json.dumps(row(1, extra={"a": 1})).encode() + b"\r\n\r\n")
+    assert read(path, stages).splits["test"].ids == ["x1"]
+
+
+def test_nothing_to_read(tmp_path: Path, stages: StageStore) -> None:
+    """A missing path, a folder without splits, an empty file and rows that all fail are each said plainly."""
+    assert "no such file or folder" in problem(tmp_path / "absent", stages)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    assert "no split files" in problem(folder, stages)
+    (folder / "test.jsonl").write_text("\n \n")
+    assert problem(folder, stages) == f"{folder / 'test.jsonl'}: the file is empty"
+    (folder / "test.jsonl").write_text("{}\n")
+    assert "no usable example in split 'test' (1 × the field" in problem(folder, stages, strict=False)
+
+
+def test_two_files_for_one_split(tmp_path: Path, stages: StageStore) -> None:
+    """Which file is meant is never guessed; both are named."""
+    write(tmp_path / "val.jsonl", [row(1)])
+    write(tmp_path / "validation.txt", [row(1)])
+    assert "val.jsonl and validation.txt" in problem(tmp_path, stages)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"plain text", gzip.compress(GOOD.encode(), mtime=0)[:-6], b"\x1f\x8b\x08" + b"\xff" * 40],
+    ids=["text", "cut short", "other bytes"],
+)
+def test_bad_gzip(content: bytes, tmp_path: Path, stages: StageStore) -> None:
+    """A .gz that is no gzip, or is cut short, is named."""
+    (tmp_path / "test.jsonl.gz").write_bytes(content)
+    assert "test.jsonl.gz: not a whole gzip file" in problem(tmp_path, stages)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"name": "jsonl"}, "needs dataset.path"),
+        ({"name": "pydoc", "path": "x"}, "leave out dataset.path"),
+        ({"name": "pydoc", "split_by_hash": True}, "needs dataset.path=FILE"),
+        ({"name": "jsonl", "path": ".", "split_by_hash": True}, "one file"),
+        ({"name": "jsonl", "path": ".", "document_length": 64}, "leave out dataset.document_length"),
+        ({"name": "pydoc", "document_length": 64}, "leave out dataset.document_length"),
+        ({"name": "pydoc", "train_length": 64}, "leave out dataset.train_length"),
+        ({"name": "pydoc", "sources": 1}, "leave out dataset.sources"),
+        ({"name": "jsonl", "path": ".", "contradiction": 0.5}, "leave out dataset.contradiction"),
+        ({"name": "probe", "path": "x"}, "leave out dataset.path"),
+    ],
+)
+def test_settings_that_do_not_fit(
+    settings: Mapping[str, Any], expected: str, tmp_path: Path, stages: StageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A setting that the dataset has no use for is an error of usage."""
+    write(tmp_path / "test.jsonl", [row(1)])
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=expected):
+        load(DatasetSettings(**settings), stages)
+
+
+def test_a_huge_sentence_and_a_huge_document(tmp_path: Path, stages: StageStore) -> None:
+    """A sentence of a million characters and a document of 400,000 words are read."""
+    words = "The cells grew well. " * 100_000
+    path = write(tmp_path / "x.jsonl", [row(1, document="y" * 1_000_000), row(2, document=words)])
+    split = read(path, stages).splits["test"]
+    assert list(split.source_words) == [1, 400_000]
+    assert len(next(split[0].sentences())) == 1_000_000
+
+
+def test_large_splits_take_little_memory(tmp_path: Path, stages: StageStore) -> None:
+    """More text than one record batch holds is written in several, and every example is found again."""
+    path = write(tmp_path / "x.jsonl", [row(n, document=f"{n} " + "word " * 200_000) for n in range(10)])
+    split = read(path, stages).splits["test"]
+    assert [split[n].id for n in (9, 0, 4)] == ["x9", "x0", "x4"]
+    assert [example.id for example in split] == split.ids
+
+
+def test_a_broken_reading_leaves_nothing_behind(tmp_path: Path, stages: StageStore) -> None:
+    """After an error the corrected file is read whole, as if nothing had been."""
+    path = write(tmp_path / "x.jsonl", [row(1), row(1)])
+    problem(path, stages)
+    write(path, [row(1), row(2)])
+    assert read(path, stages).splits["test"].ids == ["x1", "x2"]
+
+
+def test_a_corpus_of_another_package(stages: StageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A built-in generator that the registry knows is read like any other dataset, its versions in the facts."""
+    two = tuple(Document(source, (Section(None, (("Text.",),)),)) for source in "ab")
+
+    def generate(settings: DatasetSettings) -> Iterator[tuple[str, Example]]:
+        for n in range(4):
+            yield ("train" if n % 2 else "test"), Example(f"g{n}", None, None, two, (("Sum.",),))
+
+    corpus = Corpus("mine", "Mine", "CC0", "", 1, built_in=BuiltIn(generate, lambda settings: {"made_by": "2.1"}))
+    monkeypatch.setattr(type(registry.corpora), "load", lambda self, name: corpus)
+    texts = load(DatasetSettings(name="mine", limit=1), stages)
+    assert {name: split.ids for name, split in texts.splits.items()} == {"train": ["g1"], "test": ["g0"]}
+    assert texts.facts["made_by"] == "2.1"
+    assert texts.multi_document
+
+
+@pytest.mark.parametrize("name", ["sumpubmed", "elife"])
+def test_real_papers(name: str, tmp_path: Path, stages: StageStore) -> None:
+    """Papers in the release's layout keep their section names and sentences, without the tags of the abstracts."""
+    if not (SHARED / name).is_dir():
+        pytest.skip(SHARED_FOLDER)
+    texts = read(SHARED / name, stages, name="pubmed", limit=40)
+    assert texts.facts["examples"] == {"train": 40, "validation": 40, "test": 40}
+    with gzip.open(SHARED / name / "test.jsonl.gz", "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in islice(lines, 40)]
+    for example, given in zip(texts.splits["test"], rows, strict=True):
+        sections = example.documents[0].sections
+        kept = [name for name, text in zip(given["section_names"], given["sections"], strict=True) if any(text)]
+        assert [section.name for section in sections] == kept
+        expected = [
+            " ".join(sentence.split()) for section in given["sections"] for sentence in section if sentence.strip()
+        ]
+        assert list(example.sentences()) == expected
+        assert not any("<S>" in sentence or "</S>" in sentence for sentence in example.references[0])

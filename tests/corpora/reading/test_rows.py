@@ -1,0 +1,242 @@
+"""Reading in several processes: the same outcome as in one, errors in their place, and nobody left behind."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from support.toys import heed_interrupts
+from support.waiting import PATIENCE
+
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.corpus import Entry, Thinned
+from longsumbench.api.documents import Document, Example, Section
+from longsumbench.cache.artifacts import StageStore
+from longsumbench.corpora.reading import rows
+from longsumbench.corpora.reading.fields import BadRow
+from longsumbench.corpora.reading.load import Texts, load
+from longsumbench.corpora.reading.rows import made, read_rows
+from longsumbench.errors import DataError, EnvironmentProblem
+
+
+@pytest.fixture(autouse=True)
+def early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start processes after the first rows, and hand them a few at a time."""
+    monkeypatch.setattr(rows, "ALONE", 300)
+    monkeypatch.setattr(rows, "BATCH_BYTES", 600)
+
+
+def row(number: int) -> dict[str, Any]:
+    text = f"Text {number} says this. It says more, e.g. that.\n\nAnd a paragraph."
+    return {"id": f"x{number}", "document": text, "summary": f"Sum {number}."}
+
+
+def lines(numbers: range, **odd: str) -> str:
+    """Rows as JSON lines; a row whose number is given is that line instead."""
+    return "".join(odd.get(f"_{number}", json.dumps(row(number))) + "\n" for number in numbers)
+
+
+def read(path: Path, folder: Path, workers: int, **settings: Any) -> Texts:
+    return load(DatasetSettings(name="jsonl", path=str(path), workers=workers, **settings), StageStore(folder))
+
+
+def outcome(path: Path, folder: Path, workers: int, **settings: Any) -> tuple[Any, ...]:
+    """All that reading comes to: the texts and what is said of them, or the error."""
+    try:
+        texts = read(path, folder / str(workers), workers, **settings)
+    except DataError as error:
+        return (str(error), error.path, error.line)
+    every = {name: list(split) for name, split in texts.splits.items()}
+    counts = {name: (list(split.source_words), list(split.reference_words)) for name, split in texts.splits.items()}
+    return texts.fingerprint, dict(texts.facts), every, counts, texts.multi_document
+
+
+BROKEN = {"_15": "{", "_25": json.dumps({"id": "x9", "summary": "S."}), "_28": json.dumps(row(3))}
+
+
+@pytest.mark.parametrize(
+    ("odd", "settings"),
+    [
+        ({}, {}),
+        (BROKEN, {}),
+        (BROKEN, {"strict": False}),
+        ({"_21": json.dumps({**row(21), "document": " "})}, {}),
+        ({}, {"split_by_hash": True}),
+        ({}, {"limit": 12}),
+    ],
+)
+def test_one_and_several_processes_read_the_same(odd: dict[str, str], settings: dict[str, Any], tmp_path: Path) -> None:
+    """Examples, order, counts, fingerprint, what was left out and why, or the first error with its place."""
+    path = tmp_path / "x.jsonl"
+    path.write_text(lines(range(40), **odd))
+    assert outcome(path, tmp_path, 3, **settings) == outcome(path, tmp_path, 1, **settings)
+
+
+def test_an_error_of_the_file_comes_behind_those_of_its_rows(tmp_path: Path) -> None:
+    """A packed file that is cut short is the error, unless a row before has one; in one process and in several."""
+    for name, odd in (("whole", {}), ("bad", {"_30": "{"})):
+        path = tmp_path / name / "test.jsonl.gz"
+        path.parent.mkdir()
+        path.write_bytes(gzip.compress(lines(range(60), **odd).encode())[:-9])
+        found = outcome(path.parent, path.parent, 2)
+        assert found == outcome(path.parent, path.parent, 1)
+        assert found[1:] == ((path, 31) if odd else (path, None))
+
+
+def example(number: int) -> Example:
+    text = (f"Text {number}.", "word " * 20)
+    return Example(f"x{number}", None, "Q?", (Document(None, (Section(None, (text,)),)),), (("S.",),))
+
+
+def two(number: int) -> tuple[Example | Thinned, ...]:
+    if number == 11:
+        raise BadRow("odd", "eleven")
+    return Thinned(example(2 * number), {"clones": number}), example(2 * number + 1)
+
+
+def entries(numbers: int, fail: type[Exception] | None = None) -> Iterator[Entry]:
+    for number in range(numbers):
+        yield Entry("train", partial(two, number), "somewhere", number + 1)
+    if fail:
+        raise fail("at the end")
+
+
+def comparable(read: Iterator[tuple[Entry, Any]]) -> list[Any]:
+    return [
+        (entry.line, repr(outcome) if isinstance(outcome, Exception) else [tuple(one) for one in outcome])
+        for entry, outcome in read
+    ]
+
+
+def test_rows_of_several_examples() -> None:
+    """Rows that become several examples, and what was left out of them, come back in their order."""
+    assert comparable(read_rows(entries(40), 2)) == comparable(read_rows(entries(40), 1))
+    assert comparable(read_rows(entries(2), 2)) == comparable((one, made("train", one.read)) for one in entries(2))
+
+
+def test_an_error_of_the_source_comes_last() -> None:
+    """Whatever the source raises comes when all rows before have come."""
+    several = list(read_rows(entries(30, ValueError), 2))
+    assert [entry.line for entry, _ in several[:-1]] == list(range(1, 31))
+    assert isinstance(several[-1][1], ValueError)
+
+
+def test_what_cannot_be_handed_over_is_read_here() -> None:
+    """Rows that no other process can be given are read all the same."""
+    every = [Entry("test", lambda number=number: (example(number),), None, number) for number in range(30)]
+    assert len(list(read_rows(iter(every), 2))) == 30
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from longsumbench.configuration import DatasetSettings
+from longsumbench.corpora import rows
+from longsumbench.corpora.loading import load
+from longsumbench.stages import StageStore
+
+rows.ALONE = 300
+print("begun")
+texts = load(DatasetSettings(name="jsonl", path=sys.argv[1], workers=2), StageStore(Path(sys.argv[2])))
+print(len(texts.splits["test"]))
+"""
+
+
+@pytest.mark.parametrize("way", ["unguarded", "standard input", "-c"])
+def test_a_script_is_not_run_again_by_processes_that_read(way: str, tmp_path: Path) -> None:
+    """A script may read outside `if __name__ == "__main__"`, and be typed in: it runs once, and reads all."""
+    path, script = tmp_path / "x.jsonl", tmp_path / "script.py"
+    path.write_text(lines(range(40)))
+    script.write_text(SCRIPT)
+    program = {"unguarded": [str(script)], "standard input": ["-"], "-c": ["-c", SCRIPT]}[way]
+    done = subprocess.run(
+        [sys.executable, *program, str(path), str(tmp_path / "stages")],
+        input=SCRIPT if way == "standard input" else "",
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert (done.stdout, done.returncode) == ("begun\n40\n", 0), done.stderr
+
+
+def test_what_a_script_defines_is_read_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows whose reader is from the script itself, which no other process runs, start none."""
+    monkeypatch.setattr(dies, "__module__", "__main__")
+    monkeypatch.setattr(rows, "ProcessPoolExecutor", lambda *arguments, **options: pytest.fail("started"))
+    every = (Entry("test", partial(dies, number)) for number in range(15))
+    assert len(list(read_rows(every, 2))) == 15
+
+
+def dies(number: int) -> tuple[Example, ...]:
+    if number == 20:
+        os._exit(9)
+    return (example(number),)
+
+
+def test_a_process_that_is_killed_is_told() -> None:
+    """Where the system ends a process that reads, that is said, with what to do."""
+    every = (Entry("test", partial(dies, number)) for number in range(40))
+    with pytest.raises(EnvironmentProblem, match=r"dataset\.workers=1"):
+        list(read_rows(every, 2))
+
+
+ENDLESS = """
+from functools import partial
+from itertools import count
+from longsumbench.corpora import rows
+from longsumbench.corpora.jsonl import from_row
+from longsumbench.corpora.source import Entry
+
+def row(number):
+    return {"id": str(number), "document": "A text. " * 20, "summary": "S."}
+
+rows.ALONE = 0
+for entry, _ in rows.read_rows((Entry("test", partial(from_row, row(number)), line=number) for number in count()), 2):
+    if entry.line == 3_000:
+        print("reading", flush=True)
+"""
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+def test_processes_end_with_the_one_that_started_them(sent: signal.Signals, tmp_path: Path) -> None:
+    """After Ctrl-C, which reaches all of them, and after a kill, which reaches the first alone, none is left."""
+    script = tmp_path / "endless.py"
+    script.write_text(ENDLESS)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    command = [sys.executable, script]
+    with subprocess.Popen(command, **pipes, start_new_session=True, preexec_fn=heed_interrupts) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        try:
+            assert running.stdout.readline() == "reading\n"
+            children = psutil.Process(running.pid).children(recursive=True)
+            if sent == signal.SIGINT:
+                os.killpg(running.pid, sent)
+            else:
+                running.kill()
+            running.wait(PATIENCE)
+        finally:
+            running.kill()
+        said = running.stderr.read()
+    assert len(children) >= 2
+    _, alive = psutil.wait_procs(children, timeout=PATIENCE)
+    assert not alive
+    assert said.count("Traceback") == (1 if sent == signal.SIGINT else 0)
+
+
+def test_few_rows_start_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small file is read in this process: starting others takes longer."""
+    monkeypatch.undo()
+    monkeypatch.setattr(rows, "ProcessPoolExecutor", lambda *arguments, **options: pytest.fail("started"))
+    path = tmp_path / "x.jsonl"
+    path.write_text(lines(range(300)))
+    assert len(read(path, tmp_path / "stages", 4).splits["test"]) == 300

@@ -1,0 +1,292 @@
+"""What the picture of a sweep shows, what stands in its CSV, and that both are written the same again."""
+
+import csv
+import io
+import random
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from html import unescape
+from pathlib import Path
+
+import pytest
+from support.swept_runs import baseline, trained
+
+from longsumbench.cli.main import main
+from longsumbench.errors import UsageError
+from longsumbench.leaderboards.curve_points import Number
+from longsumbench.leaderboards.curves import Sweep, sweep_of
+from longsumbench.leaderboards.figures.curves import file_name, sweep_csv, update
+from longsumbench.leaderboards.figures.curves_layout import MOST_LINES, Axis, layout_of, tick_name
+from longsumbench.leaderboards.figures.curves_picture import draw_layout
+from longsumbench.runs.record import Results, RunRecord
+
+PAGES = [trained("pagesum", 20 + place, page_size=size) for place, size in enumerate((128, 256, 512, 1024))]
+BESIDE = [baseline("lead", 22), baseline("oracle", 60), trained("trunc", 21)]
+GRID = [trained("seal", a / 10 + b, extractive=a, segment=b) for a in (64, 128, 256) for b in (1, 2)]
+
+
+def swept(records: Sequence[RunRecord], *words: str) -> Sweep:
+    return sweep_of("arxiv", records, words)
+
+
+def rows(found: Sweep) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(sweep_csv(found))))
+
+
+def words_in(image: bytes) -> list[str]:
+    """The texts of an SVG, which stand beside their outlines in comments."""
+    parser = ET.XMLParser(target=ET.TreeBuilder(insert_comments=True))  # noqa: S314 - our own picture
+    root = ET.fromstring(image, parser)  # noqa: S314
+    return [unescape((node.text or "").strip()) for node in root.iter(ET.Comment)]
+
+
+def keep(root: Path, *records: RunRecord) -> Results:
+    for one in records:
+        one.write(root / "runs" / one.dataset / one.model / one.run_id)
+    return Results(root)
+
+
+def test_powers_are_spaced_by_their_logarithms() -> None:
+    """Each twice the one before: evenly; equal steps, and what begins with 0: as they are; words: evenly, in order."""
+    assert Axis.of("x", ["128", "256", "1024"]).places == {"128": 7, "256": 8, "1024": 10}
+    assert Axis.of("x", ["100", "200", "300", "400"]).places == {"100": 100, "200": 200, "300": 300, "400": 400}
+    assert Axis.of("x", ["1e-05", "0.0001"]).places["0.0001"] == pytest.approx(-13.29, abs=0.01)
+    assert Axis.of("x", ["0", "1", "2", "8"]).places["8"] == 8
+    by_words = Axis.of("x", ["2", "null", "all"])
+    assert (by_words.places, by_words.words) == ({"2": 0, "null": 1, "all": 2}, True)
+
+
+def test_ticks_have_room() -> None:
+    """Every value is named, unless names would run into each other."""
+    assert Axis.of("x", ["1", "2", "4", "8"]).ticks() == ["1", "2", "4", "8"]
+    many = [str(value) for value in range(100, 200)]
+    assert len(Axis.of("x", many).ticks()) in range(4, 15)
+
+
+def test_ticks_of_a_search_are_rounded() -> None:
+    """A rate that was drawn has four digits at the axis; what somebody typed, and whole numbers, stand as they are."""
+    values = ["0.0004024066464714613", "0.99985", "2e-05", "0.00025", "123456789", "words of theirs"]
+    assert [tick_name(value) for value in values] == ["0.0004024", *values[1:]]
+    drawn = [str(0.001 + place / 300_007) for place in range(0, 900, 200)]
+    assert Axis.of("x", drawn).ticks() == drawn
+
+
+def test_what_is_drawn() -> None:
+    """A line a system; who has no page size stands beside, oracles told apart."""
+    layout = layout_of(swept([*PAGES, *BESIDE], "page_size"))
+    (line,) = layout.lines
+    assert {value: one.mean for value, one in line.plots[0].items()} == {"128": 20, "256": 21, "512": 22, "1024": 23}
+    assert [(one.label, one.number.mean, one.oracle) for one in layout.beside] == [
+        *(("lead", 22, False), ("oracle", 60, True), ("trunc", 21, False))
+    ]
+    assert (layout.title, layout.measured) == ("arxiv: ROUGE-Lsum F1 against page_size", "ROUGE-Lsum F1 (0–100)")
+    assert layout_of(swept(PAGES, "page_size"), "rouge2").lines[0].plots[0]["128"] == Number(11, 10, 11.6)
+
+
+def test_of_a_system_beside_the_best_run_is_drawn() -> None:
+    """Three runs of a system that has no page size are one line, which says so."""
+    others = [trained("ea", score, segment=place) for place, score in enumerate((9, 19, 14), start=1)]
+    layout = layout_of(swept([*PAGES, *others], "page_size"))
+    assert [(one.label, one.number.mean) for one in layout.beside] == [("ea (best of 3)", 19)]
+
+
+def test_two_settings_of_one_system_are_lines() -> None:
+    """The setting with more values is the axis; each value of the other is a line; one who varies neither is flat."""
+    layout = layout_of(swept([*GRID, trained("ea", 9, segment=2)], "segment", "extractive"))
+    assert layout.axis.name == "extractive"
+    drawn = {line.label: {value: one.mean for value, one in line.plots[0].items()} for line in layout.lines}
+    assert drawn == {
+        "seal segment=2": {"64": 8.4, "128": 14.8, "256": 27.6},
+        "seal segment=1": {"64": 7.4, "128": 13.8, "256": 26.6},
+        "ea segment=2": {},
+    }
+    assert [line.flat[0].mean for line in layout.lines if line.flat[0]] == [9]
+
+
+def test_two_settings_of_several_systems_are_plots() -> None:
+    """Each value of the setting with fewer values has a plot; who does not have it stands in all of them."""
+    others = [trained("tall", 50 + b, extractive=64, segment=b) for b in (1, 2)]
+    wide = [trained("wide", a / 10, extractive=a) for a in (64, 128)]
+    layout = layout_of(swept([*GRID, *others, *wide], "extractive", "segment"))
+    assert (layout.axis.name, layout.headings) == ("extractive", ("segment=1", "segment=2"))
+    drawn = {line.label: [{v: one.mean for v, one in plot.items()} for plot in line.plots] for line in layout.lines}
+    assert drawn["tall"] == [{"64": 51}, {"64": 52}]
+    assert drawn["wide"] == [{"64": 6.4, "128": 12.8}] * 2
+    assert drawn["seal"][1] == {"64": 8.4, "128": 14.8, "256": 27.6}
+    assert words_in(draw_layout(layout)["svg"]).count("extractive") == 2
+
+
+def test_nothing_is_left_out_in_silence() -> None:
+    """Other groups, lines too many, what was not measured, and earlier runs of a seed are told below."""
+    longer = [trained("late", 3, examples="others", n=9, page_size=size) for size in (1, 2)]
+    early = trained("pagesum", 9, page_size=128, finished="2020-01-01T00:00:00+00:00")
+    layout = layout_of(swept([*PAGES, *longer, early], "page_size"))
+    told = " ".join(layout.notes)
+    assert "Not comparable with these, in the CSV alone: late (test split, 9 examples; other examples (9" in told
+    assert f"Left out for later runs with the same settings and seed: {early.run_id[:8]}." in told
+    many = [trained("pagesum", 3, page_size=2, kind=f"k{number}") for number in range(MOST_LINES)]
+    layout = layout_of(swept([*PAGES, *many], "page_size"))
+    assert len(layout.lines) == MOST_LINES
+    assert f"{MOST_LINES} of {MOST_LINES + 1} lines" in " ".join(layout.notes)
+
+
+def test_csv() -> None:
+    """A row for each system and value: all that was measured, how its interval came about, its cost and its runs."""
+    ledger = {"tokens": 200, "words": 100, "cuts": [{"cause": "page", "tokens": 50, "words": 9}], "documents_merged": 0}
+    second = trained("pagesum", 24, seed=2, page_size=128, source=ledger)
+    other = [trained("pagesum", 4, train={"max_steps": 9}, page_size=size) for size in (8, 4)]
+    found = rows(swept([*PAGES, second, *other, baseline("lead", 22)], "page_size"))
+    assert [(row["group"], row["system"], row["page_size"]) for row in found] == [
+        *(("1", "pagesum", size) for size in ("128", "256", "512", "1024")),
+        ("1 2", "lead", ""),
+        *(("2", "pagesum", size) for size in ("4", "8")),
+    ]
+    first = found[0]
+    assert (first["rougeLsum"], first["rougeLsum_lo"], first["rougeLsum_hi"]) == ("22.0", "19.0", "24.6")
+    assert (first["interval"], first["seeds"], first["n"]) == ("range of seeds", "1 2", "20")
+    assert (first["train_seconds"], first["tokens_per_second"], first["source_seen"]) == ("60.0", "12.5", "75.0")
+    assert first["run_ids"].split() == [PAGES[0].run_id, second.run_id]
+    assert (found[1]["interval"], found[1]["rouge1"]) == ("run", "24.0")
+
+
+def test_measures_stand_in_the_csv_and_can_be_drawn() -> None:
+    """A measure by which runs are ranked is drawn; a run without it is named, and its cell is empty."""
+    runs = [
+        trained("ea", 20, page_size=size, measures={"facts": {"mean": 1.0, "lo": size - 1.0, "hi": 9.0, "n": 5}})
+        for size in (4, 8)
+    ]
+    without = trained("ea", 20, page_size=16)
+    found = swept([*runs, without], "page_size")
+    layout = layout_of(found)
+    assert layout.measured == "facts (0–100)"
+    assert layout.lines[0].plots[0] == {"4": (1, 3, 9), "8": (1, 7, 9)}
+    assert f"facts was not measured for {without.run_id[:8]}." in layout.notes
+    assert [row["facts_lo"] for row in rows(found)] == ["3.0", "7.0", ""]
+
+
+def test_unknown_numbers() -> None:
+    """A number that nobody measured, or not where the setting differs: one line."""
+    one = trained("ea", 20, page_size=3, measures={"facts": {"mean": 1.0, "lo": 0.0, "hi": 2.0, "n": 5}})
+    with pytest.raises(UsageError, match=r"unknown measure 'rouge9' .*known: .*rouge1"):
+        layout_of(swept(PAGES, "page_size"), "rouge9")
+    with pytest.raises(UsageError, match=r"^--kind facts was not measured by runs that differ in model\.page_size;"):
+        layout_of(swept([*PAGES, one], "page_size"), "facts")
+
+
+def test_pictures_repeat() -> None:
+    """Whatever the order of the records, both formats have the same bytes; neither tells a date or a program."""
+    records = [*PAGES, *BESIDE, *GRID]
+    first = draw_layout(layout_of(swept(records, "page_size")))
+    again = draw_layout(layout_of(swept(random.Random(1).sample(records, len(records)), "page_size")))
+    assert first == again
+    assert first["png"].startswith(b"\x89PNG")
+    assert b"Software" not in first["png"]
+    assert b"<dc:date>" not in first["svg"]
+
+
+@pytest.mark.parametrize("name", ["<b>&amp;", "a$x^2$b", "-->", "{x}_%", 'quo"te'])
+def test_names_are_text(name: str) -> None:
+    """What markup would read as its own stands in the picture as it is typed."""
+    records = [trained("ea", 9 + size, page_size=size, kind=kind) for size in (1, 2) for kind in (name, "plain")]
+    image = draw_layout(layout_of(swept([*records, baseline(name, 10)], "page_size")))["svg"]
+    shown = " ".join(words_in(image)).replace("- ", "-")  # two hyphens would end a comment
+    assert f"kind={name}" in shown or name == "-->"
+    assert name in shown or name == "-->"
+
+
+def test_flat_scores_and_lone_points_are_drawn() -> None:
+    """Runs that score alike, without intervals, beside a system of a single value."""
+    flat = {kind: {"p": 5.0, "r": 5.0, "f": 5.0} for kind in ("rouge1", "rouge2", "rougeL", "rougeLsum")}
+    records = [trained("ea", 5, page_size=size, scores=flat) for size in (1, 2)]
+    image = draw_layout(layout_of(swept([*records, trained("one", 5, page_size=3, scores=flat)], "page_size")))
+    assert {"ea", "one"} <= set(words_in(image["svg"]))
+
+
+def test_update_writes_the_same_files_again(tmp_path: Path) -> None:
+    """CSV, PNG and SVG beside the leaderboard; once more, or with --kind by default, nothing changes."""
+    results = keep(tmp_path, *PAGES, *BESIDE)
+    written = update(results, "arxiv", ["page_size"])
+    assert [path.name for path in written] == [f"arxiv-page_size.{suffix}" for suffix in ("csv", "png", "svg")]
+    before = [path.read_bytes() for path in written]
+    assert update(results, "arxiv", ["model.page_size"], "rougeLsum") == written
+    assert [path.read_bytes() for path in written] == before
+    names = [path.name for path in update(results, "arxiv", ["page_size"], "rouge2")]
+    assert names == ["arxiv-page_size.csv", "arxiv-page_size-rouge2.png", "arxiv-page_size-rouge2.svg"]
+    assert [path.read_bytes() for path in written] == before
+
+
+def test_nothing_to_draw_is_no_error_where_it_was_not_asked_for(tmp_path: Path) -> None:
+    """At the end of a sweep of which one point is there, nothing is written."""
+    results = keep(tmp_path, PAGES[0])
+    assert update(results, "arxiv", ["page_size"], required=False) == []
+    with pytest.raises(UsageError):
+        update(results, "arxiv", ["page_size"])
+
+
+def test_of_two_settings_the_one_that_varies_is_drawn(tmp_path: Path) -> None:
+    """At the end of a sweep whose points differ in what follows from a word, too, their lines stand against the other.
+
+    Asked for by name, it is an error.
+    """
+    cuts = {"spatial": "tokens", "document": "sentences"}
+    records = [
+        trained("pagesum", size / 10 + len(place), page_size=size, locality=place, cut=cut)
+        for size in (64, 128)
+        for place, cut in cuts.items()
+    ]
+    results, words = keep(tmp_path, *records), ["model.locality", "model.page_size"]
+    written = update(results, "arxiv", words, required=False)
+    assert [path.name for path in written] == [f"arxiv-page_size.{suffix}" for suffix in ("csv", "png", "svg")]
+    with pytest.raises(UsageError, match=r"differ in model\.locality"):
+        update(results, "arxiv", words)
+
+
+def test_file_names() -> None:
+    """Settings of the model stand by their own name, others by their full one: both sections may have it."""
+    records = [trained("ea", 1, beams=beams, page_size=size) for beams in (1, 2) for size in (3, 4)]
+    assert file_name(swept(records, "page_size", "num_beams")) == "arxiv-page_size-decode.num_beams"
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`leaderboard DATASET --against` prints the table and the files; what cannot be meant is one line and exit 2."""
+    keep(tmp_path, *GRID)
+    place = ["--results-dir", str(tmp_path)]
+    assert main(["leaderboard", "arxiv", *place, "--against", "segment", "--against", "model.extractive"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"{tmp_path}/leaderboard/arxiv-segment-extractive.svg"
+    assert main(["leaderboard", *place]) == 0  # without it, pictures stay
+    assert (tmp_path / "leaderboard" / "arxiv-segment-extractive.png").exists()
+    capsys.readouterr()
+    for wrong, said in (
+        (["--against", "page"], "--against page: no run on arxiv has such a setting"),
+        (["--kind", "rouge1"], "--kind goes with --against SETTING"),
+        (["--against", "segment", "--measure", "recall"], "--measure is of the printed table"),
+        (["--against", "segment", "--kind", "x"], "unknown measure 'x'"),
+    ):
+        assert main(["leaderboard", "arxiv", *place, *wrong]) == 2
+        printed = capsys.readouterr()
+        assert (printed.out, printed.err.count("\n")) == ("", 1)
+        assert printed.err.startswith(f"longsumbench: {said}")
+
+
+def test_against_needs_one_dataset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where there are several, one must be named."""
+    keep(tmp_path, *PAGES, baseline("lead", 1, dataset="pubmed"))
+    assert main(["leaderboard", "--results-dir", str(tmp_path), "--against", "page_size"]) == 2
+    assert "name one of arxiv, pubmed" in capsys.readouterr().err
+
+
+def test_full_disk_leaves_the_old_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cannot be written whole is not written; no temporary file is left."""
+    results = keep(tmp_path, *PAGES)
+    written = update(results, "arxiv", ["page_size"])
+    before = [path.read_bytes() for path in written]
+    keep(tmp_path, trained("pagesum", 40, page_size=2048))
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        update(results, "arxiv", ["page_size"])
+    assert [path.read_bytes() for path in written] == before
+    assert sorted(path.name for path in (tmp_path / "leaderboard").iterdir()) == sorted(path.name for path in written)

@@ -1,0 +1,180 @@
+"""Which runs are one system tested at several lengths, what is drawn of them, and that the same records repeat it."""
+
+import csv
+import io
+import random
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.run_records import record
+
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.system import FitReport
+from longsumbench.corpora.probe import probe
+from longsumbench.leaderboards import table as leaderboard
+from longsumbench.leaderboards.figures.lengths import (
+    KINDS,
+    draw_lengths,
+    in_thousands,
+    labels,
+    lengths_csv,
+    lengths_table,
+    systems_at_lengths,
+    title_of,
+)
+from longsumbench.leaderboards.figures.recall import Point
+from longsumbench.leaderboards.table import Table, group
+from longsumbench.metrics.fact_recall import FactRecall
+from longsumbench.runs.record import Results, RunRecord
+
+
+def run_at(
+    model: str, mean: float, length: int, seen: float = 100, train: int | None = 1024, **changes: Any
+) -> RunRecord:
+    """A run that was trained on reports of `train` tokens at most, and stated `mean` percent of longer ones' facts."""
+    options = changes.pop("options", {})
+    settings = DatasetSettings("probe", document_length=length, train_length=train, **options)
+    measure = {"mean": mean, "lo": mean - 4, "hi": mean + 2, "n": 20}
+    measures = {name: measure for name in ("fact_recall", *KINDS)}
+    measures["fact_recall_chance"] = {"mean": 4.2, "lo": 4.2, "hi": 4.2, "n": 20}
+    cut = {"cause": "num_snippets", "tokens": 100 - seen, "words": 0}
+    made = {
+        "run_id": f"{model}{length}{changes.get('seed', 1)}000000000000"[:12],
+        "corpus": {"examples": {"train": 9_000}, **probe.decided_by(settings)},
+        "source": {"tokens": 100, "words": 90, "cuts": [cut]},
+        "fit": asdict(FitReport(steps=300)),
+        "measures": measures,
+        "fingerprint": f"f{length}",
+        "dataset": "probe",
+        "seed": 1,
+    }
+    return record(model, mean, **{**made, **changes})
+
+
+def test_measures_are_those_of_the_metric() -> None:
+    """What is drawn is measured."""
+    assert set(KINDS) <= set(FactRecall.columns)
+
+
+def test_runs_of_one_training_are_one_system() -> None:
+    """By the lengths they were tested at; a length's seeds are averaged, and whiskers reach around them all."""
+    records = [
+        run_at("ea", 90, 1024),
+        run_at("ea", 50, 4096, seed=1),
+        run_at("ea", 60, 4096, seed=2),
+        run_at("trunc", 20, 1024, train=None),  # which is trained on the same reports
+        run_at("trunc", 10, 65536, seen=1.5),
+    ]
+    random.Random(3).shuffle(records)
+    ea, trunc = systems_at_lengths(records)
+    assert (ea.label, ea.trained, list(ea.tested)) == ("ea", 1024, [1024, 4096])
+    assert ea.point("fact_recall_silent", 4096) == Point(55.0, 46.0, 62.0, hollow=False)
+    assert (trunc.label, list(trunc.tested)) == ("trunc", [1024, 65536])
+    assert trunc.point("fact_recall_single", 65536) == Point(10, 6, 12, hollow=True)
+    assert trunc.seen(65536) == pytest.approx(1.5)
+
+
+def test_who_is_not_drawn() -> None:
+    """One length, other training texts, other options, other settings, oracles, baselines, other datasets: no line."""
+    base = run_at("ea", 90, 1024)
+    recipe = {"model": {}, "train": {"batch_size": 8}}
+    for other in (
+        run_at("ea", 50, 1024, seed=2),
+        run_at("ea", 50, 4096, train=4096),
+        run_at("ea", 50, 4096, train=None),
+        run_at("ea", 50, 4096, options={"contradiction": 0.5}),
+        run_at("ea", 50, 4096, variant="num_snippets=9"),
+        run_at("ea", 50, 4096, config=recipe),
+        run_at("ea", 50, 4096, oracle=True),
+        run_at("ea", 50, 4096, fit=asdict(FitReport())),
+        run_at("ea", 50, 4096, measures={}),
+        run_at("ea", 50, 4096, corpus={"examples": {"train": 60}}),
+        run_at("ea", 50, 4096, split="validation"),
+    ):
+        assert systems_at_lengths([base, other]) == ()
+    assert systems_at_lengths([base, run_at("ea", 50, 4096)])
+
+
+def test_what_time_allows_is_no_other_system() -> None:
+    """Runs on fewer examples, or in smaller batches, belong together; of one seed the larger one counts."""
+    few = {**run_at("ea", 1, 64).config, "decode": {"limit": 20, "batch_size": 1}}
+    (found,) = systems_at_lengths(
+        [run_at("ea", 90, 1024), run_at("ea", 50, 4096, config=few, n=20), run_at("ea", 60, 4096, n=400)]
+    )
+    assert [[run.n for run in runs] for runs in found.tested.values()] == [[20], [400]]
+
+
+def test_names_tell_systems_apart() -> None:
+    """Options stand in the name; two systems of one name are told apart by an id."""
+    contradictory = {"contradiction": 0.5, "sources": 4}
+    recipe = {"model": {}, "train": {"batch_size": 8}}
+    records = [run_at("ea", 50, length, options=contradictory) for length in (1024, 4096)]
+    assert [one.label for one in systems_at_lengths(records)] == ["ea sources=4 contradiction=0.5"]
+    records = [run_at("ea", 50, length) for length in (1024, 4096)]
+    records += [run_at("ea", 40, length, config=recipe, run_id=f"{length:012}") for length in (1024, 4096)]
+    assert [one.label for one in systems_at_lengths(records)] == ["ea [ea102410]", "ea [00000000]"]
+
+
+def test_pictures_name_a_lone_system_by_its_model() -> None:
+    """A model with one system goes by its name alone, two systems of a model by their settings."""
+    runs = [run_at("ea", 50, length, variant="num_snippets=9") for length in (1024, 4096)]
+    runs += [run_at("seal", 50, length, variant=one) for length in (1024, 4096) for one in ("", "segment_length=8")]
+    assert sorted(labels(systems_at_lengths(runs))) == ["ea", "seal", "seal segment_length=8"]
+
+
+def test_numbers_by_hand() -> None:
+    """A row a system and length in the CSV, a cell in the table, with what was seen where that is not all."""
+    found = systems_at_lengths(
+        [run_at("ea", 90, 1024), run_at("ea", 50, 65536), run_at("trunc", 20, 1024), run_at("trunc", 4, 65536, seen=1)]
+    )
+    rows = list(csv.DictReader(io.StringIO(lengths_csv(found))))
+    assert [(row["system"], row["train_length"], row["document_length"], row["source_seen"]) for row in rows] == [
+        ("ea", "1024", "1024", "100.0"),
+        ("ea", "1024", "65536", "100.0"),
+        ("trunc", "1024", "1024", "100.0"),
+        ("trunc", "1024", "65536", "1.0"),
+    ]
+    assert (rows[1]["fact_recall_relayed"], rows[1]["fact_recall_relayed_lo"], rows[1]["n"]) == ("50.0", "46", "20")
+    table = [[cell.strip() for cell in line.strip("|").split("|")] for line in lengths_table(found).splitlines()]
+    assert table[0] == ["system", "seeds", "1,024", "65,536"]
+    assert table[2] == ["ea", "1", "90 / 90 / 90", "50 / 50 / 50"]
+    assert table[3] == ["trunc", "1", "20 / 20 / 20", "4 / 4 / 4 (sees 1 %)"]
+    assert list(map(in_thousands, (300, 1024, 1536, 2000, 65536, 2**20))) == ["300", "1k", "1.5k", "2k", "64k", "1M"]
+
+
+def picture(records: Sequence[RunRecord]) -> bytes:
+    found = systems_at_lengths(records)
+    return draw_lengths(title_of("probe", found), found)
+
+
+def test_the_same_records_give_the_same_bytes() -> None:
+    """In whatever order; another number, and a text that is no longer seen whole, give another picture."""
+    records = [run_at(name, 20 + 7 * ord(name) % 60, length) for name in "abc" for length in (1024, 4096, 16384)]
+    first = picture(records)
+    random.Random(1).shuffle(records)
+    assert first.startswith(b"\x89PNG")
+    assert picture(records) == first
+    assert picture([replace(records[0], source=None), *records[1:]]) == first
+    cut = {"tokens": 100, "words": 90, "cuts": [{"cause": "x", "tokens": 40, "words": 0}]}
+    assert picture([replace(records[0], source=cut), *records[1:]]) != first
+
+
+def test_beside_the_table(tmp_path: Path) -> None:
+    """Picture and numbers stand beside the table of runs that stand in several of its blocks, and go when these go."""
+    results = Results(tmp_path)
+    runs = [run_at("ea", 90, 1024), run_at("ea", 50, 65536)]
+    for run in runs:
+        run.write(results.run_folder(run))
+    table = leaderboard.update(results, "probe")
+    folder = tmp_path / "leaderboard"
+    assert table.pictures() == ["probe-lengths.png"]
+    assert "trained on 1k tokens at most](probe-lengths.png)" in (folder / "probe.md").read_text().replace(")]", "]")
+    assert (folder / "probe-lengths.png").read_bytes() == picture(runs)
+    assert (folder / "probe-lengths.csv").read_text() == lengths_csv(systems_at_lengths(runs))
+    (results.run_folder(runs[0]) / "record.json").unlink()
+    assert leaderboard.update(results, "probe").pictures() == []
+    assert not list(folder.glob("probe-lengths*"))
+    assert Table("probe", group(runs)).at_lengths()

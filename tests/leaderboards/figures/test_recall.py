@@ -1,0 +1,137 @@
+"""What is drawn of fact recall, how seeds are pooled, and that the same records give the same picture."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.run_records import record
+
+from longsumbench.leaderboards.figures.recall import MOST_LINES, PANELS, Line, Point, draw, recall_lines, spread
+from longsumbench.leaderboards.table import Table, group
+from longsumbench.metrics.fact_recall import FactRecall
+from longsumbench.runs.record import RunRecord
+
+MEASURE = "fact_recall_silent_distance_3"
+
+
+def found(model: str, mean: float, **changes: object) -> RunRecord:
+    """A run that stated `mean` percent of all facts right, at every place and distance."""
+    measure = {"mean": mean, "lo": mean - 4, "hi": mean + 2, "n": 20}
+    measures = {name: measure for name in FactRecall.columns}
+    measures["fact_recall_chance"] = {"mean": 5.0, "lo": 5.0, "hi": 5.0, "n": 20}
+    return record(model, mean, measures=measures, **changes)
+
+
+def picture(records: Sequence[RunRecord]) -> bytes:
+    table = Table("toy", group(records))
+    return draw(table.title(), table.lines())
+
+
+def test_what_is_drawn_is_what_the_metric_measures() -> None:
+    """Every place of every panel is a column of fact recall, and no position or distance is left out."""
+    drawn = [name for panel in PANELS for name in panel.places]
+    assert drawn == [name for name in FactRecall.columns if "_position_" in name or "_distance_" in name]
+
+
+def test_seeds_are_one_line() -> None:
+    """The mean of the seeds' means; the whisker from the lowest end of their intervals to the highest."""
+    lines = recall_lines([found("seal", 60, seed=1), found("seal", 50, seed=2), found("trunc", 10, seed=1)])
+    assert [line.label for line in lines] == ["seal", "trunc"]
+    assert lines[0].points[MEASURE] == Point(55.0, 46.0, 62.0)
+    assert lines[1].points[MEASURE] == Point(10.0, 6.0, 12.0)
+    assert {line.chance for line in lines} == {5.0}
+
+
+def test_what_is_not_one_system_is_not_pooled() -> None:
+    """Variants are lines of their own, and so are runs that were trained otherwise, told apart by their ids."""
+    recipe = {"model": {}, "train": {"batch_size": 16, "max_steps": 100, "seed": 1}}
+    longer = {**recipe, "train": {**recipe["train"], "max_steps": 200}}
+    other_seed = {**recipe, "train": {**recipe["train"], "seed": 2}}
+    lines = recall_lines(
+        [
+            found("ea", 60, run_id="aaaaaaaaaaaa", config=recipe),
+            found("ea", 60, run_id="bbbbbbbbbbbb", config=other_seed),
+            found("ea", 50, run_id="cccccccccccc", config=longer),
+            found("ea", 40, variant="num_beams=2,x=1", config=recipe),
+        ]
+    )
+    assert [line.label for line in lines] == ["ea [aaaaaaaa, bbbbbbbb]", "ea [cccccccc]", "ea num_beams=2 x=1"]
+
+
+def test_who_is_not_drawn() -> None:
+    """Oracles and runs without fact recall have no line; a table of such runs has no picture."""
+    plain = record("lead", 30)
+    assert recall_lines([found("oracle", 99, oracle=True), plain]) == ()
+    table = Table("toy", group([plain]))
+    assert table.lines() == ()
+    assert "![" not in table.markdown()
+
+
+def test_only_comparable_runs_are_drawn() -> None:
+    """A run on other examples stands in another block, and not in the picture."""
+    records = [found("ea", 50), found("seal", 60), found("winner", 99, examples="e2")]
+    table = Table("toy", group(records))
+    assert [line.label for line in table.lines()] == ["seal", "ea"]
+    assert "(toy-recall.png)" in table.markdown()
+
+
+def test_the_same_records_give_the_same_bytes() -> None:
+    """In whatever order runs finished, and whatever was drawn before; another number gives another picture."""
+    records = [found(name, 20 + 7 * ord(name) % 60, seed=seed) for name in "abc" for seed in (1, 2)]
+    first = picture(records)
+    random.Random(1).shuffle(records)
+    assert first.startswith(b"\x89PNG")
+    assert picture(records) == first
+    lower = {name: {**measure, "mean": measure["mean"] - 9} for name, measure in records[0].measures.items()}
+    assert picture([replace(records[0], measures=lower), *records[1:]]) != first
+
+
+def test_the_settings_of_a_machine_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has other fonts and colours in their matplotlibrc gets the same picture."""
+    import matplotlib as mpl
+
+    records = [found("ea", 50), found("seal", 60)]
+    first = picture(records)
+    monkeypatch.setitem(mpl.rcParams, "font.size", 20.0)
+    monkeypatch.setitem(mpl.rcParams, "axes.facecolor", "black")
+    assert picture(records) == first
+
+
+def test_many_and_few_can_be_drawn() -> None:
+    """More systems than colours are drawn, up to a number that can be told apart; a kind without facts has no panel."""
+    many = [found(f"system{number:02}", 90 - number) for number in range(MOST_LINES + 3)]
+    assert picture(many) != picture(many[:MOST_LINES])
+    lines = recall_lines(many)
+    assert draw("t", lines[:MOST_LINES]) != draw("t", lines)  # the number left out is told
+    assert draw("t", lines) == draw("t", [*lines[:MOST_LINES], *lines[-3:]])
+    line = Line("only", {"fact_recall_single_position_4": Point(50, 40, 60)}, None)
+    assert draw("t", [line]).startswith(b"\x89PNG")
+
+
+@given(st.lists(st.tuples(st.floats(0, 100), st.sampled_from((5.0, 9.0))), max_size=10))
+def test_labels_keep_apart(wanted: list[tuple[float, float]]) -> None:
+    """Labels never overlap, keep their order, and stay where they want to be when there is room."""
+    heights, sizes = [height for height, _ in wanted], [size for _, size in wanted]
+    placed = spread(heights, sizes)
+    order = sorted(range(len(wanted)), key=lambda index: (-heights[index], index))
+    for upper, lower in pairwise(order):
+        assert placed[upper] - placed[lower] >= (sizes[upper] + sizes[lower]) / 2 - 1e-9
+    apart = all(heights[upper] - heights[lower] >= 10 for upper, lower in pairwise(order))
+    if apart and all(6 <= height <= 94 for height in heights):
+        assert placed == heights
+
+
+def test_labels_by_hand() -> None:
+    """Two at 50 of size 5: the second goes below the first; at the very top and bottom both stay inside."""
+    assert spread([50, 50], [5, 5]) == [50, 45]
+    assert spread([103, 103], [5, 5], top=103) == [100.5, 95.5]
+    assert spread([0, 0], [5, 5]) == [7.5, 2.5]
+
+
+def test_a_variant_may_hold_what_looks_like_mathematics() -> None:
+    """A dollar sign in a setting is drawn as it is, and never read as the beginning of a formula."""
+    assert picture([found("ea", 50, variant="rank=$\\frac$")]).startswith(b"\x89PNG")

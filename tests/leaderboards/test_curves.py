@@ -1,0 +1,242 @@
+"""Which runs form a curve, what its points are, and what is said where there is none."""
+
+import random
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.swept_runs import baseline, trained
+
+from longsumbench.errors import UsageError
+from longsumbench.leaderboards.curve_points import OF_A_RUN, RANGE, RESAMPLED, Number, one_a_seed, with_numbers
+from longsumbench.leaderboards.curves import Curve, Sweep, by_size, shown, sweep_of, typed
+from longsumbench.runs.record import RunRecord
+
+
+def sweep(records: list[RunRecord], *words: str) -> Sweep:
+    return sweep_of("arxiv", records, words)
+
+
+def means(curve: Curve) -> dict[tuple[str, ...], float]:
+    return {place: point.numbers["rougeLsum"].mean for place, point in curve.points.items()}
+
+
+def curves(found: Sweep) -> dict[str, dict[tuple[str, ...], float]]:
+    return {curve.label: means(curve) for curve in found.groups[0].curves}
+
+
+def error(records: list[RunRecord], *words: str) -> str:
+    with pytest.raises(UsageError) as caught:
+        sweep(records, *words)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+PAGES = [trained("pagesum", 20 + place, page_size=size) for place, size in enumerate((1024, 128, 512))]
+
+
+def test_a_curve_by_hand() -> None:
+    """Runs that differ in the page size alone are a curve, by size; who has none stands beside it."""
+    found = sweep([*PAGES, trained("trunc", 18), baseline("lead", 30), baseline("oracle", 45)], "page_size")
+    assert found.keys == ("model.page_size",)
+    (group,) = found.groups
+    assert curves(found) == {"pagesum": {("128",): 21, ("512",): 22, ("1024",): 20}}
+    assert group.curves[0].points["128",].numbers["rougeLsum"] == Number(21, 20, 21.6)
+    assert group.curves[0].points["128",].interval == OF_A_RUN
+    assert [(one.label, means(one), one.first.oracle) for one in group.beside] == [
+        ("lead", {("",): 30}, False),
+        ("oracle", {("",): 45}, True),
+        ("trunc", {("",): 18}, False),
+    ]
+    assert group.told == ("test split, 20 examples", "Equal budget: 300 steps × 8 examples")
+
+
+@pytest.mark.parametrize("shuffle", range(3))
+def test_the_order_of_records_does_not_matter(shuffle: int) -> None:
+    """The same records make the same curves, whichever finished first."""
+    seeds = [trained("ea", 10 + seed, seed, page_size=128) for seed in range(3)]
+    records = [*PAGES, *seeds, *(trained("pagesum", 7, page_size=size, locality="x") for size in (1, 2)), *PAGES[:1]]
+    mixed = random.Random(shuffle).sample(records, len(records))
+    assert sweep(mixed, "page_size") == sweep(records, "page_size")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"split": "validation"},
+        {"fingerprint": "other"},
+        {"examples": "others"},
+        {"signature": "other"},
+        {"locality": "document"},
+        {"beams": 4},
+        {"train": {"learning_rate": 0.5}},
+        {"train": {"max_steps": 600}},
+    ],
+)
+def test_all_else_is_equal(changes: dict[str, Any]) -> None:
+    """A run that was scored, trained or decoded otherwise continues no curve."""
+    records = [*PAGES[:2], trained("pagesum", 40, page_size=2048, **changes)]
+    found = sweep(records, "page_size")
+    assert [len(curve.points) for group in found.groups for curve in group.curves] == [2, 1]
+
+
+def test_what_decides_nothing_does_not_part_runs() -> None:
+    """Seeds, devices, and how much evidence was kept: not; nor a setting that came later, as it was before."""
+    later = trained("pagesum", 30, 2, {"keep_best": 1, "device": "cpu", "workers": 3}, page_size=2048)
+    (curve,) = sweep([*PAGES, later], "page_size").groups[0].curves
+    assert len(curve.points) == 4
+    averaged = trained("pagesum", 30, 2, {"keep_best": 3}, page_size=2048)
+    assert len(sweep([*PAGES, averaged], "page_size").groups[0].curves) == 2
+
+
+def test_seeds_are_averaged() -> None:
+    """A point is the mean of its seeds; without the scores of each example, from the lowest end to the highest."""
+    records = [*PAGES, trained("pagesum", 25, seed=2, page_size=128), trained("pagesum", 29, seed=3, page_size=128)]
+    point = sweep(records, "page_size").groups[0].curves[0].points["128",]
+    assert [run.seed for run in point.runs] == [1, 2, 3]
+    assert (point.numbers["rougeLsum"], point.interval) == (Number(25, 20, 29.6), RANGE)
+    ten = sweep([*records, trained("pagesum", 27, seed=10, page_size=128)], "page_size").groups[0].curves[0]
+    assert [run.seed for run in ten.points["128",].runs] == [1, 2, 3, 10]
+
+
+def test_seeds_are_resampled_where_scores_are_at_hand() -> None:
+    """The interval holds the mean, lies within that of the seeds if these hardly differ, and widens when they do."""
+    draw = np.random.default_rng(3)
+    hard = draw.uniform(0.1, 0.4, 20)
+    widths = []
+    for apart in (0.0, 0.1):
+        runs = [trained("ea", 100 * float(np.mean(hard + apart * seed)), seed) for seed in range(3)]
+        columns = [f"{kind}_f" for kind in runs[0].scores]
+        tables = {
+            run.run_id: pd.DataFrame(dict.fromkeys(columns, hard + apart * (run.seed or 0)), map(str, range(20)))
+            for run in runs
+        }
+        point = with_numbers(one_a_seed(runs), lambda run, tables=tables: tables[run.run_id])
+        mean, low, high = point.numbers["rougeLsum"]
+        assert (point.interval, mean) == (RESAMPLED, pytest.approx(100 * (hard.mean() + apart)))
+        assert low is not None
+        assert high is not None
+        assert low < mean < high
+        widths.append(high - low)
+    assert widths[0] == pytest.approx(2 * 1.96 * 100 * hard.std() / 20**0.5, rel=0.15)
+    assert widths[1] > 2 * widths[0]
+
+
+def test_scores_that_never_differ_leave_a_doubt() -> None:
+    """Nothing right in all examples of all seeds has the interval of the runs, not one without width."""
+    runs = [trained("ea", 0, seed) for seed in (1, 2)]
+    nothing = pd.DataFrame(dict.fromkeys((f"{kind}_f" for kind in runs[0].scores), 0.0), index=["a", "b"])
+    point = with_numbers(one_a_seed(runs), lambda _: nothing)
+    assert point.numbers["rougeLsum"] == Number(0, -1, 0.6)
+
+
+def test_the_later_run_of_a_seed_counts() -> None:
+    """One that was made twice, by two versions, is not counted as two seeds; the earlier one is named."""
+    old = trained("pagesum", 3, page_size=128, finished="2025-01-01T00:00:00+00:00")
+    point = sweep([*PAGES, old], "page_size").groups[0].curves[0].points["128",]
+    assert (point.runs, point.repeated) == ((PAGES[1],), (old,))
+
+
+def test_the_largest_group_is_drawn() -> None:
+    """Runs under another budget are a group of their own, behind the one with more points."""
+    longer = [trained("pagesum", 30, train={"max_steps": 600}, page_size=size) for size in (128, 256)]
+    lead = baseline("lead", 30)
+    first, second = sweep([*longer, *PAGES, lead], "page_size").groups
+    assert (len(first.curves[0].points), len(second.curves[0].points)) == (3, 2)
+    assert first.beside == second.beside
+    assert second.told[-1] == "Equal budget: 300 steps × 8 examples"  # as their reports say
+
+
+def test_the_group_of_wanted_runs_is_drawn() -> None:
+    """Though another is larger; not if nothing varies in it."""
+    longer = [trained("pagesum", 30, train={"max_steps": 600}, page_size=size) for size in (128, 256)]
+    other = trained("pagesum", 30, train={"max_steps": 900}, page_size=128)
+    records = [*PAGES, *longer, other]
+    for wanted, sizes in ((longer[:1], [2, 3, 1]), ([other], [3, 2, 1]), ([], [3, 2, 1])):
+        found = sweep_of("arxiv", records, ["page_size"], wanted=[record.run_id for record in wanted])
+        assert [len(group.curves[0].points) for group in found.groups] == sizes
+
+
+def test_a_budget_that_is_swept_parts_no_runs() -> None:
+    """The steps of training can be swept over like anything else."""
+    records = [trained("ea", steps / 100, train={"max_steps": steps}) for steps in (100, 200, 400)]
+    assert curves(sweep(records, "train.max_steps")) == {"ea": {("100",): 1, ("200",): 2, ("400",): 4}}
+
+
+def test_two_settings() -> None:
+    """A curve's places have a value of each; who has one of them has its value, and "" for the other."""
+    records = [trained("seal", a + b, extractive=a, segment=b) for a in (10, 20) for b in (1, 2)]
+    records += [trained("ea", 5, extractive=10), baseline("lead", 3)]
+    found = sweep(records, "segment", "extractive")
+    assert curves(found) == {
+        "seal": {("1", "10"): 11, ("1", "20"): 21, ("2", "10"): 12, ("2", "20"): 22},
+        "ea": {("", "10"): 5},
+    }
+    assert found.values(1) == ["10", "20"]
+
+
+def test_words_take_the_meaning_from_other_settings() -> None:
+    """The number of pages is null where pages are documents: no other difference. Of two numbers, it is not told."""
+    document = trained("pagesum", 20, locality="document", num_pages=None)
+    spatial = [trained("pagesum", 10 + pages, locality="spatial", num_pages=pages) for pages in (5, 7)]
+    found = sweep([document, spatial[0]], "locality")
+    assert curves(found) == {"pagesum": {("document",): 20, ("spatial",): 15}}
+    assert found.groups[0].curves[0].follows == {"model.num_pages": "5"}
+    assert "differ in model.locality," in error([document, *spatial], "locality")
+    found = sweep([document, *spatial], "num_pages")
+    assert curves(found) == {"pagesum locality=spatial": {("5",): 15, ("7",): 17}}
+    assert [curve.label for curve in found.groups[0].beside] == ["pagesum locality=document"]
+
+
+def test_labels_tell_curves_apart() -> None:
+    """By what the curves of a model differ in; of many settings, by those that most have otherwise; else by an id."""
+    pages = [trained("pagesum", 9, page_size=size, locality=where) for size in (1, 2) for where in ("a", "b")]
+    assert list(curves(sweep(pages, "page_size"))) == ["pagesum locality=a", "pagesum locality=b"]
+    usual = {"heads": 4, "layers": 2, "graph": "none"}
+    for changed in ({}, {"heads": 1}, {"layers": 9}, {"graph": "x"}):
+        pages += [trained("ht", 9, page_size=4, **{**usual, **changed})]
+    labels = [label for label in curves(sweep(pages, "page_size")) if label.startswith("ht")]
+    assert labels == ["ht", "ht graph=x", "ht heads=1", "ht layers=9"]
+
+
+def test_of_two_curves_neither_is_the_usual_one() -> None:
+    """Where half of a model's curves have one value and half another, both tell theirs."""
+    ways = [{"locality": "spatial", "cut": "tokens", "most": 9}, {"locality": "document", "cut": "sentences"}]
+    pages = [trained("pagesum", size, page_size=size, **{"most": None, **way}) for way in ways for size in (1, 2)]
+    assert list(curves(sweep(pages, "page_size"))) == [
+        *("pagesum locality=document cut=sentences", "pagesum most=9 locality=spatial cut=tokens")
+    ]
+
+
+def test_names_of_settings() -> None:
+    """With or without "model."; a name that two sections have is written in full."""
+    records = [trained("ea", beams, beams=beams, train={"beams": 3}) for beams in (1, 2)]
+    assert sweep(records, "num_beams").keys == sweep(records, "decode.num_beams").keys == ("decode.num_beams",)
+    both = [trained("ea", 1, beams=beams, train={"num_beams": 3}) for beams in (1, 2)]
+    assert "may mean decode.num_beams or train.num_beams" in error(both, "num_beams")
+
+
+def test_errors_name_what_varies() -> None:
+    """An unknown setting, one that is the same in all runs, a seed, three settings, the same twice: one line each."""
+    records = [*PAGES, trained("ea", 3, page_size=9), trained("ea", 3, seed=2, page_size=9)]
+    vary = "those in which some do: model.page_size"
+    assert error(records, "page_siz") == (
+        "--against page_siz: no run on arxiv has such a setting, or it decides no outcome (did you mean 'page_size'?); "
+        + vary
+    )
+    constant = "no two comparable runs on arxiv differ in decode.num_beams, all else being equal; " + vary
+    assert error(records, "decode.num_beams") == error(records, "page_size", "num_beams") == constant
+    assert error(records, "seed") == f"--against seed: a curve is the mean over seeds; {vary}"
+    assert error(records, "a", "b", "c").startswith("--against takes one or two settings, and 3 are given")
+    assert error(records, "page_size", "model.page_size").startswith("--against model.page_size is given twice")
+    assert error(records[:1], "page_size").endswith("there is no setting in which any do")
+
+
+def test_values_as_typed() -> None:
+    """As on the command line, numbers by size before words; folders by their own name."""
+    assert [typed(value) for value in (None, True, [1, None], 1e-5, "", "x")] == [
+        *("null", "true", "[1,null]", "1e-05", '""', "x")
+    ]
+    assert sorted(["x", "1e3", "20", "null", "0.5"], key=by_size) == ["0.5", "20", "1e3", "null", "x"]
+    assert (shown("/data/my/checkpoint"), shown("facebook/bart-base")) == ("checkpoint", "facebook/bart-base")

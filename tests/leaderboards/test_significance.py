@@ -1,0 +1,149 @@
+"""Which numbers of a table cannot be told from the best of their column."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.run_records import record
+
+from longsumbench.leaderboards import table as leaderboard
+from longsumbench.leaderboards.comparability import TYPES
+from longsumbench.leaderboards.significance import AgainstBest, against_best
+from longsumbench.leaderboards.table import Table
+from longsumbench.metrics.aggregate import aggregate, aggregate_measures, write_scores
+from longsumbench.metrics.statistics import approximate_randomization, holm, smallest_detectable_difference
+from longsumbench.report.tables import Stressed, Tied
+from longsumbench.runs.record import Results, RunRecord
+
+EXAMPLES = 80
+BASE = np.random.default_rng(1).beta(4, 8, EXAMPLES)  # how well the examples go, whoever summarizes
+
+
+def per_example(better: float, seed: int, **measures: object) -> pd.DataFrame:
+    """Scores that lie around `BASE` and `better`; ROUGE-2 and ROUGE-L follow ROUGE-Lsum."""
+    drawn = (BASE + better + np.random.default_rng(seed).normal(0, 0.05, EXAMPLES)).clip(0.0, 0.8)  # 1.2 × 0.8 < 1
+    factors = dict(zip(TYPES, (1.2, 0.5, 0.8, 1), strict=True))
+    columns = {f"{kind}_{part}": factor * drawn for kind, factor in factors.items() for part in "prf"}
+    ids = [f"example {number:02d}" for number in range(EXAMPLES)]
+    return pd.DataFrame({**columns, **measures}, index=pd.Index(ids, name="id"))
+
+
+SCORES = {"best": per_example(0, 1), "near": per_example(-0.012, 2), "far": per_example(-0.1, 3)}
+
+
+def finished(name: str, scores: pd.DataFrame, **changes: object) -> RunRecord:
+    """A run of that name with these scores."""
+    return record(name, 0, run_id=name, n=len(scores), scores=aggregate(scores[[*SCORES["best"].columns]]), **changes)
+
+
+RUNS = [finished(name, scores) for name, scores in SCORES.items()]
+
+
+def updated(root: Path, runs: list[RunRecord], scores: dict[str, pd.DataFrame]) -> Table:
+    """Write runs, and the scores of those that have any; return the table."""
+    for one in runs:
+        folder = Results(root).run_folder(one)
+        one.write(folder)
+        if one.run_id in scores:
+            write_scores(folder / "scores.csv", scores[one.run_id])
+    return leaderboard.update(Results(root), "arxiv")
+
+
+def test_near_and_far(tmp_path: Path) -> None:
+    """A run that scores as the best does is marked in every column; one that is far below, in none."""
+    rows = updated(tmp_path, RUNS, SCORES).blocks()[0].rows
+    kinds = {row[0]: {type(cell) for cell in row[3:7]} for row in rows}
+    assert kinds == {"best": {Stressed}, "near": {Tied}, "far": {str}}
+
+
+def test_p_values_are_of_single_tests() -> None:
+    """Each is what approximate randomization gives of the pair's differences alone, Holm-corrected over the table."""
+    tests = against_best(RUNS, SCORES).p_values
+    assert list(tests) == [(run, kind) for kind in TYPES for run in ("near", "far")]
+    gaps = [SCORES["best"][f"{kind}_f"] - SCORES[run][f"{kind}_f"] for run, kind in tests]
+    assert list(tests.values()) == pytest.approx(holm([approximate_randomization(gap.to_numpy()).p for gap in gaps]))
+
+
+def test_paired_by_id() -> None:
+    """The order of the examples in a file does not matter."""
+    shuffled = {name: table.sample(frac=1, random_state=4) for name, table in SCORES.items()}
+    assert against_best(RUNS, shuffled) == against_best(RUNS, SCORES)
+
+
+def test_what_could_have_been_found() -> None:
+    """The note counts tests and resamples, and says between what bounds a difference would have been found, 0–100."""
+    gaps = [100 * (SCORES["best"] - SCORES[run])[f"{kind}_f"] for run in ("near", "far") for kind in TYPES]
+    seen = [smallest_detectable_difference(gap.to_numpy(), 0.05 / 8) for gap in gaps]
+    note = against_best(RUNS, SCORES).note
+    assert "10,000 resamples, p ≥ 0.05 after Holm's correction for 8 tests" in note
+    assert f"a difference of {min(seen):.1f} to {max(seen):.1f}, by row and column, would have been found" in note
+
+
+def test_many_tests_have_resamples_enough() -> None:
+    """However many the tests, a run that is far below is told from the best: p-values can be small enough."""
+    runs = [RUNS[0], *(finished(f"far{number}", SCORES["far"]) for number in range(60))]
+    tests = against_best(runs, {one.run_id: SCORES["best" if one.run_id == "best" else "far"] for one in runs})
+    assert len(tests.p_values) == 240
+    assert tests.tied() == frozenset()
+    assert "24,000 resamples" in tests.note
+
+
+def test_without_scores(tmp_path: Path) -> None:
+    """Rows without scores.csv are named and bear no mark; without the best one's, or any, nothing is tested."""
+    some = {name: SCORES[name] for name in ("best", "far")}
+    text = updated(tmp_path / "some", RUNS, some).markdown()
+    assert "Not tested, for want of scores.csv beside them or the best: near near." in text
+    for number, none in enumerate(({}, {"near": SCORES["near"], "far": SCORES["far"]})):
+        text = updated(tmp_path / str(number), RUNS, none).markdown()
+        assert "No row is tested against the best, for want of scores.csv." in text
+        assert "≈" not in text
+
+
+def test_nothing_to_test(tmp_path: Path) -> None:
+    """A run alone, beside its equals or beside oracles is told nothing of tests."""
+    twin, told = finished("twin", SCORES["best"]), finished("told", SCORES["far"], oracle=True)
+    assert updated(tmp_path, [RUNS[0], twin, told], {}).tests == (AgainstBest(),)
+    scores = {"best": SCORES["best"], "told": SCORES["far"]}
+    assert against_best([RUNS[0], told], scores) == AgainstBest()
+
+
+def test_tests_stay_in_their_block(tmp_path: Path) -> None:
+    """Runs under another signature are tested among themselves."""
+    others = [finished(f"{name} 2", scores, signature="v:2") for name, scores in SCORES.items()]
+    scores = SCORES | {f"{name} 2": table for name, table in SCORES.items()}
+    table = updated(tmp_path, [*RUNS, *others], scores)
+    assert [{run for run, _ in tests.p_values} for tests in table.tests] == [{"near", "far"}, {"near 2", "far 2"}]
+    assert [len(tests.p_values) for tests in table.tests] == [8, 8]
+
+
+def test_measures_that_do_not_apply_everywhere() -> None:
+    """Of a measure, the examples are paired to which it applies on both sides."""
+    half = np.where(np.arange(EXAMPLES) % 2, np.nan, BASE)
+    low = np.where(np.arange(EXAMPLES) % 4, np.nan, BASE - 0.1)
+    scores = {"best": per_example(0, 1, found=half), "far": per_example(-0.1, 3, found=low)}
+    runs = [
+        finished(name, table, measures=aggregate_measures(table[["found"]]), ranked_by="found")
+        for name, table in scores.items()
+    ]
+    tests = against_best(runs, scores)
+    assert tests.p_values == {
+        ("far", "found"): pytest.approx(2 / 10_001),
+        ("far", "rougeLsum"): pytest.approx(2 / 10_001),
+    }
+
+
+def test_latex_of_marks_and_groups(tmp_path: Path) -> None:
+    """In LaTeX the mark hangs over the column's edge, groups of columns span all of them, and every row is whole."""
+    text = updated(tmp_path, RUNS, SCORES).latex()
+    table = text[text.index(r"\begin{tabular}") : text.index(r"\end{tabular}")].splitlines()
+    columns = len(table[0].removeprefix(r"\begin{tabular}").strip("{}"))
+    groups, rules, *rows = [line for line in table[2:] if not line.endswith("rule")]
+    assert r"\multicolumn{4}{c}{ROUGE F1}" in groups
+    assert groups.count("&") + 1 + (4 - 1) + (2 - 1) == columns
+    assert rules == r"\cmidrule(lr){4-7} \cmidrule(lr){9-10}"
+    assert {row.count("&") + 1 for row in rows} == {columns}
+    assert all(row.endswith(r"\\") for row in (groups, *rows))
+    assert sum(r"\rlap{\,$\approx$}" in row for row in rows) == 1
+    for name in ("table", "adjustbox", "tabular", "longtable"):
+        assert text.count(rf"\begin{{{name}}}") == text.count(rf"\end{{{name}}}") == 1

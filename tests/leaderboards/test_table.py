@@ -1,0 +1,512 @@
+"""Finished runs → tables: who is ranked with whom, and what is said beside the numbers."""
+
+import csv
+import io
+import random
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from support.run_records import TRAINED, record
+
+from longsumbench.api.documents import Cut, Truncation
+from longsumbench.errors import UsageError
+from longsumbench.formatting import duration
+from longsumbench.leaderboards import table as leaderboard
+from longsumbench.leaderboards.blocks import VIEW
+from longsumbench.leaderboards.comparability import TYPES
+from longsumbench.leaderboards.notes import budget, caution, starts, training_differences
+from longsumbench.leaderboards.published import COLUMNS as PUBLISHED_COLUMNS
+from longsumbench.leaderboards.published import read_published
+from longsumbench.leaderboards.significance import AgainstBest
+from longsumbench.leaderboards.table import OUR_PAPERS, PUBLISHED_AS, Table
+from longsumbench.metrics.aggregate import aggregate, write_scores
+from longsumbench.report.tables import Stressed, Tied
+from longsumbench.runs.record import Results, RunRecord, label
+
+HEADER = (
+    "model,variant,dataset,split,n,rouge1,rouge1_lo,rouge1_hi,rouge2,rouge2_lo,rouge2_hi,rougeL,rougeL_lo,rougeL_hi,"
+    "rougeLsum,rougeLsum_lo,rougeLsum_hi,source_seen,targets_cut,outputs_cut,parameters,train_steps,train_examples,"
+    "train_source_tokens,train_target_tokens,train_seconds,tokens_per_second,peak_memory_gb,seed,signature,run_id,"
+    "rouge1_p,rouge1_r,rouge2_p,rouge2_r,rougeL_p,rougeL_r,rougeLsum_p,rougeLsum_r"
+)
+LEDGER = Truncation(tokens=200, words=100)
+
+
+@pytest.fixture
+def update(tmp_path: Path) -> Callable[..., Table]:
+    """Write records in the order given, rebuilding the table after each; return the last table."""
+
+    def write(*records: RunRecord, root: Path = tmp_path) -> Table:
+        for one in records:
+            one.write(root / "runs" / one.dataset / one.model / one.run_id)
+            table = leaderboard.update(Results(root), one.dataset)
+        return table
+
+    return write
+
+
+def rows(table: Table) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(table.csv())))
+
+
+def test_header(update: Callable[..., Table], tmp_path: Path) -> None:
+    """The CSV has exactly the columns that others rely on, and holds no published number."""
+    update(record("lead", 30))
+    lines = (tmp_path / "leaderboard" / "arxiv.csv").read_text().splitlines()
+    assert lines[0] == HEADER
+    assert len(lines) == 2
+
+
+def test_row(update: Callable[..., Table]) -> None:
+    """A row holds F1 with its interval, precision, recall, what was read and cut in percent, and the cost."""
+    ledger = asdict(
+        Truncation(tokens=200, words=100, cuts=(Cut("input_length", 150, 70), Cut("snippet_length", 10, 5)))
+    )
+    (row,) = rows(update(record("trunc", 30.123456, fit=asdict(TRAINED), source=ledger, seed=4)))
+    assert (row["rougeLsum"], row["rougeLsum_lo"], row["rougeLsum_hi"]) == ("30.1235", "29.1235", "30.7235")
+    assert (row["rougeLsum_p"], row["rougeLsum_r"]) == ("40.1235", "25.1235")
+    assert (row["source_seen"], row["targets_cut"], row["outputs_cut"]) == ("20.0", "5.0", "25.0")
+    assert (row["train_steps"], row["train_examples"], row["train_seconds"], row["seed"]) == ("300", "4800", "90", "4")
+    assert (row["tokens_per_second"], row["peak_memory_gb"]) == ("12.5", "1.5")
+
+
+def precise(model: str, f: float, precision: float, **changes: object) -> RunRecord:
+    """Return a run whose precision is the same in every type of ROUGE."""
+    made = record(model, f, **changes)
+    return replace(made, scores={kind: {**score, "p": precision} for kind, score in made.scores.items()})
+
+
+def write_scores_of(root: Path, run: RunRecord, precision: Sequence[float], dataset: str = "arxiv") -> pd.DataFrame:
+    """Write a run's `scores.csv`, every type of ROUGE with these values of precision, 0–1; return it."""
+    columns = {f"{kind}_{part}": precision if part == "p" else 0.5 for kind in TYPES for part in "prf"}
+    table = pd.DataFrame(columns, index=pd.Index([f"e{i}" for i in range(len(precision))], name="id"))
+    write_scores(root / "runs" / dataset / run.model / run.run_id / "scores.csv", table)
+    return table
+
+
+def test_by_precision(update: Callable[..., Table], tmp_path: Path) -> None:
+    """By precision, runs are ranked by it, which every cell shows; the files, which hold F1, stay as they are."""
+    by_f1 = update(precise("a", 30, 20), precise("b", 20, 40), precise("c", 10, 30), record("lead", 5))
+    before = {path.name: path.read_bytes() for path in (tmp_path / "leaderboard").iterdir()}
+    table = leaderboard.read_table(Results(tmp_path), "arxiv", "p")
+    (block, *published) = table.blocks()
+    assert [row[0] for row in block.rows] == ["b", "c", "a", "lead"]
+    assert [row[0] for row in by_f1.blocks()[0].rows] == ["a", "b", "c", "lead"]
+    assert [row[block.columns.index("R-1")] for row in block.rows] == ["40.0", "30.0", "20.0", "18.0"]
+    assert isinstance(block.rows[0][block.columns.index("R-L")], Stressed)
+    assert block.groups[1] == ("ROUGE precision", 4)
+    assert block.notes[-1] == "No row is tested against the best, for want of scores.csv."
+    assert "ROUGE precision (0–100) ± half its 95 % interval, where the scores of each example" in block.notes[-2]
+    assert "longsumbench: arxiv, ROUGE precision" in table.markdown()
+    assert "F1" not in table.render() + table.latex()
+    assert all("precision, not ranked" in one.notes[0] for one in published)
+    assert before == {path.name: path.read_bytes() for path in (tmp_path / "leaderboard").iterdir()}
+
+
+def test_intervals_of_precision(update: Callable[..., Table], tmp_path: Path) -> None:
+    """With scores.csv, precision has the interval that F1 would have of the same values, and is tested."""
+    chance = random.Random(1)
+    values = [chance.random() / 2 for _ in range(40)]
+    runs = {
+        "a": [value + 0.3 for value in values],
+        "b": [value + 0.3 + 0.02 * (-1) ** i for i, value in enumerate(values)],  # the same mean, nearly
+        "c": values,
+    }
+    records = {
+        name: precise(name, 30, 100 * sum(precision) / 40, n=40, config={"score": {"resamples": 200}})
+        for name, precision in runs.items()
+    }
+    records["a"] = replace(records["a"], scores={k: {**v, "p": v["p"] + 0.01} for k, v in records["a"].scores.items()})
+    update(*records.values(), record("old", 2, n=40))
+    tables = {name: write_scores_of(tmp_path, records[name], precision) for name, precision in runs.items()}
+    (block, *_) = leaderboard.read_table(Results(tmp_path), "arxiv", "p").blocks()
+    as_f1 = aggregate(tables["a"].assign(rouge1_f=tables["a"]["rouge1_p"])[["rouge1_p", "rouge1_r", "rouge1_f"]], 200)
+    half = (as_f1["rouge1"]["f_hi"] - as_f1["rouge1"]["f_lo"]) / 2
+    column = [row[block.columns.index("R-1")] for row in block.rows]
+    assert column[0] == f"{records['a'].scores['rouge1']['p']:.1f} ±{half:.1f}"
+    assert [type(cell) for cell in column] == [Stressed, Tied, str, str]
+    assert "±" in column[2]
+    assert "±" not in column[3]
+    assert "Not tested, for want of scores.csv beside them or the best: old old00000." in block.notes[-1]
+
+
+def test_recall_and_precision_in_print() -> None:
+    """The precision and recall that papers print stand beside ours of the same kind: ETADS's Tables 5 and 6."""
+    found = {}
+    for part in "pr":
+        (block,) = leaderboard.published_blocks("cnn_dailymail", [], brief=True, part=part)
+        found[part] = [row[3] for row in block.rows if row[-1].startswith("you2019etads")]
+    assert sorted(found["p"]) == ["40.87", "41.91", "42.81", "43.06"]
+    assert sorted(found["r"]) == ["40.57", "40.92", "41.10", "41.31"]
+    assert leaderboard.published_blocks("wikisum", [], part="p") == []
+
+
+def test_lists_in_a_variant(update: Callable[..., Table]) -> None:
+    """The commas of a list part no settings, neither in the table nor in the CSV."""
+    one = record("etads", 30, variant="decoder_layers=4,focus_layers=[],saliency_layers=[1,2]")
+    table = update(one)
+    assert rows(table)[0]["variant"] == one.variant
+    assert table.blocks()[0].rows[0][1] == "decoder_layers=4, focus_layers=[], saliency_layers=[1,2]"
+    assert label(one) == "etads decoder_layers=4 focus_layers=[] saliency_layers=[1,2] (etads000)"
+
+
+def test_untrained_row(update: Callable[..., Table]) -> None:
+    """What does not apply to a system is left empty: no ledger, no targets, no seed."""
+    (row,) = rows(update(record("lead", 30)))
+    assert (row["source_seen"], row["targets_cut"], row["seed"]) == ("", "", "")
+
+
+def test_best_first_and_ties(update: Callable[..., Table]) -> None:
+    """Runs are ranked by ROUGE-Lsum; equal ones by name."""
+    table = update(record("random", 20), record("b", 30), record("lead", 25), record("a", 30))
+    assert [row["model"] for row in rows(table)] == ["a", "b", "lead", "random"]
+    assert table.markdown().count("**30.0 ±0.8**") == 2
+
+
+def test_order_of_finishing(update: Callable[..., Table], tmp_path: Path) -> None:
+    """The three files are the same byte for byte in whatever order runs finished."""
+    records = [record(name, 20 + ord(name) % 3, signature=f"n:{ord(name) % 2}|v:1") for name in "abcdefg"]
+    contents = set()
+    for seed in range(3):
+        random.Random(seed).shuffle(records)
+        root = tmp_path / str(seed)
+        update(*records, root=root)
+        contents.add(tuple((root / "leaderboard" / f"arxiv.{suffix}").read_bytes() for suffix in ("csv", "md", "tex")))
+    assert len(contents) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"signature": "rouge:rouge_score-0.1.2|stemmer:none|n:20|v:1"}, "stemmer:none instead of stemmer:porter"),
+        ({"fingerprint": "f2"}, "other texts (f2 instead of f1)"),
+        ({"examples": "e2", "n": 7}, "other examples (7 instead of 20)"),
+        ({"examples": "e2"}, "other examples"),
+        ({"split": "validation"}, "validation instead of test split"),
+    ],
+)
+def test_set_apart(update: Callable[..., Table], changes: dict[str, object], told: str) -> None:
+    """A run under another condition stands in a block of its own, whatever its score; the heading says why."""
+    table = update(record("lead", 30), record("random", 20), record("winner", 99, **changes))
+    assert [[one.model for one in group] for group in table.runs] == [["lead", "random"], ["winner"]]
+    assert f"not comparable with the first block: {told}" in table.markdown()
+    assert "**33.0 ±0.8**" in table.markdown()
+
+
+def test_oracles(update: Callable[..., Table]) -> None:
+    """What its record calls an oracle is labelled, last, and never the best."""
+    told = record("lead", 50, oracle=True, run_id="told")
+    recipe = record("random", 45, oracle=True, run_id="recipe")
+    table = update(record("oracle", 60, oracle=True), told, recipe, record("lead", 30), record("random", 20))
+    assert [row["run_id"][:6] for row in rows(table)] == ["lead00", "random", "oracle", "told", "recipe"]
+    ranking, rest = table.render().split("Oracles: they saw the references")
+    assert "60.0" not in ranking
+    assert "lead (oracle)" in rest
+    assert "random (oracle)" in rest
+    assert "*30.0 ±0.8" in ranking
+    assert "*60.0" not in rest
+
+
+def test_nothing_but_oracles(update: Callable[..., Table]) -> None:
+    """Oracles alone are one table under the heading; an empty one beside it would be no LaTeX."""
+    table = update(record("oracle", 60, oracle=True))
+    assert table.render().count("test split") == table.render().count("Oracles: they saw") == 1
+    assert r"\begin{tabular}{}" not in table.latex()
+
+
+def test_not_repeatable(update: Callable[..., Table]) -> None:
+    """A run that a clock ended says so beside its variant."""
+    table = update(record("trunc", 30, variant="input_length=64", repeatable=False))
+    assert r"input\_length=64; not repeatable" in table.markdown()
+
+
+def recall(single: float, silent: float, **others: float) -> dict[str, dict[str, float]]:
+    """Measures of a run that states so many percent of single and of silent facts right."""
+    means = {"fact_recall": (single + silent) / 2, "fact_recall_single": single, "fact_recall_silent_other": silent}
+    means |= {**others, "fact_recall_chance": 4.2}
+    return {name: {"mean": mean, "lo": mean - 2, "hi": mean + 1, "n": 20} for name, mean in means.items()}
+
+
+def test_what_was_measured_beside_rouge_is_ranked_by(update: Callable[..., Table]) -> None:
+    """Runs are ranked by their first measure; the main ones stand before ROUGE, the best of each stressed."""
+    blind = record("blind", 80, measures=recall(90, 10))
+    table = update(blind, record("far", 40, measures=recall(88, 60)), record("mute", 1, measures=recall(0, 0)))
+    assert [row["model"] for row in rows(table)] == ["far", "blind", "mute"]
+    (block, *_) = table.blocks()
+    assert block.columns[:6] == ("model", "variant", "seed", "single", "silent\nother", "R-Lsum")
+    assert block.groups[:3] == (("", 3), ("facts stated right", 2), ("ROUGE F1", 1))
+    assert [list(map(str, row[3:6])) for row in block.rows[:2]] == [
+        ["88.0 ±1.5", "60.0 ±1.5", "40.0 ±0.8"],
+        ["90.0 ±1.5", "10.0 ±1.5", "80.0 ±0.8"],
+    ]
+    assert [[isinstance(cell, Stressed) for cell in row[3:6]] for row in block.rows[:2]] == [
+        [False, True, False],
+        [True, False, True],
+    ]
+    assert any("chance reaches 4.2" in note for note in block.notes)
+
+
+def test_measures_in_the_csv(update: Callable[..., Table]) -> None:
+    """Behind the promised columns stands every measure of any run with its interval, empty where it has none."""
+    table = update(record("far", 40, measures=recall(90, 60, extra=5.123456)), record("b", 30, measures=recall(8, 9)))
+    header = table.csv().splitlines()[0]
+    names = ("fact_recall", "fact_recall_single", "fact_recall_silent_other", "extra", "fact_recall_chance")
+    assert header == ",".join([HEADER, *(f"{name}{bound}" for name in names for bound in ("", "_lo", "_hi"))])
+    far, other = rows(table)
+    assert (far["extra"], far["extra_lo"], far["extra_hi"]) == ("5.1235", "3.1235", "6.1235")
+    assert (other["extra"], other["fact_recall_single_hi"]) == ("", "9")
+
+
+def test_a_measure_of_another_package_is_shown(update: Callable[..., Table]) -> None:
+    """Of a metric that the table does not know, the first measure is shown, named, and ranked by."""
+    measures = {"words": {"mean": 20.0, "lo": 19.0, "hi": 21.0, "n": 20}, "rare": {"mean": 9, "lo": 9, "hi": 9, "n": 1}}
+    table = update(record("a", 90, measures={**measures, "words": {"mean": 10.0, "lo": 9.0, "hi": 11.0, "n": 20}}))
+    table = update(record("b", 10, measures=measures))
+    assert [row["model"] for row in rows(table)] == ["b", "a"]
+    assert "Ranked by words (0–100)." in table.render()
+    assert table.blocks()[0].columns[3:5] == ("words", "R-Lsum")
+
+
+def test_budget() -> None:
+    """One line says whether all that was trained had the same steps × examples a step."""
+    one = record("a", 1, fit=asdict(TRAINED))
+    assert budget([one, record("b", 1, fit=asdict(TRAINED)), record("lead", 1)]) == (
+        "Equal budget: 300 steps × 16 examples."
+    )
+    longer = record("b", 1, fit=asdict(replace(TRAINED, steps=2000, examples=32000)))
+    assert budget([one, longer]) == "Budgets differ: 300 steps × 16 examples (a); 2,000 steps × 16 examples (b)."
+    assert budget([record("lead", 1)]) == "Nothing was trained for these rows."
+    by_words = {"train": {"batch_size": 16, "batch_words": 2048, "accumulation": 2}}
+    of_seeds = [record("a", 1, fit={**asdict(TRAINED), "examples": drawn}, config=by_words) for drawn in (5_000, 5_020)]
+    assert budget(of_seeds) == "Equal budget: 300 steps × 2 × batches of 2,048 source words, 4 to 64 examples."
+    by_tokens = {"train": {"batch_size": 16, "batch_words": None, "batch_tokens": 4096, "accumulation": 4}}
+    of_tokens = [record("a", 1, fit={**asdict(TRAINED), "examples": drawn}, config=by_tokens) for drawn in (900, 2_000)]
+    told = "Equal budget: 300 steps × 4 × batches of 4,096 source tokens"
+    assert budget(of_tokens[:1]) == f"{told}, 900 examples in all."
+    assert budget(of_tokens) == f"{told}, 900 to 2,000 examples in all."
+
+
+def test_rows_that_differ_in_training() -> None:
+    """Train settings in which trained rows differ are listed with the runs they belong to; seeds and budget are not."""
+
+    def trained(name: str, **recipe: object) -> RunRecord:
+        train = {"learning_rate": 0.001, "schedule": "linear", "patience": None, "batch_size": 16, "seed": 1, **recipe}
+        return record(name, 1, fit=asdict(TRAINED), config={"train": train})
+
+    lead = record("lead", 1, config={"train": {"learning_rate": 9.0}})
+    alike = [trained("aaaaaaaaaa"), trained("bbbbbbbbbb", seed=2, batch_size=8), lead]
+    assert training_differences(alike) == ""
+    unlike = [*alike, trained("cccccccccc", learning_rate=0.002, patience=3)]
+    assert training_differences(unlike) == (
+        "Rows differ in training: learning_rate 0.001 (aaaaaaaa, bbbbbbbb), 0.002 (cccccccc); "
+        "patience 3 (cccccccc), null (aaaaaaaa, bbbbbbbb)."
+    )
+
+
+def started(model: str, init: str, **changes: object) -> RunRecord:
+    """A run whose weights were random to begin with, or came from a checkpoint."""
+    return record(model, 30, config={**record(model, 30).config, "model": {"init": init}}, **changes)
+
+
+def test_where_weights_came_from(update: Callable[..., Table]) -> None:
+    """All three tables tell random weights from checkpoints, a model once for each start; where none are, nothing."""
+    assert starts([record("lead", 1), record("theirs", 1, config={"model": {"init": 0.02}})]) == ""
+    assert starts([started("seal", "random"), record("lead", 1), started("ca", "random")]) == (
+        "Weights at random to begin with: ca, seal."
+    )
+    assert starts([started("pagesum", "facebook/bart-base")]) == "From a checkpoint: pagesum (facebook/bart-base)."
+    table = update(
+        *(started("seal", "random", variant=variant, run_id=f"seal{variant}") for variant in ("", "size=223m")),
+        started("seal", "random-weights"),
+        started("pagesum", "facebook/bart_large"),
+        record("lead", 20),
+    )
+    told = (
+        "Weights at random to begin with: seal. From a checkpoint: pagesum (facebook/bart_large), seal (random-weights)"
+    )
+    assert told in " ".join(table.render().split())
+    assert told.replace("_", r"\_") in table.markdown()
+    assert told.replace("_", r"\_") in table.latex()
+
+
+@pytest.mark.parametrize(
+    "folder", ["/models/bart", "../bart", "./bart", "~/bart", "a/b/bart", "bart/", "bart", "/my models/bart/"]
+)
+def test_a_checkpoint_in_a_folder(folder: str) -> None:
+    """A table tells the folder's own name, and not where somebody keeps it."""
+    assert starts([started("pagesum", folder)]) == "From a checkpoint: pagesum (bart)."
+
+
+@pytest.mark.parametrize(("f", "told"), [(20, True), (31, True), (32, False), (40, False)])
+def test_no_trained_system_is_ahead_of_lead(f: float, told: bool) -> None:
+    """The table says so where no trained run's interval, f - 1 to f + 0.6, lies above Lead's, 29 to 30.6."""
+    runs = [record("trunc", f, fit=asdict(TRAINED)), record("seal", 5, fit=asdict(TRAINED)), record("lead", 30)]
+    assert ("No trained system is ahead of Lead" in caution(runs)) == told
+    assert caution(runs[:2]) == caution(runs[2:]) == ""
+
+
+def test_ahead_of_lead_in_what_decides_the_rank() -> None:
+    """Where facts are planted, the measure that ranks is looked at and not ROUGE."""
+    lead = record("lead", 30, measures=recall(10, 10))
+    assert caution([record("trunc", 1, fit=asdict(TRAINED), measures=recall(90, 90)), lead]) == ""
+    assert "fact_recall lies above" in caution([record("trunc", 90, fit=asdict(TRAINED), measures=recall(9, 9)), lead])
+
+
+def written(count: int = 20, distinct: int = 20, repetitive: int = 0) -> dict[str, float]:
+    """What outputs are like, as a record has it."""
+    made = {"count": count, "words": 52.4, "reference_words": 60.0, "compared": count}
+    return {**made, "distinct": distinct, "repetitive": repetitive}
+
+
+def test_what_is_wrong_with_the_outputs(update: Callable[..., Table]) -> None:
+    """A run of few texts, cut outputs or repetitions is named above the table; lengths stand in it and in the CSV."""
+    wrong = record("trunc", 30, outputs=written(distinct=3, repetitive=12), outputs_cut=19)
+    table = update(wrong, record("lead", 20, outputs=written()), record("old", 10, outputs_cut=20))
+    (block, *_) = table.blocks()
+    (warning,) = [note for note in block.notes if note.startswith("Warning")]
+    assert warning == (
+        "Warning, trunc trunc000: nearly identical outputs, 3 of 20 distinct; "
+        "19 of 20 outputs stopped at the length limit; 12 of 20 outputs repeat themselves."
+    )
+    assert "Words: the mean length of the outputs; the references have 60." in block.notes
+    assert [row[block.columns.index("words")] for row in block.rows] == ["52", "52", ""]
+    assert sum(width for _, width in block.groups) == len(block.columns)
+    assert [(row["output_words"], row["reference_words"], row["outputs_distinct"]) for row in rows(table)] == [
+        ("52.4", "60.0", "3"),
+        ("52.4", "60.0", "20"),
+        ("", "", ""),
+    ]
+
+
+def test_records_without_facts_about_outputs(update: Callable[..., Table]) -> None:
+    """A table of old records alone has no column of lengths and no warning."""
+    (block, *_) = update(record("old", 10, outputs_cut=20)).blocks()
+    assert block.columns == VIEW
+    assert not any("Words" in note or "Warning" in note for note in block.notes)
+
+
+def test_the_mark_of_the_best_is_explained(update: Callable[..., Table]) -> None:
+    """Below a table with a best number stands what its mark means; below one of a single run, nothing."""
+    assert "the best of its column" not in update(record("a", 30)).render()
+    table = update(record("b", 20))
+    assert table.render().splitlines().count("*: the best of its column.") == 1
+    assert "\n**Bold**: the best of its column.\n" in table.markdown()
+    assert "Bold: the best of its column.}" in table.latex()
+
+
+def test_what_was_empty(update: Callable[..., Table]) -> None:
+    """Empty predictions and references that could not be scored are counted in view of the reader."""
+    text = update(record("trunc", 30, empty_references=("x", "y"), empty_predictions=4)).markdown()
+    assert "Left out for want of a reference: 2 examples." in text
+    assert "Empty predictions, which score 0: trunc trunc000: 4." in text
+
+
+def test_published(update: Callable[..., Table]) -> None:
+    """Published numbers stand in a block of their own, with source, input and ROUGE-L by kind."""
+    ours, published = update(record("lead", 30)).markdown().split("## Published numbers")
+    assert "liu2022pagesum" not in ours
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in published.splitlines() if "|" in line]
+    table = [dict(zip(cells[0], line, strict=True)) for line in cells[2:]]
+    spatial = {(row["R-L sentence"], row["R-L summary"], row["input tokens"]) for row in table if row["R-1"] == "49.72"}
+    assert spatial == {("", "44.69", "7168")}
+    assert [(row["R-L sentence"], row["R-L summary"]) for row in table if row["system"] == "SEAL"] == [("26.3", "39.3")]
+
+
+def test_contradictions_in_print() -> None:
+    """Where one paper prints two numbers for one thing, both rows stay and are marked."""
+    (block,) = leaderboard.published_blocks("arxiv", [])
+    rows = [row for row in block.rows if row[-1].startswith("liu2022pagesum") and "47.65" in row]
+    assert [row[-1] for row in rows] == ["liu2022pagesum Table 2 (re-run) †", "liu2022pagesum Table 3 (re-run) †"]
+    assert [cell for row in rows for cell in row if cell.startswith("43.")] == ["43.19", "43.15"]
+    assert any(note.startswith("†") for note in block.notes)
+
+
+def test_a_long_name_is_broken_behind_an_underscore(update: Callable[..., Table]) -> None:
+    """On the terminal a system's name that is wider than its column stands on two lines; in Markdown on one."""
+    table = update(record("hierarchical_transformer", 30))
+    shown = [line.split()[0] for line in table.render().splitlines() if line.startswith(("hierarchical", "transf"))]
+    assert shown == ["hierarchical_", "transformer"]
+    assert "| hierarchical\\_transformer |" in table.markdown()
+
+
+def test_published_on_the_terminal(update: Callable[..., Table]) -> None:
+    """The terminal shows what the suite's own papers report of themselves, and counts the rest."""
+    table = update(record("lead", 30))
+    (published,) = [block for block in table.blocks(brief=True) if block.heading == "Published numbers"]
+    everything = read_published(["arXiv"])
+    assert all(row[-1].startswith(OUR_PAPERS) for row in published.rows)
+    assert f"{len(everything) - len(published.rows)} more rows" in published.notes[-1]
+
+
+def test_local_texts(update: Callable[..., Table]) -> None:
+    """Beside published numbers, runs on local files are said not to be known to be on the official texts."""
+    local = record("lead", 30, config={"dataset": {"name": "arxiv", "path": "somewhere"}})
+    assert "nothing shows that they are the official ones" in update(local).markdown()
+
+
+def test_every_published_dataset_has_a_name() -> None:
+    """Every dataset of published.csv is one of ours, so that no published number is lost; pydoc has none."""
+    everything = read_published(PUBLISHED_AS)
+    assert len(everything) > 200
+    assert all(set(dict(one.scores)) <= set(PUBLISHED_COLUMNS.values()) for one in everything)
+    assert leaderboard.published_blocks("pydoc", []) == []
+
+
+def test_width(update: Callable[..., Table]) -> None:
+    """The terminal's view fits 140 columns, long variants and published sources included."""
+    wide = record("hierarchical", 30, variant=",".join(f"setting_{number}=123456" for number in range(6)), seed=12)
+    signature = "|".join(f"part{number}:value-of-it" for number in range(12))
+    text = update(wide, record("lead", 31), record("b", 1, signature=signature)).render()
+    assert max(map(len, text.splitlines())) <= 140
+
+
+def test_width_with_measures(update: Callable[..., Table]) -> None:
+    """It does so with all measures at their widest, best and tied, too."""
+    kinds = {f"fact_recall_{kind}": 100.0 for kind in ("relayed", "silent_same")}
+    variant = ",".join(f"setting_{number}=123456" for number in range(6))
+    wide = {"variant": variant, "seed": 12, "fit": asdict(replace(TRAINED, steps=10_000)), "source": asdict(LEDGER)}
+    best = record("hierarchical", 100, measures=recall(100, 100, **kinds), **wide)
+    near = record("hiersumm", 99.99, measures=recall(99.99, 99.99, **dict.fromkeys(kinds, 99.99)), **wide)
+    table = update(best, near, record("lead", 31, measures=recall(1, 1, **kinds)))
+    tied = AgainstBest(dict.fromkeys(((near.run_id, name) for name in (*near.measures, *TYPES)), 1.0), "tested")
+    text = replace(table, tests=(tied,)).render()
+    assert "*100.0 ±1.5" in text
+    assert "100.0 ±1.5≈" in text
+    assert max(map(len, text.splitlines())) <= 140
+
+
+def test_latex(update: Callable[..., Table]) -> None:
+    """LaTeX comes with booktabs rules, escaped, with the best in bold."""
+    text = update(record("lead_3", 30), record("random", 20)).latex()
+    assert r"lead\_3" in text
+    assert r"\toprule" in text
+    assert r"\textbf{30.0 $\pm$0.8}" in text
+    assert text.count(r"\begin{longtable}") == text.count(r"\end{longtable}") == 1
+    assert not {"\x02", "\x03", "±", "%"} & set(text.replace(r"\%", "").partition("\n")[2])
+
+
+def test_what_was_typed_is_shown_as_it_was_typed(update: Callable[..., Table]) -> None:
+    """Signs that Markdown or LaTeX would read as their own are escaped, and the table keeps its columns."""
+    table = update(record("trunc", 30, variant="tokenizer=a|b_<img src=x>*[`\\&%~~&lt;"), record("lead", 20))
+    line = next(line for line in table.markdown().splitlines() if line.startswith("| trunc "))
+    assert r"tokenizer=a\|b\_\<img src=x>\*\[\`\\&%\~\~\&lt;" in line
+    assert len(re.findall(r"(?<!\\)\|", line)) == len(VIEW) + 1
+    assert "**30.0 ±0.8**" in line
+    assert r"a|b\_\ensuremath{<}img src=x\ensuremath{>}*[`\textbackslash{}\&\%" in table.latex()
+
+
+def test_no_runs(tmp_path: Path) -> None:
+    """A dataset without finished runs is an error that names the nearest one with runs."""
+    record("lead", 30).write(tmp_path / "runs" / "arxiv" / "lead" / "1")
+    with pytest.raises(UsageError, match=r"no finished run on 'arxv'.*did you mean 'arxiv'"):
+        leaderboard.update(Results(tmp_path), "arxv")
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(42.4, "42 s"), (450, "7.5 min"), (11_520, "3.2 h")])
+def test_duration(seconds: float, text: str) -> None:
+    """Times are in the unit that people would choose."""
+    assert duration(seconds) == text

@@ -1,0 +1,290 @@
+"""A dataset whose facts are known, end to end: what is scored beside ROUGE, recorded, tabled and drawn."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from support.tiny_bert import write_bert
+
+from longsumbench.api import registry
+from longsumbench.api.config import DatasetSettings, RunConfig, Scoring, settle
+from longsumbench.api.corpus import BuiltIn, Corpus
+from longsumbench.api.documents import Document, Example, Fact, Section
+from longsumbench.cache.artifacts import StageStore, cache_folder
+from longsumbench.cli.main import main
+from longsumbench.corpora.reading.load import load
+from longsumbench.metrics.aggregate import aggregate_measures, read_scores
+from longsumbench.models.baselines.system import Lead
+from longsumbench.runs.pipeline import Point, run
+from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.run_id import specify
+
+FIRMS = ("adler", "york", "wells", "dahl")
+NUM_REPORTS = 12  # in a split
+
+
+def report(number: int, split: str) -> Example:
+    """A report of four sections: one decides on the bridge, the last two together on the mill."""
+    chance = random.Random(f"{split}{number}")
+    bridge, mill = chance.choices(FIRMS, k=2)
+    place = chance.randrange(2)
+    texts = ["nobody had time to read it .", "nobody had time to read it ."]
+    texts[place] = f"the bridge goes to {bridge} ."
+    texts += ["the mill goes to the lower bid .", f"the lower bid is from {mill} ."]
+    sections = tuple(Section(None, ((text,),)) for text in texts)
+    facts = (
+        Fact("single", "bridge", bridge, FIRMS, place / 4, 0),
+        Fact("silent", "mill", mill, FIRMS, 0.5, 1),
+    )
+    reference = (f"the bridge goes to {bridge} .", f"the mill goes to {mill} .")
+    return Example(f"{split}-{number}", None, None, (Document(None, sections),), (reference,), facts)
+
+
+def reports(settings: DatasetSettings) -> Iterator[tuple[str, Example]]:
+    """Yield the reports of all splits."""
+    for split in ("train", "validation", "test"):
+        yield from ((split, report(number, split)) for number in range(NUM_REPORTS))
+
+
+CORPUS = Corpus(
+    name="reports",
+    title="made-up reports",
+    licence="none",
+    homepage="",
+    version=1,
+    built_in=BuiltIn(reports, lambda settings: {"reports": 1}),
+    metrics=("fact_recall",),
+)
+SILENT_CORPUS = replace(CORPUS, metrics=())  # the same texts, scored by ROUGE alone
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Register the two datasets under their names."""
+    targets = {"reports": f"{__name__}:CORPUS", "plain_reports": f"{__name__}:SILENT_CORPUS"}
+    known = {**registry.corpora.built_in, **targets}
+    monkeypatch.setattr(registry, "corpora", replace(registry.corpora, built_in=known))
+
+
+def configured(tmp_path: Path, dataset: str = "reports", **model: Any) -> RunConfig:
+    """Return a configuration of Lead on the reports."""
+    settings = settle(registry.systems.load("lead").Config, {"length": "13", **model}, "model.")
+    scoring = Scoring(resamples=100)
+    return RunConfig(settings, DatasetSettings(dataset), score=scoring, results_dir=str(tmp_path / "results"))
+
+
+def asking(config: RunConfig, *metrics: str, **models: Any) -> RunConfig:
+    """Return a configuration that asks for metrics."""
+    return replace(config, score=replace(config.score, metrics=list(metrics), device="cpu", **models))
+
+
+def files_of(config: RunConfig, record: RunRecord) -> Path:
+    """Return the folder of a finished run."""
+    return Results(Path(config.results_dir)).find(record.run_id)
+
+
+def silent(line: str) -> None:
+    """Say nothing."""
+
+
+def test_a_run_is_scored_beside_rouge(tmp_path: Path) -> None:
+    """Lead reads thirteen words: the bridge is right wherever it stands in them, the mill never; the record says so."""
+    config = configured(tmp_path)
+    record = run(Point(config, say=silent))
+    means = {name: measure["mean"] for name, measure in record.measures.items()}
+    assert next(iter(means)) == "fact_recall"
+    assert means["fact_recall"] == 50.0
+    assert (means["fact_recall_single"], means["fact_recall_silent"]) == (100.0, 0.0)
+    assert means["fact_recall_chance"] == 25.0
+    assert (means["fact_recall_silent_other"], means["fact_recall_silent_distance_1"]) == (0.0, 0.0)
+    tenths = [name for name in means if "position" in name]
+    assert tenths == ["fact_recall_single_position_0", "fact_recall_single_position_2"]
+    assert sum(record.measures[name]["n"] for name in tenths) == NUM_REPORTS
+    assert not [name for name in means if "relayed" in name or "same" in name]
+    assert record.signature.endswith("|v:1|fact_recall:1")
+
+
+def test_the_record_holds_the_means_of_the_scores_file(tmp_path: Path) -> None:
+    """Measures are those of scores.csv, whose first columns are ROUGE's."""
+    config = configured(tmp_path)
+    record = run(Point(config, say=silent))
+    table = read_scores(Results(Path(config.results_dir)).find(record.run_id) / "scores.csv")
+    assert list(table.columns[:12]) == [f"{kind}_{part}" for kind in record.scores for part in "prf"]
+    assert aggregate_measures(table.iloc[:, 12:], 100) == record.measures
+
+
+def test_rouge_is_the_same_without_facts(tmp_path: Path) -> None:
+    """Naming a metric changes neither texts nor ROUGE; without one, nothing is added to scores or record."""
+    with_facts = run(Point(configured(tmp_path), say=silent))
+    plain = configured(tmp_path, "plain_reports")
+    without = run(Point(plain, say=silent))
+    assert (without.scores, without.fingerprint) == (with_facts.scores, with_facts.fingerprint)
+    assert without.measures == {}
+    assert with_facts.signature == f"{without.signature}|fact_recall:1"
+    folder = Results(Path(plain.results_dir)).find(without.run_id)
+    assert len(read_scores(folder / "scores.csv").columns) == 12
+
+
+def test_another_version_of_a_metric_is_another_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run whose facts were counted in another way is not taken for finished."""
+    config = configured(tmp_path)
+    texts = load(config.dataset, StageStore(cache_folder()))
+    system = registry.systems.load("lead")(config.model)
+    before = specify(config, system, texts).run_id
+    monkeypatch.setattr(registry.metrics.load("fact_recall"), "version", 2)
+    assert specify(config, system, texts).run_id != before
+    assert specify(config, system, replace(texts, metrics=())).run_id != before
+
+
+def test_the_command_says_where_the_picture_stands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Table and picture stand beside each other, and `leaderboard` names the picture, though not among LaTeX."""
+    for length in ("13", "reference"):
+        run(Point(configured(tmp_path, length=length), say=silent))
+    picture = tmp_path / "results" / "leaderboard" / "reports-recall.png"
+    assert main(["leaderboard", "--results-dir", str(tmp_path / "results")]) == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    said = capsys.readouterr().out
+    assert said.splitlines().count(str(picture)) == 1
+    assert "chance reaches 25.0" in said
+    assert main(["leaderboard", "reports", "--latex", "--results-dir", str(tmp_path / "results")]) == 0
+    assert str(picture) not in capsys.readouterr().out
+
+
+def test_what_is_asked_for_is_measured_in_its_unit(tmp_path: Path) -> None:
+    """Lead copies: all of its words stand in the source, in one stretch; nothing else of the run changes."""
+    plain = configured(tmp_path, "plain_reports")
+    before = run(Point(plain, say=silent))
+    asked = asking(replace(plain, results_dir=str(tmp_path / "other")), "extractive", "length_ratio", "novel_ngrams")
+    record = run(Point(asked, say=silent))
+    means = {name: measure["mean"] for name, measure in record.measures.items()}
+    written = means["length_summary"]
+    assert (means["extractive_coverage"], means["novel_ngrams_4"]) == (100.0, 0.0)
+    assert means["extractive_density"] == written == pytest.approx(means["length_ratio"] * means["length_references"])
+    assert record.units["extractive_density"] == "words"
+    assert list(record.measured_by) == ["extractive", "length_ratio", "novel_ngrams"]
+    assert (record.run_id, record.scores, record.signature) == (before.run_id, before.scores, before.signature)
+    assert record.ranked_by == "rougeLsum"
+
+
+def test_a_dataset_that_names_a_metric_is_ranked_by_it(tmp_path: Path) -> None:
+    """Whatever else is asked for, and in whatever order."""
+    record = run(Point(asking(configured(tmp_path), "repetition", "fact_recall"), say=silent))
+    assert record.ranked_by == next(iter(record.measures)) == "fact_recall"
+    assert record.signature.endswith("|fact_recall:1")
+    assert list(record.measured_by) == ["repetition"]
+
+
+def test_a_finished_run_is_scored_by_what_it_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is fitted or summarized again, what was scored stays to the last bit, and all is as if asked at once."""
+    plain, said = configured(tmp_path), list[str]()
+    folder = files_of(plain, run(Point(plain, say=silent)))
+    before = RunRecord.read(folder)
+    scores = read_scores(folder / "scores.csv")
+    with monkeypatch.context() as blocked:
+        for step in ("fit", "summarize"):
+            blocked.setattr(Lead, step, None, raising=False)
+        after = run(Point(asking(plain, "extractive", "repetition"), say=said.append))
+    assert [line.partition(" on ")[0] for line in said] == ["already finished, but for extractive, repetition: lead"]
+    assert replace(after, measures=before.measures, units={}, measured_by={}) == before
+    assert list(after.measures)[: len(before.measures)] == list(before.measures)
+    table = read_scores(folder / "scores.csv")
+    assert table[list(scores.columns)].equals(scores)
+    added = aggregate_measures(table[table.columns.difference(scores.columns, sort=False)], 100, in_units=after.units)
+    assert added == {name: measure for name, measure in after.measures.items() if name not in before.measures}
+    again = run(Point(asking(replace(plain, overwrite=True), "extractive", "repetition"), say=silent))
+    assert (again.run_id, again.measures, again.measured_by) == (after.run_id, after.measures, after.measured_by)
+    assert (again.units, again.ranked_by) == (after.units, after.ranked_by)
+
+
+def test_points_of_a_sweep_that_ask_for_other_measures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are one run, which has both in the end."""
+    words = f"run -m model=lead dataset=plain_reports baselines=false results_dir={tmp_path / 'results'}"
+    assert main([*words.split(), "score.metrics=[extractive],[repetition]"]) == 0
+    (record,) = Results(tmp_path / "results").records("plain_reports")
+    assert list(record.measured_by) == ["extractive", "repetition"]
+    assert "already finished, but for repetition" in capsys.readouterr().err
+
+
+def test_what_was_measured_stays(tmp_path: Path) -> None:
+    """Asked for something else, or for nothing, a run keeps what it has; asked again, it says that it is finished."""
+    plain, said = configured(tmp_path, "plain_reports"), list[str]()
+    run(Point(asking(plain, "extractive"), say=silent))
+    both = run(Point(asking(plain, "repetition"), say=silent))
+    assert list(both.measured_by) == ["extractive", "repetition"]
+    for config in (plain, asking(plain, "repetition", "extractive")):
+        assert run(Point(config, say=said.append)) == both
+    assert [line.partition(":")[0] for line in said] == ["already finished"] * 2
+
+
+def test_another_model_measures_anew(tmp_path: Path) -> None:
+    """Coherence by another model replaces the one before, in scores and record, and its signature says so."""
+    plain = configured(tmp_path, "plain_reports")
+    first, second = (
+        run(Point(asking(plain, "coherence", "repetition", coherence_model=str(write_bert(folder, seed))), say=silent))
+        for seed, folder in ((1, tmp_path / "a"), (2, tmp_path / "b"))
+    )
+    assert first.run_id == second.run_id
+    assert first.measures["coherence"]["n"] == NUM_REPORTS
+    assert first.measures["coherence"]["mean"] != second.measures["coherence"]["mean"]
+    assert first.measured_by["coherence"] != second.measured_by["coherence"]
+    table = read_scores(files_of(plain, second) / "scores.csv")
+    assert 100 * table["coherence"].mean() == pytest.approx(second.measures["coherence"]["mean"])
+    assert sorted(table.columns[12:]) == ["coherence", *(f"repetition_{n}" for n in range(1, 5))]
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "message"),
+    [
+        ("[novelty]", 2, "unknown metric 'novelty'"),
+        ("novelty", 2, "score.metrics='novelty' is not of type list"),
+        ("[coherence]", 2, "score.coherence_model is missing"),
+        ("[coherence] score.coherence_model=no/such/folder", 2, "neither a folder nor a model"),
+        ("[coherence] score.coherence_model=nobody/has-this", 4, "no copy of it is on this machine"),
+        ("[] score.mode=perl score.wordnet=no/such/folder", 2, "does not hold adj.exc"),
+    ],
+)
+def test_what_is_missing_is_said_before_the_run(
+    asked: str,
+    code: int,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A metric that cannot be had ends the command in one line before anything is read, fitted or written."""
+    monkeypatch.setattr("longsumbench.modeling.checkpoints.unreachable", lambda: "offline mode is set")
+    results = tmp_path / "results"
+    words = f"run model=lead dataset=plain_reports results_dir={results} score.metrics={asked}"
+    assert main(words.split()) == code
+    said = capsys.readouterr().err.strip()
+    assert message in said
+    assert "\n" not in said
+    assert not results.exists()
+
+
+def test_a_table_is_ranked_by_rouge_whatever_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Asked measures stand in the CSV in their units, and a line under the table's heading names them."""
+    best, worst = (asking(configured(tmp_path, "plain_reports", length=length), "extractive") for length in ("13", "5"))
+    for config in (worst, best):
+        run(Point(config, say=silent))
+    assert main(["leaderboard", "--results-dir", str(tmp_path / "results")]) == 0
+    said = capsys.readouterr().out
+    assert "Also measured, in the CSV: extractive." in said
+    assert "R-Lsum" in said
+    rows = pd.read_csv(tmp_path / "results" / "leaderboard" / "plain_reports.csv")
+    assert list(rows["rougeLsum"]) == sorted(rows["rougeLsum"], reverse=True)
+    assert list(rows["extractive_density"]) == sorted(rows["extractive_density"], reverse=True)
+    assert rows["extractive_density"][1] == 5.0
+
+
+def test_the_catalogue_has_them(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every metric is listed with a line about it, without its model, and the settings say how to ask."""
+    assert main(["list", "metrics"]) == 0
+    lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
+    assert {name for name, _ in lines} >= set(registry.metrics.built_in)
+    assert main(["list", "settings"]) == 0
+    assert {"score.metrics", "score.coherence_model", "score.bertscore_model"} <= set(capsys.readouterr().out.split())

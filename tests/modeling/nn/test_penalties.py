@@ -1,0 +1,257 @@
+from itertools import pairwise, product
+from typing import Any
+
+import pytest
+import torch
+from support.rescoring import COVERAGES, Hypothesis, check_rescored, rescored, search
+from torch import Tensor
+from transformers import BartConfig, BartForConditionalGeneration
+
+from longsumbench.modeling.nn.encoder_decoder import UnitsToText, fold_cross_attention
+from longsumbench.modeling.nn.folded_attention import FoldedAttention, FoldedCache, watched
+from longsumbench.modeling.nn.masks import attended, attention_mask
+from longsumbench.modeling.nn.penalties import Penalties
+from longsumbench.modeling.nn.unit_encoder import UnitEncoder
+
+pytestmark = pytest.mark.usefixtures("float64")
+
+PAD, START, END = 0, 1, 2
+RAGGED = (7, 4, 1)
+SUMMARY, WU = Penalties("wu", 0.9, "summary", 5.0), Penalties("wu", 0.9, "wu", 0.2)
+
+
+class Plain(UnitsToText, BartForConditionalGeneration):
+    """As BART, except: it reads units."""
+
+    def __init__(self, config: BartConfig) -> None:
+        super().__init__(config)
+        self.model.encoder = UnitEncoder(config, norm_first=False)
+        fold_cross_attention(self.model.decoder, config)
+        self.post_init()
+
+
+def network(seed: int = 0, vocabulary: int = 12) -> Any:
+    """Return a network that writes ends now and then, and looks at its memory closely."""
+    sizes = dict.fromkeys(("encoder_layers", "decoder_layers", "encoder_attention_heads", "decoder_attention_heads"), 2)
+    special = {"pad_token_id": PAD, "bos_token_id": START, "eos_token_id": END, "decoder_start_token_id": START}
+    config = BartConfig(
+        vocab_size=vocabulary, d_model=16, encoder_ffn_dim=16, decoder_ffn_dim=16, init_std=0.6, **sizes, **special
+    )
+    torch.manual_seed(seed)
+    return Plain(config).eval()
+
+
+def batch(*lengths: int, seed: int = 0) -> dict[str, Tensor]:
+    """Return examples of one unit each, of so many tokens."""
+    generator = torch.Generator().manual_seed(seed)
+    mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+    ids = torch.randint(3, 12, mask.shape, generator=generator) * mask
+    return {"input_ids": ids[:, None], "unit_mask": mask[:, None]}
+
+
+def apart(inputs: dict[str, Tensor]) -> list[dict[str, Tensor]]:
+    """Return the examples one by one, their padding cut away."""
+    lengths = inputs["unit_mask"].sum((1, 2)).tolist()
+    return [
+        {name: value[row : row + 1, :, :length] for name, value in inputs.items()} for row, length in enumerate(lengths)
+    ]
+
+
+def close(found: list[list[Hypothesis]], others: list[list[Hypothesis]]) -> bool:
+    """Tell whether two searches ended with the same hypotheses and scores."""
+    ids, other_ids = ([[one.ids for one in some] for some in every] for every in (found, others))
+    scores, other_scores = (torch.tensor([one.score for some in every for one in some]) for every in (found, others))
+    return ids == other_ids and torch.allclose(scores, other_scores, rtol=1e-5, atol=1e-5)
+
+
+def test_three_tokens_by_hand() -> None:
+    """|Y| = 3, log p = -2.4, attention 1.5, 0.9, 0.6 and padding; α 0.9, β 5 (summary) and 0.2 (wu).
+
+    lp = (8/6)^0.9 = 1.29552, so -1.85254. summary: -5·0.5 = -2.5, together -4.35254.
+    wu: 0.2·(log 1 + log 0.9 + log 0.6) = 0.2·(0 - 0.10536 - 0.51083) = -0.12324, together -1.97578.
+    """
+    attention = torch.tensor([[1.5, 0.9, 0.6, 0.0]])
+    real = torch.tensor([[True, True, True, False]])
+    assert SUMMARY.divisor(3) == pytest.approx(1.29552, abs=1e-5)
+    shortened = -2.4 / SUMMARY.divisor(3)
+    assert shortened == pytest.approx(-1.85254, abs=1e-5)
+    assert shortened + float(SUMMARY.of_coverage(attention, real)) == pytest.approx(-4.35254, abs=1e-5)
+    assert shortened + float(WU.of_coverage(attention, real)) == pytest.approx(-1.97578, abs=1e-5)
+    unread = Penalties("wu", 0.9, "wu", 1.0).of_coverage(torch.zeros(1, 4), real)
+    assert float(unread) == pytest.approx(3 * -20.72327, abs=1e-4)  # log 1e-9 each, and finite
+    assert Penalties("power", 2.0).divisor(3) == 9
+
+
+@pytest.mark.parametrize(("weight", "length", "score"), [(5.0, 2, -2.06395), (0.1, 5, -1.93442), (0.0, 20, -0.50573)])
+def test_a_search_by_hand(weight: float, length: int, score: float) -> None:
+    """Every step: P(a) = 0.9, P(end) = 0.1, half of the attention on each of two tokens; α 1, at most 20 tokens.
+
+    n tokens: ((n-1)·log 0.9 + log 0.1) / ((5+n)/6) - β·max(0, n-2). Two: -2.40795·6/7 = -2.06395, which β = 5 likes
+    best. With β = 0.1 it is five: -2.72403·6/10 = -1.63442, less 0.3 (four: -1.94578; six: -1.94330). With β = 0 it is
+    the twenty that are cut without an end: 20·log 0.9 = -2.10721, ·6/25.
+    """
+    model = network()
+    model.model.decoder.layers[-1].encoder_attn.q_proj.weight.data.zero_()
+    model.model.decoder.layers[-1].encoder_attn.q_proj.bias.data.zero_()
+    model.lm_head.weight = torch.nn.Parameter(torch.zeros_like(model.lm_head.weight))
+    model.final_logits_bias.fill_(-1e4)
+    model.final_logits_bias[0, [5, END]] = torch.tensor([0.9, 0.1]).log()
+    best = search(model, batch(2), Penalties("wu", 1.0, "summary", weight), beams=4, length=20)[0][0]
+    assert len(best.ids) == length
+    assert best.score == pytest.approx(score, abs=1e-5)
+
+
+@pytest.mark.parametrize("penalties", COVERAGES, ids=str)
+@pytest.mark.parametrize(("seed", "beams"), [(0, 2), (1, 3), (2, 5), (3, 10)])
+def test_every_hypothesis_is_worth_its_score(penalties: Penalties, seed: int, beams: int) -> None:
+    """Of ragged batches every finished hypothesis scores log p / lp + cp, recomputed alone by teacher forcing."""
+    inputs = batch(*RAGGED, seed=seed)
+    assert check_rescored(network(seed), inputs, apart(inputs), penalties, beams=beams, length=9) > 3
+
+
+@pytest.mark.parametrize("penalties", [*COVERAGES, Penalties("wu", 0.9)], ids=str)
+def test_a_cache_changes_nothing(penalties: Penalties) -> None:
+    """With and without a cache a search ends with the same hypotheses and scores."""
+    for seed in range(4):
+        model, inputs = network(seed), batch(*RAGGED, seed=seed)
+        cached, plain = (search(model, inputs, penalties, 4, 10, use_cache=choice) for choice in (True, False))
+        assert close(cached, plain)
+
+
+@pytest.mark.parametrize("exponent", [0.0, 1.0, 2.0, -1.0])
+@pytest.mark.parametrize("early", [False, True, "never"])
+def test_power_alone_is_the_librarys_rule(exponent: float, early: bool | str) -> None:
+    """Without coverage and with length_norm=power a search ends with the library's hypotheses and scores."""
+    for seed in range(3):
+        model, inputs, penalties = network(seed), batch(*RAGGED, seed=seed), Penalties("power", exponent)
+        ours = search(model, inputs, penalties, 4, 10, early_stopping=early)
+        assert close(ours, search(model, inputs, None, 4, 10, length_penalty=exponent, early_stopping=early))
+
+
+def test_no_coverage_penalty_is_no_coverage() -> None:
+    """With β = 0 either coverage finds what a search without finds."""
+    model, inputs = network(1), batch(*RAGGED)
+    plain = search(model, inputs, Penalties("wu", 0.9), 4, 10)
+    for kind in ("summary", "wu"):
+        assert [some[0] for some in search(model, inputs, Penalties("wu", 0.9, kind, 0.0), 4, 10)] == [
+            some[0] for some in plain
+        ]
+
+
+@pytest.mark.parametrize("penalties", COVERAGES, ids=str)
+def test_enough_beams_find_the_best_of_all(penalties: Penalties) -> None:
+    """With five tokens and at most three of them, 85 beams find the best of all 85 summaries."""
+    model, inputs = network(5, vocabulary=5), batch(6)
+    inputs["input_ids"] %= 5
+    words = [PAD, START, 3, 4]
+    ended = [[*some, END] for length in range(3) for some in product(words, repeat=length)]
+    every = [*ended, *map(list, product(words, repeat=3))]
+    assert len(every) == 85
+    best = max(every, key=lambda ids: rescored(model, inputs, ids, penalties))
+    assert search(model, inputs, penalties, 85, 3)[0][0].ids == best
+
+
+@pytest.mark.parametrize("kind", ["summary", "wu"])
+@pytest.mark.parametrize("weight", [0.1, 0.3, 1.0])
+def test_a_search_ends_when_nothing_better_can_come(kind: str, weight: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where length changes no score, the rule of ending finds what a search without one finds, in fewer steps."""
+    penalties, steps = Penalties("wu", 0.0, kind, weight), []
+    followed = Penalties.of_coverage
+    monkeypatch.setattr(Penalties, "of_coverage", lambda *given: steps.append(1) or followed(*given))
+
+    def found(seed: int) -> list[int]:
+        model = network(seed)
+        model.final_logits_bias[0, END] += 2.5
+        return search(model, batch(12, seed=seed), penalties, 2, 20)[0][0].ids
+
+    ours = [found(seed) for seed in range(10)]
+    taken = len(steps)
+    monkeypatch.setattr(Penalties, "at_best", lambda _, found: torch.full_like(found, torch.inf))
+    assert ours == [found(seed) for seed in range(10)]
+    assert taken < len(steps) - taken
+
+
+def test_running_hypotheses_are_known_by_their_parents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a ranking notes as the parents of running hypotheses is what the library reorders its cache by."""
+    model, noted, reorder = network(1), [], FoldedCache.reorder_cache
+
+    def spying(cache: FoldedCache, beam_idx: Tensor) -> None:
+        noted.append(torch.equal(model._ranking.parents.flatten(), beam_idx))
+        reorder(cache, beam_idx)
+
+    monkeypatch.setattr(FoldedCache, "reorder_cache", spying)
+    search(model, batch(*RAGGED), SUMMARY, 4, 10)
+    assert len(noted) > 3
+    assert all(noted)
+
+
+def test_coverage_changes_what_is_chosen() -> None:
+    """What is ranked first under each kind of coverage differs from what is without it, for some text."""
+    kinds = [Penalties("wu", 0.9, "summary", 5.0), Penalties("wu", 0.9, "wu", 1.0), Penalties("wu", 0.9)]
+    chosen = [[search(network(seed), batch(6, seed=seed), one, 4, 10)[0][0].ids for seed in range(6)] for one in kinds]
+    assert chosen[0] != chosen[2] != chosen[1]
+
+
+@pytest.mark.parametrize("penalties", COVERAGES, ids=str)
+def test_a_longer_neighbour_changes_nothing(penalties: Penalties) -> None:
+    """A text's hypotheses and scores are the same alone and in a batch with longer ones."""
+    model, inputs = network(2), batch(*RAGGED)
+    alone = [search(model, one, penalties, 4, 10)[0] for one in apart(inputs)]
+    assert close(search(model, inputs, penalties, 4, 10), alone)
+
+
+@pytest.mark.parametrize("penalties", [SUMMARY, WU], ids=str)
+def test_limits_and_blocking_hold(penalties: Penalties) -> None:
+    """At least four tokens before the end, at most twelve in all, no pair twice; scores are the network's own still."""
+    for seed in range(3):
+        model, inputs = network(seed), batch(*RAGGED, seed=seed)
+        options = {"beams": 4, "length": 12, "min_new_tokens": 4, "no_repeat_ngram_size": 2}
+        check_rescored(model, inputs, apart(inputs), penalties, **options)
+        for one in [one for some in search(model, inputs, penalties, **options) for one in some]:
+            pairs = list(pairwise(one.ids))
+            assert len(pairs) == len(set(pairs))
+            assert len(one.ids) == 12 or (one.ids[-1] == END and 5 <= len(one.ids) < 12)
+
+
+def test_a_forced_first_token_is_one_step() -> None:
+    """A first token that is forced, as BART's, counts in |Y| and in the coverage, and costs no probability."""
+    inputs = batch(*RAGGED)
+    check_rescored(network(3), inputs, apart(inputs), SUMMARY, beams=4, length=9, forced_bos_token_id=7)
+
+
+def test_the_ranking_ends_with_its_search() -> None:
+    """Behind a search that fails the network ranks as before, its attention is not watched, and no cache is left."""
+    model, inputs = network(), batch(*RAGGED)
+    before = search(model, inputs, None, 4, 8)
+
+    def fail(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    hook = model.model.decoder.layers[-1].encoder_attn.register_forward_hook(fail)
+    with pytest.raises(KeyboardInterrupt):
+        search(model, inputs, SUMMARY, 4, 8)
+    hook.remove()
+    assert model._ranking is None
+    assert model.model.decoder.layers[-1].encoder_attn.told is None
+    assert close(search(model, inputs, None, 4, 8), before)
+
+
+@pytest.mark.parametrize("per_beam", [False, True])
+def test_watching_gives_the_weights_and_changes_nothing(per_beam: bool) -> None:
+    """Fused attention tells what eager attention tells, and its output is bit by bit what it is unwatched."""
+    torch.manual_seed(0)
+    config = BartConfig(d_model=16, decoder_attention_heads=2)
+    attention = FoldedAttention(16, 2, config=config, layer_idx=0).eval()
+    queries, memory, mask = torch.randn(6, 3, 16), torch.randn(2, 7, 16), attended(torch.rand(6, 7) > 0.4)
+    mask = mask if per_beam else mask[::3]
+    outputs = {}
+    for implementation in ("sdpa", "eager"):
+        config._attn_implementation = implementation
+        form = attention_mask(mask, config, torch.float32)
+        plain = attention(queries, key_value_states=memory, attention_mask=form)[0]
+        with watched(attention) as told:
+            assert torch.equal(attention(queries, key_value_states=memory, attention_mask=form)[0], plain)
+        assert attention.told is None
+        outputs[implementation] = told[0]
+    assert outputs["sdpa"].shape == (2, 2, 9, 7)  # [R, H, K·T, S]
+    torch.testing.assert_close(outputs["sdpa"], outputs["eager"])

@@ -1,0 +1,76 @@
+"""Networks are counted before memory is taken for them."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import psutil
+import pytest
+import torch
+from support.tiny_bart import write_bart
+from support.toys import TINY_FOR_ALL, ToySplit
+from transformers import BartForConditionalGeneration
+
+from longsumbench.api import registry
+from longsumbench.api.config import settle
+from longsumbench.errors import EnvironmentProblem
+from longsumbench.modeling.checkpoints import check_memory, load_network
+from longsumbench.modeling.tokenizer import train_tokenizer
+
+NEURAL = ["trunc", "ca", "ea", "seal", "pagesum", "etads", "hierarchical_transformer", "flat_transformer", "tdmca"]
+TOKENIZER = train_tokenizer(ToySplit.of("train", 12), 320)
+
+
+def tiny(name: str) -> Any:
+    """Return a tiny system that starts at random."""
+    system_class = registry.systems.load(name)
+    known = set(system_class.Config.__dataclass_fields__)
+    settings = {key: value for key, value in TINY_FOR_ALL.items() if key in known}
+    system = system_class(settle(system_class.Config, settings, "model."))
+    system.tokenizer = TOKENIZER
+    return system
+
+
+def free(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let so many bytes of memory be free."""
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=size))
+
+
+@pytest.mark.parametrize("name", NEURAL)
+def test_the_count_is_that_of_the_weights(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network needs the bytes of its weights, no more and no less, and counting changes no random number."""
+    system = tiny(name)
+    torch.manual_seed(1)
+    expected = system.build_model(TOKENIZER)
+    tensors = {id(one): one for one in (*expected.parameters(), *expected.buffers())}
+    size = sum(one.nbytes for one in tensors.values())
+    torch.manual_seed(1)
+    free(size, monkeypatch)
+    built = system._initial_model()
+    assert all(torch.equal(one, two) for one, two in zip(built.parameters(), expected.parameters(), strict=True))
+    free(size - 1, monkeypatch)
+    with pytest.raises(EnvironmentProblem, match=f"the weights of model={name} need .* GB of memory, .* are free"):
+        system._initial_model()
+
+
+@pytest.mark.parametrize("name", NEURAL)
+@pytest.mark.parametrize("width", [1_000_000, 10_000_000_000])
+def test_a_network_beyond_any_memory(name: str, width: int) -> None:
+    """A width that no machine has room for is refused before memory is taken."""
+    system = tiny(name)
+    system.config.d_model = width
+    with pytest.raises(EnvironmentProblem, match=f"model={name}"):
+        system._initial_model()
+
+
+def test_a_checkpoint_beyond_the_memory(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkpoint that does not fit is refused in one line that names it."""
+    folder = write_bart(tmp_path / "bart")
+    free(1_000, monkeypatch)
+    with pytest.raises(EnvironmentProblem, match=rf"the weights of model.init={folder} need 0.0 GB") as caught:
+        load_network(BartForConditionalGeneration, folder, f"model.init={folder}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_network_that_cannot_be_counted() -> None:
+    """A network of a plug-in that cannot be built without weights is not refused for it."""
+    check_memory(lambda: torch.zeros(2).tolist(), "model=mine")

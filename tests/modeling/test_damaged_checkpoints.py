@@ -1,0 +1,387 @@
+"""Damaged and hostile checkpoints and tokenizers, at every place where a user can name one."""
+
+import json
+import os
+import random
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from support.tiny_bart import write_bart
+from support.tiny_bert import write_bert
+from support.toys import TINY, ToySplit, example
+from torch import Tensor
+
+from longsumbench.analysis.locality.sentence_vectors import Encoder
+from longsumbench.api import registry
+from longsumbench.api.config import Decoding, Recipe, Scoring, settle
+from longsumbench.cache.artifacts import StageStore
+from longsumbench.errors import SuiteError
+from longsumbench.metrics.bertscore import BertScore
+from longsumbench.metrics.coherence import Coherence
+from longsumbench.modeling.tokenizer import train_tokenizer
+from longsumbench.models.pagesum.config import PageSumConfig
+from longsumbench.models.pagesum.system import PageSum
+from longsumbench.runs.summarize import open_system
+
+SECONDS = 30  # of the processor that a case may take
+WAIT = 20  # times as long it may wait, on a busy machine
+CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+TRAIN = ToySplit.of("train", 12)
+ON_CPU = Decoding(max_length=4, device="cpu")
+DEEP = b"[" * 100_000 + b"]" * 100_000
+JUNK = (None, True, [], {}, "x", "../x", -1, 0, 3, 0.5, float("nan"), 10**6, 10**9, 10**10, ["x"])
+CONTENTS = {
+    "empty": b"",
+    "an empty object": b"{}",
+    "an empty list": b"[]",
+    "null": b"null",
+    "no UTF-8": b"\xff\xfe{",
+    "deep": DEEP,
+    "a deep object": b'{"model_type": ' + DEEP + b"}",
+    "a wrong length": b"\xff" * 16,
+}
+Damage = Callable[[Path], object]
+
+
+def trunc(folder: Path) -> Path:
+    """Write the checkpoint of a tiny Trunc that has learned nothing."""
+    system_class: Any = registry.systems.load("trunc")
+    known = {item.name for item in fields(system_class.Config)}
+    system = system_class(settle(system_class.Config, {key: TINY[key] for key in known & set(TINY)}, "model."))
+    system.tokenizer = train_tokenizer(TRAIN, 320)
+    system.model = system.build_model(system.tokenizer)
+    folder.mkdir()
+    system.save(folder)
+    return folder
+
+
+def summarize(folder: Path) -> None:
+    """As `longsumbench summarize` does."""
+    system = open_system(folder)
+    system.try_out("cpu", f"the checkpoint {folder}")
+    list(system.summarize([example(1)], ON_CPU))
+
+
+def begin(folder: Path) -> None:
+    """As a training from `model.init` begins."""
+    system = PageSum(PageSumConfig(page_size=16, num_pages=3, decode_length=24, init=str(folder)))
+    system.identity()
+    system.ready_to_read(TRAIN, None, Recipe(), StageStore(folder.parent / "stages"))
+    system.model = system._initial_model()
+    system.try_out("cpu", f"model.init={folder}")
+    list(system.summarize([example(1)], ON_CPU))
+
+
+def tokenize(folder: Path) -> None:
+    """As `model.tokenizer` is read."""
+    config = PageSumConfig(page_size=16, decode_length=24, init="random", tokenizer=str(folder))
+    tokenizer = PageSum(config)._find_tokenizer(TRAIN, StageStore(folder.parent / "stages"))
+    assert max(tokenizer(" ".join(example(1).sentences())).input_ids) < len(tokenizer)
+
+
+def bertscore(folder: Path) -> None:
+    """As `score.bertscore_model` is read."""
+    metric = BertScore(Scoring(bertscore_model=str(folder), device="cpu"))
+    metric.check()
+    metric.score("The cat sat.", example(1))
+    metric.signature(1)
+
+
+def coherence(folder: Path) -> None:
+    """As `score.coherence_model` is read."""
+    metric = Coherence(Scoring(coherence_model=str(folder), device="cpu"))
+    metric.check()
+    metric.score("The cat sat. It slept.", example(1))
+    metric.signature(1)
+
+
+def encode(folder: Path) -> None:
+    """As the encoder of `longsumbench analyze` is read."""
+    Encoder(str(folder), device="cpu")(["The cat sat.", "It slept."])
+
+
+WAYS: dict[str, tuple[Callable[[Path], Path], Callable[[Path], None]]] = {
+    "summarize": (trunc, summarize),
+    "model.init": (write_bart, begin),
+    "model.tokenizer": (write_bart, tokenize),
+    "score.bertscore_model": (write_bert, bertscore),
+    "score.coherence_model": (write_bert, coherence),
+    "analyze encoder": (write_bert, encode),
+}
+
+
+def with_key(folder: Path, name: str, keys: tuple[str, ...], value: Any) -> None:
+    """Set a key in a JSON file."""
+    content = inner = json.loads((folder / name).read_text(encoding="utf-8"))
+    for key in keys[:-1]:
+        inner = inner[key]
+    inner[keys[-1]] = value
+    (folder / name).write_text(json.dumps(content), encoding="utf-8")
+
+
+def without_key(folder: Path, name: str, keys: tuple[str, ...]) -> None:
+    """Leave a key out of a JSON file."""
+    content = inner = json.loads((folder / name).read_text(encoding="utf-8"))
+    for key in keys[:-1]:
+        inner = inner[key]
+    del inner[keys[-1]]
+    (folder / name).write_text(json.dumps(content), encoding="utf-8")
+
+
+def with_keys(folder: Path, changes: dict[str, Any]) -> None:
+    """Set keys of config.json."""
+    for key, value in changes.items():
+        with_key(folder, CONFIG, (key,), value)
+
+
+def with_content(folder: Path, name: str, content: bytes) -> None:
+    """Replace what is in a file."""
+    (folder / name).write_bytes(content)
+
+
+def torn(folder: Path, name: str, share: float) -> None:
+    """Cut a file."""
+    content = (folder / name).read_bytes()
+    (folder / name).write_bytes(content[: int(len(content) * share)])
+
+
+def flipped(folder: Path, name: str, seed: int) -> None:
+    """Change some bytes of a file, most of them at its beginning."""
+    chance, content = random.Random(seed), bytearray((folder / name).read_bytes())
+    for _ in range(chance.choice((1, 3, 30))):
+        content[chance.randrange(chance.choice((min(2_000, len(content)), len(content))))] = chance.randrange(256)
+    (folder / name).write_bytes(content)
+
+
+def replaced(folder: Path, name: str, make: Callable[[Path], object]) -> None:
+    """Put something else in the place of a file."""
+    (folder / name).unlink(missing_ok=True)
+    make(folder / name)
+
+
+def other_weights(folder: Path, change: Callable[[dict[str, Tensor], str], object], number: int) -> None:
+    """Change one of the weights."""
+    weights = load_file(folder / WEIGHTS)
+    change(weights, sorted(weights)[number % len(weights)])
+    save_file({name: weight.contiguous() for name, weight in weights.items()}, folder / WEIGHTS, {"format": "pt"})
+
+
+def shards(folder: Path, listed: Any) -> None:
+    """Put a list of shards beside the weights, which become one; a text is the shard of all weights."""
+    names = load_file(folder / WEIGHTS)
+    shutil.copy(folder / WEIGHTS, folder.parent / "outside.safetensors")
+    (folder / WEIGHTS).rename(folder / "shard.safetensors")
+    weight_map = dict.fromkeys(names, listed) if isinstance(listed, str) else listed
+    (folder / INDEX).write_text(json.dumps({"metadata": {}, "weight_map": weight_map}), encoding="utf-8")
+
+
+WEIGHT_CHANGES: dict[str, Callable[[dict[str, Tensor], str], object]] = {
+    "missing": lambda weights, name: weights.pop(name),
+    "one more": lambda weights, name: weights.update({f"{name}.more": torch.zeros(2)}),
+    "wider": lambda weights, name: weights.update({name: torch.zeros(7, *weights[name].shape[1:])}),
+    "flat": lambda weights, name: weights.update({name: weights[name].flatten()[:1]}),
+    "none of it": lambda weights, name: weights.update({name: torch.zeros(0)}),
+    "bytes": lambda weights, name: weights.update({name: weights[name].to(torch.int8)}),
+    "truths": lambda weights, name: weights.update({name: weights[name] > 0}),
+    "halves": lambda weights, name: weights.update({name: weights[name].half()}),
+    "no numbers": lambda weights, name: weights.update({name: weights[name] * torch.nan}),
+    "all bytes": lambda weights, _: weights.update({name: one.to(torch.int8) for name, one in weights.items()}),
+    "all gone": lambda weights, _: weights.clear(),
+}
+MORE_KEYS: dict[str, Any] = {  # of config.json, which save_pretrained does not write
+    "an unknown quantization": {"quantization_config": {"quant_method": "x", "bits": 4}},
+    "a known quantization": {"quantization_config": {"quant_method": "gptq", "bits": 4}},
+    "a list as quantization": {"quantization_config": {"quant_method": ["x"]}},
+    "no quantization": {"quantization_config": None},
+    "code of its own": {"auto_map": {"AutoConfig": "mine.Config", "AutoModel": "mine.Model"}},
+    "weights elsewhere": {"transformers_weights": "../outside.safetensors"},
+    "attention of the hub": {"attn_implementation": "somebody/attention"},
+    "tuples": {"return_dict": False},
+    "attentions": {"output_attentions": True, "output_hidden_states": True},
+    "another type": {"model_type": "t5"},
+    "an unknown type": {"model_type": "mine"},
+    "half precision": {"dtype": "float16"},
+    "no precision": {"dtype": "int64"},
+    "a module as precision": {"dtype": "nn"},
+    "text inside": {"text_config": {"hidden_size": 10**10}},
+}
+SHARDS: dict[str, Any] = {
+    "in the folder": "shard.safetensors",
+    "above": "../outside.safetensors",
+    "absolute": "/dev/zero",
+    "missing": "there-is-none.safetensors",
+    "no list": ["x"],
+    "no names": {"model.shared.weight": 1},
+    "empty": {},
+}
+
+
+def keys_of(value: Any, before: tuple[str, ...] = (), depth: int = 2) -> Iterator[tuple[str, ...]]:
+    """Yield the paths to the keys of a JSON object."""
+    if isinstance(value, dict) and depth:
+        for key, inner in list(value.items())[:60]:
+            yield (*before, key)
+            yield from keys_of(inner, (*before, key), depth - 1)
+
+
+def every_damage(folder: Path) -> dict[str, Damage]:
+    """Return all damages of a whole checkpoint, by their names."""
+    files = sorted(path.name for path in folder.iterdir())
+    found: dict[str, Damage] = {"no folder content": lambda to: [path.unlink() for path in to.iterdir()]}
+    for name in files:
+        found |= {f"{name}: {what}": partial(with_content, name=name, content=of) for what, of in CONTENTS.items()}
+        found |= {f"{name}: torn at {at}": partial(torn, name=name, share=at) for at in (0.01, 0.5, 0.99)}
+        found |= {f"{name}: flipped {seed}": partial(flipped, name=name, seed=seed) for seed in range(20)}
+        found[f"{name}: gone"] = lambda to, name=name: (to / name).unlink()
+        found[f"{name}: a folder"] = partial(replaced, name=name, make=Path.mkdir)
+        found[f"{name}: a pipe"] = partial(replaced, name=name, make=os.mkfifo)
+        found[f"{name}: a device"] = partial(replaced, name=name, make=lambda to: to.symlink_to("/dev/zero"))
+        found[f"{name}: a broken link"] = partial(replaced, name=name, make=lambda to: to.symlink_to("nothing"))
+        if name.endswith(".json"):
+            for keys in keys_of(json.loads((folder / name).read_text(encoding="utf-8"))):
+                found[f"{name}: without {'.'.join(keys)}"] = partial(without_key, name=name, keys=keys)
+                for number, value in enumerate(JUNK):
+                    label = f"{name}: {'.'.join(keys)}={value!r} ({number})"
+                    found[label] = partial(with_key, name=name, keys=keys, value=value)
+    for change, do in WEIGHT_CHANGES.items():
+        for number in range(0, 20, 4):
+            found[f"weights: {change} {number}"] = partial(other_weights, change=do, number=number)
+    found |= {f"more keys: {what}": partial(with_keys, changes=changes) for what, changes in MORE_KEYS.items()}
+    found |= {f"shards: {what}": partial(shards, listed=listed) for what, listed in SHARDS.items()}
+    return found
+
+
+def sample(damages: dict[str, Damage], of_each_kind: int, chance: random.Random) -> list[str]:
+    """Return some damages of each kind: files, keys, bytes, weights, shards."""
+
+    def kind(name: str) -> str:
+        return (
+            "keys"
+            if "=" in name
+            else "missing keys"
+            if "without" in name
+            else "bytes"
+            if "flipped" in name
+            else name.partition(":")[0]
+        )
+
+    groups: dict[str, list[str]] = {}
+    for name in damages:
+        groups.setdefault(kind(name), []).append(name)
+    return [name for group in groups.values() for name in chance.sample(group, min(of_each_kind, len(group)))]
+
+
+@contextmanager
+def no_longer_than(seconds: int) -> Iterator[None]:
+    """Interrupt what takes longer, by the processor's time; by the clock only what hangs without computing."""
+
+    def late(*_: object) -> None:
+        raise TimeoutError(f"longer than {seconds} s")
+
+    timers = {signal.SIGPROF: (signal.ITIMER_PROF, seconds), signal.SIGALRM: (signal.ITIMER_REAL, seconds * WAIT)}
+    before = {number: signal.signal(number, late) for number in timers}
+    for timer, limit in timers.values():
+        signal.setitimer(timer, limit)
+    try:
+        yield
+    finally:
+        for number, (timer, _) in timers.items():
+            signal.setitimer(timer, 0)
+            signal.signal(number, before[number])
+
+
+def problem_of(use: Callable[[Path], None], folder: Path, capfd: pytest.CaptureFixture[str]) -> str:
+    """Return what is wrong with how a damaged checkpoint is refused, or used; nothing if that is right."""
+    try:
+        with no_longer_than(SECONDS):
+            use(folder)
+    except SuiteError as error:
+        told, captured = str(error), capfd.readouterr()
+        if "\n" in told or str(folder) not in told or error.exit_code not in (2, 3, 4):
+            return f"exit code {error.exit_code}: {told}"
+        said = captured.out if captured.out.startswith("Ignored unknown kwarg") else ""  # by tokenizers
+        printed = captured.out.replace(said, "") + captured.err
+        return f"printed: {printed}" if printed else ""
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        return f"panic: {error}"
+    capfd.readouterr()
+    return ""
+
+
+def check(
+    way: str, whole: Path, chosen: list[str], damages: dict[str, Damage], to: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Check that each damage ends in one line, or leaves a checkpoint that works."""
+    use, wrong = WAYS[way][1], {}
+    for number, name in enumerate(chosen):
+        folder = to / str(number) / "copy"
+        shutil.copytree(whole, folder)
+        damages[name](folder)
+        if told := problem_of(use, folder, capfd):
+            wrong[name] = told
+        shutil.rmtree(folder.parent)
+    assert not wrong, "\n".join(f"{name} → {told}" for name, told in wrong.items())
+
+
+@pytest.fixture(params=WAYS)
+def whole(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
+    """A place where a checkpoint is named, and a whole one."""
+    if request.param == "score.bertscore_model":
+        pytest.importorskip("bert_score", reason="the extra bertscore is not installed")
+    WAYS[request.param][1](folder := WAYS[request.param][0](tmp_path / "whole"))
+    return request.param, folder
+
+
+def test_damaged_checkpoints(whole: tuple[str, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """A damaged checkpoint ends in one line that names it and a documented exit code, or it works; nothing hangs."""
+    damages = every_damage(whole[1])
+    check(*whole, sample(damages, 4, random.Random(whole[0])), damages, tmp_path, capfd)
+
+
+@pytest.mark.slow
+def test_all_damaged_checkpoints(whole: tuple[str, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """As above, of every file, every key of every JSON file with every kind of junk, and more."""
+    damages = every_damage(whole[1])
+    check(*whole, list(damages), damages, tmp_path, capfd)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "config.json: an empty list",
+        "config.json: null",
+        "config.json: deep",
+        "config.json: model_type=['x'] (14)",
+        "config.json: activation_function='x' (4)",
+        "config.json: d_model=-1 (6)",
+        "config.json: d_model=1000000000 (12)",
+        "config.json: d_model=10000000000 (13)",
+        "config.json: encoder_layers=1000000 (11)",
+        "config.json: max_position_embeddings=1000000 (11)",
+        "tokenizer.json: an empty object",
+        "model.safetensors: a pipe",
+        "shards: above",
+        "shards: absolute",
+    ],
+)
+@pytest.mark.parametrize("way", ["model.init"])
+def test_known_damages(way: str, damage: str, tmp_path: Path) -> None:
+    """Each of these, which once ended in a traceback or never, is refused within seconds."""
+    folder = WAYS[way][0](tmp_path / "whole")
+    every_damage(folder)[damage](folder)
+    with pytest.raises(SuiteError) as caught, no_longer_than(SECONDS):
+        WAYS[way][1](folder)
+    assert "\n" not in str(caught.value)

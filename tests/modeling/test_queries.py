@@ -1,0 +1,148 @@
+"""A query reaches every system that reads by units: before each of them, within its length, counted once."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.toys import TINY_FOR_ALL, ToySplit, tiny_recipe
+
+from longsumbench.api import registry
+from longsumbench.api.config import settle
+from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
+from longsumbench.cache.artifacts import StageStore
+from longsumbench.modeling.neural_system import NeuralSystem
+from longsumbench.modeling.units import EncodedSentence, Query, Units, ask
+
+NEURAL = sorted(name for name in registry.systems.built_in if issubclass(registry.systems.load(name), NeuralSystem))
+LENGTHS = {  # system → the setting that a unit's length is kept to
+    "trunc": "input_length",
+    "ea": "snippet_length",
+    "seal": "snippet_length",
+    "pagesum": "page_size",
+    "etads": "input_length",
+    "hierarchical_transformer": "paragraph_length",
+    "flat_transformer": "input_length",
+    "tdmca": "input_length",
+}
+QUESTION = "word3 word5 word1"
+
+
+def toys(name: str, size: int, start: int = 0, query: str | None = QUESTION) -> ToySplit:
+    """Return toys that come with a query."""
+    split = ToySplit.of(name, size, start)
+    return ToySplit(name, [replace(one, query=query) for one in split.examples], queried=query is not None)
+
+
+def fitted(name: str, folder: Path, query: str | None = QUESTION, **settings: Any) -> NeuralSystem:
+    """Return a tiny system, fitted on toys with a query."""
+    kind = registry.systems.load(name)
+    known = kind.Config.__dataclass_fields__
+    values = {key: value for key, value in TINY_FOR_ALL.items() if key in known}
+    system: NeuralSystem = kind(settle(kind.Config, {**values, **settings}, "model."))
+    system.fit(
+        toys("train", 12, query=query),
+        toys("validation", 4, 12, query),
+        tiny_recipe(max_steps=1),
+        folder,
+        StageStore(folder),
+    )
+    return system
+
+
+@pytest.fixture(scope="module", params=NEURAL)
+def system(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> NeuralSystem:
+    """Every built-in system that reads by units."""
+    return fitted(request.param, tmp_path_factory.getbasetemp() / "queries")
+
+
+def text_of(system: NeuralSystem, ids: list[int]) -> list[int]:
+    """Return a unit's tokens without the special ones."""
+    return [token for token in ids if token not in system.tokenizer.all_special_ids]
+
+
+def test_every_unit_with_text_begins_with_the_query(system: NeuralSystem) -> None:
+    """The query's tokens come first in every unit, in training as in writing; a unit without text stays empty."""
+    example = toys("test", 1, 44).examples[0]
+    asked = system.encode([QUESTION])[0].ids
+    for units in (system.units(example, system.encode), system.training_units(example, system.encode)):
+        kept = list(asked)[: units.query_length]
+        texts = [text_of(system, ids) for ids in units.ids if ids]
+        assert kept
+        assert texts
+        assert all(text[: len(kept)] == kept and len(text) > len(kept) for text in texts)
+
+
+def test_units_stay_within_their_length(system: NeuralSystem) -> None:
+    """The query takes of a unit's room, at most half; beside a group of CA it takes half a snippet."""
+    example = toys("test", 1, 44).examples[0]
+    config = system.config
+    if system.config.name == "ca":
+        longest, most_asked = config.group_size * config.snippet_length, config.snippet_length // 2
+        longest += most_asked
+    else:
+        longest = getattr(config, LENGTHS[config.name])
+        most_asked = longest // 2
+    for query in (QUESTION, " ".join(f"word{number % 7}" for number in range(300))):
+        units = system.units(replace(example, query=query), system.encode)
+        assert max(map(len, units.ids)) <= longest
+        assert 0 < units.query_length <= most_asked
+
+
+def test_the_ledger_counts_the_query_once(system: NeuralSystem) -> None:
+    """The source is longer by the query, however many units it stands before; what is cut of it is told."""
+    example = toys("test", 1, 44).examples[0]
+    alone = system.units(replace(example, query=None), system.encode).truncation
+    for query in (QUESTION, " ".join(f"word{number % 7}" for number in range(300))):
+        whole = system.encode([query])[0]
+        units = system.units(replace(example, query=query), system.encode)
+        assert units.truncation.tokens == alone.tokens + len(whole.ids)
+        assert units.truncation.words == alone.words + len(query.split())
+        cut = sum(one.tokens for one in units.truncation.cuts if one.cause == "query")
+        assert cut == len(whole.ids) - units.query_length
+
+
+def test_another_query_is_another_input(system: NeuralSystem) -> None:
+    """Two questions about one text are told apart, and no question is a third thing."""
+    example = toys("test", 1, 44).examples[0]
+    read = [system.units(replace(example, query=query), system.encode).ids for query in (QUESTION, "word2", None)]
+    assert read[0] != read[1] != read[2] != read[0]
+
+
+def test_texts_with_and_without_queries_are_trained_apart(tmp_path: Path) -> None:
+    """A checkpoint of texts with queries is not taken for one of the same texts without."""
+    asked, plain = fitted("trunc", tmp_path), fitted("trunc", tmp_path, query=None)
+    assert asked.checkpoint != plain.checkpoint
+    assert "queried" not in plain.state
+
+
+@pytest.mark.parametrize("name", ["ea", "seal"])
+def test_proxy_labels_are_those_of_the_text(name: str, tmp_path: Path) -> None:
+    """A snippet's label does not depend on the query before it."""
+    system = fitted(name, tmp_path)
+    example = toys("train", 1, 44).examples[0]
+    row = system.row(example)
+    assert row["query_length"] > 0
+    bare = {**row, "units": [unit[row["query_length"] :] for unit in row["units"]], "query_length": 0}
+    assert system.labels_of(row) == system.labels_of(bare)  # type: ignore[attr-defined]
+
+
+def test_worked_query() -> None:
+    """Worked: of a query of five tokens, two go before each of two units with text; three tokens, two words are cut."""
+    query = Query.within(EncodedSentence([7, 8, 9, 7, 8], 3), unit_length=4)
+    units = Units(([1, 2], [], [3]), (0, 0, 1), (2, 0, 1), Truncation(5, 4, (Cut("num_snippets", 2, 1),)))
+    asked = ask(units, query)
+    assert asked.ids == ([7, 8, 1, 2], [], [7, 8, 3])
+    assert asked.truncation == Truncation(10, 7, (Cut("num_snippets", 2, 1), Cut("query", 3, 2)))
+    assert (asked.query_length, asked.documents, asked.words) == (2, (0, 0, 1), (2, 0, 1))
+    assert ask(units, Query()) is units
+
+
+def test_a_ranker_goes_by_the_query_too(tmp_path: Path) -> None:
+    """Ranked by tf-idf, a text without title is ordered by what is asked."""
+    texts = ("Apples are red.", "Boats are slow.", "Cats are quick.")
+    document = Document(None, (Section(None, tuple((text,) for text in texts)),))
+    example = Example("x", None, "which boats?", (document,), (("Slow.",),))
+    system = fitted("trunc", tmp_path, rank="tfidf")
+    assert example.topic == "which boats?"
+    assert system.order(example, texts)[0] == 1  # type: ignore[attr-defined]

@@ -1,0 +1,168 @@
+"""Systems whose units a ranker orders: what is learned, kept, and part of which key."""
+
+import json
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.toys import TINY, ToySplit, example, tiny_recipe
+
+from longsumbench.api import registry
+from longsumbench.api.config import Decoding, Recipe
+from longsumbench.api.documents import Document, Section
+from longsumbench.api.ranker import LearnedRanker, RankerSettings, learned, texts_to_rank
+from longsumbench.cache.artifacts import StageStore
+from longsumbench.errors import UnknownName, UsageError
+from longsumbench.modeling import rankers as learned_ranking
+from longsumbench.modeling.rankers import find_ranker, order_by
+from longsumbench.modeling.ranking import tfidf_with_title
+from longsumbench.models.rankers.lstm import LstmRanker
+from longsumbench.models.seal.config import TruncConfig
+from longsumbench.models.seal.system import Trunc
+
+TRAIN, VALIDATION = ToySplit.of("train", 16), ToySplit.of("validation", 4, start=500)
+
+
+class QuickTrunc(Trunc):
+    """As Trunc, except: its ranker learns for a moment."""
+
+    def ranker_settings(self, recipe: Recipe) -> RankerSettings:
+        """Return settings of a few quick steps."""
+        return replace(super().ranker_settings(recipe), dimension=8, steps=3, batch_size=2)
+
+
+def fitted(stages: StageStore, rank: str = "lstm", seed: int = 1) -> QuickTrunc:
+    system = QuickTrunc(TruncConfig(**{**TINY, "rank": rank}))
+    system.fit(TRAIN, VALIDATION, tiny_recipe(max_steps=1, seed=seed), stages.root, stages)
+    return system
+
+
+def test_what_is_ranked() -> None:
+    """Paragraphs, or sections without their names, in reading order, across documents, without empty ones."""
+    sections = (Section("name", (("a b.", "c."), (" ",))), Section(None, (("d.",),)))
+    one = replace(example(1), documents=(Document(None, sections), Document(None, (Section(None, (("e.",),)),))))
+    assert texts_to_rank(one) == ["a b. c.", "d.", "e."]
+    assert texts_to_rank(one, "section")[1:] == ["d.", "e."]
+
+
+def test_rankers_are_found_by_name(stages: StageStore) -> None:
+    """A plain ranker is the function itself, one that learns is fitted, none is neither, an unknown one is an error."""
+    settings = RankerSettings(dimension=8, steps=1, vocabulary_size=300, device="cpu")
+    assert find_ranker("tfidf", None, None, settings, stages) is tfidf_with_title
+    assert isinstance(find_ranker("lstm", TRAIN, None, settings, stages), LearnedRanker)
+    assert learned("none") is learned("tfidf") is None
+    assert learned("lstm") is LstmRanker
+    with pytest.raises(UnknownName, match="lstm"):
+        learned("lsmt")
+
+
+@pytest.mark.parametrize("name", sorted(registry.rankers.targets()))
+def test_every_ranker_orders_alike_whatever_the_order(name: str, stages: StageStore) -> None:
+    """A text scores the same when the texts are turned around, and all of them are in the order."""
+    settings = RankerSettings(dimension=8, steps=1, vocabulary_size=300, device="cpu")
+    ranker = find_ranker(name, TRAIN, None, settings, stages)
+    texts = ["kadan hit a toy", "lofel toy gorhit", "midan", "a lone word toy toy kadan midan"]
+    scores = ranker("a toy", texts)
+    assert np.asarray(ranker("a toy", texts[::-1])) == pytest.approx(np.asarray(scores)[::-1])
+    assert sorted(order_by(ranker, example(1), texts, "rank=x")) == [0, 1, 2, 3]
+
+
+def test_a_missing_title_names_the_example() -> None:
+    """The error says whose title is missing, by which setting it is needed, and what to choose instead."""
+    untitled = replace(example(3), title=None)
+    system = Trunc(TruncConfig(**TINY, rank="tfidf"))
+    told = r"'toy-3' has no title and no query, by which model\.rank=tfidf goes: choose model\.rank="
+    with pytest.raises(UsageError, match=told):
+        system.order(untitled, ["a", "b"])
+    assert Trunc(TruncConfig(**TINY)).order(untitled, ["a", "b"]) == [0, 1]
+
+
+@pytest.mark.parametrize(("rank", "refused"), [("none", 0), ("lexrank", 0), ("lstm", 0), ("tfidf", 1), ("title", 1)])
+def test_missing_titles_are_found_before_any_work(rank: str, refused: int) -> None:
+    """Rankers that go by titles refuse the example that has none, in one line; nothing else looks at examples."""
+    system = Trunc(TruncConfig(**{**TINY, "rank": rank}))
+    system.check_examples([example(1), example(2)])
+    told = r"'toy-3' has no title and no query.*or give it a title$"
+    with pytest.raises(UsageError, match=told) if refused else nullcontext():
+        system.check_examples(iter([example(1), replace(example(3), title=None), example(4)]))
+
+
+def test_a_failure_for_another_reason_is_told_as_it_is() -> None:
+    """What a ranker says of an example that has a title is not taken for a missing one."""
+
+    def fails(title: str | None, paragraphs: Sequence[str]) -> np.ndarray:
+        raise UsageError("something else")
+
+    with pytest.raises(UsageError, match=r"^something else$"):
+        order_by(fails, example(1), ["a"], "rank=x")
+
+
+def test_plain_ranking_keeps_its_keys(stages: StageStore) -> None:
+    """Without a learned ranker, settings and stages say nothing of rankers: earlier runs and stages keep their keys."""
+    for rank in ("none", "title"):
+        system = fitted(stages, rank)
+        assert system.identity() == asdict(system.config)
+        assert system.units_also_decided_by() == {}
+    assert not (stages.root / "ranker").exists()
+    for path in [*stages.root.glob("units/*/inputs.json"), *stages.root.glob("checkpoint/*/inputs.json")]:
+        assert "ranker" not in json.loads(path.read_text())
+
+
+def test_a_learned_ranker_decides_units_and_checkpoint(stages: StageStore) -> None:
+    """Both keys name it; another one, of another seed, makes other units; the same one is found, and nothing redone."""
+    first = fitted(stages)
+    decided = [
+        json.loads((stages.used[stage] / "inputs.json").read_text())["ranker"] for stage in ("units", "checkpoint")
+    ]
+    assert decided == [first.units_also_decided_by()["ranker"]] * 2
+    assert first.identity()["ranker"] == LstmRanker.version
+    again = fitted(replace(stages, finished_only=True))
+    assert again.units_also_decided_by() == first.units_also_decided_by()
+    before = len(list(stages.root.glob("units/*/inputs.json")))
+    fitted(stages, seed=2)
+    assert len(list(stages.root.glob("units/*/inputs.json"))) == 2 * before
+
+
+def test_its_tokenizer_is_the_systems(stages: StageStore) -> None:
+    """System and ranker, with as many entries, share one tokenizer stage."""
+    fitted(stages)
+    assert len(list(stages.root.glob("tokenizer/*/inputs.json"))) == 1
+
+
+def test_a_checkpoint_keeps_the_ranker(stages: StageStore, tmp_path: Path) -> None:
+    """Loaded from a folder alone, a system orders, reads and writes as before; the checkpoint stage holds it, too."""
+    system, tests = fitted(stages), ToySplit.of("test", 3, start=900).examples
+    assert (stages.used["checkpoint"] / "ranker" / "model.safetensors").is_file()
+    (tmp_path / "kept").mkdir()
+    system.save(tmp_path / "kept")
+    again = QuickTrunc.load(tmp_path / "kept")
+    texts = ["kadan lofel", "midan", "nugor kahit redan"]
+    assert [again.order(one, texts) for one in tests] == [system.order(one, texts) for one in tests]
+    decoding = Decoding(max_length=6, device="cpu")
+    assert list(again.summarize(tests, decoding)) == list(system.summarize(tests, decoding))
+    assert isinstance(again.ranker, LearnedRanker)
+    assert again.ranker.device == "cpu"
+
+
+def test_an_unfitted_system_cannot_order_by_what_it_has_not_learned() -> None:
+    """A learned ranker is there after `fit` or `load` only."""
+    with pytest.raises(RuntimeError, match="fit or load"):
+        Trunc(TruncConfig(**TINY, rank="lstm")).order(example(1), ["a"])
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [({"dimension": 0}, "ranker.dimension=0"), ({"vocabulary_size": 9}, "260"), ({"unit": "page"}, "ranker.unit=page")],
+)
+def test_settings_that_cannot_be_meant_are_refused(change: dict[str, object], told: str) -> None:
+    """Wrong settings of a ranker are told by their full names."""
+    with pytest.raises(UsageError, match=told):
+        RankerSettings(**change)  # type: ignore[arg-type]
+
+
+def test_the_contract_needs_no_torch() -> None:
+    """The module of the contract names no torch; only a learned ranker itself does."""
+    assert "torch" not in vars(learned_ranking)

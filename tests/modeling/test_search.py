@@ -1,0 +1,146 @@
+"""`decode.length_norm` and `decode.coverage`: what is refused, what reaches the search, what keeps its id."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from support.toys import TINY
+from transformers import PegasusConfig, PegasusForConditionalGeneration
+
+from longsumbench.api import registry
+from longsumbench.api.config import Decoding
+from longsumbench.api.system import System, check_search
+from longsumbench.errors import UsageError
+from longsumbench.modeling.generation import decode, ranking
+from longsumbench.modeling.nn.penalties import Penalties
+from longsumbench.runs.plan import plan
+from longsumbench.runs.run_id import hashed
+from longsumbench.runs.summarize import settle_decoding, summarize_inputs
+
+COVERING = {"num_beams": 4, "coverage": "summary"}
+
+
+def system(name: str, **settings: Any) -> System:
+    """Return a system that is not fitted."""
+    kind = registry.systems.load(name)
+    found: System = kind(kind.Config(**settings))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"coverage": "summary"}, r"decode\.coverage=summary ranks beams, and decode\.num_beams=1 has none: choose "),
+        (
+            {"num_beams": 4, "coverage": "sumary"},
+            r"decode\.coverage=sumary \(did you mean 'summary'\?\); allowed: none",
+        ),
+        ({"num_beams": 4, "length_norm": "gnmt"}, r"decode\.length_norm=gnmt; allowed: power, wu"),
+        ({**COVERING, "coverage_penalty": -0.1}, r"decode\.coverage_penalty=-0\.1 is below 0"),
+        ({**COVERING, "coverage_penalty": float("nan")}, r"decode\.coverage_penalty=nan is below 0"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(settings: dict[str, Any], message: str) -> None:
+    """A rule that is none, a negative β, and coverage without beams fail with their key and what to do."""
+    with pytest.raises(UsageError, match=message):
+        Decoding(**settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "gives"),
+    [
+        ("trunc", {}, True),
+        ("ca", {}, True),
+        ("ea", {}, True),
+        ("etads", {}, True),
+        ("seal", {}, False),
+        ("pagesum", {"decoding": "global"}, True),
+        ("pagesum", {"decoding": "page"}, False),
+        ("lead", {}, False),
+    ],
+)
+def test_who_gives_attention(name: str, settings: dict[str, Any], gives: bool) -> None:
+    """Coverage is refused where the memory is not one and the same; systems that do not search ignore it."""
+    one = system(name, **settings)
+    assert one.gives_attention == gives
+    check_search(one, Decoding())
+    if gives or name == "lead":
+        check_search(one, Decoding(**COVERING))
+    else:
+        with pytest.raises(UsageError, match=rf"decode\.coverage=summary: model={name}, .*decode\.coverage=none"):
+            check_search(one, Decoding(**COVERING))
+
+
+def test_a_run_is_refused_before_any_work() -> None:
+    """`run` refuses coverage where it is planned; what is possible is planned, and named in the table's variant."""
+    words = ["decode.num_beams=4", "decode.coverage=wu", "decode.length_norm=wu"]
+    with pytest.raises(UsageError, match=r"decode\.coverage=wu: model=seal"):
+        plan(["model=seal", *words])
+    with pytest.raises(UsageError, match="ranks beams"):
+        plan(["model=trunc", "scale=tiny", "decode.coverage=wu"])
+    planned = plan(["model=trunc", "scale=tiny", *words])[0]
+    assert planned.config.decode.coverage == planned.config.decode.length_norm == "wu"
+    assert planned.variant == "coverage=wu,length_norm=wu,num_beams=4"
+
+
+def test_summarize_refuses_too() -> None:
+    """`summarize CHECKPOINT` takes the settings, and refuses coverage where it cannot be had, before it writes."""
+    decoding = settle_decoding(["decode.coverage=summary", "decode.num_beams=2"], {})
+    assert (decoding.coverage, decoding.coverage_penalty) == ("summary", 5.0)
+    with pytest.raises(UsageError, match=r"decode\.coverage=summary: model=seal"):
+        next(summarize_inputs(system("seal"), [], decoding))
+
+
+def test_one_search_for_all() -> None:
+    """The scales whose tables compare systems set the search's rule, whatever a system's own recipe is."""
+    for scale in ("tiny", "small", "probe"):
+        decoding = plan(["model=trunc", f"scale={scale}", "dataset=pydoc"])[0].config.decode
+        assert (decoding.num_beams, decoding.length_norm, decoding.coverage) == (1, "power", "none")
+
+
+def test_ids_of_earlier_runs_stay() -> None:
+    """What is hashed of a search by the library's rule names nothing that came later; another rule is another run."""
+    later = {"length_norm", "coverage", "coverage_penalty"}
+    assert later.isdisjoint(hashed(Decoding(num_beams=4)))
+    others = [Decoding(**COVERING), Decoding(num_beams=4, length_norm="wu"), Decoding(**COVERING, coverage_penalty=1.0)]
+    assert len({str(hashed(one)) for one in [Decoding(num_beams=4), *others]}) == 4
+
+
+def test_settings_reach_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`decode` hands its penalties to the model for one search, also a failing one, and none to the library's own."""
+    torch.manual_seed(0)
+    kind = registry.systems.load("trunc")
+    one = kind(kind.Config(**{key: value for key, value in TINY.items() if key in kind.Config.__dataclass_fields__}))
+    model = kind.Model(one.model_config(40, (0, 1, 2))).eval()
+    ids = torch.randint(3, 40, (2, 1, 6))
+    inputs = {"input_ids": ids, "unit_mask": torch.ones_like(ids, dtype=torch.bool), "unit_documents": ids[..., 0] * 0}
+    seen: list[Penalties | None] = []
+    generate = type(model).generate
+
+    def spying(self: Any, **options: Any) -> Any:
+        seen.append(self._ranking and self._ranking.penalties)
+        if options["unit_documents"].any():
+            raise KeyboardInterrupt
+        return generate(self, **options)
+
+    monkeypatch.setattr(type(model), "generate", spying)
+    wanted = Decoding(**COVERING, length_norm="wu", length_penalty=0.9, coverage_penalty=2.0)
+    for decoding in (wanted, Decoding(num_beams=4), Decoding(length_norm="wu")):
+        decode(model, inputs, decoding, limit=8)
+        assert model._ranking is None
+    with pytest.raises(KeyboardInterrupt):
+        decode(model, {**inputs, "unit_documents": inputs["unit_documents"] + 1}, wanted, limit=8)
+    assert model._ranking is None
+    penalties = Penalties("wu", 0.9, "summary", 2.0)
+    assert seen == [penalties, None, None, penalties]
+
+
+def test_a_network_with_the_librarys_search_alone_says_so() -> None:
+    """A plug-in's network that is a plain one of the library's is refused Wu's rule in one line."""
+    sizes = {"vocab_size": 40, "d_model": 16, "encoder_layers": 1, "decoder_layers": 1}
+    model = PegasusForConditionalGeneration(PegasusConfig(**sizes))
+    with pytest.raises(UsageError, match=r"length_norm=wu decode\.coverage=none: PegasusForConditionalGeneration"):
+        ranking(model, Decoding(num_beams=2, length_norm="wu"))
+    with ranking(model, replace(Decoding(), num_beams=2)):
+        pass

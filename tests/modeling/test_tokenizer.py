@@ -1,0 +1,199 @@
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.toys import TINY, ToySplit, example, tiny_recipe
+from transformers import BartConfig
+
+from longsumbench.api.config import Decoding
+from longsumbench.api.documents import Document, Example, Section
+from longsumbench.cache.artifacts import StageStore
+from longsumbench.errors import EnvironmentProblem, UsageError
+from longsumbench.modeling import tokenizer as tokenization
+from longsumbench.modeling.tokenizer import (
+    encode_sentences,
+    identity,
+    load_tokenizer,
+    sample,
+    token_texts,
+    train_tokenizer,
+)
+from longsumbench.models.seal.config import TruncConfig
+from longsumbench.models.seal.system import Trunc
+
+TOKENIZER = train_tokenizer(ToySplit.of("train", 30), 300)
+PROSE = (
+    "the u.s. envoy's plane, a well-known 1990s model, cost $3.5 million (about 40% more); it doesn't fly. "
+    '"it\'s 10:30," she said: "we do not know \'what\' it was... and/or why!" größe, naïve, café — 1,000 of '
+    "the dogs' tails [sic]. 'tis so? yes."
+)
+
+
+def text_of(*sentences: str) -> Example:
+    """Return an example whose summary is its first sentence."""
+    return Example("one", None, None, (Document(None, (Section(None, (sentences,)),)),), (sentences[:1],))
+
+
+WORDS = train_tokenizer([text_of(PROSE)], 64, "words")
+
+
+def test_lossless() -> None:
+    """Byte-level: whatever is encoded comes back to the letter, unknown scripts and signs included."""
+    chance = random.Random(0)
+    for text in (
+        "kadan lofel.",
+        "Größe 3 × 4 — naïve",
+        "日本語のテキスト",
+        "".join(map(chr, chance.choices(range(33, 900), k=80))),
+    ):
+        ids = TOKENIZER(text, add_special_tokens=False).input_ids
+        assert TOKENIZER.decode(ids).strip() == text
+
+
+def test_vocabulary_size_is_kept() -> None:
+    """No more entries than asked for, the special ones included and first."""
+    assert len(TOKENIZER) <= 300
+    assert TOKENIZER.convert_tokens_to_ids(["<pad>", "<s>", "</s>"]) == [0, 1, 2]
+
+
+def test_sentences_encode_as_running_text() -> None:
+    """Sentence by sentence gives the ids of the sentences joined by spaces."""
+    sentences = list(example(3).sentences())
+    encoded = encode_sentences(TOKENIZER, sentences)
+    whole = TOKENIZER(" ".join(sentences), add_special_tokens=False).input_ids
+    assert [token for one in encoded for token in one.ids] == whole
+    assert [one.words for one in encoded] == [len(sentence.split()) for sentence in sentences]
+
+
+def test_the_same_texts_give_the_same_tokenizer(tmp_path: Path) -> None:
+    """Training is repeatable, and saving keeps the identity; other texts give another."""
+    again = train_tokenizer(ToySplit.of("train", 30), 300)
+    assert identity(again) == identity(TOKENIZER)
+    TOKENIZER.save_pretrained(tmp_path)
+    assert identity(load_tokenizer(tmp_path)) == identity(TOKENIZER)
+    assert identity(train_tokenizer(ToySplit.of("train", 10, start=500), 280)) != identity(TOKENIZER)
+
+
+def test_no_such_tokenizer(tmp_path: Path) -> None:
+    """A folder without a tokenizer ends in one line that says what to give."""
+    with pytest.raises(UsageError, match="no tokenizer") as raised:
+        load_tokenizer(tmp_path)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_tokenizer_without_its_vocabulary(tmp_path: Path) -> None:
+    """A model's folder without tokenizer files is refused, for which the library makes one up that knows no text."""
+    BartConfig().save_pretrained(tmp_path)
+    with pytest.raises(UsageError, match="makes no token of any text"):
+        load_tokenizer(tmp_path)
+
+
+def test_no_network_for_a_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name on the hub, when that cannot be reached, is a problem of the machine, told at once in one line."""
+    monkeypatch.setattr(tokenization, "unreachable", lambda: "no cable")
+    with pytest.raises(EnvironmentProblem, match=r"tokenizer 'nobody/nothing' is no folder.*no cable") as raised:
+        load_tokenizer("nobody/nothing")
+    assert "\n" not in str(raised.value)
+
+
+def test_a_large_split_is_sampled_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the limit every n-th example is taken, from the whole split; below it all of them."""
+    split = ToySplit.of("train", 20)
+    assert sample(split) == list(range(20))
+    monkeypatch.setattr(tokenization, "TRAINING_WORDS", sum(split.source_words) // 4)
+    assert sample(split) in ([0, 4, 8, 12, 16], [0, 5, 10, 15])
+
+
+def test_words_and_signs() -> None:
+    """What is one word and what is split, worked out by hand."""
+    text = """The U.S. said: "Apple's dogs' don't", 3.5% of $1,000 (e.g. 10:30) well-known... a_b Größe</s>"""
+    words = (
+        "the|u.s.|said|:|“|apple|'s|dogs|'|don't|”|,|3.5|%|of|$|1,000|(|e.g.|10:30|)|well-known|...|a_b|größe|<|/|s|>"
+    )
+    tokenizer = WORDS.backend_tokenizer
+    normalized = tokenizer.normalizer.normalize_str(text)
+    assert [word for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(normalized)] == words.split("|")
+
+
+def test_lower_cased_prose_comes_back() -> None:
+    """Where all words are known, lower-cased prose is decoded to the letter, and cased prose in lower case."""
+    ids = [token for one in encode_sentences(WORDS, [PROSE]) for token in one.ids]
+    assert WORDS.unk_token_id not in ids
+    assert WORDS.decode(ids, skip_special_tokens=True) == PROSE
+    assert encode_sentences(WORDS, [PROSE.upper().replace("GRÖSSE", "GRÖßE")])[0].ids == ids
+
+
+@pytest.mark.parametrize("size", [9, 20, 24])
+def test_the_most_frequent_words_are_kept(size: int) -> None:
+    """A vocabulary is the special entries and the most frequent words, equally frequent ones by the alphabet."""
+    split = ToySplit.of("train", 30)
+    texts = [sentence for one in split for sentence in (*one.sentences(), *one.references[0])]
+    counts = Counter(word for text in texts for word in text.replace(".", " .").split())
+    expected = sorted(counts, key=lambda word: (-counts[word], word))[: size - 4]
+    vocabulary = train_tokenizer(split, size, "words").get_vocab()
+    assert sorted(vocabulary, key=lambda word: vocabulary[word]) == ["<pad>", "<s>", "</s>", "<unk>", *expected]
+
+
+def test_a_vocabulary_larger_than_the_words() -> None:
+    """More entries than there are words is refused with both numbers; exactly as many are given."""
+    split = [text_of("One two, two."), text_of("Three two.")]  # and the signs "," and "."
+    assert len(train_tokenizer(split, 9, "words")) == 9
+    with pytest.raises(UsageError, match=r"vocabulary_size=10 .* has 5 different words, .* give 9 or less"):
+        train_tokenizer(split, 10, "words")
+
+
+def test_what_reads_like_a_special_token_is_text(tmp_path: Path) -> None:
+    """Neither "</s>" nor "<unk>" in a text becomes the special token, also of a tokenizer that was saved and loaded."""
+    tokenizer = train_tokenizer([text_of("a </s> b <unk> c <pad>")], 13, "words")
+    tokenizer.save_pretrained(tmp_path)
+    for one in (tokenizer, load_tokenizer(tmp_path)):
+        ids = encode_sentences(one, ["a </s>", "<unk> <pad>"])
+        assert [one.convert_ids_to_tokens(sentence.ids) for sentence in ids] == [
+            ["a", "<", "/", "s", ">"],
+            ["<", "unk", ">", "<", "pad", ">"],
+        ]
+        assert min(token for sentence in ids for token in sentence.ids) > one.unk_token_id
+        assert [sentence.words for sentence in ids] == [2, 2]
+    assert identity(load_tokenizer(tmp_path)) == identity(tokenizer)
+
+
+def test_unknown_words() -> None:
+    """A word that is not in the vocabulary is unknown: left out of a summary, shown where it is asked for."""
+    ids = encode_sentences(WORDS, ["The zebra's tails.", "日本"])
+    assert [WORDS.decode(one.ids, skip_special_tokens=True) for one in ids] == ["the's tails.", ""]
+    assert list(token_texts(WORDS, ids[0].ids)) == ["the", "", "'s", " tails", "."]
+    assert list(token_texts(WORDS, ids[0].ids, skip_special_tokens=False)) == ["the", " <unk>", "'s", " tails", "."]
+
+
+@given(st.lists(st.integers(0, len(WORDS) - 1), max_size=12), st.booleans())
+def test_the_texts_of_any_words_joined_are_the_text(ids: list[int], skip: bool) -> None:
+    """What each word adds, spaces included, makes the whole text."""
+    joined = "".join(token_texts(WORDS, ids, skip_special_tokens=skip))
+    assert joined == WORDS.decode(ids, skip_special_tokens=skip)
+
+
+def test_a_system_writes_with_words(stages: StageStore) -> None:
+    """A neural system with model.tokenizer=words is another run, with a vocabulary of its own, and writes words."""
+    split, recipe = ToySplit.of("train", 8), tiny_recipe(max_steps=1)
+    pieces, words = (
+        Trunc(TruncConfig(**{**TINY, "tokenizer": kind, "vocabulary_size": size}))
+        for kind, size in (("trained", 320), ("words", 20))
+    )
+    assert pieces.identity()["tokenizer"] == "trained" != words.identity()["tokenizer"]
+    for system in (pieces, words):
+        system.fit(split, None, recipe, stages.root, stages)
+    assert len(list((stages.root / "tokenizer").glob("*/tokenizer.json"))) == 2
+    known = set(words.tokenizer.get_vocab())
+    for summary in words.summarize(split.examples[:3], Decoding(device="cpu")):
+        assert set(summary.text.replace(".", " .").split()) <= known
+
+
+def test_the_least_of_a_vocabulary() -> None:
+    """Words need an entry beside the special ones, bytes all of theirs; fewer are refused before any work."""
+    assert TruncConfig(**{**TINY, "tokenizer": "words", "vocabulary_size": 5}).vocabulary_size == 5
+    for kind, size in (("words", 4), ("trained", 259)):
+        with pytest.raises(UsageError, match=f"model.vocabulary_size={size} is below {size + 1}"):
+            TruncConfig(**{**TINY, "tokenizer": kind, "vocabulary_size": size})

@@ -1,0 +1,199 @@
+from collections import Counter
+from collections.abc import Sequence
+from itertools import chain, islice, pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.toys import tiny_recipe
+
+from longsumbench.corpora.probe.probe import lengths_of, reports
+from longsumbench.errors import UsageError
+from longsumbench.modeling.training.batch_plan import (
+    LEAST_EXAMPLES,
+    MOST_EXAMPLES,
+    TokenBatches,
+    WordBatches,
+    length_groups,
+    num_unlocked,
+    pack,
+    pack_tokens,
+)
+
+WORDS = st.lists(st.integers(0, 5_000), min_size=1, max_size=200)
+LADDER = [length for length in (40, 64, 128, 256, 512, 1024) for _ in range(100)]
+
+
+def lengths_drawn(batches: Sequence[Sequence[int]], words: Sequence[int]) -> Counter[int]:
+    return Counter(words[batch[0]] for batch in batches)
+
+
+def test_hand_worked_groups() -> None:
+    """46 to 90 words round to 64; a lone example joins the next longer group, the last one the group before."""
+    assert length_groups([46, 90, 91, 181, 182]) == [[0, 1], [2, 3], [4]]
+    many = [64] * 40 + [256] * 40
+    assert [len(group) for group in length_groups([10, *many, 9_000])] == [41, 41]
+    assert length_groups([10, *many, 9_000])[0] == list(range(41))
+    assert length_groups([0]) == [[0]]
+
+
+def test_a_group_is_a_length_of_probe() -> None:
+    """The reports of each length of the ladder are a group of their own, the shortest first."""
+    lengths = lengths_of(1024)["train"]
+    words = [report.source_words() for report in reports(lengths, 1, 120)]
+    expected = [list(range(start, 120, len(lengths))) for start in range(len(lengths))]
+    assert length_groups(words) == expected
+
+
+@given(WORDS)
+def test_groups_hold_every_example_once_in_order_of_length(words: list[int]) -> None:
+    """No example of a group is longer than one of the next, and no group is smaller than a twentieth of all."""
+    groups = length_groups(words)
+    assert sorted(chain.from_iterable(groups)) == list(range(len(words)))
+    for shorter, longer in pairwise(groups):
+        assert max(words[i] for i in shorter) < min(words[i] for i in longer)
+    assert all(20 * len(group) >= len(words) for group in groups)
+
+
+def test_hand_worked_unlocking() -> None:
+    """Six groups over 60 % of the steps: one more after every 12 %, the last when the unlocking is over."""
+    shares = (0, 0.11, 0.125, 0.25, 0.37, 0.49, 0.59, 0.6, 1)
+    assert [num_unlocked(share, 0.6, 6) for share in shares] == [1, 1, 2, 3, 4, 5, 5, 6, 6]
+    assert num_unlocked(0, 0.0, 6) == 6
+    assert num_unlocked(0, 0.5, 1) == 1
+
+
+def test_hand_worked_packing() -> None:
+    """2,048 words: 64 examples of 20, 16 of 128, never under 4; what is left for two batches is shared evenly."""
+    recipe = tiny_recipe(batch_words=2_048)
+    assert [len(batch) for batch in pack(range(200), [20] * 200, recipe)] == [64, 64, 36, 36]
+    assert [len(batch) for batch in pack(range(40), [128] * 40, recipe)] == [16, 12, 12]
+    assert [len(batch) for batch in pack(range(9), [1_024] * 9, recipe)] == [4, 3, 2]
+    assert pack(range(6), [1_000, 10, 600, 9, 700, 11], tiny_recipe(batch_words=2_400)) == [[0, 4, 2], [5, 1, 3]]
+    assert [len(batch) for batch in pack(range(21), [900] * 21, tiny_recipe(batch_size=8))] == [8, 7, 6]
+
+
+@given(WORDS, st.integers(1, 20_000))
+def test_batches_stay_within_the_words(words: list[int], batch_words: int) -> None:
+    """Examples × the longest of them stay within batch_words, unless the batch has the fewest; 64 are the most."""
+    batches = pack(range(len(words)), words, tiny_recipe(batch_words=batch_words))
+    assert sorted(chain.from_iterable(batches)) == list(range(len(words)))
+    for batch in batches:
+        padded = len(batch) * max(words[index] for index in batch)
+        assert padded <= batch_words or len(batch) <= LEAST_EXAMPLES
+        assert len(batch) <= MOST_EXAMPLES
+
+
+@settings(max_examples=30)
+@given(WORDS, st.integers(1, 20), st.integers(0, 9), st.integers(1, 3))
+def test_a_group_is_used_up_before_it_is_used_again(words: list[int], size: int, seed: int, accumulation: int) -> None:
+    """At any time no example was taken two times more than another of its group, and never from two groups at once."""
+    recipe = tiny_recipe(unlock=0.5, batch_size=size, seed=seed, max_steps=60, accumulation=accumulation)
+    sampler = WordBatches(words, recipe)
+    group_of = {index: number for number, group in enumerate(sampler.groups) for index in group}
+    taken = Counter(dict.fromkeys(range(len(words)), 0))
+    batches = list(sampler)
+    for batch in batches:
+        assert len({group_of[index] for index in batch}) == 1
+        taken.update(batch)
+        counts = [taken[index] for index in sampler.groups[group_of[batch[0]]]]
+        assert max(counts) - min(counts) <= 1
+    assert len(batches) == len(sampler) == 60 * accumulation
+
+
+def test_lengths_are_let_in_one_after_another() -> None:
+    """A length's first batch comes when its turn has come; from then on each is drawn as often as every other."""
+    batches = list(WordBatches(LADDER, tiny_recipe(unlock=0.6, batch_words=2_048, max_steps=6_000)))
+    first = {length: next(i for i, batch in enumerate(batches) if LADDER[batch[0]] == length) for length in set(LADDER)}
+    turns = {40: 0, 64: 720, 128: 1_440, 256: 2_160, 512: 2_880, 1024: 3_600}
+    assert all(turn <= first[length] < turn + 60 for length, turn in turns.items())
+    late = lengths_drawn(batches[3_600:], LADDER)
+    assert all(300 <= count <= 500 for count in late.values())  # 400 expected, its deviation 18
+    assert {len(batch) for batch in batches if LADDER[batch[0]] == 1024} == {4}
+
+
+def test_all_lengths_from_the_start() -> None:
+    """Without unlocking every length is among the first steps."""
+    early = islice(WordBatches(LADDER, tiny_recipe(batch_words=2_048, max_steps=6_000)), 60)
+    assert set(lengths_drawn(list(early), LADDER)) == set(LADDER)
+
+
+def test_passes_of_a_step_are_of_one_time() -> None:
+    """With accumulation the steps decide what is let in, not the passes."""
+    recipe = tiny_recipe(unlock=0.5, batch_size=4, max_steps=40, accumulation=8)
+    batches = list(WordBatches([10] * 20 + [100] * 20, recipe))
+    assert set(lengths_drawn(batches[: 20 * 8], [10] * 20 + [100] * 20)) == {10}
+    assert set(lengths_drawn(batches[20 * 8 :], [10] * 20 + [100] * 20)) == {10, 100}
+
+
+def test_words_and_seed_decide() -> None:
+    """The same words and seed give the same batches each time they are asked for; another seed gives others."""
+    recipe = tiny_recipe(unlock=0.3, batch_words=600, max_steps=50)
+    once = WordBatches(LADDER, recipe)
+    assert list(once) == list(once) == list(WordBatches(LADDER, recipe))
+    assert list(once) != list(WordBatches(LADDER, tiny_recipe(unlock=0.3, batch_words=600, max_steps=50, seed=2)))
+
+
+def test_batches_are_of_similar_length_and_never_the_same() -> None:
+    """Lengths drawn evenly from a group differ little within a batch, and two passes deal them out differently."""
+    words = [724 + (i * 37) % 700 for i in range(500)]
+    batches = list(WordBatches(words, tiny_recipe(batch_words=16_000, max_steps=200)))
+    spread = [max(words[i] for i in batch) / min(words[i] for i in batch) for batch in batches]
+    assert max(spread) < 1.2
+    assert len({frozenset(batch) for batch in batches}) == len(batches)
+
+
+def test_hand_worked_token_packing() -> None:
+    """4,096 tokens: 10 examples of 400, 40 of 100; of mixed lengths the longest counts; a longer one stands alone."""
+    assert [len(batch) for batch in pack_tokens(range(25), [400] * 25, 4_096)] == [10, 10, 5]
+    assert [len(batch) for batch in pack_tokens(range(50), [100] * 50, 4_096)] == [40, 10]
+    assert pack_tokens(range(5), [10, 90, 500, 20, 0], 200) == [[2], [1, 3], [0, 4]]
+    assert pack_tokens(range(4), [100, 101, 99, 102], 306) == [[0, 1, 2], [3]]  # 3 × 101 fit, 4 × 102 do not
+
+
+@given(WORDS, st.integers(1, 20_000))
+def test_batches_stay_within_the_tokens(lengths: list[int], batch_tokens: int) -> None:
+    """Examples × the longest of them stay within batch_tokens, unless one alone passes it; none is lost or doubled."""
+    batches = pack_tokens(range(len(lengths)), lengths, batch_tokens)
+    assert sorted(chain.from_iterable(batches)) == list(range(len(lengths)))
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * max(lengths[index] for index in batch) <= batch_tokens
+
+
+@settings(max_examples=30)
+@given(WORDS, st.integers(1, 20_000), st.integers(0, 9), st.integers(1, 3))
+def test_a_pass_by_tokens_takes_all(lengths: list[int], batch_tokens: int, seed: int, accumulation: int) -> None:
+    """At any time no example was taken two times more than another, and there are batches for every forward pass."""
+    recipe = tiny_recipe(batch_tokens=batch_tokens, seed=seed, max_steps=60, accumulation=accumulation)
+    taken = Counter(dict.fromkeys(range(len(lengths)), 0))
+    batches = list(TokenBatches(lengths, batch_tokens, recipe))
+    for batch in batches:
+        taken.update(batch)
+        assert max(taken.values()) - min(taken.values()) <= 1
+    assert len(batches) == 60 * accumulation
+
+
+def test_tokens_and_seed_decide() -> None:
+    """The same lengths and seed give the same batches each time; another seed, and the next pass, give others."""
+    lengths = [300 + (i * 37) % 101 for i in range(200)]
+    once, other = (TokenBatches(lengths, 4_096, tiny_recipe(max_steps=60, seed=seed)) for seed in (1, 2))
+    assert list(once) == list(once) != list(other)
+    assert len({frozenset(batch) for batch in once}) == 60
+    spread = [max(lengths[i] for i in batch) / min(lengths[i] for i in batch) for batch in once]
+    assert sorted(spread)[-10] < 1.2
+
+
+@pytest.mark.parametrize("other", [{"batch_words": 2_048}, {"unlock": 0.5}])
+def test_tokens_or_words(other: dict[str, float]) -> None:
+    """Batches go by tokens or by words; both are refused, with the setting that chooses."""
+    with pytest.raises(UsageError, match=r"train.batch_tokens=4096 .*batch_tokens=null or train.(batch_words|unlock)="):
+        tiny_recipe(batch_tokens=4_096, **other)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("unlock", 1.0), ("unlock", -0.1), ("batch_words", 0), ("batch_tokens", 0)]
+)
+def test_what_cannot_be_meant_is_refused(name: str, value: float) -> None:
+    """Unlocking over all the steps would never show the longest, and no words are no batch."""
+    with pytest.raises(UsageError, match=f"train.{name}"):
+        tiny_recipe(**{name: value})

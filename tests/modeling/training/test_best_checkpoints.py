@@ -1,0 +1,409 @@
+"""The k best checkpoints: kept while training; each summarizes and is scored, or they are made one."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import load_file
+from support.run_records import record
+from support.toys import TINY, TINY_FOR_ALL, ToySplit, tiny_overrides, tiny_recipe, write_jsonl
+from support.trainings import files, fit, restless, training_batch, weights
+
+from longsumbench.api.system import FitReport
+from longsumbench.cache.artifacts import StageStore
+from longsumbench.cli.main import main
+from longsumbench.errors import DataError, UsageError
+from longsumbench.files import digest
+from longsumbench.leaderboards.blocks import remarks
+from longsumbench.leaderboards.notes import training_differences
+from longsumbench.metrics.aggregate import column_means, mean_scores, read_scores
+from longsumbench.modeling import neural_system as neural
+from longsumbench.modeling.neural_system import NeuralSystem, read_report
+from longsumbench.modeling.training import trainer as training
+from longsumbench.modeling.training.callbacks import lowest
+from longsumbench.models.seal.system import Trunc
+from longsumbench.runs.pipeline import mark
+from longsumbench.runs.predictions import read_summaries
+from longsumbench.runs.record import RunRecord, output_files
+
+TRAIN, VALIDATION = ToySplit.of("train", 40), ToySplit.of("validation", 9, start=900)
+MODEL = "model.safetensors"
+
+
+def test_the_lowest_losses_by_hand() -> None:
+    """The lowest first, of equal ones the earlier, a loss that is no number last."""
+    losses = [(2, math.nan), (4, 3.0), (6, 2.0), (8, 2.5), (10, 2.0)]
+    assert lowest(losses, 3) == ((6, 2.0), (10, 2.0), (8, 2.5))
+    assert [step for step, _ in lowest(losses, 9)] == [6, 10, 8, 4, 2]
+
+
+def test_each_kept_checkpoint_has_the_loss_that_the_report_says(stages: StageStore) -> None:
+    """The three best of seven validations, the first of them the checkpoint that is used anyway."""
+    system, report = fit(stages, restless(keep_best=3))
+    assert report.kept == lowest(report.validation_losses, 3)
+    assert report.kept[0] == (report.best_step, report.validation_loss)
+    assert {step for step, _ in report.kept} != {10, 12, 14}  # not merely the last ones
+    assert sorted(path.name for path in (system.checkpoint / "kept").iterdir()) == ["2", "3"]
+    for number, (_, loss) in [*enumerate(report.kept, start=1), (1, report.kept[0])]:
+        system.use_kept(number)
+        system.model.eval()
+        batches = [training_batch(system, example) for example in VALIDATION]
+        sums = sum(float(system.model(**batch, num_items_in_batch=1).loss.detach()) for batch in batches)
+        tokens = sum(int(batch["labels"].ne(-100).sum()) for batch in batches)
+        assert sums / tokens == pytest.approx(loss, rel=1e-5)
+    assert report == read_report(system.checkpoint)
+
+
+def test_a_kept_checkpoint_is_one_of_its_own(stages: StageStore) -> None:
+    """It can be loaded, or named to `summarize`, like any other."""
+    system, _ = fit(stages, restless(keep_best=2))
+    system.use_kept(2)
+    loaded = Trunc.load(system.checkpoint / "kept" / "2")
+    assert all(torch.equal(value, weights(loaded)[name]) for name, value in weights(system).items())
+    assert loaded.model.config.use_cache
+
+
+def die_at_step(step: int) -> tuple[type, str, Callable[..., None]]:
+    """Return what breaks a training off behind a step, before its validation if it has one."""
+
+    def die(self: Any, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if state.global_step == step:
+            raise KeyboardInterrupt
+
+    return training.Shown, "on_step_end", die
+
+
+def die_validated(step: int) -> tuple[type, str, Callable[..., None]]:
+    """Return what breaks a training off between a validation, whose weights are kept, and its checkpoint."""
+    keep = training.KeepBest.on_evaluate
+
+    def die(self: Any, args: Any, state: Any, control: Any, **others: Any) -> None:
+        keep(self, args, state, control, **others)
+        if state.global_step == step:
+            raise KeyboardInterrupt
+
+    return training.KeepBest, "on_evaluate", die
+
+
+def die_saved(step: int) -> tuple[type, str, Callable[..., None]]:
+    """Return what breaks a training off when a checkpoint is saved and nothing of the surpassed is deleted yet."""
+
+    def die(self: Any, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if state.global_step == step:
+            raise KeyboardInterrupt
+
+    return training.KeepBest, "on_save", die
+
+
+def die_at_the_end(number: int) -> tuple[Any, str, Callable[..., Path]]:
+    """Return what breaks the stage off when the n-th best is to be saved."""
+    place = neural.kept_folder
+
+    def die(folder: Path, asked: int) -> Path:
+        if asked == number:
+            raise KeyboardInterrupt
+        return place(folder, asked)
+
+    return neural, "kept_folder", die
+
+
+KILLED = {
+    "step 11": ("keep_best", die_at_step(11)),
+    "validated 6": ("keep_best", die_validated(6)),
+    "validated 8": ("keep_best", die_validated(8)),
+    "saved 8": ("keep_best", die_saved(8)),
+    "saved 14": ("keep_best", die_saved(14)),
+    "end": ("keep_best", die_at_the_end(3)),
+    "average_weights": ("average_weights", die_validated(8)),
+}
+
+
+@pytest.mark.parametrize(("setting", "killed"), KILLED.values(), ids=KILLED)
+def test_a_resumed_training_keeps_the_same_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str, killed: tuple[Any, str, Callable[..., None]]
+) -> None:
+    """Wherever it was broken off, training ends with the same checkpoints, bit for bit, as if undisturbed."""
+    recipe = restless(**{setting: 3})
+    undisturbed, whole = fit(StageStore(tmp_path / "a"), recipe)
+    with monkeypatch.context() as patched:
+        patched.setattr(*killed)
+        with pytest.raises(KeyboardInterrupt):
+            fit(StageStore(tmp_path / "b"), recipe)
+    resumed, pieces = fit(StageStore(tmp_path / "b"), recipe)
+    assert (pieces.kept, pieces.averaged) == (whole.kept, whole.averaged)
+    assert files(resumed.checkpoint) == files(undisturbed.checkpoint)
+
+
+def test_the_disk_is_bounded(stages: StageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind every checkpoint there are k copies of the weights at most, one more just before it, none at the end."""
+    counts: list[tuple[int, int]] = []
+    delete = training.KeepBest.on_save
+
+    def count(self: Any, *args: Any, **others: Any) -> None:
+        before = len(list(self.folder.glob("weights-*")))
+        delete(self, *args, **others)
+        counts.append((before, len(list(self.folder.glob("weights-*")))))
+
+    monkeypatch.setattr(training.KeepBest, "on_save", count)
+    system, _ = fit(stages, restless(keep_best=2, max_steps=20))
+    assert len(counts) == 10
+    assert max(before for before, _ in counts) == 3
+    assert max(after for _, after in counts) == 2
+    assert not (system.checkpoint / "trainer").exists()
+
+
+@pytest.mark.parametrize("changes", [{}, {"gradient_checkpointing": True}])
+def test_average_weights_is_the_mean_of_the_kept_weights(tmp_path: Path, changes: dict[str, bool]) -> None:
+    """The same training keeps three; the mean of their files, by hand, is the one file of the other."""
+    apart, kept = fit(StageStore(tmp_path / "a"), restless(keep_best=3, **changes))
+    together, averaged = fit(StageStore(tmp_path / "b"), restless(average_weights=3, **changes))
+    assert (kept.averaged, averaged.kept) == ((), ())
+    assert averaged.averaged == kept.kept
+    assert not (together.checkpoint / "kept").exists()
+    three = [load_file(apart.checkpoint / place / MODEL) for place in ("", "kept/2", "kept/3")]
+    mean = load_file(together.checkpoint / MODEL)
+    assert mean.keys() == three[0].keys()
+    for name, weight in mean.items():
+        by_hand = sum(one[name].double() for one in three) / 3
+        assert torch.equal(weight, by_hand.float())
+    assert any(not torch.equal(weight, three[0][name]) for name, weight in mean.items())
+
+
+def test_fewer_validations_than_asked_for(stages: StageStore) -> None:
+    """Those that there are are kept, and the report says how many."""
+    assert len(fit(stages, restless(max_steps=4, keep_best=5))[1].kept) == 2
+    assert len(fit(stages, restless(max_steps=4, average_weights=5))[1].averaged) == 2
+
+
+def test_what_cannot_be_meant_is_refused(stages: StageStore) -> None:
+    """Both at once, less than one, or no validation split to choose by: one line each, before anything is done."""
+    with pytest.raises(UsageError, match=r"^train\.keep_best=5 and train\.average_weights=3: one averages scores"):
+        tiny_recipe(keep_best=5, average_weights=3)
+    with pytest.raises(UsageError, match=r"^train\.keep_best=0 is below 1$"):
+        tiny_recipe(keep_best=0)
+    for setting in ("keep_best", "average_weights"):
+        system = Trunc(Trunc.Config(**TINY))
+        with pytest.raises(DataError, match=rf"^train\.{setting}=2 chooses checkpoints by .*; add one, or choose"):
+            system.fit(TRAIN, None, tiny_recipe(**{setting: 2}), stages.root, stages)
+    assert not stages.root.exists()
+
+
+def test_without_training_there_is_one(stages: StageStore) -> None:
+    """max_steps=0 scores a checkpoint as it is, whatever is asked for."""
+    system = Trunc(Trunc.Config(**TINY))
+    report = system.fit(TRAIN, None, tiny_recipe(max_steps=0, keep_best=3), stages.root, stages)
+    assert (report.kept, report.averaged) == ((), ())
+
+
+def test_one_checkpoint_is_as_before(stages: StageStore) -> None:
+    """Neither setting is part of what decides a checkpoint, or of what tells a training, unless it is used."""
+    system, report = fit(stages, restless(keep_best=1, average_weights=1))
+    decided = json.loads((system.checkpoint / "inputs.json").read_text(encoding="utf-8"))
+    assert not {"keep_best", "average_weights"} & set(decided["recipe"])
+    assert not (system.checkpoint / "kept").exists()
+    before = {name: value for name, value in vars(report).items() if name not in ("kept", "averaged", "targets")}
+    targets = {"tokens": report.targets.tokens, "words": report.targets.words, "cuts": (), "documents_merged": 0}
+    assert mark(report) == digest({**before, "targets": targets})
+    assert mark(FitReport(kept=((2, 1.0), (4, 1.5)))) != mark(FitReport())
+
+
+def test_a_mean_of_scores_by_hand() -> None:
+    """Example by example; what applies to some predictions only has the mean over these, and to none stays out."""
+    ids = pd.Index(["b", "a"], name="id")
+    one = pd.DataFrame({"rougeL_f": [0.2, 0.6], "novelty": [0.5, math.nan], "x": [math.nan] * 2, "t": [3.0, 4.0]}, ids)
+    two = pd.DataFrame({"rougeL_f": [0.4, 0.6], "novelty": [0.1, math.nan], "x": [math.nan] * 2, "t": [5.0, 6.0]}, ids)
+    three = two.assign(novelty=[math.nan, 0.9])
+    means = mean_scores([one, two, three])
+    assert list(means.index) == ["b", "a"]
+    assert means["rougeL_f"].tolist() == pytest.approx([1 / 3, 0.6])
+    assert means["novelty"].tolist() == pytest.approx([0.3, 0.9])
+    told = column_means(means, in_units={"t"})
+    assert told == pytest.approx({"rougeL_f": 100 * (1 / 3 + 0.6) / 2, "novelty": 60.0, "t": (13 / 3 + 16 / 3) / 2})
+    assert mean_scores([one]) is one
+
+
+def test_names_of_files() -> None:
+    """A run of one checkpoint has the names that there always were."""
+    assert output_files(0) == output_files(1) == [("predictions.jsonl", "scores.csv")]
+    assert output_files(2) == [("predictions.jsonl", "scores-1.csv"), ("predictions-2.jsonl", "scores-2.csv")]
+
+
+def test_tables_say_so() -> None:
+    """A row says that it is a mean; a record of before the setting was there is not told apart from its default."""
+    averaged = {"fit": {"steps": 3, "seconds": 1, "averaged": ((2, 1.0), (4, 2.0))}}
+    assert remarks(record("trunc", 30)) == []
+    assert remarks(record("trunc", 30, **averaged)) == ["weights of 2 checkpoints averaged"]
+    several = record("trunc", 30, checkpoints=({}, {}, {}), repeatable=False)
+    assert remarks(several) == ["not repeatable", "mean of 3 checkpoints"]
+    trained = {"fit": {"steps": 3}}
+    before, now, more = (
+        record(name, 30, **trained, config={"train": train})
+        for name, train in (("one", {}), ("two", {"keep_best": 1}), ("three", {"keep_best": 5}))
+    )
+    assert training_differences([before, now]) == ""
+    assert training_differences([before, more]) == "Rows differ in training: keep_best 1 (one00000), 5 (three000)."
+
+
+class Runs:
+    """The command, on a toy dataset, with SEAL, which keeps evidence, and two checkpoints."""
+
+    def __init__(self, folder: Path) -> None:
+        self.results = folder / "results"
+        toy = write_jsonl(folder / "toy")
+        sizes = [f"model.{key}={TINY_FOR_ALL[key]}" for key in ("extractive_length", "segment_length")]
+        words = [word for word in tiny_overrides(toy, steps=40) if word != "model=trunc" and "input_length" not in word]
+        where = [f"results_dir={self.results}", "baselines=false", "decode.evidence=2", "train.keep_best=2"]
+        where += ["train.eval_steps=10", "train.learning_rate=0.005", "train.optimizer=adam"]  # learns some words
+        self.words = ["run", "model=seal", *words, *sizes, *where]
+
+    def run(self, *words: str) -> int:
+        """Do the run, or what is missing of it."""
+        return main([*self.words, *words])
+
+    @property
+    def folder(self) -> Path:
+        """The only run's."""
+        (folder,) = (self.results / "runs").glob("*/*/*")
+        return folder
+
+    def outcome(self) -> dict[str, bytes]:
+        """Return the summaries and scores."""
+        paths = [path for path in self.folder.iterdir() if path.suffix in (".jsonl", ".csv")]
+        return {path.name: path.read_bytes() for path in sorted(paths)}
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Runs:
+    """A folder of its own for a test; the checkpoints are shared, as a user's are."""
+    return Runs(tmp_path)
+
+
+def test_a_run_averages_the_scores_of_its_checkpoints(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each checkpoint has summaries and scores of its own, the run the mean; tables and commands go on from there."""
+    assert runs.run() == 0
+    capsys.readouterr()
+    folder, board = runs.folder, runs.results / "leaderboard"
+    assert "; mean of 2 checkpoints |" in (board / "jsonl.md").read_text(encoding="utf-8")
+    names = ["predictions-2.jsonl", "predictions.jsonl", "scores-1.csv", "scores-2.csv", "scores.csv"]
+    assert list(runs.outcome()) == names
+    one, two, mean = (read_scores(folder / f"scores{number}.csv") for number in ("-1", "-2", ""))
+    pd.testing.assert_frame_equal(mean, (one + two) / 2)
+    assert not one.equals(two)
+    found = RunRecord.read(folder)
+    for checkpoint, scores, (step, loss) in zip(found.checkpoints, (one, two), found.fit["kept"], strict=True):
+        assert (checkpoint["step"], checkpoint["validation_loss"]) == (step, loss)
+        assert checkpoint["means"] == pytest.approx((100 * scores.mean()).to_dict())
+    f = [checkpoint["means"]["rougeLsum_f"] for checkpoint in found.checkpoints]
+    assert found.scores["rougeLsum"]["f"] == pytest.approx(sum(f) / 2)
+    assert {path.stem for path in (folder / "evidence").iterdir()} == {"0", "1"}
+    assert sum(found.timings.values()) > 0
+    table = (board / "jsonl.csv").read_text(encoding="utf-8").splitlines()
+    assert (table[0].split(",")[-1], table[1].split(",")[-1]) == ("checkpoints", "2")
+    assert main(["inspect", str(folder), "0", "--results-dir", str(runs.results)]) == 0
+    page = Path(capsys.readouterr().out.split()[0]).read_text(encoding="utf-8")
+    assert f"R-1 {100 * one['rouge1_f'].iloc[0]:.1f}" in page  # of the summary that is shown
+    source = runs.results / "one.txt"
+    source.write_text("Ka lo mi nu. Re dan.", encoding="utf-8")
+    assert main(["summarize", str(folder), str(source), "--results-dir", str(runs.results)]) == 0
+
+
+def test_a_finished_run_is_given_what_it_lacks(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    """More measures, of every checkpoint, and more evidence, of the best; to the last bit as if asked for at once."""
+    assert runs.run() == 0
+    before, first = runs.outcome(), RunRecord.read(runs.folder)
+    assert runs.run("score.metrics=[repetition]", "decode.evidence=all") == 0
+    assert "already finished, but for repetition" in capsys.readouterr().err
+    after, second, scores = runs.outcome(), RunRecord.read(runs.folder), read_scores(runs.folder / "scores.csv")
+    assert len(list((runs.folder / "evidence").glob("*.json"))) == 8
+    assert {name: text for name, text in before.items() if "pred" in name}.items() <= after.items()
+    assert second.scores == first.scores
+    added = [name for name in scores if not str(name).startswith("rouge")]
+    assert list(second.measures) == added
+    for checkpoint in second.checkpoints:
+        assert set(checkpoint["means"]) == {*first.checkpoints[0]["means"], *added}
+    one, two = (read_scores(runs.folder / f"scores-{number}.csv") for number in (1, 2))
+    pd.testing.assert_frame_equal(scores, mean_scores([one, two]))
+    assert {name: second.measures[name]["mean"] for name in added} == pytest.approx(column_means(scores[added]))
+    assert runs.run("score.metrics=[repetition]") == 0
+    assert "already finished: seal" in capsys.readouterr().err
+    assert runs.run("score.metrics=[repetition]", "overwrite=true") == 0
+    again = RunRecord.read(runs.folder)
+    assert [one["means"] for one in again.checkpoints] == [one["means"] for one in second.checkpoints]
+    assert (runs.outcome(), again.measures) == (after, second.measures)
+
+
+@pytest.mark.parametrize("batches", [1, 2, 3])
+def test_a_run_killed_in_any_checkpoint_goes_on_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batches: int
+) -> None:
+    """Of two checkpoints with two batches each: what was written is kept, and the outcome is that of one piece."""
+    runs, whole, done = Runs(tmp_path / "a"), Runs(tmp_path / "b"), list[str]()
+    summarize = NeuralSystem.summarize
+
+    def counted(self: NeuralSystem, *args: Any) -> Any:
+        if len(done) == batches and "killed" not in done:
+            done.append("killed")
+            raise KeyboardInterrupt
+        done.append("batch")
+        return summarize(self, *args)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(NeuralSystem, "summarize", counted)
+        assert runs.run() == 130
+        assert runs.run() == 0
+    assert done.count("batch") == 4
+    assert whole.run() == 0
+    assert runs.outcome() == whole.outcome()
+    assert runs.folder.name == whole.folder.name
+
+
+def test_summaries_of_other_weights_are_thrown_away(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trained anew, a run that was killed takes over none of the summaries of the old checkpoints."""
+    assert runs.run() == 0
+    folder, before = runs.folder, runs.outcome()
+    (folder / "record.json").unlink()
+    (folder / "work" / "fitted.json").write_text("another", encoding="utf-8")
+    torn = (folder / "predictions-2.jsonl").read_text(encoding="utf-8").replace('"prediction": "', '"prediction": "x ')
+    (folder / "predictions-2.jsonl").write_text(torn, encoding="utf-8")
+    assert runs.run() == 0
+    assert runs.outcome() == before
+
+
+def test_a_file_that_is_missing_is_made_again(runs: Runs) -> None:
+    """A run that lacks the summaries of one checkpoint is not finished; the others' stay."""
+    assert runs.run() == 0
+    before = runs.outcome()
+    (runs.folder / "predictions-2.jsonl").unlink()
+    assert runs.run() == 0
+    assert runs.outcome() == before
+    assert len(read_summaries(runs.folder / "predictions-2.jsonl")) == 8
+
+
+def test_a_mean_is_compared_with_one_checkpoint(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    """Runs with and without the setting are two runs, in one ranking and comparable; which one is a mean is said."""
+    assert runs.run() == 0
+    assert main([*runs.words, "train.keep_best=1"]) == 0
+    shown = capsys.readouterr().out
+    assert "keep_best 1 (" in shown
+    first, second = sorted(path.name for path in (runs.results / "runs").glob("*/*/*"))
+    assert main(["compare", first, second, "--results-dir", str(runs.results)]) == 0
+    assert "Scores are means of several checkpoints, summaries the best one's: seal" in capsys.readouterr().out
+
+
+def test_what_is_of_averaged_weights_is_said(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    """A comparison names the run whose one model has the mean of several checkpoints' weights."""
+    for words in (["train.keep_best=1"], ["train.keep_best=1", "train.average_weights=2"]):
+        assert main([*runs.words, *words]) == 0
+    each = (RunRecord.read(path) for path in (runs.results / "runs").glob("*/*/*"))
+    first, second = sorted(each, key=lambda one: bool(one.fit.get("averaged")))
+    capsys.readouterr()
+    assert main(["compare", first.run_id, second.run_id, "--results-dir", str(runs.results)]) == 0
+    _, _, told = " ".join(capsys.readouterr().out.split()).partition(
+        "One model, whose weights are the mean of several "
+    )
+    assert told.partition(").")[0].endswith(f"({second.run_id[:8]}")

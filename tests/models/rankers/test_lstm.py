@@ -1,0 +1,283 @@
+"""The LSTM ranker: its equations, what changes no score, what it learns from, and its stage."""
+
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from support.toys import ToySplit
+from torch.nn import functional as F
+from transformers import PreTrainedTokenizerBase
+
+from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api.ranker import Ranker, RankerSettings, texts_to_rank
+from longsumbench.cache.artifacts import StageStore
+from longsumbench.errors import DataError
+from longsumbench.modeling.rankers import find_ranker
+from longsumbench.modeling.ranking import rank, tfidf_with_title
+from longsumbench.modeling.tokenizer import trained_tokenizer
+from longsumbench.modeling.training import trainer as training
+from longsumbench.models.rankers import lstm as module
+from longsumbench.models.rankers.lstm import (
+    ROW_LENGTH,
+    TEXT_LENGTH,
+    Labeller,
+    LstmRanker,
+    LstmRankerConfig,
+    LstmRankerModel,
+    ParagraphCollator,
+    alike,
+    rows_of,
+    similar_lengths,
+)
+
+pytestmark = pytest.mark.usefixtures("float64")
+
+QUICK = RankerSettings(dimension=16, steps=6, batch_size=4, vocabulary_size=300, device="cpu")
+FILLER = [f"{first}{second}" for first in ("ka", "lo", "mi", "nu") for second in ("dan", "fel", "gor", "hit")]
+
+
+def network(width: int = 12, vocabulary: int = 50) -> LstmRankerModel:
+    torch.manual_seed(0)
+    return LstmRankerModel(LstmRankerConfig(vocab_size=vocabulary, d_model=width)).eval()
+
+
+def batch(*rows: list[list[int]], labels: list[list[float]] | None = None, pad: int = 0) -> dict[str, torch.Tensor]:
+    """Collate rows, each a title's tokens and its paragraphs'."""
+    numbers = labels or [[0.0] * (len(row) - 1) for row in rows]
+    return ParagraphCollator(pad)([{"units": row, "labels": of} for row, of in zip(rows, numbers, strict=True)])
+
+
+def scores(model: LstmRankerModel, **inputs: torch.Tensor) -> torch.Tensor:
+    with torch.no_grad():
+        logits = model(**inputs).logits
+    assert logits is not None
+    return logits
+
+
+def example(number: int, title: str | None, paragraphs: list[str], reference: str) -> Example:
+    section = Section(None, tuple((text,) for text in paragraphs))
+    return Example(f"x-{number}", title, None, (Document(None, (section,)),), ((reference,),))
+
+
+def told_apart(number: int) -> Example:
+    """Return a text whose summary stands in a paragraph that begins with "notably" and never names the title."""
+    chance = random.Random(number)
+    name = f"town{number}"
+    useful = " ".join(chance.sample(FILLER, 6))
+    others = [f"{name} {' '.join(chance.sample(FILLER, 3))} {name}" for _ in range(4)]
+    paragraphs = [*others, f"notably {useful}"]
+    chance.shuffle(paragraphs)
+    return example(number, name, paragraphs, useful)
+
+
+def split_of(name: str, size: int, start: int = 0) -> ToySplit:
+    return ToySplit(name, [told_apart(start + number) for number in range(size)])
+
+
+def by_hand(model: LstmRankerModel, title: list[int], paragraph: list[int]) -> torch.Tensor:
+    """Eqs. 1–6 for one paragraph, a token at a time."""
+
+    def states(lstm: torch.nn.LSTM, ids: list[int]) -> list[torch.Tensor]:
+        found, state = [], None
+        for token in ids:
+            output, state = lstm(model.embeddings.weight[token][None, None], state)
+            found.append(output[0, 0])
+        return found
+
+    pooled = torch.stack(states(model.title_lstm, title)).max(0).values if title else torch.zeros(model.config.d_model)
+    features = []
+    for state in states(model.paragraph_lstm, paragraph):
+        joined = torch.cat([state, pooled])
+        features.append(torch.tanh(model.features.weight @ joined + model.features.bias))
+    return (model.score.weight @ torch.stack(features).max(0).values + model.score.bias)[0]
+
+
+def test_the_network_is_the_papers_equations() -> None:
+    """Logits equal Eqs. 1–6 written down a token at a time, with a title and without one, whatever the lengths."""
+    model, draw = network(), random.Random(1)
+    rows = [[[draw.randrange(50) for _ in range(n)] for n in lengths] for lengths in ((3, 1, 9, 4, 17), (0, 5, 2))]
+    found = scores(model, **batch(*rows))
+    with torch.no_grad():
+        for of_row, (title, *paragraphs) in zip(found, rows, strict=True):
+            for value, ids in zip(of_row[1:], paragraphs, strict=False):
+                torch.testing.assert_close(value, by_hand(model, title, ids))
+
+
+def test_padding_neighbours_and_order_change_no_score() -> None:
+    """More padding, another token there, a longer row in the batch and another order leave every score as it was."""
+    model = network()
+    row = [[5, 6], [7, 8, 9], [3], [4, 4, 4, 4, 4]]
+    alone = scores(model, **batch(row))[0, 1:]
+    beside = scores(model, **batch(row, [[1] * 9, *[[2] * 30] * 6], pad=49))[0]
+    torch.testing.assert_close(beside[1:4], alone)
+    turned = scores(model, **batch([row[0], *row[:0:-1]]))[0, 1:]
+    torch.testing.assert_close(turned.flip(0), alone)
+
+
+def test_what_is_not_there_has_no_score() -> None:
+    """The title and absent paragraphs score −∞; a batch without any paragraph is no error."""
+    found = scores(network(), **batch([[5], [6], [7]], [[5], [6]]))
+    assert torch.isinf(found).tolist() == [[True, False, False], [True, False, True]]
+    assert torch.isinf(scores(network(), **batch([[5]], [[6]]))).all()
+
+
+def test_a_missing_title_is_a_vector_of_zeros() -> None:
+    """Without a title the title's LSTM plays no part."""
+    model = network()
+    before = scores(model, **batch([[], [7, 8]]))
+    torch.nn.init.ones_(model.title_lstm.weight_ih_l0)
+    assert torch.equal(scores(model, **batch([[], [7, 8]])), before)
+    assert not torch.equal(scores(model, **batch([[3], [7, 8]])), before)
+
+
+def test_the_loss_is_a_mean_over_paragraphs() -> None:
+    """It is binary cross-entropy against the labels, over the paragraphs that have one, or over the count handed in."""
+    model, inputs = network(), batch([[1], [2, 3], [4]], [[5], [6]], labels=[[0.25, 0.0], [1.0]])
+    assert inputs["labels"].tolist() == [[-100, 0.25, 0.0], [-100, 1.0, -100]]
+    logits = scores(model, **inputs)[inputs["labels"].ne(-100)]
+    wanted = F.binary_cross_entropy_with_logits(logits, torch.tensor([0.25, 0.0, 1.0]), reduction="sum")
+    torch.testing.assert_close(model(**inputs).loss, wanted / 3)
+    torch.testing.assert_close(model(**inputs, num_items_in_batch=7).loss, wanted / 7)
+
+
+def test_groups_hold_each_text_once_with_little_padding() -> None:
+    """Every text with tokens is in one group, and none there is longer than twice another."""
+    lengths = torch.tensor([3, 0, 500, 70, 1, 4, 260, 65, 128])
+    seen: list[int] = []
+    for group, mask in alike(lengths):
+        assert mask.sum(1).tolist() == lengths[group].tolist()
+        assert int(lengths[group].max()) <= 2 * int(lengths[group].min())
+        seen += group.tolist()
+    assert sorted(seen) == [0, 2, 3, 4, 5, 6, 7, 8]
+
+
+def test_worked_labels() -> None:
+    """Of "A red fox ran home." the bigrams are a-red, red-fox, fox-ran, ran-home; plural foxes are the same stem."""
+    found = Labeller()(["The red foxes ran.", "home", "ran home ran home", ""], ["A red fox ran", "home."])
+    assert found == [0.5, 0.0, 0.25, 0.0]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> PreTrainedTokenizerBase:
+    return trained_tokenizer(split_of("train", 20), 300, StageStore(tmp_path_factory.mktemp("stages")))
+
+
+def test_many_paragraphs_become_several_rows(tokenizer: PreTrainedTokenizerBase) -> None:
+    """Each row has the title and whole paragraphs, together every paragraph once with its own label, long ones cut."""
+    texts = [" ".join(FILLER[index : index + 4] * (200 if index == 3 else 25)) for index in range(12)] * 2
+    one = example(1, "a town", texts, " ".join(FILLER[2:9]))
+    rows = list(rows_of(one, tokenizer, "paragraph", Labeller()))
+    assert len(rows) > 1
+    assert len({tuple(row["units"][0]) for row in rows}) == 1
+    assert [value for row in rows for value in row["labels"]] == Labeller()(texts, one.references[0])
+    lengths = [[len(ids) for ids in row["units"][1:]] for row in rows]
+    assert all(sum(of_row) <= ROW_LENGTH for of_row in lengths)
+    assert max(map(max, lengths)) == TEXT_LENGTH
+    assert list(rows_of(replace(one, references=()), tokenizer, "paragraph", Labeller())) == []
+
+
+def test_batches_do_not_depend_on_the_order_of_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each distinct text is in one batch, the batches are small, and turned around the texts make the same ones."""
+    monkeypatch.setattr(module, "TOKENS_AT_ONCE", 12)
+    texts = [(1,), (2, 2), (), (3, 3, 3, 3, 3), (1,), (4, 4, 4), (5,)]
+    batches = list(similar_lengths(texts))
+    assert batches == list(similar_lengths(texts[::-1]))
+    assert sorted(ids for one in batches for ids in one) == sorted({*texts} - {()})
+    assert all(len(one) * max(map(len, one)) <= 12 for one in batches)
+
+
+def useful_first(ranker: Ranker, one: Example) -> bool:
+    """Tell whether the best paragraph of a text made by `told_apart` is the one that its summary stands in."""
+    texts = texts_to_rank(one)
+    return texts[rank(ranker(one.title, texts))[0]].startswith("notably")
+
+
+def test_it_learns_what_a_title_cannot_tell(tmp_path: Path) -> None:
+    """Where the useful paragraph never names the title, tf-idf puts it last, and the ranker first."""
+    settings = replace(QUICK, steps=60, batch_size=8)
+    train, validation = split_of("train", 80), split_of("validation", 10, 500)
+    ranker = find_ranker("lstm", train, validation, settings, StageStore(tmp_path))
+    tests = [told_apart(900 + number) for number in range(20)]
+    found = {ranker: [useful_first(ranker, one) for one in tests] for ranker in (ranker, tfidf_with_title)}
+    assert sum(found[ranker]) >= 18
+    assert sum(found[tfidf_with_title]) == 0
+
+
+def test_a_killed_training_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed between two checkpoints and started again, it ends with the very weights of a training left alone."""
+    train, validation = split_of("train", 24), split_of("validation", 6, 500)
+    settings = replace(QUICK, steps=20)
+    alone = LstmRanker.fitted(train, validation, settings, StageStore(tmp_path / "alone"))
+    stages, steps = StageStore(tmp_path / "killed"), []
+
+    class Killed(training.Shown):
+        def on_step_end(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
+            steps.append(state.global_step)
+            if len(steps) == 9:
+                raise KeyboardInterrupt
+            super().on_step_end(args, state, control, **rest)
+
+    monkeypatch.setattr(training, "Shown", Killed)
+    with pytest.raises(KeyboardInterrupt):
+        LstmRanker.fitted(train, validation, settings, stages)
+    again = LstmRanker.fitted(train, validation, settings, stages)
+    assert steps[9:] == list(range(9, 21))
+    assert again.identity == alone.identity
+
+
+def test_the_finished_stage_is_found(tmp_path: Path) -> None:
+    """The same texts and settings train once, on whatever device; another width, seed or unit is another ranker."""
+    train, stages = split_of("train", 12), StageStore(tmp_path)
+    first = LstmRanker.fitted(train, None, QUICK, stages)
+    found = replace(stages, finished_only=True)
+    assert LstmRanker.fitted(train, None, replace(QUICK, device="auto"), found).identity == first.identity
+    names = sorted(path.name for path in stages.used["ranker"].iterdir())
+    assert "trainer" not in names
+    assert "model.safetensors" in names
+    others = [replace(QUICK, **change) for change in ({"dimension": 8}, {"seed": 2}, {"unit": "section"})]
+    assert len({first.identity, *(LstmRanker.fitted(train, None, one, stages).identity for one in others)}) == 4
+
+
+def test_it_survives_saving(tmp_path: Path) -> None:
+    """Saved and loaded, it gives the same scores and is known by the same identity; a damaged one is an error."""
+    ranker = LstmRanker.fitted(split_of("train", 12), None, QUICK, StageStore(tmp_path / "stages"))
+    (tmp_path / "kept").mkdir()
+    ranker.save(tmp_path / "kept")
+    again = LstmRanker.load(tmp_path / "kept")
+    texts = ["notably kadan", "lofel mihit", "notably kadan"]
+    assert np.array_equal(again("a town", texts), ranker("a town", texts))
+    assert again.identity == ranker.identity
+    (tmp_path / "kept" / "model.safetensors").write_bytes(b"torn")
+    with pytest.raises(DataError, match="kept"):
+        LstmRanker.load(tmp_path / "kept")
+
+
+def test_odd_inputs_have_scores(tokenizer: PreTrainedTokenizerBase) -> None:
+    """Nothing, one paragraph, blank and equal ones, one of 50,000 words and 2,000 at once are scored."""
+    ranker = LstmRanker(network(16, len(tokenizer)), tokenizer)
+    assert ranker("town", []).shape == (0,)
+    assert ranker(None, ["kadan"]).shape == (1,)
+    found = ranker("town", ["kadan lofel", " ", "mihit", "kadan lofel"])
+    assert found[1] == 0
+    assert found[0] == found[3] > 0
+    long = " ".join(FILLER * 3_125)
+    assert ranker("town", [long, "kadan"])[1] == pytest.approx(ranker("town", ["kadan"])[0], abs=1e-6)
+    draw = random.Random(0)
+    many = [" ".join(draw.choices(FILLER, k=draw.randrange(2, 30))) for _ in range(2_000)]
+    scored = ranker("town", many)
+    turned = ranker("town", many[::-1])
+    assert np.array_equal(scored, turned[::-1])
+
+
+def test_without_texts_to_learn_from_it_says_so(stages: StageStore) -> None:
+    """No training split, an empty one, or none with paragraphs and references is bad data, in one line."""
+    for nothing in (None, ToySplit("train", [])):
+        with pytest.raises(DataError, match="learns from a training split, and the dataset has none"):
+            LstmRanker.fitted(nothing, None, QUICK, stages)
+    blank = ToySplit("train", [replace(told_apart(number), references=()) for number in range(3)])
+    with pytest.raises(DataError, match="no paragraph"):
+        LstmRanker.fitted(blank, None, QUICK, stages)

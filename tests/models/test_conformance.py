@@ -1,0 +1,234 @@
+"""What every registered system keeps to, built in or added by another package: one set of checks for all.
+
+Systems are reached through the registry alone. A package that adds one runs
+`pytest tests/models/test_conformance.py -k <name>` against it.
+"""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.toys import TINY_FOR_ALL, ToySplit, tiny_recipe
+
+from longsumbench.api import catalogue, registry
+from longsumbench.api.config import Decoding, settle
+from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api.system import AXES, REFERENCE_AXIS, Summary, System
+from longsumbench.cache.artifacts import StageStore
+from longsumbench.conf import CONF
+from longsumbench.errors import UsageError
+
+NAMES = sorted(registry.systems.targets())
+GREEDY = Decoding(max_length=10, device="cpu")
+TEST = ToySplit.of("test", 6, start=30).examples
+
+
+def built(name: str, **settings: Any) -> System:
+    """Return the system, as small as its settings allow, not fitted."""
+    system_class = registry.systems.load(name)
+    known = {item.name for item in fields(system_class.Config)}
+    values = {key: value for key, value in TINY_FOR_ALL.items() if key in known}
+    system: System = system_class(settle(system_class.Config, {**values, **settings}, "model."))
+    return system
+
+
+def fitted(name: str, folder: Path) -> System:
+    """Return the system, fitted on toys; the stages are kept in the folder."""
+    system = built(name)
+    train, validation = ToySplit.of("train", 24), ToySplit.of("validation", 6, start=24)
+    system.fit(train, validation, tiny_recipe(max_steps=4), folder, StageStore(folder))
+    return system
+
+
+def summarize(system: System, examples: Sequence[Example]) -> list[Summary]:
+    """Return one batch's summaries."""
+    return list(system.summarize(examples, GREEDY))
+
+
+def document(*sentences: str) -> Document:
+    """Return a document of one paragraph; without sentences, an empty one."""
+    return Document(None, (Section(None, (tuple(sentences),)),) if sentences else ())
+
+
+ODD = {
+    "no title, no query": Example("odd", None, None, (document("One two three.", "Four five."),), (("One.",),)),
+    "title and query": Example("odd", "A title", "what?", (document("One two three.", "Four five."),), (("One.",),)),
+    "several documents": Example(
+        "odd", "t", None, tuple(document(f"Text {i}.", "More.") for i in range(5)), (("Text.",),)
+    ),
+    "an empty document": Example("odd", "t", None, (document(), document("One two."), document()), (("One.",),)),
+    "a one-word sentence": Example("odd", "t", None, (document("Word"),), (("Word",),)),
+    "unicode": Example("odd", "标题", None, (document("你好，世界。", "naïve – “café” 🦜\u2028!"),), (("世界",),)),
+    "two references": Example("odd", "t", None, (document("One two.", "Three."),), (("One.",), ("Three.", "Two."))),
+    "an empty reference": Example("odd", "t", None, (document("One two.", "Three."),), ((),)),
+}
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def system(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> System:
+    """Every registered system, fitted on toys."""
+    return fitted(request.param, tmp_path_factory.getbasetemp() / "conformance")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_says_what_it_is(name: str) -> None:
+    """A system has a docstring, and a dataclass of settings that carries its registered name."""
+    system_class = registry.systems.load(name)
+    assert issubclass(system_class, System)
+    assert system_class.__doc__
+    assert is_dataclass(system_class.Config)
+    assert system_class.Config.__doc__
+    assert system_class.Config().name == name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_setting_is_explained(name: str) -> None:
+    """Behind every setting stands what it means; `longsumbench list settings` shows it."""
+    schema = registry.systems.load(name).Config
+    assert {item.name for item in fields(schema)} - set(catalogue.comments(schema)) <= {"name"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_settings_are_found(name: str) -> None:
+    """The catalogue finds a system's own `Config`, of a built-in system without importing the system."""
+    assert catalogue.config_of(name) is registry.systems.load(name).Config
+
+
+def test_built_in_settings_are_listed_without_torch() -> None:
+    """`longsumbench list settings MODEL` imports no torch for any built-in system, so it is there at once."""
+    code = "import sys; from longsumbench import catalogue, registry\n"
+    code += "for name in registry.systems.built_in: catalogue.settings(name)\n"
+    code += "sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("name", sorted(registry.systems.built_in))
+def test_a_built_in_system_has_a_described_file(name: str) -> None:
+    """The first comment of its YAML file says what it is."""
+    assert catalogue.first_comment(CONF / "model" / f"{name}.yaml")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_unknown_setting_is_refused(name: str) -> None:
+    """A setting that the system does not have is an error that names it."""
+    with pytest.raises(UsageError, match=r"unknown setting 'model\.no_such_setting'"):
+        built(name, no_such_setting=1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_decides_the_outcome_is_known(name: str) -> None:
+    """Only parts of a run's configuration that there are decide an outcome."""
+    assert registry.systems.load(name).decided_by <= {"seed", "train", "decode"}
+
+
+def test_one_summary_for_each_example_in_order(system: System) -> None:
+    """Summaries come in the order of the examples, one each, as text."""
+    summaries = summarize(system, TEST)
+    assert [one.id for one in summaries] == [one.id for one in TEST]
+    assert all(isinstance(one.text, str) for one in summaries)
+
+
+def test_the_same_twice(system: System, tmp_path: Path) -> None:
+    """The same settings, texts and seed give the same summaries, also from a system that is fitted again."""
+    summaries = summarize(system, TEST)
+    assert summarize(system, TEST) == summaries
+    assert summarize(fitted(system.config.name, tmp_path), TEST) == summaries
+
+
+def test_an_example_alone_is_summarized_as_in_a_batch(system: System) -> None:
+    """Other, longer examples in a batch change nothing."""
+    together = summarize(system, TEST)
+    assert [summarize(system, [example])[0].text for example in TEST] == [one.text for one in together]
+
+
+def test_saved_and_loaded_it_is_the_same(system: System, tmp_path: Path) -> None:
+    """What `load` rebuilds writes the same summaries."""
+    folder = tmp_path / "saved"
+    folder.mkdir()
+    system.save(folder)
+    assert summarize(type(system).load(folder), TEST) == summarize(system, TEST)
+
+
+def test_another_systems_folder_is_refused(system: System, tmp_path: Path) -> None:
+    """Loading what another system saved, or nothing, is wrong usage."""
+    (tmp_path / "system.json").write_text('{"system": "another", "config": {}, "state": {}}', encoding="utf-8")
+    with pytest.raises(UsageError, match="is a checkpoint of 'another'"):
+        type(system).load(tmp_path)
+    with pytest.raises(UsageError, match="is no checkpoint"):
+        type(system).load(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_odd_examples_are_summarized(kind: str, system: System) -> None:
+    """Whatever an example lacks, or has too much of, it gets a summary, alone and beside others."""
+    odd = ODD[kind]
+    (alone,) = summarize(system, [odd])
+    beside = summarize(system, [TEST[4], odd])
+    assert (alone.id, alone.text) == ("odd", beside[1].text)
+
+
+def test_the_ledger_balances(system: System) -> None:
+    """What was cut is never more than there was, in tokens and in words, and no count is negative."""
+    for summary in summarize(system, [*TEST, *ODD.values()]):
+        if (ledger := summary.truncation) is not None:
+            for unit in ("tokens", "words"):
+                cuts = [getattr(cut, unit) for cut in ledger.cuts]
+                assert 0 <= sum(cuts) <= getattr(ledger, unit)
+                assert min(cuts, default=0) >= 0
+
+
+def test_what_it_says_it_would_read_is_what_it_reads(system: System, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Ready to read, without training, a system tells the ledgers of its summaries; or nothing, as one without any."""
+    name, folder = system.config.name, tmp_path_factory.getbasetemp() / "conformance"
+    unfitted, train = built(name), ToySplit.of("train", 24)
+    unfitted.ready_to_read(train, ToySplit.of("validation", 6, start=24), tiny_recipe(max_steps=4), StageStore(folder))
+    for example in [*TEST, *ODD.values()]:
+        (summary,) = summarize(system, [example])
+        assert unfitted.source_ledger(example) == system.source_ledger(example)
+        assert unfitted.source_ledger(example) in (summary.truncation, None)
+    targets = [ledger for ledger in map(unfitted.reference_ledger, train) if ledger is not None]
+    assert all(0 <= ledger.tokens_seen <= ledger.tokens for ledger in targets)
+
+
+def test_only_an_oracle_sees_the_references(system: System) -> None:
+    """Other references change a summary only where the system says that it is an oracle."""
+    changed = [replace(example, references=(("entirely", "other words"),)) for example in TEST]
+    same = [one.text for one in summarize(system, changed)] == [one.text for one in summarize(system, TEST)]
+    assert same or system.oracle
+
+
+def test_evidence_is_whole(system: System) -> None:
+    """Evidence is there where it is asked for and kept, alone as in a batch, and its axes fit its arrays and texts."""
+    together = [one.evidence for one in summarize(system, TEST)]
+    assert [one is not None for one in together] == [system.keeps_evidence] * len(TEST)
+    assert all(one.evidence is None for one in system.summarize(TEST, replace(GREEDY, evidence="none")))
+    for example, evidence in zip(TEST, together, strict=True):
+        if evidence is None:
+            continue
+        alone = summarize(system, [example])[0].evidence
+        assert alone is not None
+        assert alone.texts == evidence.texts
+        assert set(evidence.axes) == set(evidence.arrays)
+        assert "unit" in evidence.texts
+        for name, array in evidence.arrays.items():
+            axes = evidence.axes[name]
+            assert set(axes) <= set(AXES)
+            shape = dict(zip(axes, array.shape, strict=True))
+            assert all(shape.get(axis, len(texts)) == len(texts) for axis, texts in evidence.texts.items())
+            np.testing.assert_allclose(alone.arrays[name], array, rtol=1e-4, atol=1e-5)
+
+
+def test_evidence_of_the_reference_is_there_where_it_is_asked_for(system: System) -> None:
+    """Asking what is looked at for the reference changes no summary; a system that keeps it has it on its own axis."""
+    asked = list(system.summarize(TEST, replace(GREEDY, reference_evidence=True)))
+    assert asked == summarize(system, TEST)
+    for summary in asked:
+        axes = summary.evidence.axes.values() if summary.evidence is not None else ()
+        assert any(REFERENCE_AXIS in of_array for of_array in axes) == (
+            system.keeps_evidence and system.keeps_reference_evidence
+        )

@@ -1,0 +1,159 @@
+"""Evidence on disk: read back as it was written, whole or not at all."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from support.watching import like
+
+from longsumbench.api.system import AXES, REFERENCE_AXIS, Evidence, Summary
+from longsumbench.errors import DataError
+from longsumbench.runs.evidence import check, kept, read_evidence, wanted, write_evidence
+
+TYPES = ("float32", "float64", "float16", "int64", "int32", "uint8", "bool")
+SIZES = dict(zip(AXES, (3, 6, 2, 4, 4, 5, 1, 2, 2), strict=True))
+
+
+@st.composite
+def evidences(draw: st.DrawFn) -> Evidence:
+    """Evidence with any number of arrays over any of the axes."""
+    found = {}
+    for name in draw(st.lists(st.text("abc_.", min_size=1), unique=True, max_size=4)):
+        axes = tuple(draw(st.lists(st.sampled_from(AXES), max_size=3)))
+        kind = draw(st.sampled_from(TYPES))
+        elements = {"allow_nan": False} if kind.startswith("float") else None
+        array = draw(arrays.arrays(kind, tuple(SIZES[axis] for axis in axes), elements=elements))
+        found[name] = (axes, array.T.copy().T if draw(st.booleans()) else array)  # in either order in memory
+    texts = {axis: tuple(draw(st.lists(st.text(), min_size=n, max_size=n))) for axis, n in SIZES.items()}
+    chosen = {"unit", *draw(st.sets(st.sampled_from(AXES)))}
+    return Evidence(
+        {name: array for name, (_, array) in found.items()},
+        {name: axes for name, (axes, _) in found.items()},
+        {axis: text for axis, text in texts.items() if axis in chosen},
+    )
+
+
+def small(**changes: object) -> Evidence:
+    """Return evidence of two units and one segment."""
+    values = {
+        "arrays": {"score": np.array([[0.25, 0.5]], dtype=np.float32)},
+        "axes": {"score": ("segment", "unit")},
+        "texts": {"unit": ("One.", "Two.")},
+    }
+    return Evidence(**{**values, **changes})  # type: ignore[arg-type]
+
+
+@given(evidences(), st.integers(0, 10_000), st.text(min_size=1))
+def test_it_is_read_as_it_was_written(
+    tmp_path_factory: pytest.TempPathFactory, evidence: Evidence, number: int, identity: str
+) -> None:
+    """Arrays of every kind, shape and order in memory, axes, texts and the id come back equal."""
+    folder = tmp_path_factory.mktemp("evidence")
+    write_evidence(folder, number, Summary(identity, "", evidence=evidence))
+    assert kept(folder) == {number}
+    found, read = read_evidence(folder, number)
+    assert found == identity
+    assert like(evidence, read)
+
+
+def test_its_files_are_plain(tmp_path: Path) -> None:
+    """By hand: the second file names axes and texts; nothing else is left in the folder."""
+    write_evidence(tmp_path / "evidence", 3, Summary("a", "", evidence=small()))
+    assert sorted(path.name for path in (tmp_path / "evidence").iterdir()) == ["3.json", "3.safetensors"]
+    described = json.loads((tmp_path / "evidence" / "3.json").read_text(encoding="utf-8"))
+    assert described == {"id": "a", "axes": {"score": ["segment", "unit"]}, "texts": {"unit": ["One.", "Two."]}}
+
+
+@pytest.mark.parametrize(
+    ("asked", "examples", "expected"),
+    [("all", 4, 4), ("none", 4, 0), ("0", 4, 0), ("3", 4, 3), ("20", 4, 4), ("all", 0, 0)],
+)
+def test_the_first_examples_are_wanted(asked: str, examples: int, expected: int) -> None:
+    """`all`, a number or `none` of the examples there are, from the first."""
+    assert wanted(asked, examples) == range(expected)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"axes": {}}, "arrays"),
+        ({"axes": {"score": ("segment", "page")}}, f"axes can be {', '.join(AXES)}, not p"),
+        ({"axes": {"score": ("unit",)}}, "'score' has 2 dimensions and 1 axes: unit"),
+        ({"axes": {"score": ("unit", "segment")}}, "'score' has 1 of 'unit', and 2 texts"),
+        ({"texts": {"unit": ("One.",)}}, "'score' has 2 of 'unit', and 1 texts"),
+        ({"texts": {}}, "the units have no texts"),
+    ],
+)
+def test_evidence_that_says_not_what_it_is_is_refused(changes: dict[str, object], told: str, tmp_path: Path) -> None:
+    """Dimensions without names, or units without texts, could not be drawn: nothing is written of them."""
+    with pytest.raises(ValueError, match=told):
+        check(small(**changes))
+    with pytest.raises(ValueError, match=told):
+        write_evidence(tmp_path, 0, Summary("a", "", evidence=small(**changes)))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_system_that_keeps_its_word_gives_some(tmp_path: Path) -> None:
+    """A summary without evidence is an error where there should be some."""
+    with pytest.raises(ValueError, match="gave none for example 'a'"):
+        write_evidence(tmp_path, 0, Summary("a", ""))
+
+
+@pytest.mark.parametrize("written", [0, 1])
+def test_half_written_evidence_is_none(written: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed between its two files, new or in place of old ones, evidence does not count as kept."""
+    for _ in range(written):
+        write_evidence(tmp_path, 0, Summary("a", "", evidence=small()))
+    monkeypatch.setattr("longsumbench.runs.evidence.json.dumps", lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        write_evidence(tmp_path, 0, Summary("a", "", evidence=small()))
+    assert kept(tmp_path) == set()
+    with pytest.raises(DataError, match="no evidence of example 0"):
+        read_evidence(tmp_path, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("0.safetensors", None),
+        ("0.safetensors", b""),
+        ("0.safetensors", b"{" * 200),
+        ("0.json", b"{"),
+        ("0.json", b"[]"),
+        ("0.json", b'{"id": "a", "axes": {}, "texts": {}}'),
+        ("0.json", b'{"id": "a", "axes": {"score": ["unit"]}, "texts": {"unit": []}}'),
+    ],
+)
+def test_damaged_files_are_told(name: str, content: bytes | None, tmp_path: Path) -> None:
+    """A file that is gone, torn or another's is an error that names it."""
+    write_evidence(tmp_path, 0, Summary("a", "", evidence=small()))
+    (tmp_path / name).unlink()
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=r"0\.json: not the evidence of an example"):
+        read_evidence(tmp_path, 0)
+
+
+def test_other_files_are_no_evidence(tmp_path: Path) -> None:
+    """What else stands in the folder, or no folder, is no evidence of anything."""
+    (tmp_path / "view.json").write_text("{}", encoding="utf-8")
+    assert kept(tmp_path) == kept(tmp_path / "nowhere") == set()
+
+
+def test_which_examples_have_evidence_of_their_reference(tmp_path: Path) -> None:
+    """Only those whose arrays have the reference's axis count, also without a step on it; damaged ones never do."""
+    of_reference = {"weight": np.zeros((2, 0), dtype=np.float32)}
+    write_evidence(tmp_path, 0, Summary("a", "", evidence=small()))
+    write_evidence(
+        tmp_path,
+        1,
+        Summary("b", "", evidence=small(arrays=of_reference, axes={"weight": ("unit", REFERENCE_AXIS)})),
+    )
+    for number, content in enumerate(("{", "[]", '{"axes": 3}', '{"axes": {"weight": null}}'), 2):
+        (tmp_path / f"{number}.json").write_text(content, encoding="utf-8")
+    assert kept(tmp_path) == {0, 1, 2, 3, 4, 5}
+    assert kept(tmp_path, of_references=True) == {1}

@@ -1,0 +1,416 @@
+"""One run: what decides its id, what is found again, what its record says."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from support.toys import TINY, tiny_recipe, write_jsonl
+from support.waiting import PATIENCE
+from support.watching import Watching, with_watching
+
+from longsumbench.api import registry
+from longsumbench.api.config import DatasetSettings, Decoding, RunConfig, Scoring, settle
+from longsumbench.cache.artifacts import CACHE_VARIABLE, StageStore, cache_folder
+from longsumbench.corpora.reading.load import load
+from longsumbench.errors import DataError
+from longsumbench.runs import pipeline
+from longsumbench.runs.evidence import kept
+from longsumbench.runs.pipeline import BASELINES, Point, baseline, run
+from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.run_id import hashed, identity, specify
+
+PREDICTIONS = "predictions.jsonl"
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    """A small dataset of three splits."""
+    return write_jsonl(tmp_path / "toy")
+
+
+def configured(folder: Path, model: str = "lead", **changes: Any) -> RunConfig:
+    """Return a configuration that takes seconds; results go beside the dataset."""
+    schema = registry.systems.load(model).Config
+    settings = TINY if model == "trunc" else {}
+    config = RunConfig(
+        settle(schema, settings, "model."),
+        DatasetSettings("jsonl", str(folder)),
+        tiny_recipe(max_steps=4),
+        Decoding(batch_size=4, max_length=10, device="cpu"),
+        Scoring(resamples=100),
+        results_dir=str(folder.parent / "results"),
+    )
+    return replace(config, **changes)
+
+
+def run_id(config: RunConfig) -> str:
+    """Return the id of the run that a configuration means."""
+    system = registry.systems.load(config.model.name)(config.model)
+    return specify(config, system, load(config.dataset, StageStore(cache_folder()))).run_id
+
+
+def folder_of(config: RunConfig, record: RunRecord) -> Path:
+    """Return a finished run's folder."""
+    return Results(Path(config.results_dir)).find(record.run_id)
+
+
+def with_baselines(point: Point) -> list[RunRecord]:
+    """Do a run and those of the baselines that are not the run itself, as the command does."""
+    taken: set[str] = set()
+    names = [name for name in BASELINES if point.config.baselines and name != point.config.model.name]
+    return [run(point), *(record for name in names for record in baseline(point, name, taken))]
+
+
+def silent(line: str) -> None:
+    """Say nothing."""
+
+
+@pytest.mark.parametrize("model", ["lead", "random", "oracle", "trunc"])
+def test_where_and_how_fast_does_not_decide(model: str, toy: Path, tmp_path: Path) -> None:
+    """Device, workers, results folder, the same texts elsewhere, and what is done beside a run, leave its id alone."""
+    config = configured(toy, model)
+    other = replace(
+        config,
+        device="cuda",
+        train=replace(config.train, device="cuda", workers=3),
+        decode=replace(config.decode, device="cuda"),
+        results_dir=str(tmp_path / "elsewhere"),
+        dataset=replace(config.dataset, path=str(write_jsonl(tmp_path / "copy"))),
+        overwrite=True,
+        baselines=False,
+    )
+    assert run_id(other) == run_id(config)
+
+
+@pytest.mark.parametrize(
+    ("section", "changes"),
+    [
+        ("dataset", {"split": "validation"}),
+        ("decode", {"limit": 3}),
+        ("score", {"resamples": 200}),
+        ("score", {"tokenizer": "unicode"}),
+        ("score", {"references": "jackknife"}),
+        ("score", {"mode": "perl", "wordnet": "none"}),
+        ("dataset", {"limit": 5}),
+    ],
+)
+@pytest.mark.parametrize("model", ["lead", "oracle", "trunc"])
+def test_what_is_summarized_and_scored_decides(model: str, section: str, changes: dict[str, Any], toy: Path) -> None:
+    """Another split, another number of examples and another way of scoring are another run, for every system."""
+    config = configured(toy, model)
+    other = replace(config, **{section: replace(getattr(config, section), **changes)})
+    assert run_id(other) != run_id(config)
+
+
+@pytest.mark.parametrize(
+    ("model", "decided_by"),
+    [("lead", set()), ("oracle", set()), ("random", {"seed"}), ("trunc", {"seed", "train", "decode"})],
+)
+def test_what_a_system_depends_on_decides(model: str, decided_by: set[str], toy: Path) -> None:
+    """Seed, recipe and search are part of a run's id where the system depends on them, and only there."""
+    config = configured(toy, model)
+    others = {
+        "seed": replace(config, seed=2),
+        "train": replace(config, train=replace(config.train, max_steps=5)),
+        "decode": replace(config, decode=replace(config.decode, num_beams=2)),
+    }
+    assert {name for name, other in others.items() if run_id(other) != run_id(config)} == decided_by
+    system = registry.systems.load(model)(config.model)
+    assert {name for name, other in others.items() if identity(other, system) != identity(config, system)} == decided_by
+
+
+def test_settings_that_came_later_leave_earlier_ids(toy: Path) -> None:
+    """What is hashed of the scores' settings is what was hashed before ids were first published, unless more is set."""
+    assert hashed(configured(toy).score) == {"mode": "google", "stem": True, "resamples": 100}
+    perl = Scoring(mode="perl", resampling="perl")
+    assert hashed(perl) == {"mode": "perl", "stem": True, "resamples": 1_000, "resampling": "perl"}
+
+
+def test_a_seed_given_to_one_step_decides_too(toy: Path) -> None:
+    """Random draws with decode.seed, so another one is another run."""
+    config = configured(toy, "random")
+    assert run_id(replace(config, decode=replace(config.decode, seed=9))) != run_id(config)
+
+
+def test_other_texts_decide(toy: Path) -> None:
+    """The same configuration on other texts is another run, even at the same path."""
+    before = run_id(configured(toy))
+    write_jsonl(toy, test=9)
+    assert run_id(configured(toy)) != before
+
+
+def test_a_run_leaves_its_files(toy: Path) -> None:
+    """Configuration, record, predictions in the data's order, scores for each example, and links to its stages."""
+    config = configured(toy, "trunc")
+    record = run(Point(config, say=silent))
+    folder = folder_of(config, record)
+    assert {path.name for path in folder.iterdir()} == {"config.yaml", "record.json", PREDICTIONS, "scores.csv", "work"}
+    ids = [json.loads(line)["id"] for line in (toy / "test.jsonl").read_text(encoding="utf-8").splitlines()]
+    predictions = (folder / PREDICTIONS).read_text(encoding="utf-8").split("\n")
+    assert [json.loads(line)["id"] for line in predictions if line] == ids
+    assert [line.partition(",")[0] for line in (folder / "scores.csv").read_text().splitlines()] == ["id", *ids]
+    assert yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8")) == asdict(config)
+    assert (folder / "work" / "checkpoint" / "model.safetensors").is_file()
+
+
+def test_the_record_is_complete(toy: Path) -> None:
+    """A trained run's record says what it was, on which texts, at what cost, and with which code."""
+    config = configured(toy, "trunc", seed=3)
+    record = run(Point(config, variant="x=1", command=("longsumbench", "run"), say=silent))
+    written = json.loads((folder_of(config, record) / "record.json").read_text(encoding="utf-8"))
+    assert written == json.loads(json.dumps(asdict(record)))
+    assert (record.model, record.dataset, record.split, record.variant) == ("trunc", "jsonl", "test", "x=1")
+    assert (record.seed, record.n, record.oracle, record.repeatable) == (3, 8, False, True)
+    assert record.command == ("longsumbench", "run")
+    assert record.config == asdict(config)
+    assert set(record.timings) == {"read", "fit", "summarize", "score", "total"}
+    assert record.timings["total"] >= sum(record.timings[step] for step in ("fit", "summarize", "score"))
+    assert record.fit["steps"] == 4
+    assert record.fit["examples"] == 32
+    assert record.fit["parameters"] > 1000
+    assert record.source is not None
+    assert record.source["tokens"] > record.source["words"] > 0
+    assert record.peak_memory_gb > 0.01
+    assert record.decode_tokens_per_second > 0
+    assert record.corpus["examples"] == {"train": 24, "validation": 6, "test": 8}
+    assert {"torch", "transformers"} <= set(record.environment["packages"])
+    assert "commit" in record.environment
+    assert "n:8" in record.signature
+
+
+@pytest.mark.parametrize(("model", "seed"), [("lead", None), ("random", 1), ("oracle", None)])
+def test_a_seed_that_decides_nothing_is_not_recorded(model: str, seed: int | None, toy: Path) -> None:
+    """Only a run that depends on a seed has one in its record."""
+    assert run(Point(configured(toy, model), say=silent)).seed == seed
+
+
+def test_the_second_time_nothing_is_done(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A finished run is found, said in one line, and none of its files is touched."""
+    config, said = configured(toy), []
+    first = Point(config, say=silent)
+    record = run(first)
+    monkeypatch.setattr(pipeline, "carry_out", lambda *_: pytest.fail("done again"))
+    again = Point(config, say=said.append)
+    assert run(again).run_id == record.run_id
+    assert said == [f"already finished: lead on jsonl, {folder_of(config, record)}"]
+    assert (first.carried_out, again.carried_out) == (True, False)
+
+
+def test_overwriting_does_it_again(toy: Path) -> None:
+    """With overwrite=true a finished run is thrown away and done again, its training too."""
+    config, said = configured(toy, "trunc"), []
+    folder = folder_of(config, run(Point(config, say=silent)))
+    (folder / PREDICTIONS).write_text("", encoding="utf-8")
+    checkpoint = (folder / "work" / "checkpoint" / "fit.json").resolve()
+    before = checkpoint.stat().st_mtime_ns
+    run(Point(replace(config, overwrite=True), say=said.append))
+    assert not said
+    assert (folder / PREDICTIONS).read_text(encoding="utf-8").count("\n") == 8
+    assert checkpoint.stat().st_mtime_ns > before
+
+
+def test_overwriting_leaves_what_was_begun_since(toy: Path) -> None:
+    """A sweep's point whose process died does not throw away again what it has done anew."""
+    config, began = configured(toy), time.time() - 60
+    run(Point(config, say=silent))
+    again = Point(replace(config, overwrite=True), say=silent, since=began)
+    run(again)
+    assert not again.carried_out
+
+
+def test_a_run_that_is_emptied_this_moment_is_done_again(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two looks of this process another one, told to overwrite it, may have deleted its record."""
+    config = configured(toy)
+    folder = folder_of(config, first := run(Point(config, say=silent)))
+    looked: list[Path] = []
+
+    def emptied(config: RunConfig, system: Any, texts: Any, where: Path) -> bool:
+        if not looked:
+            pipeline.empty(folder)
+        looked.append(where)
+        return False
+
+    monkeypatch.setattr(pipeline, "is_lacking", emptied)
+    again = Point(config, say=silent)
+    assert run(again).scores == first.scores
+    assert again.carried_out
+    assert looked
+
+
+def test_a_run_without_a_record_is_not_summarized_again(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is missing of a run is done, what is there is kept: the same scores without asking the system."""
+    config = configured(toy)
+    record = run(Point(config, say=silent))
+    (folder_of(config, record) / "record.json").unlink()
+    system = registry.systems.load("lead")
+    monkeypatch.setattr(system, "summarize", lambda *_: pytest.fail("summarized again"))
+    assert run(Point(config, say=silent)).scores == record.scores
+
+
+def test_a_record_that_came_with_a_checkout_is_no_finished_run(toy: Path) -> None:
+    """Records are committed, predictions are not: where only the record stands, the run is done, to the same scores."""
+    config = configured(toy)
+    record = run(Point(config, say=silent))
+    (folder_of(config, record) / "predictions.jsonl").unlink()
+    again = Point(config, say=silent)
+    assert run(again).scores == record.scores
+    assert again.carried_out
+
+
+def test_a_missing_split_is_told(toy: Path) -> None:
+    """A dataset without the split that is to be summarized is bad data."""
+    (toy / "validation.jsonl").unlink()
+    config = configured(toy)
+    with pytest.raises(DataError, match=r"has no validation split; choose dataset\.split=train, test"):
+        run(Point(replace(config, dataset=replace(config.dataset, split="validation")), say=silent))
+
+
+def test_baselines_stand_beside_a_run(toy: Path) -> None:
+    """The first run on a dataset brings lead, random and oracle along, on the same examples; the next finds them."""
+    config, said = configured(toy, "oracle"), []
+    records = with_baselines(Point(config, say=said.append))
+    assert [record.model for record in records] == ["oracle", "lead", "random"]
+    assert len({(record.examples, record.fingerprint, record.signature) for record in records}) == 1
+    with_baselines(Point(config, say=said.append))
+    assert len(said) == 1  # of the run itself; baselines are found without a word
+    assert len(with_baselines(Point(replace(config, baselines=False), say=silent))) == 1
+
+
+def test_baselines_have_one_seed(toy: Path) -> None:
+    """Whatever the seed of a run, its baselines are the same runs."""
+    ids = [
+        [one.run_id for one in with_baselines(Point(configured(toy, "oracle", seed=seed), say=silent))]
+        for seed in (1, 2)
+    ]
+    assert ids[0] == ids[1]
+
+
+def test_baselines_that_need_a_train_split_are_left_out(tmp_path: Path) -> None:
+    """Without a training split, lead and random are left out of the table, each in one line."""
+    said: list[str] = []
+    config = configured(write_jsonl(tmp_path / "toy", train=0, validation=0), "oracle")
+    assert [record.model for record in with_baselines(Point(config, say=said.append))] == ["oracle"]
+    assert [line.partition(":")[0] for line in said] == ["lead is not in the table", "random is not in the table"]
+
+
+def test_two_processes_do_a_run_once(tmp_path: Path) -> None:
+    """Started twice at the same time, a run is done by one process; the other waits, says so, and finds it finished."""
+    folder = write_jsonl(tmp_path / "toy", test=400)
+    words = ["model=oracle", "dataset=jsonl", f"dataset.path={folder}", "baselines=false", "decode.batch_size=1"]
+    command = [sys.executable, "-m", "longsumbench", "run", *words, f"results_dir={tmp_path / 'results'}"]
+    started = [
+        subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env={**os.environ})
+        for _ in range(2)
+    ]
+    said = [process.communicate(timeout=PATIENCE)[1] for process in started]
+    assert [process.returncode for process in started] == [0, 0], said
+    assert sum("already finished" in text for text in said) == 1, said
+    (record,) = (tmp_path / "results").glob("runs/*/*/*/record.json")
+    assert json.loads(record.read_text(encoding="utf-8"))["n"] == 400
+
+
+@pytest.fixture
+def watched(toy: Path, monkeypatch: pytest.MonkeyPatch) -> RunConfig:
+    """A run of a system that keeps evidence, with that of two examples; each test has a cache of its own."""
+    monkeypatch.setattr(registry, "systems", with_watching())
+    monkeypatch.setattr(Watching, "batches", [])
+    monkeypatch.setenv(CACHE_VARIABLE, str(toy.parent / "cache"))
+    config = configured(toy, "watching")
+    return replace(config, decode=replace(config.decode, evidence="2"))
+
+
+def evidence_folder(config: RunConfig) -> Path:
+    """Return where a run's evidence is."""
+    return Path(config.results_dir) / "runs" / "jsonl" / "watching" / run_id(config) / "evidence"
+
+
+def asking(config: RunConfig, evidence: str) -> RunConfig:
+    """Return the same run with other evidence."""
+    return replace(config, decode=replace(config.decode, evidence=evidence))
+
+
+def outcome(config: RunConfig) -> dict[str, bytes]:
+    """Return the files that a run is judged by."""
+    folder = evidence_folder(config).parent
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def test_a_run_keeps_the_evidence_it_is_asked_for(watched: RunConfig) -> None:
+    """Evidence stands in the run's folder, and how much of it does not decide the run."""
+    run(Point(watched, say=silent))
+    assert kept(evidence_folder(watched)) == {0, 1}
+    assert run_id(asking(watched, "none")) == run_id(asking(watched, "all")) == run_id(watched)
+
+
+def test_a_finished_run_is_given_more_evidence(watched: RunConfig) -> None:
+    """One line says of how many examples; record, predictions and scores stay; the next time there is nothing to do."""
+    said: list[str] = []
+    run(Point(watched, say=silent))
+    before = outcome(watched)
+    point = Point(asking(watched, "all"), say=said.append)
+    run(point)
+    folder = evidence_folder(watched)
+    assert kept(folder) == set(range(8))
+    assert outcome(watched) == before
+    told = f"already finished, but for the evidence of 6 examples: watching on jsonl, {folder.parent}"
+    assert (said, point.carried_out) == ([told], False)
+    asked = len(Watching.batches)
+    for fewer in ("all", "3", "none"):
+        run(Point(asking(watched, fewer), say=said.append))
+    assert said[1:] == [f"already finished: watching on jsonl, {folder.parent}"] * 3
+    assert (len(Watching.batches), kept(folder)) == (asked, set(range(8)))
+
+
+def test_a_run_without_its_checkpoint_is_given_no_evidence(watched: RunConfig) -> None:
+    """Weights that are gone are not trained again for it: that is said, and the run stays finished."""
+    said: list[str] = []
+    record = run(Point(watched, say=silent))
+    before = outcome(watched)
+    shutil.rmtree(cache_folder() / "checkpoint")
+    assert run(Point(asking(watched, "all"), say=said.append)).run_id == record.run_id
+    assert "the checkpoint of that run is not in the cache; overwrite=true does it again" in said[1]
+    assert (kept(evidence_folder(watched)), outcome(watched)) == ({0, 1}, before)
+    assert not list(cache_folder().glob("checkpoint/*"))
+
+
+def test_other_weights_give_no_evidence(watched: RunConfig, tmp_path: Path) -> None:
+    """Where another run has trained the same system anew, its weights are not those that wrote the summaries."""
+    said: list[str] = []
+    run(Point(watched, say=silent))
+    run(Point(replace(watched, results_dir=str(tmp_path / "other"), overwrite=True), say=silent))
+    run(Point(asking(watched, "all"), say=said.append))
+    assert "the weights in the cache are not known to be those" in said[1]
+    assert kept(evidence_folder(watched)) == {0, 1}
+
+
+def test_summaries_that_come_out_differently_get_no_evidence(
+    watched: RunConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the second decoding does not write the same, its evidence is left out, which is said."""
+    said: list[str] = []
+    run(Point(watched, say=silent))
+    before = outcome(watched)
+    monkeypatch.setattr(Watching, "suffix", " But.")
+    run(Point(asking(watched, "all"), say=said.append))
+    assert said[1].startswith("no evidence of 6 examples is added: their summaries come out differently here")
+    assert (kept(evidence_folder(watched)), outcome(watched)) == ({0, 1}, before)
+
+
+def test_a_killed_run_keeps_no_evidence_of_other_weights(watched: RunConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trained anew after a kill, a run throws away what the old weights looked at."""
+    monkeypatch.setattr(Watching, "fails_at", 1)
+    with pytest.raises(KeyboardInterrupt):
+        run(Point(asking(watched, "all"), say=silent))
+    (evidence_folder(watched) / "7.safetensors").touch()
+    shutil.rmtree(cache_folder() / "checkpoint")
+    monkeypatch.setattr(Watching, "fails_at", None)
+    run(Point(asking(watched, "1"), say=silent))
+    assert {path.stem for path in evidence_folder(watched).iterdir()} == {"0"}

@@ -1,0 +1,302 @@
+"""Summaries on disk: in the data's order, never lost, never written twice."""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.toys import ToySplit
+from support.watching import Watching, WatchingConfig, like
+
+from longsumbench.api.config import Decoding
+from longsumbench.api.documents import Cut, Example, Truncation
+from longsumbench.api.system import REFERENCE_AXIS, Evidence, Summary, System
+from longsumbench.runs.evidence import kept, read_evidence
+from longsumbench.runs.predictions import (
+    Crew,
+    length_buckets,
+    part,
+    read_summaries,
+    summarize_share,
+    summarize_split,
+    to_line,
+)
+
+SPLIT = ToySplit.of("test", 10)
+
+
+class Counting(System):
+    """Writes the id, and what was beside it in the batch; counts its batches."""
+
+    def __init__(self, fails_at: int | None = None) -> None:
+        self.batches: list[list[str]] = []
+        self.fails_at = fails_at
+
+    def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
+        """Yield an odd text for each example."""
+        if len(self.batches) == self.fails_at:
+            raise RuntimeError("stopped")
+        self.batches.append([example.id for example in examples])
+        for example in examples:
+            ledger = Truncation(9, 8, (Cut("length", 2, 1),))
+            yield Summary(example.id, f"{self.batches[-1]}\u2028odd\x85 {example.id}", ledger, False, 7)
+
+
+@given(st.lists(st.integers(0, 30)), st.integers(1, 7))
+def test_buckets_hold_every_index_once_longest_first(lengths: list[int], batch_size: int) -> None:
+    """Buckets are full but for the last, hold every index once, and fall in length; equal lengths keep their order."""
+    buckets = length_buckets(lengths, batch_size)
+    flat = [index for bucket in buckets for index in bucket]
+    assert sorted(flat) == list(range(len(lengths)))
+    assert flat == sorted(flat, key=lambda index: (-lengths[index], index))
+    assert all(len(bucket) == batch_size for bucket in buckets[:-1])
+    assert all(buckets)
+
+
+def test_summaries_come_in_the_order_of_the_data(tmp_path: Path) -> None:
+    """File and answer are in the data's order, whatever the order of the batches; each line begins with id and text."""
+    summaries = summarize_split(Counting(), SPLIT, Decoding(batch_size=3), tmp_path / "p.jsonl")
+    assert [one.id for one in summaries] == SPLIT.ids
+    assert read_summaries(tmp_path / "p.jsonl") == summaries
+    rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text(encoding="utf-8").split("\n") if line]
+    assert [list(row)[:2] for row in rows] == [["id", "prediction"]] * len(SPLIT)
+
+
+def test_only_the_first_examples_are_summarized(tmp_path: Path) -> None:
+    """`decode.limit` takes the first examples of the split; one beyond its size takes all."""
+    few = summarize_split(Counting(), SPLIT, Decoding(limit=4), tmp_path / "few.jsonl")
+    assert [one.id for one in few] == SPLIT.ids[:4]
+    assert len(summarize_split(Counting(), SPLIT, Decoding(limit=99), tmp_path / "all.jsonl")) == len(SPLIT)
+
+
+def test_every_field_survives(tmp_path: Path) -> None:
+    """A summary with every field set, or none, is read as it was written, odd line separators included."""
+    whole = Summary("a", "x\u2028y\u0085z\n\t“ü” 🦜", Truncation(3, 2, (Cut("length", 1, 1),)), False, 12)
+    bare = Summary("b", "")
+    (tmp_path / "p.jsonl").write_text(to_line(whole) + to_line(bare), encoding="utf-8")
+    assert read_summaries(tmp_path / "p.jsonl") == [whole, bare]
+
+
+@pytest.mark.parametrize("stopped_after", [0, 1, 3])
+def test_a_resumed_run_writes_what_an_undisturbed_one_does(stopped_after: int, tmp_path: Path) -> None:
+    """Finished batches are not done again, the others with the same neighbours; the file is the same, byte by byte."""
+    undisturbed, resumed = Counting(), Counting()
+    summarize_split(undisturbed, SPLIT, Decoding(batch_size=3), tmp_path / "whole.jsonl")
+    with pytest.raises(RuntimeError, match="stopped"):
+        summarize_split(Counting(stopped_after), SPLIT, Decoding(batch_size=3), tmp_path / "p.jsonl")
+    summarize_split(resumed, SPLIT, Decoding(batch_size=3), tmp_path / "p.jsonl")
+    assert resumed.batches == undisturbed.batches[stopped_after:]
+    assert (tmp_path / "p.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+
+
+def test_nothing_is_summarized_twice(tmp_path: Path) -> None:
+    """When all summaries are there, the system is not asked."""
+    summaries = summarize_split(Counting(), SPLIT, Decoding(batch_size=3), tmp_path / "p.jsonl")
+    assert summarize_split(Counting(fails_at=0), SPLIT, Decoding(batch_size=3), tmp_path / "p.jsonl") == summaries
+
+
+@pytest.mark.parametrize("cut", [0, 9])
+def test_the_shares_of_a_killed_crew_are_taken_over(cut: int, tmp_path: Path) -> None:
+    """What other processes wrote is not written again, but for a torn line; their seconds are counted, too."""
+    path, log = tmp_path / "p.jsonl", tmp_path / "log.jsonl"
+    whole = summarize_split(Counting(), SPLIT, Decoding(batch_size=1), path, log)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:2]))
+    part(path, 1).write_bytes(b"".join(lines[2:5])[: -cut or None])
+    log.rename(part(log, 1))
+    again = Counting()
+    assert summarize_split(again, SPLIT, Decoding(batch_size=1), path, log) == whole
+    assert len(again.batches) == len(SPLIT) - (4 if cut else 5)
+    assert path.read_bytes().splitlines(keepends=True) == lines
+    assert len(log.read_text(encoding="utf-8").splitlines()) == len(SPLIT) + len(again.batches)
+    assert not list(tmp_path.glob("*.part*"))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_a_crew_writes_every_summary_once(size: int, tmp_path: Path) -> None:
+    """Each process writes its share while the first one does; together they are what one would have written."""
+    alone = summarize_split(Counting(), SPLIT, Decoding(batch_size=2), tmp_path / "alone.jsonl")
+    systems, path = [Counting() for _ in range(size)], tmp_path / "p.jsonl"
+
+    @contextmanager
+    def called(batches: Sequence[list[int]]) -> Iterator[None]:
+        for place in range(1, size):
+            summarize_share(systems[place], SPLIT, Decoding(batch_size=2), batches, Crew(place, size), path)
+        yield
+
+    assert summarize_split(systems[0], SPLIT, Decoding(batch_size=2), path, crew=Crew(0, size, called)) == alone
+    assert path.read_bytes() == (tmp_path / "alone.jsonl").read_bytes()
+    assert sorted(id for system in systems for batch in system.batches for id in batch) == sorted(SPLIT.ids)
+    assert all(system.batches for system in systems)
+
+
+@pytest.mark.parametrize("cut", range(1, 60, 7))
+def test_a_torn_line_costs_its_batch_only(cut: int, tmp_path: Path) -> None:
+    """A file cut anywhere in its last line, within a character too, ends as if it had not been."""
+    summarize_split(Counting(), SPLIT, Decoding(batch_size=1), tmp_path / "p.jsonl")
+    whole = (tmp_path / "p.jsonl").read_bytes()
+    (tmp_path / "p.jsonl").write_bytes(whole[:-cut])
+    again = Counting()
+    summarize_split(again, SPLIT, Decoding(batch_size=1), tmp_path / "p.jsonl")
+    assert (tmp_path / "p.jsonl").read_bytes() == whole
+    assert again.batches == ([[SPLIT.ids[-1]]] if cut > 1 else [])  # without its line break a line is still whole
+
+
+@pytest.mark.parametrize("line", ["", "3", "null", "{}", '{"id": "a"}', "[]", "\x00\x00", '{"id": "a", "prediction"'])
+def test_what_is_no_summary_is_left_out(line: str, tmp_path: Path) -> None:
+    """A line that is no summary is not taken for one."""
+    (tmp_path / "p.jsonl").write_text(f"{line}\n{to_line(Summary('b', 'text'))}", encoding="utf-8")
+    assert [one.id for one in read_summaries(tmp_path / "p.jsonl")] == ["b"]
+
+
+@pytest.fixture
+def watching(monkeypatch: pytest.MonkeyPatch) -> Watching:
+    """A system that keeps evidence, and has not been asked yet."""
+    monkeypatch.setattr(Watching, "batches", [])
+    return Watching(WatchingConfig())
+
+
+def summarize(watching: Watching, folder: Path, evidence: str, batch_size: int = 3) -> list[Summary]:
+    """Summarize the toy split, with evidence beside the predictions."""
+    how = Decoding(batch_size=batch_size, evidence=evidence)
+    return summarize_split(watching, SPLIT, how, folder / "p.jsonl", folder / "log.jsonl", folder / "evidence")
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Return the evidence files, and what they hold."""
+    return {path.name: path.read_bytes() for path in (folder / "evidence").glob("*")}
+
+
+@pytest.mark.parametrize(("asked", "first"), [("all", 10), ("none", 0), ("0", 0), ("4", 4), ("20", 10)])
+def test_evidence_of_the_first_examples_is_kept(asked: str, first: int, watching: Watching, tmp_path: Path) -> None:
+    """The first examples of the split have evidence, their own; summaries are the same with it and without."""
+    summaries = summarize(watching, tmp_path, asked)
+    assert kept(tmp_path / "evidence") == set(range(first))
+    for index in range(first):
+        identity, evidence = read_evidence(tmp_path / "evidence", index)
+        assert identity == SPLIT.ids[index]
+        assert like(watching.read(SPLIT[index])[1], evidence)
+    assert summaries == [watching.read(example)[0] for example in SPLIT]
+
+
+def test_evidence_is_asked_for_where_it_is_wanted(watching: Watching, tmp_path: Path) -> None:
+    """Only batches that hold one of the first examples are decoded with evidence."""
+    summarize(watching, tmp_path, "2")
+    asked = {number: evidence for ids, evidence in watching.batches for number in ids}
+    together = [set(ids) for ids, _ in watching.batches if {"toy-0", "toy-1"} & set(ids)]
+    assert len(together) < len(watching.batches)
+    assert {number for number, evidence in asked.items() if evidence != "none"} == set().union(*together)
+
+
+def test_a_system_that_keeps_none_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without `keeps_evidence` no batch is decoded with evidence, and no folder is made."""
+    monkeypatch.setattr(Watching, "batches", [])
+    monkeypatch.setattr(Watching, "keeps_evidence", False)
+    summarize(Watching(WatchingConfig()), tmp_path, "all")
+    assert {evidence for _, evidence in Watching.batches} == {"none"}
+    assert not (tmp_path / "evidence").exists()
+
+
+@pytest.mark.parametrize("batch_size", [1, 4, 10])
+def test_evidence_does_not_depend_on_the_batch(batch_size: int, watching: Watching, tmp_path: Path) -> None:
+    """The files of an example are the same alone and beside others, byte by byte."""
+    summarize(watching, tmp_path / "alone", "all", batch_size=1)
+    summarize(watching, tmp_path / "together", "all", batch_size=batch_size)
+    assert files(tmp_path / "together") == files(tmp_path / "alone")
+
+
+@pytest.mark.parametrize("stopped_after", [0, 1, 2, 3])
+def test_a_killed_run_has_the_evidence_of_its_lines(
+    stopped_after: int, watching: Watching, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is written has its evidence; resumed, the same files come out, and finished batches are not done again."""
+    summarize(watching, tmp_path / "whole", "7")
+    undisturbed = list(watching.batches)
+    monkeypatch.setattr(Watching, "batches", [])
+    monkeypatch.setattr(Watching, "fails_at", stopped_after)
+    with pytest.raises(KeyboardInterrupt):
+        summarize(watching, tmp_path / "killed", "7")
+    written = {summary.id for summary in read_summaries(tmp_path / "killed" / "p.jsonl")}
+    assert {SPLIT.ids[index] for index in kept(tmp_path / "killed" / "evidence")} == written & set(SPLIT.ids[:7])
+    monkeypatch.setattr(Watching, "fails_at", None)
+    summarize(watching, tmp_path / "killed", "7")
+    assert watching.batches == undisturbed
+    assert files(tmp_path / "killed") == files(tmp_path / "whole")
+
+
+def test_more_evidence_costs_its_batches_only(watching: Watching, tmp_path: Path) -> None:
+    """Asked for more, the batches that lack some are decoded again and no line changes; asked for less, nothing is."""
+    summarize(watching, tmp_path, "2")
+    before, lines = list(watching.batches), (tmp_path / "p.jsonl").read_bytes()
+    log = (tmp_path / "log.jsonl").read_bytes()
+    summarize(watching, tmp_path, "4")
+    again = [set(ids) for ids, _ in watching.batches[len(before) :]]
+    assert again == [set(ids) for ids, _ in before if {"toy-2", "toy-3"} & set(ids)]
+    assert kept(tmp_path / "evidence") == {0, 1, 2, 3}
+    assert ((tmp_path / "p.jsonl").read_bytes(), (tmp_path / "log.jsonl").read_bytes()) == (lines, log)
+    for fewer in ("4", "1", "none"):
+        done = len(watching.batches)
+        summarize(watching, tmp_path, fewer)
+        assert len(watching.batches) == done
+    assert kept(tmp_path / "evidence") == {0, 1, 2, 3}
+
+
+def test_evidence_of_another_summary_is_not_kept(
+    watching: Watching, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a summary comes out differently the second time, it stays, and gets no evidence of the other one."""
+    before = summarize(watching, tmp_path, "none")
+    monkeypatch.setattr(Watching, "suffix", " But.")
+    assert summarize(watching, tmp_path, "all") == before
+    assert kept(tmp_path / "evidence") == set()
+
+
+class WatchingReferences(Watching):
+    """As Watching, and keeps on request how many letters a unit and each word of the reference have in common."""
+
+    keeps_reference_evidence = True
+
+    def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
+        """Write a batch."""
+        for example, summary in zip(examples, super().summarize(examples, decoding), strict=True):
+            found = summary.evidence
+            if found is not None and decoding.reference_evidence:
+                words = example.references[0][0].split()
+                common = np.array([[len({*unit} & {*word}) for word in words] for unit in found.texts["unit"]])
+                axes = {**found.axes, "common": ("unit", REFERENCE_AXIS)}
+                found = Evidence({**found.arrays, "common": common}, axes, {**found.texts, REFERENCE_AXIS: (*words,)})
+            yield replace(summary, evidence=found)
+
+
+def test_evidence_of_references_costs_its_batches_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked for later, batches that lack it are decoded again and no line changes; not asked for, it stays."""
+    monkeypatch.setattr(Watching, "batches", [])
+    system, folder = WatchingReferences(WatchingConfig()), tmp_path / "evidence"
+    plain = Decoding(batch_size=3, evidence="4")
+    asked = replace(plain, reference_evidence=True)
+    seen, lines = [], []
+    for how in (plain, asked, asked, plain):
+        summarize_split(system, SPLIT, how, tmp_path / "p.jsonl", evidence=folder)
+        seen.append((len(system.batches), kept(folder, of_references=True)))
+        lines.append((tmp_path / "p.jsonl").read_bytes())
+    first = {"toy-0", "toy-1", "toy-2", "toy-3"}
+    again = sum(bool(first & set(ids)) for ids, _ in system.batches[:4])
+    assert 0 < again < 4
+    assert seen == [(4, set()), (4 + again, {0, 1, 2, 3}), (4 + again, {0, 1, 2, 3}), (4 + again, {0, 1, 2, 3})]
+    assert len(set(lines)) == 1
+
+
+def test_more_evidence_leaves_that_of_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked for more examples and no longer for references, those whose evidence is kept already keep it whole."""
+    monkeypatch.setattr(Watching, "batches", [])
+    system, folder = WatchingReferences(WatchingConfig()), tmp_path / "evidence"
+    asked = Decoding(batch_size=3, evidence="4", reference_evidence=True)
+    for how in (asked, Decoding(batch_size=3, evidence="all")):
+        summarize_split(system, SPLIT, how, tmp_path / "p.jsonl", evidence=folder)
+    assert kept(folder) == set(range(10))
+    assert kept(folder, of_references=True) == {0, 1, 2, 3}

@@ -1,0 +1,226 @@
+"""Run ids, records, atomic files, and the layout of a results folder."""
+
+import errno
+import json
+import os
+import re
+import shutil
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.paths import ROOT
+
+from longsumbench.api.config import RunConfig
+from longsumbench.api.system import FitReport
+from longsumbench.errors import DataError, UsageError
+from longsumbench.files import write_atomically
+from longsumbench.models.baselines.config import LeadConfig
+from longsumbench.runs.record import FORMAT, Results, RunRecord, RunSpec
+
+SPEC = RunSpec("lead", "pydoc", {"seed": 1, "model": {"length": "50", "name": "lead"}}, "f00", {"score": 1, "fit": 2})
+RECORD = RunRecord(
+    run_id=SPEC.run_id,
+    model="lead",
+    dataset="pydoc",
+    split="test",
+    variant="length=50",
+    scale="tiny",
+    seed=None,
+    oracle=False,
+    signature="rouge|google",
+    scores={
+        kind: {"p": 1.0, "r": 2.0, "f": 1.5, "f_lo": 1.0, "f_hi": 2.0}
+        for kind in ("rouge1", "rouge2", "rougeL", "rougeLsum")
+    },
+    n=3,
+    examples="e0",
+    empty_references=("b",),
+    empty_predictions=0,
+    fingerprint="f00",
+    corpus={"counts": {"test": 3}},
+    source={"tokens": 10, "words": 8, "cuts": []},
+    outputs_cut=0,
+    fit=json.loads(json.dumps(asdict(FitReport()))),
+    decode_tokens_per_second=100.0,
+    timings={"score": 0.5},
+    peak_memory_gb=0.1,
+    config=json.loads(json.dumps(asdict(RunConfig(LeadConfig())))),
+    environment={"longsumbench": "0.1"},
+    command=("longsumbench", "run", "model=lead"),
+    finished="2025-01-01T00:00:00Z",
+)
+
+
+def finished(results: Results, run_id: str, dataset: str = "pydoc", model: str = "lead") -> Path:
+    folder = results.root / "runs" / dataset / model / run_id
+    replace(RECORD, run_id=run_id, dataset=dataset, model=model).write(folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model": "random"},
+        {"dataset": "arxiv"},
+        {"settings": {"seed": 2, "model": {"length": "50", "name": "lead"}}},
+        {"settings": {"seed": 1, "model": {"length": "51", "name": "lead"}}},
+        {"settings": {"seed": 1}},
+        {"fingerprint": "f01"},
+        {"versions": {"score": 2, "fit": 2}},
+        {"versions": {"score": 1}},
+    ],
+)
+def test_each_part_decides_the_id(change: dict[str, Any]) -> None:
+    """A run that differs in anything that decides its outcome is another run."""
+    assert replace(SPEC, **change).run_id != SPEC.run_id
+
+
+def test_the_id_does_not_depend_on_key_order() -> None:
+    """The same settings in another order are the same run; the id is twelve hexadecimal digits, fixed for good."""
+    other = {"model": {"name": "lead", "length": "50"}, "seed": 1}
+    assert replace(SPEC, settings=other, versions={"fit": 2, "score": 1}).run_id == SPEC.run_id == "7825224a5014"
+
+
+@given(st.dictionaries(st.text(), st.none() | st.integers() | st.text() | st.floats(allow_nan=False)))
+def test_an_id_survives_json(settings: dict[str, Any]) -> None:
+    """Settings written to a file and read again give the same id."""
+    spec = replace(SPEC, settings=settings)
+    assert replace(spec, settings=json.loads(json.dumps(settings))).run_id == spec.run_id
+
+
+def test_a_record_survives_its_file(tmp_path: Path) -> None:
+    """What is read equals what was written."""
+    RECORD.write(tmp_path / "run")
+    assert RunRecord.read(tmp_path / "run") == RECORD
+
+
+def test_a_record_of_before_there_were_measures_is_read(tmp_path: Path) -> None:
+    """A committed record without `measures` is one in which nothing was measured beside ROUGE; others keep theirs."""
+    measured = replace(RECORD, measures={"recall": {"mean": 50.0, "lo": 40.0, "hi": 60.0, "n": 3}})
+    measured.write(tmp_path)
+    assert RunRecord.read(tmp_path) == measured
+    content = json.loads((tmp_path / "record.json").read_text(encoding="utf-8"))
+    del content["measures"]
+    (tmp_path / "record.json").write_text(json.dumps(content), encoding="utf-8")
+    assert RunRecord.read(tmp_path) == RECORD
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1}', '{"format": "x"}', "\x00"])
+def test_what_is_no_record_is_a_data_error(text: str, tmp_path: Path) -> None:
+    """A damaged record is named with its path."""
+    (tmp_path / "record.json").write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=r"record\.json: not a run's record"):
+        RunRecord.read(tmp_path)
+
+
+def test_every_committed_record_is_read() -> None:
+    """The committed records, the oldest included, have the shape that is checked."""
+    committed = sorted((ROOT / "results").glob("**/record.json"))
+    assert len(committed) > 100
+    assert [RunRecord.read(path.parent).run_id for path in committed] == [path.parent.name for path in committed]
+
+
+def test_a_record_in_the_folder_of_another_run_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A copied run folder does not count twice: it is named once on stderr, and only runs in their own folder count."""
+    results = Results(tmp_path)
+    finished(results, "a")
+    shutil.copytree(finished(results, "b"), tmp_path / "runs" / "pydoc" / "lead" / "copy")
+    assert [one.run_id for _ in range(2) for one in results.records("pydoc")] == ["a", "b", "a", "b"]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"left out: {tmp_path}/runs/pydoc/lead/copy/record.json: the record of lead b on pydoc; ")
+
+
+def test_a_later_format_asks_for_an_update(tmp_path: Path) -> None:
+    """A record written by a later version is refused, not misread."""
+    replace(RECORD, format=FORMAT + 1).write(tmp_path)
+    with pytest.raises(DataError, match="update longsumbench"):
+        RunRecord.read(tmp_path)
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_full_disk_leaves_the_old_content(step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When writing fails half-way the old file stands and nothing else is left beside it."""
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = tmp_path / "record.json"
+    write_atomically(path, "old")
+    monkeypatch.setattr(os, step, full)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(path, "new")
+    assert path.read_text(encoding="utf-8") == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_killed_writers_left_is_removed(tmp_path: Path) -> None:
+    """A day after, the next writer of the same file removes what was begun; what is younger or no such file stays."""
+    young, old, other = (tmp_path / name for name in (".a.json.abcd1234", ".a.json.efgh5678", ".a.json.original.bak"))
+    for path in (young, old, other):
+        path.touch()
+    for path in (old, other):
+        os.utime(path, (path.stat().st_atime, path.stat().st_mtime - 90_000))
+    write_atomically(tmp_path / "b.json", "b")
+    assert old.exists()
+    write_atomically(tmp_path / "a.json", "a")
+    assert {path.name for path in tmp_path.iterdir()} == {"a.json", "b.json", young.name, other.name}
+
+
+def test_an_atomic_file_is_readable_by_others(tmp_path: Path) -> None:
+    """Folders are made, the content is there in UTF-8, and the file has an ordinary file's permissions."""
+    path = tmp_path / "deep" / "file.txt"
+    write_atomically(path, "Łódź ✓")
+    assert path.read_bytes().decode("utf-8") == "Łódź ✓"
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_a_run_is_found_by_folder_id_or_prefix(tmp_path: Path) -> None:
+    """RUN on a command line is a folder, an id, or a prefix that only one id has."""
+    results = Results(tmp_path)
+    one, two = finished(results, "abc111"), finished(results, "abd222", model="random")
+    assert [results.find(run) for run in (str(one), "abc111", "abc", "abd2")] == [one, one, one, two]
+
+
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        ("ab", "2 runs begin with 'ab': abc111 (lead on pydoc), abd222 (lead on pydoc); type more of the id"),
+        ("x", "no finished run is called 'x'"),
+        ("**", "no finished run is called"),
+        ("a*1", "no finished run is called"),
+    ],
+)
+def test_a_run_that_is_not_meant_clearly_is_an_error(run: str, message: str, tmp_path: Path) -> None:
+    """An ambiguous, unknown or odd name is a usage error; a pattern is no name."""
+    results = Results(tmp_path)
+    finished(results, "abc111")
+    finished(results, "abd222")
+    with pytest.raises(UsageError, match=re.escape(message)):
+        results.find(run)
+
+
+def test_the_record_of_another_run_is_not_found_by_an_id(tmp_path: Path) -> None:
+    """An id means the run whose record is in the folder of that name, and no record that was copied there."""
+    folder = Results(tmp_path).run_folder(replace(RECORD, run_id="another"))
+    RECORD.write(folder)
+    with pytest.raises(DataError, match=f"the record of the run {RECORD.run_id}; move it"):
+        Results(tmp_path).find("ano")
+
+
+def test_only_finished_runs_are_listed(tmp_path: Path) -> None:
+    """Records come sorted by model and id; a folder without a record is no run, and its dataset is not listed."""
+    results = Results(tmp_path)
+    for run_id, dataset, model in [("b", "pydoc", "random"), ("a", "pydoc", "random"), ("c", "pydoc", "lead")]:
+        finished(results, run_id, dataset, model)
+    (tmp_path / "runs" / "arxiv" / "lead" / "d").mkdir(parents=True)
+    assert [record.run_id for record in results.records("pydoc")] == ["c", "a", "b"]
+    assert results.datasets() == ["pydoc"]
+
+
+def test_a_run_has_one_folder(tmp_path: Path) -> None:
+    """A run's folder is its dataset, its model and its id."""
+    assert Results(tmp_path).run_folder(SPEC) == tmp_path / "runs" / "pydoc" / "lead" / SPEC.run_id

@@ -1,0 +1,445 @@
+"""`longsumbench summarize`: one's own files through a fitted system, as a user types it."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.toys import TINY, ToySplit, tiny_overrides, tiny_recipe, write_jsonl
+from support.waiting import PATIENCE
+from support.watching import Watching, WatchingConfig, with_watching
+
+from longsumbench.api import registry
+from longsumbench.api.config import Decoding, settle
+from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
+from longsumbench.api.system import Evidence, Summary, System
+from longsumbench.cache.artifacts import StageStore, cache_folder
+from longsumbench.cli.main import main, read
+from longsumbench.corpora.own_files import Input
+from longsumbench.errors import UsageError
+from longsumbench.runs.summarize import (
+    note,
+    plain_evidence,
+    settle_decoding,
+    split_words,
+    summarize_inputs,
+    unlike_what_was_learned,
+)
+
+ONE = "Alpha beta gamma. Delta. Aaa aaa. Epsilon zeta eta theta.\n\nB b. C c. Nothing of this is read any more."
+Typed = Callable[..., tuple[int, str, list[str]]]
+
+
+@pytest.fixture
+def watching(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The checkpoint of a system that keeps evidence."""
+    monkeypatch.setattr(registry, "systems", with_watching())
+    monkeypatch.setattr(Watching, "batches", [])
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "saved").mkdir()
+    Watching(WatchingConfig()).save(tmp_path / "saved")
+    return tmp_path / "saved"
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The checkpoint of a tiny Trunc."""
+    system_class = registry.systems.load("trunc")
+    known = {item.name for item in fields(system_class.Config)}
+    settings = {key: value for key, value in TINY.items() if key in known}
+    system: System = system_class(settle(system_class.Config, settings, "model."))
+    folder = tmp_path_factory.mktemp("fitted")
+    system.fit(ToySplit.of("train", 24), None, tiny_recipe(max_steps=2), folder, StageStore(folder / "stages"))
+    (folder / "checkpoint").mkdir()
+    system.save(folder / "checkpoint")
+    return folder / "checkpoint"
+
+
+@pytest.fixture
+def typed(capsys: pytest.CaptureFixture[str]) -> Typed:
+    """Run the command; return its exit code, stdout, and the lines of stderr."""
+
+    def run(*words: object) -> tuple[int, str, list[str]]:
+        code = main(["summarize", *map(str, words)])
+        output = capsys.readouterr()
+        return code, output.out, output.err.splitlines()
+
+    return run
+
+
+def write(path: Path, text: str = ONE) -> Path:
+    """Write a file of text."""
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_file_is_summarized(watching: Path, tmp_path: Path, typed: Typed) -> None:
+    """The summary stands alone on stdout, and on stderr one line about what was not read."""
+    code, out, err = typed(watching, write(tmp_path / "a.txt"))
+    assert (code, out) == (0, "Epsilon zeta eta theta. Alpha beta gamma.\n")
+    assert err == [f"{tmp_path}/a.txt: read 66 % of the text: num_units cut 7 words"]  # 14 of 21
+
+
+def test_several_files_are_named_in_their_order(watching: Path, tmp_path: Path, typed: Typed) -> None:
+    """Each summary stands under a line with its file's name, in the order of the command line, rows by their ids."""
+    write(tmp_path / "z.txt", "Zed. Why so?")
+    write(tmp_path / "rows.jsonl", '{"id": "r1", "document": "Rrr sss."}\n{"id": "r1", "document": "Other words."}\n')
+    write(tmp_path / "a.md", "# T\n\nAaa bcd.")
+    code, out, err = typed(watching, "z.txt", "rows.jsonl", "a.md", "z.txt", "decode.batch_size=2")
+    assert code == 0
+    assert out == (
+        "==> z.txt <==\nWhy so? Zed.\n\n==> rows.jsonl: r1 <==\nRrr sss.\n\n==> rows.jsonl: r1 <==\nOther words.\n\n"
+        "==> a.md <==\nAaa bcd.\n\n==> z.txt <==\nWhy so? Zed.\n\n"
+    )
+    assert [line.partition(": read")[0] for line in err] == ["z.txt", *["rows.jsonl: r1"] * 2, "a.md", "z.txt"]
+    assert [len(ids) for ids, _ in Watching.batches] == [2, 2, 1]
+
+
+def test_together_they_are_one(watching: Path, tmp_path: Path, typed: Typed) -> None:
+    """With --together there is one summary of all files."""
+    write(tmp_path / "a.txt", "Aaa aaa. Bcdef.")
+    write(tmp_path / "b.txt", "Ghijkl mno.")
+    code, out, err = typed("--together", watching, "a.txt", "b.txt")
+    assert (code, out) == (0, "Ghijkl mno. Bcdef.\n")
+    assert err == ["a.txt + 1 more: read all of the text, 5 words"]
+
+
+def test_json_lines_say_everything(watching: Path, tmp_path: Path, typed: Typed) -> None:
+    """By hand: every line is an object; evidence is nested lists under the names of their axes, with the texts."""
+    write(tmp_path / "a.txt", "Ab. Abcd.")
+    write(tmp_path / "b.txt", "X.")
+    code, out, _ = typed(watching, "a.txt", "--json", "b.txt")
+    first, second = map(json.loads, out.splitlines())
+    assert code == 0
+    assert list(first) == ["id", "summary", "complete", "tokens", "truncation", "evidence"]
+    assert (first["id"], first["summary"], first["complete"], first["tokens"]) == ("a.txt", "Abcd. Ab.", True, 2)
+    assert first["truncation"] == {"tokens": 2, "words": 2, "cuts": [], "documents_merged": 0}
+    axes = ["segment", "unit"]
+    assert first["evidence"] == {
+        "arrays": {
+            "score": {"axes": axes, "values": [[0.03, 0.05], [0.029, 0.049]]},
+            "selected": {"axes": axes, "values": [[False, True], [True, False]]},
+        },
+        "texts": {"unit": ["Ab.", "Abcd."]},
+    }
+    assert second["evidence"]["texts"] == {"unit": ["X."]}
+
+
+def test_evidence_of_the_first_is_shown_when_asked_for(watching: Path, tmp_path: Path, typed: Typed) -> None:
+    """`decode.evidence` limits it; batches without any are decoded without; only --json shows some."""
+    for name in "abc":
+        write(tmp_path / f"{name}.txt", f"{name}.")
+    words = [watching, "a.txt", "b.txt", "c.txt", "decode.batch_size=1"]
+    _, out, _ = typed(*words, "decode.evidence=1", "--json")
+    assert [json.loads(line)["evidence"] is None for line in out.splitlines()] == [False, True, True]
+    assert [asked for _, asked in Watching.batches] == ["1", "none", "none"]
+    typed(*words)
+    assert [asked for _, asked in Watching.batches[3:]] == ["none"] * 3
+    assert typed(*words, "decode.evidence=1")[0] == 2
+
+
+def test_numbers_that_json_lacks_are_null() -> None:
+    """Minus infinity, the score of what could not be chosen, becomes null; numbers keep six digits."""
+    array = np.array([0.1, -np.inf, np.nan, 1234567.0], dtype=np.float32)
+    shown = plain_evidence(Evidence({"s": array}, {"s": ("unit",)}, {"unit": ("a", "b", "c", "d")}))
+    assert shown["arrays"]["s"]["values"] == [0.1, None, None, 1234570.0]
+    assert json.loads(json.dumps(shown, allow_nan=False)) == shown
+
+
+@pytest.mark.parametrize(
+    ("summary", "left_out", "told"),
+    [
+        (Summary("a", "text"), 0, "f: read all of the text"),
+        (Summary("a", "text", Truncation(9, 1200)), 0, "f: read all of the text, 1,200 words"),
+        (
+            Summary("a", "text", Truncation(9, 3000, (Cut("num_snippets", 5, 1204), Cut("x", 1, 2)))),
+            0,
+            "f: read 59 % of the text: num_snippets cut 1,204 words, x cut 2 words",
+        ),
+        (Summary("a", "text", Truncation(999, 999, (Cut("x", 1, 1),))), 0, "f: read 99 % of the text: x cut 1 word"),
+        (
+            Summary("a", "", Truncation(1, 1, (), 3), complete=False),
+            35,
+            "f: read all of the text, 1 word; 3 documents beyond max_documents share the last one's place; "
+            "35 words of code, HTML or front matter left out; the summary stops at its length limit; "
+            "the summary is empty",
+        ),
+    ],
+)
+def test_what_was_not_read_is_told(summary: Summary, left_out: int, told: str) -> None:
+    """By hand: what was cut, by cause, and whatever else of the text or the summary is not whole."""
+    example = Example("a", None, None, (Document(None, (Section(None, (("A.",),)),)),), ((),))
+    assert note(Input("f", example, left_out), summary) == told
+
+
+def test_settings_are_checked_as_those_of_a_run(watching: Path, tmp_path: Path, typed: Typed) -> None:
+    """Wrong settings end with exit code 2 and one line, before anything is summarized."""
+    write(tmp_path / "a.txt")
+    for word, told in {
+        "decode.num_beam=2": "unknown setting 'decode.num_beam' (did you mean 'num_beams'?)",
+        "decode.num_beams=two": "decode.num_beams='two' is not of type int",
+        "decode.num_beams=0": "decode.num_beams=0 is below 1",
+        "decode.num_beams=[": "cannot read 'decode.num_beams=['",
+        "device=tpu": "device=tpu (did you mean 'cpu'?); allowed",
+        "decod.num_beams=2": "'decod.num_beams=2' (did you mean 'decode'?): of a fitted system",
+        "model.num_units=2": "'model.num_units=2': of a fitted system these can be set: decode.<setting>, seed, dev",
+        "overwrite=true": "'overwrite=true': of a fitted system these can be set",
+        "sede=1": "'sede=1' (did you mean 'seed'?): of a fitted system",
+    }.items():
+        code, out, err = typed(watching, "a.txt", word)
+        assert (code, out, len(err)) == (2, "", 1), word
+        assert told in err[0]
+    assert not Watching.batches
+
+
+def test_settings_lie_over_those_of_the_run() -> None:
+    """What is typed goes before the run's; decoding follows the top level's seed and device, unless it has its own."""
+    usual = {"num_beams": 3, "max_length": 9, "seed": 4}
+    assert settle_decoding([], usual) == Decoding(num_beams=3, max_length=9, seed=4)
+    typed = ["decode.num_beams=2", "seed=5", "device=cpu", "decode.max_length=null", "decode.length_penalty=0.5"]
+    assert settle_decoding(typed, usual) == Decoding(num_beams=2, seed=5, device="cpu", length_penalty=0.5)
+    assert settle_decoding(["seed=5", "decode.seed=6"], usual).seed == 6
+
+
+def test_a_file_may_have_a_sign_in_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A word with "=" is a setting, unless it is a file."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "x=1.txt")
+    assert split_words(["x=1.txt", "-", "y=1.txt", "a"]) == (["x=1.txt", "-", "a"], ["y=1.txt"])
+
+
+@pytest.mark.parametrize(
+    "words", ["C a b --json s=1", "--json C a b s=1", "C --json a b s=1", "C a --json b s=1", "C a b s=1 --json"]
+)
+def test_flags_stand_anywhere(words: str) -> None:
+    """Flags may be mixed with files; files keep their order, and standard input is one of them."""
+    options = read(["summarize", *words.split(), "-"])
+    assert (options.checkpoint, options.inputs, options.json) == ("C", ["a", "b", "s=1", "-"], True)
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 5])
+def test_an_input_alone_is_summarized_as_in_a_batch(batch_size: int, fitted: Path) -> None:
+    """Summaries come in the order given, whatever the batches; a longer neighbour changes none."""
+    system = registry.systems.load("trunc").load(fitted)
+    inputs = [Input(one.id, one) for one in ToySplit.of("test", 5, start=50)]
+    alone = [next(iter(system.summarize([one.example], Decoding(device="cpu")))) for one in inputs]
+    assert list(summarize_inputs(system, inputs, Decoding(device="cpu", batch_size=batch_size))) == alone
+
+
+def test_longer_outputs_than_it_can_write_are_refused(fitted: Path, tmp_path: Path, typed: Typed) -> None:
+    """As in a run, a length beyond the system's own is wrong usage."""
+    code, _, err = typed(fitted, write(tmp_path / "a.txt"), "decode.max_length=99")
+    assert (code, len(err)) == (2, 1)
+    assert "decode.max_length=99 is above model.decode_length=24" in err[0]
+
+
+def change_json(path: Path, **changes: Any) -> None:
+    """Change a file of JSON; a change of `config` goes inside it."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    inner = changes.pop("config", {})
+    content.update(changes)
+    if inner:
+        content["config"].update(inner)
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def cut(path: Path, size: int) -> None:
+    """Tear a file off behind some bytes."""
+    path.write_bytes(path.read_bytes()[:size])
+
+
+WEIGHTS, NETWORK, SYSTEM = "model.safetensors", "config.json", "system.json"
+DAMAGES: dict[str, tuple[Callable[[Path], object], int, str]] = {
+    "other width": (lambda to: change_json(to / NETWORK, encoder_ffn_dim=64), 2, "are not those of the network"),
+    "more layers": (lambda to: change_json(to / NETWORK, encoder_layers=3), 2, "are not those of the network"),
+    "other vocabulary": (lambda to: change_json(to / NETWORK, vocab_size=99), 2, "are not those of the network"),
+    "no network": (lambda to: (to / NETWORK).unlink(), 3, "this checkpoint has no config.json"),
+    "torn network": (lambda to: cut(to / NETWORK, 40), 3, "config.json: not a JSON object"),
+    "heads": (lambda to: change_json(to / NETWORK, encoder_attention_heads=5), 3, "cannot be read"),
+    "a word for a number": (lambda to: change_json(to / NETWORK, d_model="x"), 3, "cannot be read"),
+    "no weights": (lambda to: (to / WEIGHTS).unlink(), 3, "no file named model.safetensors"),
+    "torn weights": (
+        lambda to: cut(to / WEIGHTS, 5000),
+        3,
+        "SafetensorError: Error while deserializing header",
+    ),
+    "no header": (lambda to: cut(to / WEIGHTS, 3), 3, "cannot be read"),
+    "no tokenizer": (lambda to: (to / "tokenizer.json").unlink(), 2, "no tokenizer"),
+    "torn system": (lambda to: cut(to / SYSTEM, 20), 3, "system.json: not a checkpoint's system.json"),
+    "a list": (lambda to: (to / SYSTEM).write_text("[]"), 3, "system.json: not a checkpoint's system.json"),
+    "another version": (
+        lambda to: change_json(to / SYSTEM, config={"snippets": 3}),
+        3,
+        "system.json: its settings are not those of model 'trunc' (unknown setting 'model.snippets'",
+    ),
+    "a plug-in": (
+        lambda to: change_json(to / SYSTEM, system="last"),
+        2,
+        "is a checkpoint of model 'last', which is not installed here: install the package that brings it (known: ",
+    ),
+    "no system": (lambda to: (to / SYSTEM).unlink(), 2, "is neither a checkpoint (system.json) nor a run"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_checkpoint_that_cannot_be_used_is_told(damage: str, fitted: Path, tmp_path: Path, typed: Typed) -> None:
+    """Weights that do not fit, torn or missing files, a system that is not installed: one line, and the right code."""
+    do, expected, told = DAMAGES[damage]
+    shutil.copytree(fitted, tmp_path / "copy")
+    do(tmp_path / "copy")
+    code, out, err = typed(tmp_path / "copy", write(tmp_path / "a.txt"))
+    assert (code, out, len(err)) == (expected, "", 1), err
+    assert told in err[0]
+    assert "Traceback" not in err[0]
+
+
+def test_the_whole_checkpoint_works(fitted: Path, tmp_path: Path, typed: Typed) -> None:
+    """What the damages above damage was whole."""
+    code, out, err = typed(fitted, write(tmp_path / "a.txt"), "device=cpu", "decode.num_beams=2", "--json")
+    assert (code, len(err)) == (0, 1)
+    assert json.loads(out)["evidence"] is None  # Trunc keeps none
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "code"), [("a.txt", b"", 3), ("a.txt", b"\xff", 3), ("a.jsonl", b"{}\n", 3), ("a.pdf", b"", 2)]
+)
+def test_files_are_read_before_anything_is_summarized(
+    name: str, content: bytes, code: int, watching: Path, tmp_path: Path, typed: Typed
+) -> None:
+    """A file that cannot be used ends the command with one line, before the ones ahead of it are summarized."""
+    (tmp_path / name).write_bytes(content)
+    ended, out, err = typed(watching, write(tmp_path / "good.txt"), tmp_path / name)
+    assert (ended, out, len(err), Watching.batches) == (code, "", 1, [])
+
+
+def test_every_text_is_asked_the_same(fitted: Path, tmp_path: Path, typed: Typed) -> None:
+    """A query is read before the text, and counted; a system that was fitted without any is said to be so."""
+    file = write(tmp_path / "a.txt")
+    plain, asked = (json.loads(typed(fitted, file, "--json", *more)[1]) for more in ((), ("--query", "what is it?")))
+    assert asked["truncation"]["words"] == plain["truncation"]["words"] + 3
+    told = "trunc was fitted on texts without queries: it has not learned to answer any"
+    assert told in typed(fitted, file, "--query", "what is it?")[2]
+    assert told not in typed(fitted, file)[2]
+
+
+@pytest.mark.parametrize(("learned", "query", "told"), [(1, None, "ask something with --query"), (1, "who?", "")])
+def test_a_system_that_learned_to_answer_wants_a_question(learned: int, query: str | None, told: str) -> None:
+    """A text without a question is told of where all that was learned had one."""
+    system = registry.systems.load("trunc")(registry.systems.load("trunc").Config())
+    system.state["queried"] = learned
+    text = Input("a.txt", Example("a", None, query, (), ((),)))
+    assert unlike_what_was_learned(system, [text]).endswith(told)
+    assert bool(unlike_what_was_learned(system, [text])) == bool(told)
+
+
+def test_a_text_is_asked_one_thing(fitted: Path, tmp_path: Path, typed: Typed) -> None:
+    """A row that asks something itself is not asked another thing."""
+    (tmp_path / "rows.jsonl").write_text('{"id": "7", "query": "who?", "document": "One two."}\n', encoding="utf-8")
+    code, out, err = typed(fitted, tmp_path / "rows.jsonl", "--query", "what?")
+    assert (code, out) == (2, "")
+    assert "7 has a query of its own: leave out --query" in err[0]
+
+
+def test_a_question_has_words(fitted: Path, tmp_path: Path, typed: Typed) -> None:
+    """An empty question, of a shell variable that is not set, say, is an error and not a text without any."""
+    code, out, err = typed(fitted, write(tmp_path / "a.txt"), "--query", " ")
+    assert (code, out) == (2, "")
+    assert "--query is empty" in err[0]
+
+
+def test_a_system_that_sees_references_is_refused(tmp_path: Path, typed: Typed) -> None:
+    """An oracle needs what a text to be summarized does not have."""
+    oracle = registry.systems.load("oracle")
+    oracle(oracle.Config()).save(tmp_path)
+    code, _, err = typed(tmp_path, write(tmp_path / "a.txt"))
+    assert code == 2
+    assert "model=oracle looks at the reference" in err[0]
+
+
+def test_a_saved_baseline_is_a_checkpoint(tmp_path: Path, typed: Typed) -> None:
+    """Any system that was saved can be used, if it was by hand."""
+    lead = registry.systems.load("lead")
+    lead(lead.Config(length="3")).save(tmp_path)
+    code, out, err = typed(tmp_path, write(tmp_path / "a.txt", "One two three four."))
+    assert (code, out, err) == (0, "One two three\n", [f"{tmp_path}/a.txt: read 75 % of the text: length cut 1 word"])
+
+
+def test_an_interrupt_leaves_what_is_printed(
+    watching: Path, tmp_path: Path, typed: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C ends the command with 130; the summaries of finished batches are printed."""
+    monkeypatch.setattr(Watching, "fails_at", 1)
+    files = [write(tmp_path / f"{name}.txt", f"{name}.") for name in "abc"]
+    code, out, err = typed(watching, *files, "decode.batch_size=1", "--json")
+    assert (code, [json.loads(line)["summary"] for line in out.splitlines()]) == (130, ["a."])
+    assert err[-1] == "longsumbench: interrupted; the summaries that are printed are whole"
+
+
+def run(tmp_path: Path, *words: str) -> Path:
+    """Do a run on the toys; return its folder."""
+    toy, results = write_jsonl(tmp_path / "toy"), tmp_path / "results"
+    data = ["dataset=jsonl", f"dataset.path={toy}", f"results_dir={results}", "score.resamples=100", "baselines=false"]
+    assert main(["run", *words, *data]) == 0
+    (record,) = results.glob("runs/*/*/*/record.json")
+    return record.parent
+
+
+def test_a_run_is_found_by_folder_or_id(tmp_path: Path, capsys: pytest.CaptureFixture[str], typed: Typed) -> None:
+    """Named by folder, id or its beginning, a run's checkpoint writes with the run's settings what the run wrote."""
+    folder = run(tmp_path, *tiny_overrides(tmp_path / "toy", steps=2), "decode.max_length=5", "device=cpu")
+    capsys.readouterr()
+    rows = (folder / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
+    expected = {row["id"]: row["prediction"] for row in map(json.loads, rows)}
+    for named in (folder, folder.name, folder.name[:6]):
+        code, out, _ = typed(named, tmp_path / "toy" / "test.jsonl", "--results-dir", tmp_path / "results", "--json")
+        assert code == 0
+        assert {one["id"]: one["summary"] for one in map(json.loads, out.splitlines())} == expected
+    fit = json.loads((folder / "record.json").read_text(encoding="utf-8"))["fit"]
+    change_json(folder / "record.json", fit={**fit, "seconds": -1.0})
+    code, out, err = typed(folder, tmp_path / "toy" / "test.jsonl")
+    assert (code, out) == (2, "")
+    assert "was written by other weights" in err[0]
+
+
+def test_a_run_without_a_checkpoint_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str], typed: Typed) -> None:
+    """A system that keeps nothing on disk, a checkpoint that was deleted, a run that came without its work folder."""
+    folder, text = run(tmp_path, "model=lead"), write(tmp_path / "a.txt")
+    capsys.readouterr()
+
+    def told(*words: object) -> str:
+        code, out, err = typed(*words, text, "--results-dir", tmp_path / "results")
+        assert (code, out, len(err)) == (2, "", 1)
+        return err[0]
+
+    assert "is of model=lead, which keeps nothing on disk: it has no checkpoint" in told(folder.name)
+    (folder / "work" / "checkpoint").symlink_to(cache_folder() / "checkpoint" / "gone")
+    assert "is no longer in the cache: run it again with overwrite=true" in told(folder)
+    shutil.rmtree(folder / "work")
+    assert "came without its checkpoint: run it again here" in told(folder)
+    assert "no folder abc, and no finished run is called 'abc' under" in told("abc")
+    assert "is neither a checkpoint (system.json) nor a run (record.json)" in told(tmp_path)
+    (folder / "record.json").unlink()
+    (folder / "work" / "checkpoint").mkdir(parents=True)
+    assert "that run is not finished, its checkpoint is" in told(folder)
+
+
+def test_it_reads_a_pipe(fitted: Path, tmp_path: Path) -> None:
+    """Text on standard input is summarized, and a reader of the summaries may stop reading."""
+    command = [sys.executable, "-m", "longsumbench", "summarize", str(fitted), "-", "device=cpu"]
+    done = subprocess.run(command, input=ONE, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert (done.returncode, len(done.stderr.splitlines())) == (0, 1), done.stderr
+    assert done.stderr.startswith("standard input: read ")
+
+
+def test_without_settings_nothing_is_lost() -> None:
+    """A misspelt flag is told; so is a command without a checkpoint."""
+    with pytest.raises(UsageError, match="unknown flag '--togeter' \\(did you mean '--together'"):
+        read(["summarize", "C", "--togeter"])
+    with pytest.raises(UsageError, match="required: CHECKPOINT"):
+        read(["summarize"])

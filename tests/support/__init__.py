@@ -1,0 +1,1 @@
+"""What several test modules use: toy data and systems, factories, waiting."""

@@ -1,0 +1,103 @@
+"""What tests of HTML pages share."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longsumbench.analysis.runs.inspect_page import page
+from longsumbench.analysis.runs.inspect_run import Inspection
+from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
+from longsumbench.api.system import Evidence, Summary
+from longsumbench.report.evidence.views import views
+from support.run_records import record
+from support.waiting import PATIENCE
+
+HOSTILE = "<script>alert('x')</script> & \"quoted\" | a `tick`\n<img src=x onerror=y> </mark></details>\u2028end"
+
+
+WITHOUT_END = {"meta", "img", "col", "input"}  # of the elements that pages use
+
+
+class Reading(HTMLParser):
+    """Reads a page: which elements it has, whether they nest, what it would load, its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[str] = []
+        self.loaded: list[str] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        """Note an element and the addresses it names."""
+        self.elements.append(tag)
+        self.loaded += [value or "" for name, value in attributes if name in ("src", "href", "data", "action")]
+        if tag not in WITHOUT_END:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        """Check that what ends is what began last."""
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        """Collect what is read."""
+        self.text += data
+
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+BREAKOUT = "</script><script>document.title='ran'</script>\" onmouseover=\"document.title='ran'\" <!-- '"
+
+
+def evidence(
+    arrays: Mapping[str, NDArray[Any]], axes: Mapping[str, tuple[str, ...]], **texts: tuple[str, ...]
+) -> Evidence:
+    """Return evidence; its units have texts of their own where none are given."""
+    numbers = [np.shape(arrays[name])[found.index("unit")] for name, found in axes.items() if "unit" in found]
+    units = tuple(f"Text of unit {number + 1}." for number in range(max(numbers, default=2)))
+    return Evidence(arrays, axes, {"unit": units, **texts})
+
+
+def inspection(looked_at: Evidence, text: str = "A summary.", name: str = "e-1", **changes: Any) -> Inspection:
+    """Return an inspection of an example whose reference is the summary."""
+    example = Example(name, text, None, (Document(None, (Section(None, ((text,),)),)),), ((text,), (text, text)))
+    ledger = Truncation(10, 8, (Cut("num_units", 5, 4),))
+    values = {
+        "record": record("looker", 30, variant="depth=2,width=3"),
+        "number": 3,
+        "summary": Summary(name, text, ledger, False, 7),
+        "evidence": looked_at,
+        "scores": {"R-1": 12.34, "R-Lsum": 5.0},
+        "example": example,
+    }
+    return Inspection(**{**values, **changes})
+
+
+def page_of(looked_at: Evidence, *names: str, **changes: Any) -> str:
+    return page(inspection(looked_at, *names, **changes), views(looked_at))
+
+
+def told(text: str, kind: str) -> list[str]:
+    """Return what the cells or the tokens of a page tell, in their order."""
+    return [unescape(title) for title in re.findall(rf'<{kind}[^>]* title="([^"]*)"', text)]
+
+
+def shown(path: Path) -> str:
+    """Open a page in a browser; return it as it stands when its script has run."""
+    assert CHROMIUM
+    flags = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={path.parent / 'profile'}", "--dump-dom")
+    done = subprocess.run(
+        [CHROMIUM, *flags, path.as_uri()], check=True, capture_output=True, text=True, timeout=PATIENCE
+    )
+    return done.stdout

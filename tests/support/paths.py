@@ -1,0 +1,7 @@
+"""Folders of the checkout, and the shared data that may lie beside it."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TESTS = ROOT / "tests"
+SHARED = ROOT.parent / "shared"

@@ -1,0 +1,56 @@
+"""Records of runs, made up for tests of tables."""
+
+from dataclasses import asdict, replace
+
+from longsumbench.api.system import FitReport
+from longsumbench.runs.record import RunRecord
+
+TRAINED = FitReport(parameters=5, steps=300, examples=4800, source_tokens=9, target_tokens=8, seconds=90, targets_cut=3)
+
+
+def scores(f: float) -> dict[str, dict[str, float]]:
+    """Scores whose F is around `f`, best in ROUGE-1."""
+    shifted = {"rouge1": f + 3, "rouge2": f - 9, "rougeL": f - 5, "rougeLsum": f}
+    return {kind: {"p": v + 10, "r": v - 5, "f": v, "f_lo": v - 1, "f_hi": v + 0.6} for kind, v in shifted.items()}
+
+
+def record(model: str, f: float, **changes: object) -> RunRecord:
+    """A finished run on arxiv whose ROUGE-Lsum is `f`."""
+    made = RunRecord(
+        run_id=f"{model}0000000000"[:12],
+        model=model,
+        dataset="arxiv",
+        split="test",
+        variant="",
+        scale="tiny",
+        seed=None,
+        oracle=False,
+        signature="rouge:rouge_score-0.1.2|stemmer:porter|n:20|v:1",
+        scores=scores(f),
+        n=20,
+        examples="e1",
+        empty_references=(),
+        empty_predictions=0,
+        fingerprint="f1",
+        corpus={"examples": {"train": 60, "test": 20}},
+        source=None,
+        outputs_cut=5,
+        fit=asdict(FitReport()),
+        decode_tokens_per_second=12.5,
+        timings={},
+        peak_memory_gb=1.5,
+        config={
+            "model": {"name": model},
+            "dataset": {"name": "arxiv", "path": None},
+            "train": {"batch_size": 16, "accumulation": 1},
+            "decode": {},
+            "score": {},
+            "scale": "tiny",
+        },
+        environment={"longsumbench": "0.1"},
+        command=(),
+        finished="2026-01-01T00:00:00+00:00",
+    )
+    config = {**made.config, **changes.pop("config", {})}  # type: ignore[dict-item]
+    config["model"] = {"name": model, **config["model"]}
+    return replace(made, config=config, **changes)  # type: ignore[arg-type]

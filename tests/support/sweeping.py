@@ -1,0 +1,173 @@
+"""A tiny sweep in processes of its own, started, killed and compared: twelve points, of which two are runs of others.
+
+Systems that train and that do not, points that share checkpoints, two seeds.
+"""
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from longsumbench.sweeps.state import Sweep, sweeps_in
+from longsumbench.sweeps.status import render
+from support.toys import TINY
+from support.waiting import PATIENCE
+
+RECIPE = (
+    "train.max_steps=12",
+    "train.eval_steps=3",
+    "train.batch_size=8",
+    "train.keep_best=2",
+    "decode.batch_size=2",
+)
+SIZES = tuple(f"model.{key}={value}" for key, value in TINY.items() if key != "input_length")
+TWELVE = ("model=lead,random,trunc", "seed=1,2", "decode.limit=6,12", *RECIPE, *SIZES)
+JOBLIB = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+MEASURED = ("train_seconds", "tokens_per_second", "peak_memory_gb")  # columns that no two runs share
+OF_ITS_TIME = ("timings", "peak_memory_gb", "decode_tokens_per_second", "finished", "command", "environment", "config")
+
+
+class Swept:
+    """A sweep with a cache and results of its own.
+
+    Args:
+        texts: a jsonl dataset.
+        folder: for cache and results.
+        words: what is swept over, and by which launcher.
+        path: a folder whose modules are found first.
+    """
+
+    def __init__(self, texts: Path, folder: Path, words: Sequence[str], path: Path | None = None) -> None:
+        self.results, self.cache = folder / "results", folder / "cache"
+        data = ["dataset=jsonl", f"dataset.path={texts}", "scale=tiny", "score.resamples=100"]
+        self.words = ["run", "-m", *data, *words, f"results_dir={self.results}"]
+        self.environment = {**os.environ, "LONGSUMBENCH_CACHE": str(self.cache), "OMP_NUM_THREADS": "1"}
+        if path is not None:
+            self.environment["PYTHONPATH"] = str(path)
+
+    def start(self) -> "subprocess.Popen[str]":
+        """Start it in the background."""
+        command = [sys.executable, "-m", "longsumbench", *self.words]
+        null, pipe = subprocess.DEVNULL, subprocess.PIPE
+        return subprocess.Popen(command, stdout=null, stderr=pipe, text=True, env=self.environment)
+
+    def finish(self, code: int = 0) -> str:
+        """Run it to the end; return what it said."""
+        ended, said = said_by(self.start())
+        assert ended == code, said
+        return said
+
+    def traces(self) -> int:
+        """Count the files and the predictions of its points so far: both grow while it works."""
+        walked = (entry for root in (self.results / "runs", self.cache) for entry in os.walk(root))
+        lines = (path.read_bytes().count(b"\n") for path in self.results.glob("runs/*/*/*/predictions*.jsonl"))
+        return sum(len(folders) + len(files) for _, folders, files in walked) + sum(lines)
+
+    def workers(self) -> list[int]:
+        """Return the processes that work on its points right now, each in one of its own."""
+        sweep = next(sweeps_in(self.results), None)
+        holders = (
+            [] if sweep is None else [sweep.worker(number) for number in range(1, len(sweep.told()["points"]) + 1)]
+        )
+        return [holder.pid for holder in holders if holder is not None and holder.pid]
+
+    def left_behind(self) -> list[int]:
+        """Return the processes that still live, its own and theirs."""
+        mark = f"LONGSUMBENCH_CACHE={self.cache}".encode()
+        return [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/environ") if mark in bytes_of(path)]
+
+    def finished(self) -> list[Path]:
+        """Return the records there are."""
+        return list(self.results.glob("runs/*/*/*/record.json"))
+
+    def records(self) -> dict[str, dict[str, Any]]:
+        """Return run id → record without what was measured."""
+        found = {}
+        for path in self.finished():
+            told = json.loads(path.read_text(encoding="utf-8"))
+            told["fit"].pop("seconds")
+            found[path.parent.name] = {key: value for key, value in told.items() if key not in OF_ITS_TIME}
+        return found
+
+    def predictions(self) -> dict[str, bytes]:
+        """Return run and file → predictions, those of all checkpoints that summarize."""
+        found = self.results.rglob("predictions*.jsonl")
+        return {f"{path.parent.name}/{path.name}": path.read_bytes() for path in found}
+
+    def tables(self) -> tuple[list[list[str]], list[list[str]], list[list[str]]]:
+        """Return the cells of the leaderboard as CSV, Markdown and TeX, without those that were measured."""
+        files = [self.results / "leaderboard" / f"jsonl.{kind}" for kind in ("csv", "md", "tex")]
+        comma, line, tex = (path.read_text(encoding="utf-8") for path in files)
+        rows = list(csv.reader(io.StringIO(comma)))
+        return unmeasured(rows), unmeasured(cells(line, "|")), unmeasured(cells(tex, "&"))
+
+    def status(self) -> str:
+        """Return what `longsumbench status` says of it."""
+        return render(self.results)
+
+
+def untrained(texts: Path, folder: Path) -> list[str]:
+    """Return the words of points that take no training."""
+    return ["dataset=jsonl", f"dataset.path={texts}", f"results_dir={folder / 'r'}", "score.resamples=100"]
+
+
+def three_points(folder: Path) -> Sweep:
+    """Return a sweep of three points that has begun, and none of them."""
+    sweep = Sweep(folder / "sweeps" / "abcd1234")
+    sweep.begin(["longsumbench", "run", "-m", "seed=1,2,3"], "basic")
+    sweep.add(["seed=1", "seed=2", "seed=3"])
+    return sweep
+
+
+def said_by(process: "subprocess.Popen[str]") -> tuple[int, str]:
+    """Wait for the end of a process; return its exit code and what it said."""
+    _, said = process.communicate(timeout=PATIENCE)
+    return process.returncode, said
+
+
+def killed(process: "subprocess.Popen[str]") -> None:
+    """End a process as the machine does that runs out of memory."""
+    assert process.poll() is None, "it ended before it could be killed"
+    process.send_signal(signal.SIGKILL)
+    assert process.wait(timeout=PATIENCE) == -signal.SIGKILL
+    if process.stderr is not None:
+        process.stderr.close()
+
+
+def bytes_of(path: Path) -> bytes:
+    """Return a file of a process, nothing if that is gone or somebody else's."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def cells(text: str, sign: str) -> list[list[str]]:
+    """Return the cells of every line with their padding: the head of the times is longer than they are."""
+    return [line.split(sign) for line in text.splitlines()]
+
+
+def unmeasured(rows: list[list[str]]) -> list[list[str]]:
+    """Leave out the cells in the columns of tables whose heads say that they were measured."""
+    left: set[int] = set()
+    kept = []
+    for row in rows:
+        heads = {place for place, cell in enumerate(row) if cell.strip() in (*MEASURED, "train time")}
+        left = heads or (left if "".join(row) else set())  # a table ends with an empty line
+        kept.append([cell for place, cell in enumerate(row) if place not in left])
+    return kept
+
+
+def assert_same(sweep: Swept, undisturbed: Swept) -> None:
+    """Check that a sweep came to what an undisturbed one came to, and left nothing behind."""
+    assert sweep.records() == undisturbed.records()
+    assert sweep.predictions() == undisturbed.predictions()
+    assert sweep.tables() == undisturbed.tables()
+    assert [path for path in sweep.results.parent.rglob("*") if ".partial" in path.name] == []
+    assert ": ended\n" in sweep.status()

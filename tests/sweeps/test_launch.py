@@ -1,0 +1,469 @@
+"""From words to points: what is composed, what is the same run, what a variant is called."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import hydra
+import pytest
+from omegaconf import OmegaConf
+from support.toys import tiny_overrides, write_jsonl
+
+from longsumbench.cli.main import main
+from longsumbench.errors import DataError, EnvironmentProblem, UsageError
+from longsumbench.runs.plan import as_hydra, lay, plain, plan, show, swept_settings
+from longsumbench.sweeps.launchers import Engine
+from longsumbench.sweeps.sweep import Launch
+from longsumbench.sweeps.worker import too_large_for_a_cpu
+
+SWEEP = ["model=lead,random,oracle,trunc", "model.input_length=64,256", "seed=1,2"]
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    """A small dataset of three splits."""
+    return write_jsonl(tmp_path / "toy")
+
+
+@pytest.mark.parametrize(
+    ("word", "as_composed"),
+    [
+        ("model=lead", "model=lead"),
+        ("+model=lead", "model=lead"),
+        ("model.length=50", "++model.length=50"),
+        ("+model.length=50", "++model.length=50"),
+        ("train.max_steps=5", "++train.max_steps=5"),
+        ("seed=3", "++seed=3"),
+        ("dataset.path=a=b", "++dataset.path=a=b"),
+    ],
+)
+def test_words_become_overrides(word: str, as_composed: str) -> None:
+    """Groups are chosen, settings are laid over, whether or not a YAML file lists them."""
+    assert as_hydra(word) == as_composed
+
+
+@pytest.mark.parametrize(
+    "word", ["seed", "=5", "sed=5", "seed.x=5", "modle.length=5", "hydra/launcher=joblib", "~seed", "~seed=5"]
+)
+def test_what_is_no_override_is_refused(word: str) -> None:
+    """A word of nothing that exists is wrong usage."""
+    with pytest.raises(UsageError):
+        as_hydra(word)
+
+
+def test_seeds_are_no_swept_settings() -> None:
+    """Two settings swept over several seeds, of the run or of its training, are two: they are drawn."""
+    words = ["model=ea,seal", "seed=1,2", "train.seed=1,2", "model.extractive_length=64,128", "train.max_steps=4"]
+    assert swept_settings([*words, "decode.num_beams=1,4"]) == ["model.extractive_length", "decode.num_beams"]
+
+
+def test_precedence() -> None:
+    """A dataclass's default gives way to the model × dataset recipe, that to the scale, all to the command line."""
+    lengths = [
+        plan(["model=trunc", *words])[0].config.model.num_snippets
+        for words in (["dataset=arxiv"], ["dataset=pubmed"], ["dataset=pubmed", "scale=tiny"])
+    ]
+    assert lengths == [224, 96, 64]
+    assert plan(["dataset=pubmed", "scale=tiny", "model.num_snippets=5"])[0].config.model.num_snippets == 5
+
+
+@pytest.mark.parametrize("model", ["trunc", "ca", "ea", "seal"])
+def test_recipes_of_search2wiki(model: str) -> None:
+    """The SEAL family reads 768 snippets for twice the steps (SEAL, Table 4 and §4); only Trunc ranks them."""
+    config = plan([f"model={model}", "dataset=search2wiki", "dataset.path=x"])[0].config
+    assert (config.model.snippet_length, config.model.num_snippets, config.model.decode_length) == (128, 768, 512)
+    assert (getattr(config.model, "rank", None), config.train.max_steps) == (
+        "tfidf" if model == "trunc" else None,
+        400_000,
+    )
+    assert getattr(config.model, "segment_length", 64) == 64
+
+
+def test_a_dataset_brings_its_scale_and_the_command_line_another() -> None:
+    """The built-in dataset is tiny unless another scale is named; the order of the words does not matter."""
+    assert plan([])[0].config.scale == "tiny"
+    assert plan(["scale=paper"])[0].config.scale == plan(["scale=paper", "dataset=pydoc"])[0].config.scale == "paper"
+
+
+def test_the_seed_is_followed() -> None:
+    """Training and decoding take the top-level seed and device, unless they are given their own."""
+    config = plan(["seed=5", "device=cpu", "decode.seed=6"])[0].config
+    assert (config.train.seed, config.decode.seed, config.train.device) == (5, 6, "cpu")
+
+
+@pytest.mark.parametrize(
+    ("words", "variant"),
+    [
+        ([], ""),
+        (["model.input_length=64"], "input_length=64"),
+        (["model.norm=post", "model.input_length=64", "decode.num_beams=4"], "input_length=64,norm=post,num_beams=4"),
+        (["model.input_length=64", "model.input_length=512"], "input_length=512"),
+        (["model.input_length=256"], ""),  # what the scale says anyway
+        (["model.input_length=1024"], "input_length=1024"),  # the dataclass's default, but not the recipe's
+        (["scale=paper", "model.input_length=1024"], ""),
+        (["scale=paper"], ""),
+        (["model.norm='post'"], "norm=post"),
+        (["decode.limit=5", "decode.device=cpu"], ""),
+        (["seed=4"], ""),
+        (["decode.seed=4"], "seed=4"),
+        (["train.max_steps=5"], ""),
+        (["decode=default"], ""),
+        (["model=lead", "model.length=50", "decode.num_beams=4"], "length=50"),  # lead does not search
+    ],
+)
+def test_a_variant_is_what_differs_from_the_recipe(words: list[str], variant: str) -> None:
+    """Model and decode overrides that change the outcome, sorted, by their last value, without the recipe's own."""
+    assert plan(["model=trunc", *words])[0].variant == variant
+
+
+def test_values_are_shown_as_they_are_typed() -> None:
+    """None, true, false and lists are written as on the command line."""
+    values = (None, True, False, 1, 0.5, "x", [], [1, 2])
+    assert [plain(value) for value in values] == ["null", "true", "false", "1", "0.5", "x", "[]", "[1,2]"]
+
+
+@pytest.mark.parametrize(
+    ("words", "variant"),
+    [
+        (["model.focus_layers=[]", "model.saliency_layers=[1]"], "focus_layers=[],saliency_layers=[1]"),
+        (["model.focus_layers='[]'", "model.saliency_layers=null"], "focus_layers=[]"),
+        (["model.focus_layers=[1,2]"], ""),  # all of them, as without a word
+        (["model.encoder_layers=4"], "encoder_layers=4"),  # of which all focus
+        (["model.encoder_layers=4", "model.focus_layers=[1,2]"], "encoder_layers=4,focus_layers=[1,2]"),
+        (["model.encoder_layers=4", "model.focus_layers=[2,1,3,4]"], "encoder_layers=4"),
+    ],
+)
+def test_a_variant_with_lists(words: list[str], variant: str) -> None:
+    """A list is shown where it is not what the other settings make of it, so that unlike runs have unlike variants."""
+    assert plan(["model=etads", *words])[0].variant == variant
+
+
+def test_lists_are_swept_over(capsys: pytest.CaptureFixture[str]) -> None:
+    """Lists stand beside each other as other values do, quoted or not, beside models that lack the setting, too."""
+    for values in ("[],[1,2],[2]", "'[]','[1,2]','[2]'"):
+        points = plan(["model=etads,trunc", f"model.focus_layers={values}", "model.input_length=32"], sweep=True)
+        assert [one.config.model.focus_layers for one in points[:3]] == [[], [1, 2], [2]]
+        assert [one.variant for one in points[:3]] == [
+            "focus_layers=[],input_length=32",
+            "input_length=32",
+            "focus_layers=[2],input_length=32",
+        ]
+        assert len({one.identity for one in points[3:]}) == 1
+    assert "left out for trunc, which has no such settings: model.focus_layers" in capsys.readouterr().err
+    points = plan(["model=etads,trunc", "model.snippet_length=16", "model.focus_layers=[]"], sweep=True)
+    assert [one.variant for one in points] == ["focus_layers=[]", "snippet_length=16"]
+    for word in ("'[1,2'", "x", "1"):
+        with pytest.raises(UsageError, match=r"model.focus_layers=.* is not of type list\[int\].*: write a list in br"):
+            plan(["model=etads", f"model.focus_layers={word}"])
+    with pytest.raises(UsageError, match="has several values: sweep over them with -m"):
+        plan(["model=etads", "model.focus_layers=[],[1,2]"])
+
+
+@pytest.fixture
+def own_sweep(tmp_path: Path) -> Callable[[str], str]:
+    """Write an experiment `mine` on Trunc with a sweep of its own; return the folder."""
+
+    def write(sweep: str) -> str:
+        (tmp_path / "experiment").mkdir(exist_ok=True)
+        text = f"# @package _global_\ndefaults:\n  - override /model: trunc\nseed: 7\nsweep: {sweep}\n"
+        (tmp_path / "experiment" / "mine.yaml").write_text(text, encoding="utf-8")
+        return str(tmp_path)
+
+    return write
+
+
+def test_an_experiment_with_a_sweep_of_its_own(own_sweep: Callable[[str], str]) -> None:
+    """Its lines are points as if typed, every combination within a line, combined with what is typed behind them."""
+    folder = own_sweep("[model.norm=post model.dropout=0.3, 'model.norm=post model.input_length=64,128']")
+    points = plan(["experiment=mine"], sweep=True, config_dir=folder)
+    assert [(one.name, one.variant) for one in points] == [
+        ("model.dropout=0.3", "dropout=0.3,norm=post"),
+        ("model.input_length=64", "input_length=64,norm=post"),
+        ("model.input_length=128", "input_length=128,norm=post"),
+    ]
+    assert {one.config.seed for one in points} == {7}
+    several = plan(["seed=1,2", "experiment=mine", "model.norm=pre"], sweep=True, config_dir=folder)
+    assert [one.name for one in several[2:4]] == ["seed=1 model.input_length=128", "seed=2 model.dropout=0.3"]
+    assert {one.config.model.norm for one in several} == {"pre"}  # the command line goes before all
+    fixed = plan(["experiment=mine", "model.input_length=32"], sweep=True, config_dir=folder)
+    assert [one.name for one in fixed] == ["model.dropout=0.3", *["model.input_length=32"] * 2]  # what is taken
+    assert [one.config.model.input_length for one in fixed] == [32, 32, 32]
+    beside = plan(["experiment=smoke,mine", "model=trunc"], sweep=True, config_dir=folder)
+    assert [one.name for one in beside][:2] == ["experiment=smoke", "experiment=mine model.dropout=0.3"]
+    with pytest.raises(UsageError, match="experiment=mine is a sweep over several points: run it with -m"):
+        plan(["experiment=mine"], config_dir=folder)
+    with pytest.raises(UsageError, match="must be a string"):
+        plan(["experiment=null"])
+
+
+@pytest.mark.parametrize("sweep", ["model.norm=post", "[]", "[1, 2]", "[{model.norm: post}]", "['']"])
+def test_a_sweep_that_cannot_be_meant(own_sweep: Callable[[str], str], sweep: str) -> None:
+    """What is no list of lines with words is refused, with the experiment's name."""
+    with pytest.raises(UsageError, match="experiment=mine: 'sweep' in its file is not a list of lines"):
+        plan(["experiment=mine"], sweep=True, config_dir=own_sweep(sweep))
+
+
+def test_a_misspelt_word_of_a_sweep(own_sweep: Callable[[str], str]) -> None:
+    """Its words are checked as typed ones are, before any work; so are its quotation marks."""
+    with pytest.raises(UsageError, match=r"unknown setting 'model\.nrom' \(did you mean 'norm'\?\)"):
+        plan(["experiment=mine"], sweep=True, config_dir=own_sweep("[model.nrom=post]"))
+    with pytest.raises(UsageError, match=r"experiment=mine: .sweep. in its file cannot be read \(No closing quotation"):
+        plan(["experiment=mine"], sweep=True, config_dir=own_sweep('["model.norm=\'post"]'))
+
+
+BASIC, ALL = [], [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        (2, [(4, 4, focus, saliency) for saliency in (BASIC, ALL) for focus in (BASIC, ALL)]),
+        (4, [(depth, 4, [], []) for depth in (2, 4, 6)] + [(4, depth, [], []) for depth in (2, 4, 6)]),
+        (5, [(4, 4, [], saliency) for saliency in (BASIC, [1, 2], [3, 4], ALL)]),
+        (6, [(4, 4, focus, []) for focus in (BASIC, [1, 2], [3, 4], ALL)]),
+    ],
+)
+def test_the_tables_of_etads(table: int, expected: list[tuple[int, int, list[int], list[int]]]) -> None:
+    """Each table is one command, at any scale; what two rows or tables share is one run."""
+    for scale in ("tiny", "paper"):
+        points = plan([f"experiment=etads-table{table}", f"scale={scale}"], sweep=True)
+        models = [one.config.model for one in points]
+        sizes = [(one.encoder_layers, one.decoder_layers, one.focus_layers, one.saliency_layers) for one in models]
+        assert sizes == expected
+        different = 5 if table == 4 else 4
+        assert len({one.identity for one in points}) == len({one.variant for one in points}) == different
+
+
+def test_a_sweep_is_every_combination(capsys: pytest.CaptureFixture[str]) -> None:
+    """Points come in the order of the words; what some systems lack is left out for them, said in one line."""
+    points = plan(SWEEP, sweep=True)
+    assert len(points) == 16
+    assert points[0].name == "model=lead model.input_length=64 seed=1"
+    assert points[-1].name == "model=trunc model.input_length=256 seed=2"
+    assert capsys.readouterr().err.splitlines() == [
+        "left out for lead, random, oracle, which have no such settings: model.input_length"
+    ]
+    runs = {(one.config.model.name, one.identity) for one in points}
+    assert sorted(name for name, _ in runs) == ["lead", "oracle", "random", "random", *["trunc"] * 4]
+
+
+def test_without_a_sweep_a_setting_of_another_system_is_refused() -> None:
+    """What the model does not have is an error when no other model of the command has it."""
+    for words, sweep in ((["model=lead", "model.input_length=64"], False), (["model=lead", *SWEEP[1:]], True)):
+        with pytest.raises(UsageError, match=r"unknown setting 'model\.input_length'"):
+            plan(words, sweep)
+
+
+def test_values_with_commas_are_quoted() -> None:
+    """A quoted value is one value, in a sweep too."""
+    for sweep in (False, True):
+        (point,) = plan(["model=lead", "dataset=jsonl", "dataset.path='a, b'"], sweep)
+        assert point.config.dataset.path == "a, b"
+
+
+def test_ranges_and_all_of_a_group_can_be_swept_over() -> None:
+    """Hydra's ways to name several values are understood."""
+    assert [one.config.seed for one in plan(["model=lead", "seed=range(1,4)"], sweep=True)] == [1, 2, 3]
+    names = {one.config.model.name for one in plan(["model=glob(*)"], sweep=True)}
+    assert {"lead", "random", "oracle", "trunc"} <= names
+
+
+def test_a_folder_of_ones_own_files(tmp_path: Path) -> None:
+    """`--config-dir` adds files to the groups, whatever the folder is called, for this command only."""
+    folder = tmp_path / "it's my, folder"
+    (folder / "experiment").mkdir(parents=True)
+    text = "# @package _global_\nmodel:\n  input_length: 77\n"
+    (folder / "experiment" / "mine.yaml").write_text(text, encoding="utf-8")
+    (point,) = plan(["model=trunc", "experiment=mine"], config_dir=str(folder))
+    assert point.config.model.input_length == 77
+    with pytest.raises(UsageError, match="unknown experiment 'mine'"):
+        plan(["experiment=mine"])
+
+
+def test_a_value_that_must_be_given(tmp_path: Path) -> None:
+    """A file may leave a value open; it is asked for, and then it is part of the variant."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "open.yaml").write_text("name: lead\nlength: ???\n", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"model\.length has no default"):
+        plan(["model=open"], config_dir=str(tmp_path))
+    assert plan(["model=open", "model.length=5"], config_dir=str(tmp_path))[0].variant == "length=5"
+
+
+def test_what_would_be_run_is_shown_once() -> None:
+    """--show prints every different run, resolved to the last setting."""
+    text = show(plan(["model=lead,oracle", "seed=1,2"], sweep=True))
+    assert text.count("# model=lead") == text.count("# model=oracle") == 1
+    assert text.count("results_dir: results") == 2
+
+
+def test_texts_are_looked_for_before_the_systems(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a network nothing begins when all texts are on the hub; a sweep with other texts goes on with those."""
+    monkeypatch.setattr("longsumbench.cache.hub.unreachable", lambda: "no cable")
+    with pytest.raises(EnvironmentProblem, match=r"'arxiv'.*no cable"):
+        plan(["dataset=arxiv,pubmed", "model=lead"], sweep=True, probe=True)
+    assert len(plan(["dataset=arxiv,pydoc", "model=lead"], sweep=True, probe=True)) == 2
+    assert len(plan(["dataset=arxiv", "dataset.path=somewhere", "model=lead"], probe=True)) == 1
+
+
+def test_training_at_the_papers_sizes_wants_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What trains at scale=paper without a GPU is told so; what does not train, or is smaller, is not."""
+    torch = pytest.importorskip("torch")
+
+    def told(*words: str) -> bool:
+        return too_large_for_a_cpu(plan(words)[0].config)
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert told("scale=paper")
+    assert not told("scale=small")
+    assert not told("scale=paper", "model=lead")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert not told("scale=paper")
+    assert told("scale=paper", "device=cpu")
+    assert not told("scale=paper", "device=cpu", "train.max_steps=0")
+
+
+def test_the_papers_sizes_are_typed_to_be_trained_on_a_cpu(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without `scale=`, what would train at the papers' sizes is refused before any work; the message names scales."""
+    torch = pytest.importorskip("torch")
+    data = ["dataset=jsonl", f"dataset.path={toy}"]
+
+    def start(*words: str, launcher: str = "basic") -> None:
+        sweep = launcher != "basic"
+        Launch(plan([*data, *words], sweep), sweep=sweep, engine=Engine(launcher=launcher)).start()
+
+    def begun(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("longsumbench.sweeps.sweep.carry_out", begun)
+    monkeypatch.setattr("longsumbench.sweeps.sweep.Launch._conducting", begun)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    refused = "model=trunc dataset=jsonl trains at scale=paper.*scale=small.*scale=tiny.*scale=paper"
+    for words, launcher in ((["model=trunc"], "basic"), (["model=lead,trunc"], "joblib")):
+        with pytest.raises(UsageError, match=refused):
+            start(*words, launcher=launcher)
+    for words in (["scale=paper"], ["scale=tiny"], ["train.max_steps=0"], ["model=lead"], ["dataset=pydoc"]):
+        with pytest.raises(ZeroDivisionError):
+            start("model=trunc", *words)
+    with pytest.raises(ZeroDivisionError):
+        start("model=trunc", "seed=1,2", launcher="slurm_gpu")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    with pytest.raises(ZeroDivisionError):
+        start("model=trunc")
+
+
+def records(results: Path) -> dict[str, dict[str, object]]:
+    """Return run id → record of everything finished."""
+    found = results.glob("runs/*/*/*/record.json")
+    return {path.parent.name: json.loads(path.read_text(encoding="utf-8")) for path in found}
+
+
+def test_a_sweep_runs_each_run_once(toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line a point; the same run is done once; baselines are done once, and not beside their own points."""
+    words = ["model=lead,random", "seed=1,2", "dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'r'}"]
+    launch = Launch(plan(words, sweep=True), ("longsumbench",), sweep=True)
+    launch.start()
+    assert capsys.readouterr().err.splitlines() == [
+        "point 1/4: model=lead seed=1",
+        "point 2/4: model=lead seed=2: the same run as point 1",
+        "point 3/4: model=random seed=1",
+        "point 4/4: model=random seed=2",
+        "3 runs: 3 done, 0 found finished, 0 failed",
+    ]
+    assert sorted(str(one["model"]) for one in records(tmp_path / "r").values()) == [
+        "lead",
+        "oracle",
+        "random",
+        "random",
+    ]
+    again = Launch(plan(words, sweep=True), sweep=True)
+    again.start()
+    assert "3 runs: 0 done, 3 found finished, 0 failed" in capsys.readouterr().err
+    assert {one.run_id for one in again.finished} == set(records(tmp_path / "r"))
+
+
+def test_a_failing_point_leaves_the_others_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In a sweep the others are finished, and what failed is told with its reason; alone, a failure is an error."""
+    folder = write_jsonl(tmp_path / "toy", train=0, validation=0)
+    words = ["dataset=jsonl", f"dataset.path={folder}", f"results_dir={tmp_path / 'r'}", "baselines=false"]
+    launch = Launch(plan([*words, "model=lead,oracle"], sweep=True), sweep=True)
+    launch.start()
+    assert [one.model for one in launch.finished] == ["oracle"]
+    assert list(launch.failed) == ["model=lead"]
+    assert "needs a train split" in launch.failed["model=lead"]
+    assert "2 runs: 1 done, 0 found finished, 1 failed" in capsys.readouterr().err
+    with pytest.raises(DataError, match="needs a train split"):
+        Launch(plan([*words, "model=lead"])).start()
+
+
+def test_a_failing_baseline_is_told_by_its_own_name(
+    toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a sweep a baseline that fails takes neither the finished point nor the other baselines with it."""
+
+    def exhausted(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("longsumbench.models.baselines.system.Random.summarize", exhausted)
+    words = ["dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'r'}", "score.resamples=100"]
+    launch = Launch(plan([*words, "model=lead", "model.length=5,9"], sweep=True), sweep=True)
+    launch.start()
+    assert sorted(one.model for one in launch.finished) == ["lead", "lead", "oracle"]
+    assert not launch.failed
+    assert list(launch.failed_baselines) == ["random beside model.length=5"]
+    assert "2 runs: 2 done, 0 found finished, 0 failed" in capsys.readouterr().err
+    assert main(["run", "-m", *words, "model=lead", "model.length=5,9"]) == 1
+    assert "0 of 2 points and 1 baseline failed, the others are kept:" in capsys.readouterr().err
+
+
+def test_a_fault_of_the_program_is_shown_and_the_others_go_on(
+    toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a sweep even a fault of one system takes no other point with it; its traceback is in a log."""
+    monkeypatch.setattr("longsumbench.models.baselines.system.take", lambda *_: 1 / 0)
+    words = ["dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'r'}", "baselines=false"]
+    launch = Launch(plan([*words, "model=lead,oracle"], sweep=True), sweep=True)
+    launch.start()
+    assert [one.model for one in launch.finished] == ["oracle"]
+    (reason,) = launch.failed.values()
+    assert reason.startswith("unexpected error in longsumbench: ZeroDivisionError: division by zero; its traceback")
+    error = capsys.readouterr().err
+    assert f"failed: {reason}" in error
+    assert "Traceback" not in error
+
+
+def test_trained_points_differ_by_their_settings(toy: Path, tmp_path: Path) -> None:
+    """Each combination of settings is trained and recorded with its variant and seed."""
+    words = [*tiny_overrides(toy, steps=2), f"results_dir={tmp_path / 'r'}", "baselines=false"]
+    words = [word for word in words if not word.startswith("model.input_length")]
+    launch = Launch(plan([*words, "model.input_length=24,48", "seed=1,2"], sweep=True), sweep=True)
+    launch.start()
+    assert not launch.failed
+    found = [(one.seed, [part for part in one.variant.split(",") if "input_length" in part]) for one in launch.finished]
+    assert found == [
+        (1, ["input_length=24"]),
+        (2, ["input_length=24"]),
+        (1, ["input_length=48"]),
+        (2, ["input_length=48"]),
+    ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["model.page_size=128", "seed=3", "train.learning_rate=1e-3", "overwrite=true"],
+        ["model.page_size=null", "results_dir='a, b'", "dataset.path='x=y'", "train.max_steps=5"],
+        ["model.focus=[1,2]", "model.focus=[]", "score.metrics=[novel_ngrams,'a b']"],
+        ["model.sizes={small:1,large:[2,{x:y}]}", "model.sizes={small:3}"],
+        ["decode.seed=${seed}", "seed='${train.seed}'", "train.seed=0x10"],
+        ["model.a.b.c=1", "model.a.d=TRUE", "scale=small", 'model.text="it\'s"', "model.other=a\\,b"],
+    ],
+    ids=["numbers", "words", "lists", "dicts", "interpolations", "nested"],
+)
+def test_settings_are_laid_over_files_as_hydra_does(words: list[str]) -> None:
+    """Hydra itself reads all files anew for every value of a setting, and comes to the same."""
+    overrides = [as_hydra(word) for word in ["model=pagesum", *words, "dataset=pydoc"]]
+    with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
+        expected, found = hydra.compose("run", overrides), lay(overrides, None)
+    OmegaConf.set_struct(expected, False)
+    assert OmegaConf.to_container(found) == OmegaConf.to_container(expected)
+    assert OmegaConf.to_yaml(found) == OmegaConf.to_yaml(expected)

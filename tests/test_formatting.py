@@ -1,0 +1,64 @@
+"""What reaches a terminal has no control characters; what goes to a file or a pipe is data."""
+
+import json
+import sys
+import unicodedata
+from pathlib import Path
+
+import pytest
+from support.toys import write_jsonl
+
+from longsumbench.cli.main import main
+from longsumbench.formatting import lines, one_line, print_text
+from longsumbench.progress import tell
+from longsumbench.report.tables import Block, terminal
+
+HOSTILE = "\x1b[31mred\x07\r\n\x9b2J\u202eevil\u2066x\u2028y"
+ESCAPED = r"\x1b[31mred\x07\r\n\x9b2J\u202eevil\u2066x\u2028y"
+
+
+def test_every_control_character_is_escaped_and_nothing_else() -> None:
+    """Of all characters, exactly controls, separators of lines, direction overrides and halves are changed."""
+    changed = {code for code in range(sys.maxunicode + 1) if one_line(chr(code)) != chr(code)}
+    by_category = {code for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) in ("Cc", "Cs")}
+    assert changed == by_category | {*range(0x2028, 0x202F), *range(0x2066, 0x206A)}
+    assert changed - {code for code in changed if lines(chr(code)) != chr(code)} == {ord("\n"), ord("\t")}
+
+
+def test_a_text_is_escaped_as_python_writes_it() -> None:
+    """What is left can be encoded, and shows which characters were there."""
+    assert one_line(HOSTILE) == ESCAPED
+    assert one_line("caf\udce9").encode() == rb"caf\udce9"
+    assert lines("a\tb\nc\x1b") == "a\tb\nc\\x1b"
+
+
+def test_messages_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+    """What is told on stderr is one line, whatever it names; a table's cell is one line, too."""
+    tell(f"example {HOSTILE}")
+    assert capsys.readouterr().err == f"example {ESCAPED}\n"
+    assert main(["inspect", HOSTILE, "0", "--results-dir", "nowhere"]) == 2
+    assert ESCAPED in capsys.readouterr().err
+    drawn = terminal("title", [Block("", (), ("id",), "l", [[HOSTILE]])])
+    assert drawn.splitlines()[-1].strip() == ESCAPED
+
+
+@pytest.mark.parametrize("on_terminal", [True, False])
+def test_stdout_is_escaped_on_a_terminal_only(
+    on_terminal: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a file or a pipe a text stays as it is."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: on_terminal)
+    print_text(HOSTILE)
+    assert capsys.readouterr().out == (lines(HOSTILE) if on_terminal else HOSTILE) + "\n"
+
+
+def test_hostile_ids_reach_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An id with control characters is escaped in the message that names it."""
+    toy = write_jsonl(tmp_path / "toy")
+    row = json.dumps({"id": HOSTILE, "document": "", "summary": "One."})
+    (toy / "test.jsonl").write_text(f"{row}\n", encoding="utf-8")
+    words = ["run", "model=lead", "dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'r'}"]
+    assert main(words) == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert one_line(line) == line
+    assert "the document is empty" in line
