@@ -22,9 +22,9 @@ from pathlib import Path
 
 INTERRUPTED = 130
 # Of torch: on a GPU, on a CPU, and for a tensor whose size in bytes is no 64-bit number.
-OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "storage size calculation overflowed")
+_OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "storage size calculation overflowed")
 IMPOSSIBLE = (errno.ENAMETOOLONG, errno.ELOOP)  # no machine has such a path: the user typed it wrong
-LONGEST_PATH = 200  # characters of a path that a message shows
+_LONGEST_PATH = 200  # characters of a path that a message shows
 
 
 class SuiteError(Exception):
@@ -110,7 +110,7 @@ def as_suite_error(error: BaseException) -> SuiteError | None:
     """
     if isinstance(error, SuiteError):
         return error
-    if isinstance(error, MemoryError) or any(words in str(error).lower() for words in OUT_OF_MEMORY):
+    if isinstance(error, MemoryError) or any(words in str(error).lower() for words in _OUT_OF_MEMORY):
         advice = "choose smaller train.batch_size, decode.batch_size or lengths"
         return EnvironmentProblem(f"out of memory ({type(error).__name__}); {advice}, then run the same command again")
     if _disk_is_full(error):
@@ -150,7 +150,7 @@ def _as_impossible_path(error: BaseException) -> UsageError | None:
 
 def _shortened(path: str) -> str:
     """Return a path whose middle is left out if it is very long."""
-    return path if len(path) <= LONGEST_PATH else f"{path[: LONGEST_PATH // 2]}…{path[-LONGEST_PATH // 2 :]}"
+    return path if len(path) <= _LONGEST_PATH else f"{path[: _LONGEST_PATH // 2]}…{path[-_LONGEST_PATH // 2 :]}"
 
 
 def _disk_is_full(error: BaseException) -> bool:

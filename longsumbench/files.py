@@ -30,12 +30,12 @@ from typing import Any
 
 from longsumbench.errors import IMPOSSIBLE, EnvironmentProblem, naming
 
-LARGEST = 2**63  # numbers from a file stay below it
-COUNT = range(LARGEST)
+_LARGEST = 2**63  # numbers from a file stay below it
+COUNT = range(_LARGEST)
 TIME = slice(0, 1e11)  # seconds since 1970
 TOLD = 40  # characters of a value that a message shows
-CONTAINERS: dict[type, str] = {dict: "an object", list: "a list"}
-NAMES: dict[object, str] = {
+_CONTAINERS: dict[type, str] = {dict: "an object", list: "a list"}
+_NAMES: dict[object, str] = {
     str: "text",
     bool: "true or false",
     None: "null",
@@ -146,7 +146,7 @@ def _fits(value: Any, shape: Any) -> bool:
     if shape is object:
         return kind is not dict and kind is not list
     if shape is int or shape is float:
-        return (kind is int or kind is shape) and abs(value) < LARGEST  # false for NaN
+        return (kind is int or kind is shape) and abs(value) < _LARGEST  # false for NaN
     if type(shape) is slice:
         return (kind is int or kind is float) and shape.start <= value <= shape.stop
     if type(shape) is range:
@@ -165,7 +165,7 @@ def _is_writable(text: str) -> bool:
 
 
 def _message(value: Any, shape: Any, where: str) -> str:
-    shown = "null" if value is None else CONTAINERS.get(type(value))
+    shown = "null" if value is None else _CONTAINERS.get(type(value))
     expected = " or ".join(map(_name, shape if type(shape) is tuple else (shape,)))
     return f"{where or 'it'} is {shown or repr(value)[:TOLD]}, not {expected}"
 
@@ -175,15 +175,15 @@ def _name(shape: Any) -> str:
     if type(shape) is slice:
         return f"a number from {shape.start} to {shape.stop:g}"
     if type(shape) is range:
-        return f"a whole number from {shape.start}" + ("" if shape.stop == LARGEST else f" to {shape.stop - 1}")
+        return f"a whole number from {shape.start}" + ("" if shape.stop == _LARGEST else f" to {shape.stop - 1}")
     if type(shape) is re.Pattern:
         return f"text like {shape.pattern}"
-    if type(shape) in CONTAINERS:
-        return CONTAINERS[type(shape)]
-    return NAMES.get(shape, "a single value")
+    if type(shape) in _CONTAINERS:
+        return _CONTAINERS[type(shape)]
+    return _NAMES.get(shape, "a single value")
 
 
-LEFT_FOR = 86_400.0  # seconds, in which a process that writes a file has either finished or died
+_LEFT_FOR = 86_400.0  # seconds, in which a process that writes a file has either finished or died
 
 
 def writable(folder: Path, chosen_by: str) -> Path:
@@ -210,7 +210,7 @@ def writable(folder: Path, chosen_by: str) -> Path:
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Write a file, text in UTF-8, so that readers see the old content or the new, and a full disk leaves the old."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    remove_left_over(path)
+    _remove_left_over(path)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with naming(path), os.fdopen(handle, "wb") as file:
@@ -225,11 +225,11 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 
 @cache  # once a process: what is left over now was left by others
-def remove_left_over(path: Path) -> None:
+def _remove_left_over(path: Path) -> None:
     """Remove what killed processes have begun to write for a file; what is not a day old may yet be finished."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.{'?' * 8}"):  # as `tempfile` names it
         with suppress(OSError):  # another process removes it, too, or it is somebody else's
-            if time.time() - left.stat().st_mtime > LEFT_FOR:
+            if time.time() - left.stat().st_mtime > _LEFT_FOR:
                 left.unlink()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-ENDING = (signal.SIGINT, signal.SIGTERM)
+_ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
@@ -56,7 +56,7 @@ def delayed() -> Iterator[Delayed]:
     The code inside raises it at a safe point; otherwise it is raised on exit.
     """
     handler = Delayed()
-    changed = [one for one in ENDING if _in_main_thread() and signal.getsignal(one) is signal.default_int_handler]
+    changed = [one for one in _ENDING if _in_main_thread() and signal.getsignal(one) is signal.default_int_handler]
     for one in changed:
         signal.signal(one, handler)
     try:

@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from longsumbench.formatting import one_line
 
-Item = TypeVar("Item")
+_Item = TypeVar("_Item")
 SECONDS_UNTIL_SHOWN = 4.0  # of a step's first line
 SECONDS_BETWEEN_LINES = 15.0
 _watchers: list[Callable[["Progress"], None]] = []
@@ -112,8 +112,8 @@ def watched(watcher: Callable[[Progress], None]) -> Iterator[None]:
 
 
 def track(
-    items: Iterable[Item], what: str, total: int | None, unit: str = "examples", stream: TextIO | None = None
-) -> Iterator[Item]:
+    items: Iterable[_Item], what: str, total: int | None, unit: str = "examples", stream: TextIO | None = None
+) -> Iterator[_Item]:
     """Yield the items, showing the progress through them."""
     with Progress(what, total, unit, stream) as progress:
         for item in items:

@@ -23,17 +23,17 @@ from longsumbench.api.ranker import RankerSettings
 from longsumbench.errors import UsageError
 from longsumbench.runs.plan import as_hydra, compose, expand, offer_plugins, plan, translate
 
-OF_RANKING = ("rank", "unit", "ranker")  # what `longsumbench stats` is asked of rankers
-OF_SYSTEMS = ("model", "scale", "train", "decode", "experiment", "device")  # and of what systems would see
+_OF_RANKING = ("rank", "unit", "ranker")  # what `longsumbench stats` is asked of rankers
+_OF_SYSTEMS = ("model", "scale", "train", "decode", "experiment", "device")  # and of what systems would see
 OF_ANALYSES = {"locality": LocalitySettings, "fusion": FusionSettings, "coherence": CoherenceSettings}
 
 
 def asks_for_ranking(words: Sequence[str]) -> bool:
     """Tell whether `longsumbench stats` is asked how much of the references the best paragraphs say."""
-    return any(head_of(word) in OF_RANKING for word in words)
+    return any(_head_of(word) in _OF_RANKING for word in words)
 
 
-def head_of(word: str) -> str:
+def _head_of(word: str) -> str:
     """Return the group or setting that a word of the command line begins with."""
     return word.lstrip("+~").partition("=")[0].partition(".")[0]
 
@@ -51,17 +51,17 @@ def plan_description(words: Sequence[str]) -> tuple[DatasetSettings, StatsSettin
     Raises:
         UsageError: the words cannot be meant.
     """
-    of_systems = [word for word in words if head_of(word) in OF_SYSTEMS]
+    of_systems = [word for word in words if _head_of(word) in _OF_SYSTEMS]
     named = [word.partition("=")[2].strip() for word in words if word.partition("=")[0] == "run"]  # ids are no numbers
     others = [word for word in words if word not in of_systems and word.partition("=")[0] != "run"]
-    texts, own = dataset_and_own(others, "stats")
+    texts, own = _dataset_and_own(others, "stats")
     asked: StatsSettings = settle(StatsSettings, {**own, **({"run": named[-1]} if named else {})}, "")
     models = [word for word in of_systems if word.partition("=")[0] == "model"]
     if not of_systems:
         return texts, asked, []
     if not models:
         raise UsageError(f"'{of_systems[0]}' says how a system reads, and none is named: add model=NAME[,NAME...]")
-    shared = [word for word in words if head_of(word) in ("dataset", "seed")]
+    shared = [word for word in words if _head_of(word) in ("dataset", "seed")]
     points = {one.identity: one for one in plan([*of_systems, *shared], sweep=True)}
     for planned in points.values():
         if planned.config.dataset != texts:
@@ -79,7 +79,7 @@ def plan_stats(words: Sequence[str]) -> tuple[DatasetSettings, RankRecallSetting
     Raises:
         UsageError: the words cannot be meant.
     """
-    texts, own = dataset_and_own(words, "stats")
+    texts, own = _dataset_and_own(words, "stats")
     of_ranker = own.pop("ranker", {})
     if not isinstance(of_ranker, dict):
         raise UsageError(f"ranker={of_ranker} is not a group of settings; set ranker.<setting>=<value>, or rank=<name>")
@@ -104,14 +104,14 @@ def plan_analyze(analysis: str, words: Sequence[str]) -> tuple[DatasetSettings, 
     """
     runs = [word.partition("=")[2] for word in words if word.partition("=")[0] == "run"]  # an id may look like a number
     others = [word for word in words if word.partition("=")[0] != "run"]
-    texts, own = dataset_and_own(others, "analyze")
+    texts, own = _dataset_and_own(others, "analyze")
     if runs and analysis == "locality":
         raise UsageError("run= has no meaning for locality, which looks at sources only: leave it out")
     asked: SampleSettings = settle(OF_ANALYSES[analysis], {**own, **({"run": runs[-1]} if runs else {})}, "")
     return texts, asked
 
 
-def dataset_and_own(words: Sequence[str], command: str) -> tuple[DatasetSettings, dict[str, Any]]:
+def _dataset_and_own(words: Sequence[str], command: str) -> tuple[DatasetSettings, dict[str, Any]]:
     """Read the words of a command that looks at one dataset: its settings, and the command's own as nested values.
 
     Args:

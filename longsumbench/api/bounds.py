@@ -17,8 +17,8 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 from longsumbench.errors import UsageError, did_you_mean
 
-LONGEST_TEXT = 4_096  # characters of a text; no path is longer on Linux
-SHOWN = 60  # characters of a refused value that a message repeats
+_LONGEST_TEXT = 4_096  # characters of a text; no path is longer on Linux
+_SHOWN = 60  # characters of a refused value that a message repeats
 
 
 class Bound(ABC):
@@ -83,11 +83,11 @@ class OneOf(Bound):
         choices = (*self.names, *(self.more() if self.more else ()))
         if value in choices:
             return None
-        short = str(value).isdecimal() and len(str(value)) < len(str(MOST))
+        short = str(value).isdecimal() and len(str(value)) < len(str(_MOST))
         if self.number_of and short and int(value) >= self.least:
             return None
         number = f", or a number of {self.number_of}" if self.number_of else ""
-        return f"{did_you_mean(str(value)[:SHOWN], choices)}; allowed: {', '.join(choices)}{number}"
+        return f"{did_you_mean(str(value)[:_SHOWN], choices)}; allowed: {', '.join(choices)}{number}"
 
 
 @dataclass(frozen=True)
@@ -98,17 +98,17 @@ class FreeText(Bound):
         """As `Bound`; refuses control characters, halves of characters, and texts longer than any path."""
         if not isinstance(value, str):
             return " is not a text"
-        if len(value) > LONGEST_TEXT:
-            return f" has {len(value):,} characters; at most {LONGEST_TEXT:,} are allowed"
+        if len(value) > _LONGEST_TEXT:
+            return f" has {len(value):,} characters; at most {_LONGEST_TEXT:,} are allowed"
         if odd := next((one for one in value if unicodedata.category(one) in ("Cc", "Cs")), None):
             return f" has a control character ({odd!a}): remove it"
         return None
 
 
-MOST = 10**9  # of what is counted, where nothing else sets a limit
+_MOST = 10**9  # of what is counted, where nothing else sets a limit
 Seed = Annotated[int, Between(0, 2**32 - 1)]  # numpy takes no other
-Count = Annotated[int, Between(1, MOST)]  # at least one
-Number = Annotated[int, Between(0, MOST)]
+Count = Annotated[int, Between(1, _MOST)]  # at least one
+Number = Annotated[int, Between(0, _MOST)]
 BatchSize = Annotated[int, Between(1, 10**6)]
 Processes = Annotated[int, Between(1, 1_024)]
 Tokens = Annotated[int, Between(1, 10**7)]  # of a text
@@ -160,13 +160,13 @@ def check_value(key: str, value: Any, bound: Bound | None) -> None:
 def bounds_of(schema: type) -> dict[str, Bound | None]:
     """Return field → its bound; None for a field that declares none."""
     hints = get_type_hints(schema, include_extras=True)
-    return {item.name: bound_in(hints[item.name]) for item in fields(schema)}
+    return {item.name: _bound_in(hints[item.name]) for item in fields(schema)}
 
 
-def bound_in(hint: Any) -> Bound | None:
+def _bound_in(hint: Any) -> Bound | None:
     """Return the first bound in a type, also in that of a list's items or of an optional value."""
     parts = (*getattr(hint, "__metadata__", ()), *get_args(hint))
-    inner = (part if isinstance(part, Bound) else bound_in(part) for part in parts)
+    inner = (part if isinstance(part, Bound) else _bound_in(part) for part in parts)
     return next((bound for bound in inner if bound is not None), None)
 
 
@@ -174,4 +174,4 @@ def shown(value: Any) -> str:
     """Return a value as a message repeats it: on one line, and not at any length."""
     text = str(value)
     text = text if text.isprintable() else ascii(text)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -13,7 +13,7 @@ from longsumbench.api.config import SECTIONS, RunConfig
 from longsumbench.conf import CONF
 from longsumbench.errors import UsageError
 
-TABLES = {
+_TABLES = {
     "models": (registry.systems, "model"),
     "datasets": (registry.corpora, "dataset"),
     "metrics": (registry.metrics, None),
@@ -21,19 +21,19 @@ TABLES = {
 }
 
 
-FILES = {"scales": "scale", "experiments": "experiment"}  # kinds that are YAML files and nothing else
+_FILES = {"scales": "scale", "experiments": "experiment"}  # kinds that are YAML files and nothing else
 
 
 def names(what: str) -> str:
     """Return a table of the names of a kind, with a line about each."""
-    if what in FILES:
-        files = sorted((CONF / FILES[what]).glob("*.yaml"))
+    if what in _FILES:
+        files = sorted((CONF / _FILES[what]).glob("*.yaml"))
         return tabulate([[path.stem, first_comment(path)] for path in files], tablefmt="plain")
-    table, group = TABLES[what]
-    return tabulate([[name, about(table, group, name)] for name in sorted(table.targets())], tablefmt="plain")
+    table, group = _TABLES[what]
+    return tabulate([[name, _about(table, group, name)] for name in sorted(table.targets())], tablefmt="plain")
 
 
-def about(table: registry.Registry, group: str | None, name: str) -> str:
+def _about(table: registry.Registry, group: str | None, name: str) -> str:
     """Return the first comment of a name's YAML file, or the first line of its docstring, or where it stands.
 
     What has a YAML file is not imported; a plug-in that cannot be is listed with the reason.

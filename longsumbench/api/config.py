@@ -63,18 +63,18 @@ Length = Annotated[int, Between(32, 10**7)]  # tokens of a generated document
 Agenda = Annotated[str, OneOf("fixed", "told", "asked")]
 Optimizer = Annotated[str, OneOf("adafactor", "adam", "adagrad")]
 Course = Annotated[str, OneOf("sqrt_decay", "noam", "pagesum", "linear", "constant", "hold")]
-Budget = Annotated[int, Between(0, 10**15)]  # tokens
+_Budget = Annotated[int, Between(0, 10**15)]  # tokens
 Best = Annotated[int, Between(1, 1_000)]  # checkpoints
 Helpers = Annotated[int, Between(0, 1_024)]
 Timeout = Annotated[float, Between(0, 10**7, open_low=True)]  # minutes, up to 19 years
 Beams = Annotated[int, Between(1, 1_000)]
 Exponent = Annotated[float, Between(-20, 20)]  # of a length
-Norm = Annotated[str, OneOf("power", "wu")]
+_Norm = Annotated[str, OneOf("power", "wu")]
 Coverage = Annotated[str, OneOf("none", "summary", "wu")]
 TokenLimit = Annotated[int, Between(0, 10**7)]
-Kept = Annotated[str, OneOf("all", "none", number_of="examples", least=0)]
+_Kept = Annotated[str, OneOf("all", "none", number_of="examples", least=0)]
 Mode = Annotated[str, OneOf("google", "perl")]
-Words = Annotated[str, OneOf("default", "unicode")]
+_Words = Annotated[str, OneOf("default", "unicode")]
 Rule = Annotated[str, OneOf("best", "jackknife")]
 Empty = Annotated[str, OneOf("skip", "zero")]
 Resampling = Annotated[str, OneOf("percentile", "perl")]
@@ -123,7 +123,7 @@ class Recipe:
     unlock: Partial = 0.0  # share of max_steps over which longer and longer examples are let in; 0: all at once
     accumulation: Count = 16  # forward passes an optimizer step
     max_steps: Number = 200_000  # optimizer steps; the budget ends with whichever of the three comes first
-    max_tokens: Budget | None = None  # source + target tokens the model was trained on
+    max_tokens: _Budget | None = None  # source + target tokens the model was trained on
     max_minutes: Minutes | None = None  # of training, validation not counted; makes a run not repeatable
     eval_steps: Count = 1_000  # optimizer steps between validations (and checkpoints)
     eval_examples: Count | None = 1_000  # the most validation examples looked at; None: all
@@ -155,7 +155,7 @@ class Decoding:
 
     num_beams: Beams = 1  # hypotheses searched side by side; 1: greedy
     length_penalty: Exponent = 1.0  # exponent of the length that divides a hypothesis's log-probability
-    length_norm: Norm = "power"  # of beams: power: |Y|^length_penalty | wu: ((5+|Y|)/6)^length_penalty (Wu 2016)
+    length_norm: _Norm = "power"  # of beams: power: |Y|^length_penalty | wu: ((5+|Y|)/6)^length_penalty (Wu 2016)
     coverage: Coverage = "none"  # of beams: none | summary (read twice costs) | wu (not read costs): docs/search.md
     coverage_penalty: Weight = 5.0  # β of coverage
     min_length: TokenLimit = 0  # tokens
@@ -163,7 +163,7 @@ class Decoding:
     no_repeat_ngram: TokenLimit = 0  # n-grams of this size never repeat; 0: they may
     batch_size: BatchSize = 16  # examples decoded together
     limit: Count | None = None  # the first examples of the split; None: all
-    evidence: Kept = "20"  # all | a number | none: of how many examples, from the first, what was looked at is kept
+    evidence: _Kept = "20"  # all | a number | none: of how many examples, from the first, what was looked at is kept
     reference_evidence: bool = False  # also what is looked at for the reference, fed token by token (PageSum, Figure 3)
     seed: Seed = 1  # follows the top-level seed
     device: Device = "auto"  # follows the top-level device
@@ -184,7 +184,7 @@ class Scoring:
     mode: Mode = "google"  # google: equals rouge_score 0.1.2; perl: ROUGE-1.5.5, with one reference
     stem: bool = True  # Porter stemming of words longer than three letters
     wordnet: Text | None = None  # folder of WordNet's exception lists, for perl's stemmer; "none": without; None: found
-    tokenizer: Words = "default"  # default: a–z and 0–9, as ROUGE has it; unicode: letters, digits of every script
+    tokenizer: _Words = "default"  # default: a–z and 0–9, as ROUGE has it; unicode: letters, digits of every script
     references: Rule | None = None  # of several: best (F) | jackknife; None: best in google, jackknife in perl mode
     empty_references: Empty = "skip"  # examples whose references hold no word: skip | zero (score 0, as in rouge_score)
     resamples: Resamples = 1_000  # of the bootstrap behind the 95 % interval
@@ -310,7 +310,7 @@ def settle(schema: type, values: Mapping[str, Any], prefix: str, given: Mapping[
     checked = OmegaConf.structured(_typed(schema, types))
     for key, value in values.items():
         try:
-            checked[key] = listed(value) if _is_list(types[key]) else value
+            checked[key] = _listed(value) if _is_list(types[key]) else value
         except OmegaConfBaseException as error:
             form = ": write a list in brackets" if _is_list(types[key]) else ""
             raise UsageError(
@@ -323,7 +323,7 @@ def settle(schema: type, values: Mapping[str, Any], prefix: str, given: Mapping[
     return schema(**chosen, **given)
 
 
-def listed(value: Any) -> Any:
+def _listed(value: Any) -> Any:
     """Return a list that was quoted on the command line, "[1,2]", as the list it means; anything else as it is."""
     if not (isinstance(value, str) and value.startswith("[") and value.endswith("]")):
         return value

@@ -15,8 +15,8 @@ from longsumbench.cache.artifacts import StageStore
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import BadFile, read_json
 
-SAVED = "system.json"  # of a checkpoint: what every system saves
-PARTS = {"system": str, "config": {}, "state": {}}  # its shape
+_SAVED = "system.json"  # of a checkpoint: what every system saves
+_PARTS = {"system": str, "config": {}, "state": {}}  # its shape
 
 
 class Split(Protocol):
@@ -250,7 +250,7 @@ class System(ABC):
     def save(self, folder: Path) -> None:
         """Write all that `load` needs into an existing, empty folder."""
         content = {"system": self.config.name, "config": asdict(self.config), "state": self.state}
-        (folder / SAVED).write_text(json.dumps(content, indent=1), encoding="utf-8")
+        (folder / _SAVED).write_text(json.dumps(content, indent=1), encoding="utf-8")
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -265,7 +265,7 @@ class System(ABC):
             system = cls(settle(cls.Config, content["config"], "model."))
         except UsageError as problem:  # saved by another version, or edited
             told = f"its settings are not those of model '{content['system']}' ({problem})"
-            raise DataError(told, folder / SAVED) from problem
+            raise DataError(told, folder / _SAVED) from problem
         system.state = content["state"]
         return system
 
@@ -313,11 +313,11 @@ def read_saved(folder: Path) -> dict[str, Any]:
         UsageError: there is no checkpoint.
         DataError: the file is damaged.
     """
-    path = folder / SAVED
+    path = folder / _SAVED
     if not path.is_file():
-        raise UsageError(f"{folder} is no checkpoint of this suite: it has no {SAVED}")
+        raise UsageError(f"{folder} is no checkpoint of this suite: it has no {_SAVED}")
     try:
-        content: dict[str, Any] = read_json(path, PARTS)
+        content: dict[str, Any] = read_json(path, _PARTS)
     except BadFile as error:
-        raise DataError(f"not a checkpoint's {SAVED} ({error}); save it again, or give another", path) from error
+        raise DataError(f"not a checkpoint's {_SAVED} ({error}); save it again, or give another", path) from error
     return content

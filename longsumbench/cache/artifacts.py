@@ -123,7 +123,7 @@ class StageStore:
                 self._discard_unused(folder)
             self._set_damaged_aside(folder)
             share(used)
-            if is_there(folder):  # the process waited for has finished it
+            if _is_there(folder):  # the process waited for has finished it
                 return
             if afresh and is_older(partial, self.before):
                 discard(partial)
@@ -134,8 +134,8 @@ class StageStore:
                 build(partial)
                 (partial / "inputs.json").write_text(note, encoding="utf-8")  # a builder may clear the folder
                 write_checksums(partial)
-                flush(partial)
-            publish(partial, folder)
+                _flush(partial)
+            _publish(partial, folder)
 
     def _discard_unused(self, folder: Path) -> None:
         """Delete a stage that is to be built anew, as soon as no other process uses it."""
@@ -148,7 +148,7 @@ class StageStore:
             aside = beside(folder, f"damaged-{uuid.uuid4().hex[:8]}")
             with self._unused(folder):
                 folder.rename(aside)
-            told = f"damaged: {folder.parent.name} {folder} ({summed(problems)})"
+            told = f"damaged: {folder.parent.name} {folder} ({_summed(problems)})"
             self.say(f"{told}; it is built anew, and the damaged one is kept as {aside.name}")
 
     def _unused(self, folder: Path) -> AbstractContextManager[None]:
@@ -182,7 +182,7 @@ def mark_layout(root: Path) -> None:
     replace_text(root / MARKER, f"{LAYOUT}\n")
 
 
-def summed(problems: Sequence[str]) -> str:
+def _summed(problems: Sequence[str]) -> str:
     """Return the first problem, and how many more there are."""
     return problems[0] + (f", and {len(problems) - 1} more" if len(problems) > 1 else "")
 
@@ -217,12 +217,12 @@ def is_older(path: Path, moment: float) -> bool:
         return True
 
 
-def is_there(folder: Path) -> bool:
+def _is_there(folder: Path) -> bool:
     """Tell whether a folder is there, also where the machine remembers that it was not (NFS): its parent is read."""
     return folder.name in os.listdir(folder.parent)
 
 
-def flush(folder: Path) -> None:
+def _flush(folder: Path) -> None:
     """Wait until the files of a folder are on the disk: after a power cut, too, one that has its name is whole."""
     for path in folder.rglob("*"):
         if path.is_file() and not path.is_symlink():
@@ -233,7 +233,7 @@ def flush(folder: Path) -> None:
                 os.close(descriptor)
 
 
-def publish(partial: Path, folder: Path) -> None:
+def _publish(partial: Path, folder: Path) -> None:
     """Give a finished folder its name; where another process came before, which locks should prevent, take the other's.
 
     The two hold the same, having the same inputs.
@@ -298,5 +298,5 @@ def refuse_damaged(folders: Iterable[Path], cause: Exception) -> None:
     """
     for folder in folders:
         if problems := damage(folder, in_full=True):
-            told = f"this stage is damaged ({summed(problems)})"
+            told = f"this stage is damaged ({_summed(problems)})"
             raise DataError(f"{told}; run the same command again, which builds it anew", folder) from cause

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 CHECKSUMS = "checksums"  # the file's name
-DAMAGED = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)  # what the system says of a file that is gone or replaced
-UNKNOWN_TIME = -1  # no file has it, so the next check reads the file
+_DAMAGED = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)  # what the system says of a file that is gone or replaced
+_UNKNOWN_TIME = -1  # no file has it, so the next check reads the file
 
 
 class Entry(NamedTuple):
@@ -68,7 +68,7 @@ def damage(folder: Path, in_full: bool = False) -> list[str]:
 
 def _compare(path: Path, entry: Entry, in_full: bool) -> tuple[str, Entry]:
     """Return what is wrong with a file, if anything, and what the next check shall compare it with."""
-    again = entry._replace(time=UNKNOWN_TIME)
+    again = entry._replace(time=_UNKNOWN_TIME)
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
@@ -79,7 +79,7 @@ def _compare(path: Path, entry: Entry, in_full: bool) -> tuple[str, Entry]:
             found = _entry(path)
             return ("", found) if found.sha256 == entry.sha256 else ("has other content", again)
     except OSError as error:
-        if error.errno not in DAMAGED:
+        if error.errno not in _DAMAGED:
             raise
         return f"cannot be found ({error.strerror})", again
     return "", entry

@@ -10,7 +10,7 @@ import urllib.request
 
 
 def unreachable() -> str | None:
-    """Say why the hub cannot be reached; None when it can. Takes `PROBE_SECONDS` at most."""
+    """Say why the hub cannot be reached; None when it can. Takes `_PROBE_SECONDS` at most."""
     from huggingface_hub import constants
 
     if constants.HF_HUB_OFFLINE or os.environ.get("HF_DATASETS_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
@@ -18,14 +18,14 @@ def unreachable() -> str | None:
     outcome: list[str | None] = []
     prober = threading.Thread(target=lambda: outcome.append(_probe(constants.ENDPOINT)), daemon=True)
     prober.start()  # in a thread, for looking up a host name knows no time limit
-    prober.join(PROBE_SECONDS)
-    return outcome[0] if outcome else f"no answer within {PROBE_SECONDS} s"
+    prober.join(_PROBE_SECONDS)
+    return outcome[0] if outcome else f"no answer within {_PROBE_SECONDS} s"
 
 
 def _probe(endpoint: str) -> str | None:
     try:
         request = urllib.request.Request(endpoint, method="HEAD")  # noqa: S310 - the endpoint is the user's own setting
-        with urllib.request.urlopen(request, timeout=PROBE_SECONDS):  # noqa: S310 - likewise
+        with urllib.request.urlopen(request, timeout=_PROBE_SECONDS):  # noqa: S310 - likewise
             return None
     except urllib.error.HTTPError as error:
         return f"HTTP {error.code}" if error.code >= 500 else None
@@ -33,4 +33,4 @@ def _probe(endpoint: str) -> str | None:
         return str(getattr(error, "reason", error)) or type(error).__name__
 
 
-PROBE_SECONDS = 2.5
+_PROBE_SECONDS = 2.5

@@ -25,12 +25,12 @@ from longsumbench.errors import EnvironmentProblem
 from longsumbench.files import parse_json
 from longsumbench.formatting import lasting
 
-SECONDS_BETWEEN_TRIES = 0.05
-SECONDS_UNSAID = 0.2  # a shorter wait is none: somebody only looked who holds the lock
-COMMAND_LENGTH = 120  # characters
-NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
-MOST_SHARED = 200  # by one process at once, for each is an open file
-NOTE = {"pid": int, "host": str, "since": float, "command": str}  # the shape of the note in a lock's file
+_SECONDS_BETWEEN_TRIES = 0.05
+_SECONDS_UNSAID = 0.2  # a shorter wait is none: somebody only looked who holds the lock
+_COMMAND_LENGTH = 120  # characters
+_NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
+_MOST_SHARED = 200  # by one process at once, for each is an open file
+_NOTE = {"pid": int, "host": str, "since": float, "command": str}  # the shape of the note in a lock's file
 _open_here: set[int] = set()  # descriptors of this process's locks
 _shared_here: dict[Path, int] = {}  # those it shares with others, the longest held first
 
@@ -54,7 +54,7 @@ class Holder:
     @classmethod
     def here(cls) -> Self:
         """Return this process, from now on."""
-        command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])[:COMMAND_LENGTH]
+        command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])[:_COMMAND_LENGTH]
         return cls(os.getpid(), socket.gethostname(), time.time(), command)
 
     @property
@@ -82,13 +82,13 @@ class Holder:
 UNKNOWN = Holder(0, "", 0.0)
 
 
-def say_nothing(holder: Holder) -> None:
+def _say_nothing(holder: Holder) -> None:
     """Stand where nobody is to be told."""
 
 
 @contextmanager
 def held(
-    path: Path, waiting: Callable[[Holder], None] = say_nothing, took_over: Callable[[Holder], None] = say_nothing
+    path: Path, waiting: Callable[[Holder], None] = _say_nothing, took_over: Callable[[Holder], None] = _say_nothing
 ) -> Iterator[None]:
     """Hold a lock that no other process, and no other thread, holds at the same time.
 
@@ -112,7 +112,7 @@ def held(
             with suppress(OSError):  # what is left is a note in a free file, no more
                 os.ftruncate(descriptor, 0)
             unlock_descriptor(descriptor)  # closing alone would leave it to whoever inherited the descriptor
-            close(descriptor)
+            _close(descriptor)
 
 
 def holder(path: Path) -> Holder | None:
@@ -121,29 +121,29 @@ def holder(path: Path) -> Holder | None:
     Raises:
         EnvironmentProblem: the file system knows no locks.
     """
-    ends = time.monotonic() + SECONDS_UNSAID
+    ends = time.monotonic() + _SECONDS_UNSAID
     while True:
         try:
             descriptor = _opened(path, os.O_RDONLY)
         except (FileNotFoundError, EnvironmentProblem):  # no such file, or a folder or pipe, which nobody can hold
             return None
         try:
-            if lock_shared(descriptor, path):
+            if _lock_shared(descriptor, path):
                 return None
             noted = _noted(descriptor)
         finally:
-            close(descriptor)
+            _close(descriptor)
         if noted is not None and not noted.is_dead:
             return noted
         if time.monotonic() > ends:  # it is held, and the note is not its holder's
             return UNKNOWN
-        time.sleep(SECONDS_BETWEEN_TRIES / 10)  # its holder is about to write it
+        time.sleep(_SECONDS_BETWEEN_TRIES / 10)  # its holder is about to write it
 
 
 def share(path: Path) -> None:
     """Hold a lock together with others until `unshare` or the end of this process, and set its file's time to now.
 
-    Waits while a process has it alone. Of more than `MOST_SHARED` locks, the first is given up. In a folder where this
+    Waits while a process has it alone. Of more than `_MOST_SHARED` locks, the first is given up. In a folder where this
     process may only read, it is held without its time being set, or not at all where the file is not there yet.
 
     Raises:
@@ -153,20 +153,20 @@ def share(path: Path) -> None:
         try:
             descriptor = _opened_for_sharing(path)
         except OSError as error:
-            if error.errno in NOT_ALLOWED:
+            if error.errno in _NOT_ALLOWED:
                 return
             raise
         try:
-            while not lock_shared(descriptor, path):
-                time.sleep(SECONDS_BETWEEN_TRIES)
+            while not _lock_shared(descriptor, path):
+                time.sleep(_SECONDS_BETWEEN_TRIES)
         except BaseException:
-            close(descriptor)
+            _close(descriptor)
             raise
-        if stands_at(descriptor, path):
+        if _stands_at(descriptor, path):
             _shared_here[path] = descriptor
         else:
-            close(descriptor)
-    while len(_shared_here) > MOST_SHARED:
+            _close(descriptor)
+    while len(_shared_here) > _MOST_SHARED:
         unshare(next(iter(_shared_here)))
     with suppress(OSError):  # somebody else's, or where one may only read
         os.utime(_shared_here[path])
@@ -175,7 +175,7 @@ def share(path: Path) -> None:
 def unshare(path: Path) -> None:
     """Give up a lock that this process shares; nothing when it does not."""
     if (descriptor := _shared_here.pop(path, None)) is not None:
-        close(descriptor)
+        _close(descriptor)
 
 
 def is_shared(path: Path) -> bool:
@@ -183,13 +183,13 @@ def is_shared(path: Path) -> bool:
     try:
         descriptor = _opened(path, os.O_RDWR)
     except OSError as error:
-        if error.errno in (errno.ENOENT, *NOT_ALLOWED):  # nothing there, or nothing that this process could delete
+        if error.errno in (errno.ENOENT, *_NOT_ALLOWED):  # nothing there, or nothing that this process could delete
             return False
         raise
     try:
-        return not lock_exclusively(descriptor, path)
+        return not _lock_exclusively(descriptor, path)
     finally:
-        close(descriptor)
+        _close(descriptor)
 
 
 def _opened_for_sharing(path: Path) -> int:
@@ -209,21 +209,21 @@ def _acquired(path: Path, waiting: Callable[[Holder], None]) -> int:
     while True:
         descriptor = _opened(path, os.O_RDWR | os.O_CREAT)
         try:
-            while not lock_exclusively(descriptor, path):
-                if not told and time.monotonic() - started > SECONDS_UNSAID:
+            while not _lock_exclusively(descriptor, path):
+                if not told and time.monotonic() - started > _SECONDS_UNSAID:
                     noted = _noted(descriptor)
                     waiting(UNKNOWN if noted is None or noted.is_dead else noted)
                     told = True
-                time.sleep(SECONDS_BETWEEN_TRIES)
-            if stands_at(descriptor, path):
+                time.sleep(_SECONDS_BETWEEN_TRIES)
+            if _stands_at(descriptor, path):
                 return descriptor
         except BaseException:
-            close(descriptor)
+            _close(descriptor)
             raise
-        close(descriptor)  # the file was deleted by whoever held it: the lock is another file now
+        _close(descriptor)  # the file was deleted by whoever held it: the lock is another file now
 
 
-def lock_exclusively(descriptor: int, path: Path) -> bool:
+def _lock_exclusively(descriptor: int, path: Path) -> bool:
     """Lock an open file for this process alone; False when another one has it.
 
     Raises:
@@ -235,7 +235,7 @@ def lock_exclusively(descriptor: int, path: Path) -> bool:
         raise _without_locks(path, error) from error
 
 
-def lock_shared(descriptor: int, path: Path) -> bool:
+def _lock_shared(descriptor: int, path: Path) -> bool:
     """Lock an open file together with others that do so; False when somebody has it alone.
 
     Raises:
@@ -256,7 +256,7 @@ def _without_locks(path: Path, error: OSError) -> EnvironmentProblem:
     return EnvironmentProblem(f"{problem}: {advice}")
 
 
-def stands_at(descriptor: int, path: Path) -> bool:
+def _stands_at(descriptor: int, path: Path) -> bool:
     """Tell whether an open file still has its name."""
     try:
         there, here = path.stat(), os.fstat(descriptor)
@@ -274,7 +274,7 @@ def _opened(path: Path, how: int) -> int:
     return descriptor
 
 
-def close(descriptor: int) -> None:
+def _close(descriptor: int) -> None:
     """Close a lock's file, and with it give up the lock."""
     _open_here.discard(descriptor)
     os.close(descriptor)
@@ -295,10 +295,10 @@ os.register_at_fork(after_in_child=_let_go)
 def _noted(descriptor: int) -> Holder | None:
     """Return whose note stands in a lock's file; None when there is none, or it is being written."""
     try:
-        note = parse_json(os.pread(descriptor, 4_096, 0).decode("utf-8"), NOTE)
+        note = parse_json(os.pread(descriptor, 4_096, 0).decode("utf-8"), _NOTE)
     except ValueError:
         return None
-    return Holder(**{name: note[name] for name in NOTE})
+    return Holder(**{name: note[name] for name in _NOTE})
 
 
 def _note(descriptor: int, path: Path, text: str) -> None:

@@ -24,13 +24,13 @@ from longsumbench.errors import DataError, UsageError, did_you_mean
 from longsumbench.formatting import lasting, print_text, sized
 from longsumbench.progress import Progress
 
-DAY = 86_400.0  # seconds
-UNUSED_FOR = 30 * DAY
-LEFT_FOR = DAY  # after which nobody is expected to continue what a killed builder left
-KEY = re.compile(r"[0-9a-f]{24}")
-SPAN = re.compile(r"(\d+(?:\.\d+)?)([smhdw])")
-LONGEST_SPAN = 100_000 * DAY
-SPANS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": DAY, "w": 7 * DAY}
+_DAY = 86_400.0  # seconds
+UNUSED_FOR = 30 * _DAY
+_LEFT_FOR = _DAY  # after which nobody is expected to continue what a killed builder left
+_KEY = re.compile(r"[0-9a-f]{24}")
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)([smhdw])")
+_LONGEST_SPAN = 100_000 * _DAY
+_SPANS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": _DAY, "w": 7 * _DAY}
 
 
 @dataclass(frozen=True)
@@ -63,18 +63,18 @@ class Stage:
     @cached_property
     def size(self) -> int:
         """Bytes of the finished stage."""
-        return size_of([self.folder])
+        return _size_of([self.folder])
 
     @cached_property
     def rest_size(self) -> int:
         """Bytes of what is not finished."""
-        return size_of(self.rests)
+        return _size_of(self.rests)
 
     @cached_property
     def last_used(self) -> float:
         """When it was asked for last, or written to; seconds since 1970."""
-        every = [beside(self.folder, "used"), self.folder, *self.rests, *files_in(self.rests)]
-        return max((status.st_mtime for path in every if (status := status_of(path))), default=0.0)
+        every = [beside(self.folder, "used"), self.folder, *self.rests, *_files_in(self.rests)]
+        return max((status.st_mtime for path in every if (status := _status_of(path))), default=0.0)
 
     @cached_property
     def builder(self) -> Holder | None:
@@ -115,7 +115,7 @@ def stages_in(root: Path) -> list[Stage]:
         rests: dict[str, list[Path]] = {}
         for path in sorted(kind.iterdir()):
             key, _, what = path.name.partition(".")
-            if KEY.fullmatch(key) and (what in ("", "partial") or what.startswith(("old-", "damaged-"))):
+            if _KEY.fullmatch(key) and (what in ("", "partial") or what.startswith(("old-", "damaged-"))):
                 rests.setdefault(key, []).extend([path] if what else [])
         found += [Stage(kind / key, tuple(left)) for key, left in rests.items()]
     return found
@@ -176,7 +176,7 @@ def listing(root: Path, stages: Sequence[Stage], everything: Sequence[Stage]) ->
         stages: to be listed.
         everything: that is in the cache, by which texts are told.
     """
-    texts, now = known_texts(everything), time.time()
+    texts, now = _known_texts(everything), time.time()
     rows = [
         [
             *(stage.kind, stage.key, sized(stage.size + stage.rest_size), f"{lasting(now - stage.last_used)} ago"),
@@ -190,7 +190,7 @@ def listing(root: Path, stages: Sequence[Stage], everything: Sequence[Stage]) ->
     return f"{root}\n\n{table}" if rows else f"{root}: no stages"
 
 
-def known_texts(stages: Iterable[Stage]) -> dict[str, str]:
+def _known_texts(stages: Iterable[Stage]) -> dict[str, str]:
     """Return fingerprint → dataset and split, of the corpora in the cache."""
     texts: dict[str, str] = {}
     for stage in stages:
@@ -207,7 +207,7 @@ def told_of(inputs: Mapping[str, Any], texts: Mapping[str, str]) -> str:
 
     Args:
         inputs: what decided it.
-        texts: as `known_texts` returns them.
+        texts: as `_known_texts` returns them.
     """
     told = []
     values = list(_values(inputs))
@@ -271,11 +271,11 @@ class Pruning:
         try:
             with held(lock, _in_use):
                 if rests_only:
-                    delete_folders(stage.rests)
+                    _delete_folders(stage.rests)
                 else:
                     with held(used, _in_use):
                         discard(stage.folder)
-                        delete_folders(stage.rests)
+                        _delete_folders(stage.rests)
                         used.unlink(missing_ok=True)
                 if not stage.folder.is_dir():
                     lock.unlink(missing_ok=True)
@@ -299,7 +299,7 @@ def _in_use(other: Holder) -> None:
     raise BlockingIOError(other.name)
 
 
-def delete_folders(folders: Iterable[Path]) -> None:
+def _delete_folders(folders: Iterable[Path]) -> None:
     """Delete folders that nobody uses; what is not finished need not be seen whole."""
     for folder in folders:
         with suppress(OSError):
@@ -337,7 +337,7 @@ def prune(
         idle = now - stage.last_used
         if everything or keys or (not rests_only and idle > unused_for):
             pruning.delete(stage)
-        elif stage.rests and (rests_only or idle > LEFT_FOR):
+        elif stage.rests and (rests_only or idle > _LEFT_FOR):
             pruning.delete(stage, rests_only=True)
     if everything and not kinds and not pruning.dry_run and root.is_dir() and not stages_in(root):
         mark_layout(root)
@@ -353,7 +353,7 @@ def verify(stages: Iterable[Stage]) -> str:
     damaged, size = 0, sized(sum(stage.size for stage in finished))
     with Progress("verifying", len(finished), "stages") as progress:
         for stage in finished:
-            if problems := problems_of(stage):
+            if problems := _problems_of(stage):
                 damaged += 1
                 print_text(f"damaged: {stage.kind} {stage.key}: {', '.join(problems)}")
             progress.advance()
@@ -364,7 +364,7 @@ def verify(stages: Iterable[Stage]) -> str:
     return f"{of} verified: nothing is damaged"
 
 
-def problems_of(stage: Stage) -> list[str]:
+def _problems_of(stage: Stage) -> list[str]:
     """Read a finished stage in full; return what is damaged in it, or cannot be read."""
     try:
         problems = damage(stage.folder, in_full=True)
@@ -373,19 +373,19 @@ def problems_of(stage: Stage) -> list[str]:
     return problems if os.path.lexists(stage.folder) else []  # another process has deleted it meanwhile
 
 
-def size_of(folders: Iterable[Path]) -> int:
+def _size_of(folders: Iterable[Path]) -> int:
     """Return the bytes of some folders' files; what others delete meanwhile counts nothing."""
-    return sum(status.st_size for path in files_in(folders) if (status := status_of(path)))
+    return sum(status.st_size for path in _files_in(folders) if (status := _status_of(path)))
 
 
-def files_in(folders: Iterable[Path]) -> Iterator[Path]:
+def _files_in(folders: Iterable[Path]) -> Iterator[Path]:
     """Yield the files of some folders, however deep, as far as nobody deletes them meanwhile."""
     for folder in folders:
         for inside, _, names in os.walk(folder):
             yield from (Path(inside, name) for name in names)
 
 
-def status_of(path: Path) -> os.stat_result | None:
+def _status_of(path: Path) -> os.stat_result | None:
     """Return what is known of a file or folder; None where there is none (any more)."""
     try:
         return path.lstat()
@@ -399,9 +399,9 @@ def seconds_of(span: str) -> float:
     Raises:
         UsageError: it is none.
     """
-    if not (found := SPAN.fullmatch(span)):
+    if not (found := _SPAN.fullmatch(span)):
         raise UsageError(f"--unused-for {span}: write a number with s, m, h, d or w behind it, as in 30d")
-    seconds = float(found[1]) * SPANS[found[2]]
-    if seconds > LONGEST_SPAN:
-        raise UsageError(f"--unused-for {span[:20]}: at most {LONGEST_SPAN / DAY:,.0f}d")
+    seconds = float(found[1]) * _SPANS[found[2]]
+    if seconds > _LONGEST_SPAN:
+        raise UsageError(f"--unused-for {span[:20]}: at most {_LONGEST_SPAN / _DAY:,.0f}d")
     return seconds

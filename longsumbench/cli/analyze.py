@@ -7,7 +7,7 @@ from pathlib import Path
 from longsumbench.cli.parser import Command, Parser, add_results_dir
 from longsumbench.formatting import print_text
 
-ANALYSES = ("locality", "fusion", "coherence")
+_ANALYSES = ("locality", "fusion", "coherence")
 
 _HELP = """\
 Analyze the texts of a dataset, and what runs made of them: CSV, PNG and SVG (PageSum, Figures 1 and 4, Table 4).
@@ -29,7 +29,7 @@ writes every pair as JSON lines, and a page with the pairs behind each bar. What
 
 
 def _add_arguments(command: Parser) -> None:
-    command.add_argument("what", metavar="ANALYSIS", choices=ANALYSES, help=", ".join(ANALYSES))
+    command.add_argument("what", metavar="ANALYSIS", choices=_ANALYSES, help=", ".join(_ANALYSES))
     command.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="the dataset, and what is asked of it")
     command.add_argument("--output", metavar="FOLDER", help="where to write (default: analysis/DATASET in the results)")
     add_results_dir(command)

@@ -7,7 +7,7 @@ from longsumbench.cli.parser import Command, Parser
 from longsumbench.errors import UsageError
 from longsumbench.formatting import print_text
 
-KINDS = ("models", "datasets", "scales", "experiments", "metrics", "rankers", "settings")
+_KINDS = ("models", "datasets", "scales", "experiments", "metrics", "rankers", "settings")
 
 _HELP = """\
 Print what can be named on the command line, with a line about each.
@@ -18,7 +18,7 @@ Print what can be named on the command line, with a line about each.
 
 
 def _add_arguments(command: Parser) -> None:
-    command.add_argument("what", metavar="KIND", choices=KINDS, help=", ".join(KINDS))
+    command.add_argument("what", metavar="KIND", choices=_KINDS, help=", ".join(_KINDS))
     command.add_argument("model", nargs="?", help="with settings: those of this model too")
 
 

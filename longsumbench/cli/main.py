@@ -39,13 +39,13 @@ COMMANDS = (
     repro_command,
     list_command,
 )
-FREE_WORDS = ("overrides", "inputs", "texts", "runs", "keys")  # of the commands that take any number of words
+_FREE_WORDS = ("overrides", "inputs", "texts", "runs", "keys")  # of the commands that take any number of words
 # What settings begin with: groups, sections and those of the top level. A test compares it with `planning`.
 SETTINGS = (
     *("model", "dataset", "scale", "train", "decode", "score", "experiment"),
     *("seed", "device", "results_dir", "overwrite", "baselines", "timeout_minutes"),
 )
-VERBOSE = ("-v", "--verbose")  # before or after a command's name; `main` takes them away
+_VERBOSE = ("-v", "--verbose")  # before or after a command's name; `main` takes them away
 _DESCRIPTION = """\
 Compare long-input summarizers on the same documents, with the same ROUGE, under the same budget.
 
@@ -69,7 +69,7 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
     typed = list(sys.argv[1:] if arguments is None else arguments)
-    words = [word for word in typed if word not in VERBOSE]  # what is shown of an error is no part of a run's command
+    words = [word for word in typed if word not in _VERBOSE]  # what is shown of an error is no part of a run's command
     try:
         options = read(words)
         options.execute(options, words)
@@ -109,9 +109,9 @@ def read(words: Sequence[str]) -> argparse.Namespace:
     for word in extra:
         if word.startswith("-") and word != "-":
             raise _unknown_flag(word, words, options)
-        if not any(hasattr(options, name) for name in FREE_WORDS):
+        if not any(hasattr(options, name) for name in _FREE_WORDS):
             raise UsageError(f"unknown argument '{word}' (see {options.parser.prog} --help)")
-    for name in FREE_WORDS:
+    for name in _FREE_WORDS:
         if hasattr(options, name):
             setattr(options, name, [*getattr(options, name), *extra])  # argparse takes those before the first flag only
             _check_numbers(getattr(options, name))
@@ -154,4 +154,4 @@ def parser() -> Parser:
 
 def _add_verbose(command: Parser) -> None:
     """Add the flag of all commands, so that help shows it."""
-    command.add_argument(*VERBOSE, action="store_true", default=argparse.SUPPRESS, help="show an error's traceback")
+    command.add_argument(*_VERBOSE, action="store_true", default=argparse.SUPPRESS, help="show an error's traceback")

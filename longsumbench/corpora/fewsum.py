@@ -14,7 +14,7 @@ from longsumbench.api.corpus import Corpus, Row
 from longsumbench.api.documents import Example
 from longsumbench.corpora.reading.fields import id_in, paragraphs_in, plain_document, references_in, text_in, words_in
 
-REVIEWS, SUMMARIES = 8, 3
+_REVIEWS, _SUMMARIES = 8, 3
 
 
 def from_row(row: Row) -> Example:
@@ -25,9 +25,9 @@ def from_row(row: Row) -> Example:
     """
     documents = tuple(
         plain_document(paragraphs_in(words_in(row, f"rev{number}")), f"review {number}")
-        for number in range(1, REVIEWS + 1)
+        for number in range(1, _REVIEWS + 1)
     )
-    references = references_in(text_in(row, f"summ{number}") or "" for number in range(1, SUMMARIES + 1))
+    references = references_in(text_in(row, f"summ{number}") or "" for number in range(1, _SUMMARIES + 1))
     return Example(f"{words_in(row, 'domain')}/{id_in(row, 'group_id')}", None, None, documents, references)
 
 

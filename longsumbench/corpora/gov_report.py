@@ -44,9 +44,9 @@ from longsumbench.corpora.reading.fields import (
 )
 from longsumbench.sentences import split_sentences
 
-BELOW = " > "  # between the headings of a path
-LETTER, RECOMMENDATIONS = "Letter", "What GAO Recommends"
-LEFT_OUT = {LETTER: "letter paragraphs", RECOMMENDATIONS: "recommendation paragraphs"}  # what the record calls them
+_BELOW = " > "  # between the headings of a path
+_LETTER, _RECOMMENDATIONS = "Letter", "What GAO Recommends"
+_LEFT_OUT = {_LETTER: "letter paragraphs", _RECOMMENDATIONS: "recommendation paragraphs"}  # what the record calls them
 
 
 def from_hub_row(row: Row) -> Example:
@@ -96,12 +96,12 @@ def _from_crs(row: Row) -> Example:
 
 
 def _from_gao(row: Row) -> Thinned:
-    report, letter = _without(LETTER, _parts(list_in(row.get("report"), "report"), "report", skip=LETTER))
+    report, letter = _without(_LETTER, _parts(list_in(row.get("report"), "report"), "report", skip=_LETTER))
     highlights = _parts(list_in(row["highlight"], "highlight"), "highlight")
-    told, recommended = _without(RECOMMENDATIONS, highlights)
+    told, recommended = _without(_RECOMMENDATIONS, highlights)
     summary = tuple(chain.from_iterable(chain.from_iterable(part.paragraphs for part in told)))
     example = _example(row, _document(report, said_in(row, "url")), summary)
-    return Thinned(example, {LEFT_OUT[LETTER]: letter, LEFT_OUT[RECOMMENDATIONS]: recommended})
+    return Thinned(example, {_LEFT_OUT[_LETTER]: letter, _LEFT_OUT[_RECOMMENDATIONS]: recommended})
 
 
 def _parts(items: list[Any], field: str, skip: str | None = None) -> list[_Part]:
@@ -117,7 +117,7 @@ def _walk(items: list[Any], field: str, skip: str | None) -> Iterator[_Part]:
         fields = object_in(item, field)
         heading = " ".join((text_in(fields, "section_title", required=False) or "").split())
         path = (*above, heading) if heading else above
-        yield _Part(BELOW.join(path), heading, _paragraphs(fields, "paragraphs"))
+        yield _Part(_BELOW.join(path), heading, _paragraphs(fields, "paragraphs"))
         below = list_in(fields.get("subsections"), "subsections", required=False)
         waiting += [(section, above if heading == skip else path) for section in reversed(below)]
 

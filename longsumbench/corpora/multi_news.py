@@ -26,12 +26,12 @@ from longsumbench.corpora.reading.files import ORDER, SPLITS, decoded, is_split_
 from longsumbench.errors import DataError
 from longsumbench.sentences import split_sentences
 
-SEPARATOR = "|||||"
+_SEPARATOR = "|||||"
 _LINE_BREAK = re.compile("NEWLINE_CHAR|\n")
 _FILE = re.compile(rf"({'|'.join(SPLITS)})\.(src|tgt)(?:\.cleaned)?(?:\.gz)?")
 
 
-def example_of(identity: str, cluster: str, summary: str, summary_at: str = "") -> Example:
+def _example_of(identity: str, cluster: str, summary: str, summary_at: str = "") -> Example:
     """Return a cluster as an Example.
 
     Args:
@@ -43,7 +43,7 @@ def example_of(identity: str, cluster: str, summary: str, summary_at: str = "") 
     Raises:
         BadRow: there is no article or no summary.
     """
-    articles = map(_paragraphs, cluster.split(SEPARATOR))
+    articles = map(_paragraphs, cluster.split(_SEPARATOR))
     documents = tuple(plain_document(paragraphs) for paragraphs in articles if paragraphs)
     if not documents:
         raise BadRow("the cluster is empty", f"no article has text; {LEAVE_OUT}")
@@ -60,10 +60,10 @@ def from_row(row: Row) -> Example:
         BadRow: a field is missing, empty or has the wrong type.
     """
     identity = id_in(row, "id")
-    return example_of(identity, text_in(row, "document") or "", text_in(row, "summary") or "", "the field 'summary'")
+    return _example_of(identity, text_in(row, "document") or "", text_in(row, "summary") or "", "the field 'summary'")
 
 
-def release_source(path: Path) -> Source | None:
+def _release_source(path: Path) -> Source | None:
     """Return the clusters of the release's files in a folder, in their order.
 
     Returns:
@@ -135,7 +135,7 @@ def _check_lengths(clusters: Path, summaries: Path) -> None:
 
 
 def _read(identity: str, cluster: bytes, summary: bytes, summary_at: str) -> tuple[Example, ...]:
-    return (example_of(identity, decoded(cluster), decoded(summary), summary_at),)
+    return (_example_of(identity, decoded(cluster), decoded(summary), summary_at),)
 
 
 CORPUS = Corpus(
@@ -148,5 +148,5 @@ CORPUS = Corpus(
     hub=Hub("Awesome075/multi_news_parquet"),
     from_hub_row=from_row,
     from_file_row=from_row,
-    release=release_source,
+    release=_release_source,
 )

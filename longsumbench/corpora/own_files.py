@@ -22,7 +22,7 @@ from longsumbench.corpora.reading.source import thinned
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import counted
 
-STANDARD_INPUT = "-"
+_STANDARD_INPUT = "-"
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def read_inputs(files: Sequence[str]) -> list[Input]:
     """
     if not files:
         raise UsageError("name a FILE to summarize, or - for standard input")
-    if files.count(STANDARD_INPUT) > 1:
+    if files.count(_STANDARD_INPUT) > 1:
         raise UsageError("standard input (-) can be read once only")
     readers = [(file, _reader(file)) for file in files]
     return [found for file, read in readers for found in read(file)]
@@ -82,7 +82,7 @@ def put_together(inputs: Sequence[Input]) -> Input:
 def _reader(file: str) -> Callable[[str], Iterator[Input]]:
     """Return what reads a file, by the ending of its name."""
     name = Path(file).name.lower()
-    if file == STANDARD_INPUT or name.endswith(".txt") or not Path(name).suffix:
+    if file == _STANDARD_INPUT or name.endswith(".txt") or not Path(name).suffix:
         return _plain_text
     if name.endswith((".md", ".markdown")):
         return _markdown
@@ -162,12 +162,12 @@ def _text_in(file: str) -> str:
 def _content(file: str) -> bytes:
     """Return what a file, or standard input, holds."""
     path = Path(file)
-    if file != STANDARD_INPUT and path.is_dir():
+    if file != _STANDARD_INPUT and path.is_dir():
         raise DataError(f"a folder, not a file: name the files in it ({path / '*.txt'})", path)
     try:
-        if file != STANDARD_INPUT:
+        if file != _STANDARD_INPUT:
             check_readable(path)
-        content = sys.stdin.buffer.read() if file == STANDARD_INPUT else path.read_bytes()
+        content = sys.stdin.buffer.read() if file == _STANDARD_INPUT else path.read_bytes()
     except FileNotFoundError:
         raise DataError("no such file", path) from None
     except OSError as error:
@@ -178,4 +178,4 @@ def _content(file: str) -> bytes:
 
 
 def _named(file: str) -> str:
-    return "standard input" if file == STANDARD_INPUT else file
+    return "standard input" if file == _STANDARD_INPUT else file

@@ -12,7 +12,7 @@ from longsumbench.corpora.formats.scientific_papers import from_release_row
 from longsumbench.corpora.reading.fields import text_in
 
 
-def from_row(row: Row) -> Example:
+def _from_row(row: Row) -> Example:
     """Turn one proposal into an Example.
 
     Raises:
@@ -28,5 +28,5 @@ CORPUS = Corpus(
     licence="CC0, Apache-2.0, MIT, BSD, CC BY and the like, as each row states",
     homepage="https://peps.python.org",
     version=1,
-    from_file_row=from_row,
+    from_file_row=_from_row,
 )

@@ -58,7 +58,7 @@ def from_row(row: Row) -> tuple[Thinned, ...]:
     return tuple(Thinned(example, left_out) for example in examples)
 
 
-def release_source(path: Path) -> Source | None:
+def _release_source(path: Path) -> Source | None:
     """Return the meetings of the release's folders, a file each, in the order of their names.
 
     Returns:
@@ -149,5 +149,5 @@ CORPUS = Corpus(
     homepage="https://github.com/Yale-LILY/QMSum",
     version=1,
     from_file_row=from_row,
-    release=release_source,
+    release=_release_source,
 )

@@ -36,9 +36,9 @@ from longsumbench.corpora.reading.fields import (
 )
 from longsumbench.sentences import split_sentences
 
-CLONES = "clone paragraphs"  # what the record calls them
+_CLONES = "clone paragraphs"  # what the record calls them
 
-Paragraph = tuple[str | None, Sentences]  # its source, its text
+_Paragraph = tuple[str | None, Sentences]  # its source, its text
 
 
 def from_row(row: Row) -> Thinned:
@@ -56,7 +56,9 @@ def from_row(row: Row) -> Thinned:
     documents = _documents(paragraphs, clones)
     if not documents:
         raise BadRow("all paragraphs are clones of the summary", "each holds more than 80 % of its bigrams")
-    return Thinned(Example(id_in(row, "id"), said_in(row, "title"), None, documents, (summary,)), {CLONES: sum(clones)})
+    return Thinned(
+        Example(id_in(row, "id"), said_in(row, "title"), None, documents, (summary,)), {_CLONES: sum(clones)}
+    )
 
 
 def _summary(row: Row) -> Sentences:
@@ -72,7 +74,7 @@ def _summary(row: Row) -> Sentences:
     return sentences
 
 
-def _paragraph(item: Any) -> Paragraph:
+def _paragraph(item: Any) -> _Paragraph:
     if isinstance(item, str):
         return None, _text(item, "paragraphs")
     fields = object_in(item, "paragraphs")
@@ -86,7 +88,7 @@ def _text(item: Any, field: str) -> Sentences:
     return split_sentences(item)
 
 
-def _documents(paragraphs: Sequence[Paragraph], clones: Sequence[bool]) -> tuple[Document, ...]:
+def _documents(paragraphs: Sequence[_Paragraph], clones: Sequence[bool]) -> tuple[Document, ...]:
     """Return the unbroken stretches of each source that are left without the clones."""
     stretches: list[tuple[str | None, list[Sentences]]] = []
     before: str | None = None

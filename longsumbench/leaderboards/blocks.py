@@ -22,13 +22,13 @@ MEASURES = {  # what is shown of them; of a metric that is not among these, its 
     "fact_recall_repeated": "repeated",
     "fact_recall_overruled": "over-\nruled",
 }
-TYPES_BESIDE_MEASURES = (RANKED_BY,)  # of ROUGE; all of them stand in the CSV
+_TYPES_BESIDE_MEASURES = (RANKED_BY,)  # of ROUGE; all of them stand in the CSV
 
 
-WHO, COST = ("model", "variant", "seed"), ("source\nseen", "steps", "train\ntime", "run")
-VIEW = (*WHO, *TYPES.values(), *COST)
-VIEW_WIDTHS = (("model", 20), ("variant", 30))
-VIEW_WIDTHS_BESIDE_MEASURES = (("model", 13), ("variant", 15))
+_WHO, _COST = ("model", "variant", "seed"), ("source\nseen", "steps", "train\ntime", "run")
+VIEW = (*_WHO, *TYPES.values(), *_COST)
+_VIEW_WIDTHS = (("model", 20), ("variant", 30))
+_VIEW_WIDTHS_BESIDE_MEASURES = (("model", 13), ("variant", 15))
 
 
 def run_blocks(
@@ -53,9 +53,9 @@ def run_blocks(
     ranked = [record for record in members if not record.oracle]
     oracles = [record for record in members if record.oracle]
     shown = numbers_shown(members, part)
-    widths = VIEW_WIDTHS if set(shown) <= set(TYPES) else VIEW_WIDTHS_BESIDE_MEASURES
+    widths = _VIEW_WIDTHS if set(shown) <= set(TYPES) else _VIEW_WIDTHS_BESIDE_MEASURES
     words = any(record.outputs for record in members)
-    view = (*WHO, *shown.values(), *(["words"] if words else []), *COST)
+    view = (*_WHO, *shown.values(), *(["words"] if words else []), *_COST)
     align = f"ll{'r' * (len(view) - 3)}l"
     best = {}
     if len(ranked) > 1:
@@ -87,7 +87,7 @@ def _groups(shown: Iterable[str], part: str, words: bool) -> tuple[tuple[str, in
         f"ROUGE {PARTS[part]}" if name in TYPES else "facts stated right" if name in MEASURES else "" for name in shown
     ]
     numbers = [(heading, len(list(columns))) for heading, columns in groupby(kinds)]
-    return (("", len(WHO)), *numbers, ("", 1 + words), ("training", 2), ("", 1))
+    return (("", len(_WHO)), *numbers, ("", 1 + words), ("training", 2), ("", 1))
 
 
 def numbers_shown(members: Sequence[RunRecord], part: str = "f") -> dict[str, str]:
@@ -101,7 +101,7 @@ def numbers_shown(members: Sequence[RunRecord], part: str = "f") -> dict[str, st
         return TYPES
     measured = {name for record in members for name in record.measures}
     shown = {name: heading for name, heading in MEASURES.items() if name in measured}
-    return {**(shown or {first: first}), **{kind: TYPES[kind] for kind in TYPES_BESIDE_MEASURES}}
+    return {**(shown or {first: first}), **{kind: TYPES[kind] for kind in _TYPES_BESIDE_MEASURES}}
 
 
 def _row(

@@ -10,7 +10,7 @@ TYPES = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum
 PARTS = {"f": "F1", "p": "precision", "r": "recall"}  # of ROUGE: as scores name them → as tables do
 
 
-DECIDES_NO_TEXT = ("name", "split", "workers")  # of the dataset settings
+_DECIDES_NO_TEXT = ("name", "split", "workers")  # of the dataset settings
 
 
 def condition(record: RunRecord) -> tuple[str, str, str, str]:
@@ -25,7 +25,7 @@ def difference(one: RunRecord, other: RunRecord) -> str:
         parts.append(f"{one.split} instead of {other.split} split")
     if one.fingerprint != other.fingerprint:
         hashes = f"{one.fingerprint[:SHORT_ID]} instead of {other.fingerprint[:SHORT_ID]}"
-        parts.append(f"other texts ({unlike_dataset_settings(one, other) or hashes})")
+        parts.append(f"other texts ({_unlike_dataset_settings(one, other) or hashes})")
     if one.examples != other.examples:
         numbers = f" ({one.n} instead of {other.n})" if one.n != other.n else ""
         parts.append(f"other examples{numbers}")
@@ -36,7 +36,7 @@ def difference(one: RunRecord, other: RunRecord) -> str:
     return ", ".join(parts + unlike)
 
 
-def unlike_dataset_settings(one: RunRecord, other: RunRecord) -> str:
+def _unlike_dataset_settings(one: RunRecord, other: RunRecord) -> str:
     """Name the `dataset` settings that explain why two runs read other texts; empty if none does."""
     if one.dataset != other.dataset:
         return ""
@@ -47,7 +47,7 @@ def unlike_dataset_settings(one: RunRecord, other: RunRecord) -> str:
 
 def _dataset_settings(record: RunRecord) -> dict[str, str]:
     """Return the `dataset` settings that decide which texts are read; of a path only the last name."""
-    settings = {key: value for key, value in record.config["dataset"].items() if key not in DECIDES_NO_TEXT}
+    settings = {key: value for key, value in record.config["dataset"].items() if key not in _DECIDES_NO_TEXT}
     path = settings.get("path")
     settings["path"] = path and (PurePath(path).name or path)
     settings["strict"] = settings.get("strict") is not False  # null, the default today, is what true was in old records

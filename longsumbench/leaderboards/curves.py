@@ -22,16 +22,16 @@ from longsumbench.leaderboards.curve_points import Point, Scores, one_a_seed, wi
 from longsumbench.leaderboards.notes import HUB_NAME, budget
 from longsumbench.runs.record import SHORT_ID, RunRecord, ranked_by
 
-MOST_KEYS = 2
+_MOST_KEYS = 2
 LACKS = ""  # the setting of a system that does not have it
-NULL = "null"
-SPLITS = ("test", "validation", "train")
+_NULL = "null"
+_SPLITS = ("test", "validation", "train")
 # of train and decode: they decide no outcome, or the seed, over which curves are means, or which examples were scored
-APART = ("seed", "device", "workers", "evidence", "reference_evidence", "limit")
-BUDGET = ("max_steps", "max_tokens", "max_minutes", "batch_size", "batch_words", "batch_tokens", "accumulation")
-MOST_DIFFERENCES = 3  # that a label tells
+_APART = ("seed", "device", "workers", "evidence", "reference_evidence", "limit")
+_BUDGET = ("max_steps", "max_tokens", "max_minutes", "batch_size", "batch_words", "batch_tokens", "accumulation")
+_MOST_DIFFERENCES = 3  # that a label tells
 
-Place = tuple[str, ...]  # a value of each swept setting
+_Place = tuple[str, ...]  # a value of each swept setting
 Settings = Mapping[str, str]  # full name → value, as typed
 
 
@@ -47,7 +47,7 @@ class Curve:
     """
 
     label: str
-    points: Mapping[Place, Point]
+    points: Mapping[_Place, Point]
     settings: Settings
     follows: Settings
 
@@ -134,7 +134,7 @@ class _Settled:
     record: RunRecord
     settings: Settings
 
-    def place(self, keys: Sequence[str]) -> Place:
+    def place(self, keys: Sequence[str]) -> _Place:
         return tuple(self.settings.get(key, LACKS) for key in keys)
 
     def others(self, keys: Collection[str]) -> Settings:
@@ -161,7 +161,7 @@ def sweep_of(
         UsageError: more than two settings, one that no run has, or one in which no two runs differ, all else being
             equal; the line names those in which some do.
     """
-    if not 1 <= len(words) <= MOST_KEYS:
+    if not 1 <= len(words) <= _MOST_KEYS:
         raise UsageError(f"--against takes one or two settings, and {len(words)} are given: {', '.join(words)}")
     settled = _settled(records)
     keys = tuple(_key(word, dataset, settled) for word in words)
@@ -206,7 +206,7 @@ def typed(value: Any) -> str:
     """Return a setting's value as it is typed on the command line."""
     if isinstance(value, list | tuple):
         return f"[{','.join(map(typed, value))}]"
-    return {"None": NULL, "True": "true", "False": "false", "": '""'}.get(str(value), str(value))
+    return {"None": _NULL, "True": "true", "False": "false", "": '""'}.get(str(value), str(value))
 
 
 def _settled(records: Iterable[RunRecord]) -> list[_Settled]:
@@ -233,7 +233,7 @@ def _settings(record: RunRecord, later: Collection[str]) -> dict[str, str]:
     found = {f"model.{key}": typed(value) for key, value in record.config["model"].items() if key != "name"}
     for section in ("train", "decode") if learned else ():
         values = record.config.get(section, {})
-        found |= {f"{section}.{key}": typed(value) for key, value in values.items() if key not in APART}
+        found |= {f"{section}.{key}": typed(value) for key, value in values.items() if key not in _APART}
         for name in later:
             if name.startswith(f"{section}."):
                 found.setdefault(name, typed(LATER[name.partition(".")[2]]))
@@ -309,7 +309,7 @@ def _budget(curve: Curve) -> str:
 
     What is swept does not tell groups apart: it is not among the settings of a curve.
     """
-    given = {f"train.{name}": curve.settings.get(f"train.{name}") for name in BUDGET}
+    given = {f"train.{name}": curve.settings.get(f"train.{name}") for name in _BUDGET}
     return json.dumps(given) if any(given.values()) else ""
 
 
@@ -323,7 +323,7 @@ def _first(own: Sequence[Curve], beside: Sequence[Curve], num_keys: int, wanted:
         all(record.run_id not in wanted for curve in own for record in curve.records()),
         -sum(len(curve.points) for curve in swept),
         -sum(1 for curve in (*own, *beside) for _ in curve.records()),
-        SPLITS.index(first.split) if first.split in SPLITS else len(SPLITS),
+        _SPLITS.index(first.split) if first.split in _SPLITS else len(_SPLITS),
         -first.n,
         first.run_id,
     )
@@ -350,8 +350,8 @@ def _curves(members: Sequence[_Settled], keys: tuple[str, ...]) -> list[Curve]:
         systems.setdefault(json.dumps(one.others({*keys, *follows}), sort_keys=True), []).append(one)
     found = []
     for runs in systems.values():
-        places: dict[Place, list[RunRecord]] = {}
-        never = [all(one.place(keys)[index] in (NULL, LACKS) for one in runs) for index in range(len(keys))]
+        places: dict[_Place, list[RunRecord]] = {}
+        never = [all(one.place(keys)[index] in (_NULL, LACKS) for one in runs) for index in range(len(keys))]
         for one in runs:
             place = tuple(LACKS if no else value for no, value in zip(never, one.place(keys), strict=True))
             places.setdefault(place, []).append(one.record)
@@ -373,11 +373,16 @@ def _following(members: Sequence[_Settled], keys: tuple[str, ...]) -> dict[str, 
         return {}
     found = {}
     for key in sorted({key for one in members for key in one.others(keys) if key.startswith("model.")}):
-        at: dict[Place, set[str]] = {}
+        at: dict[_Place, set[str]] = {}
         for one in members:
             at.setdefault(one.place(keys), set()).add(one.settings.get(key, LACKS))
-        values = set().union(*at.values()) - {NULL}
-        if len(values) == 1 and LACKS not in values and {NULL} in at.values() and all(len(v) == 1 for v in at.values()):
+        values = set().union(*at.values()) - {_NULL}
+        if (
+            len(values) == 1
+            and LACKS not in values
+            and {_NULL} in at.values()
+            and all(len(v) == 1 for v in at.values())
+        ):
             found[key] = values.pop()
     return found
 
@@ -391,11 +396,11 @@ def _labels(curves: Sequence[Curve]) -> list[str]:
     for curve in curves:
         same = [other.settings for other in curves if other.first.model == curve.first.model]
         keys = [key for key in curve.settings if len({other.get(key, LACKS) for other in same}) > 1]
-        if len(keys) >= MOST_DIFFERENCES:
+        if len(keys) >= _MOST_DIFFERENCES:
             keys = [key for key in keys if not _usual(curve.settings[key], [other.get(key, LACKS) for other in same])]
-        keys = [key for key in keys if curve.settings[key] != NULL] or keys  # which mostly follows from another
+        keys = [key for key in keys if curve.settings[key] != _NULL] or keys  # which mostly follows from another
         told = [f"{key.partition('.')[2]}={shown(curve.settings[key])}" for key in keys]
-        names.append(" ".join([curve.first.model, *told[:MOST_DIFFERENCES]]))
+        names.append(" ".join([curve.first.model, *told[:_MOST_DIFFERENCES]]))
     return [
         name if names.count(name) == 1 else f"{name} [{curve.first.run_id[:SHORT_ID]}]"
         for name, curve in zip(names, curves, strict=True)

@@ -14,21 +14,30 @@ from longsumbench.runs.record import SHORT_ID, RunRecord, mean_of, ranked_by
 PLANTED = "fact_recall"  # a measure of generated texts alone
 
 
-MEANING = {  # of measures by which runs are ranked
+_MEANING = {  # of measures by which runs are ranked
     "fact_recall": "Facts that the summaries state right, by how the source states them (silent same, other: put "
     "together from one section, from several), in percent ± half the 95 % interval. Ranked by all facts together "
     "(fact_recall in the CSV)"
 }
 
 
-LEAD = "lead"  # the baseline that a trained system should be ahead of
+_LEAD = "lead"  # the baseline that a trained system should be ahead of
 
 
 HUB_NAME = re.compile(r"(?!\.\.?/)[\w.-]+/[\w.-]+")  # of a checkpoint: owner/name; others are folders
 
 
 # Of the train settings, those that say nothing, or that the line on the budget tells.
-TOLD_ELSEWHERE = ("seed", "device", "workers", "max_steps", "batch_size", "batch_words", "batch_tokens", "accumulation")
+_TOLD_ELSEWHERE = (
+    "seed",
+    "device",
+    "workers",
+    "max_steps",
+    "batch_size",
+    "batch_words",
+    "batch_tokens",
+    "accumulation",
+)
 
 
 def notes(members: Sequence[RunRecord], part: str = "f") -> tuple[str, ...]:
@@ -44,7 +53,7 @@ def notes(members: Sequence[RunRecord], part: str = "f") -> tuple[str, ...]:
         lines.append(f"Empty predictions, which score 0: {', '.join(empty)}.")
     lines += _about_outputs(members)
     if part == "f":
-        lines += dict.fromkeys(told for record in members if (told := measure_told(record)))
+        lines += dict.fromkeys(told for record in members if (told := _measure_told(record)))
     if beside := dict.fromkeys(name for record in members for name in record.measured_by):
         lines.append(f"Also measured, in the CSV: {', '.join(sorted(beside))}.")
     doubt = "± half its 95 % interval"
@@ -67,7 +76,7 @@ def _about_outputs(members: Sequence[RunRecord]) -> list[str]:
 def caution(members: Sequence[RunRecord]) -> str:
     """Return a note if no trained run's 95 % interval lies above Lead's, else an empty text."""
     name = ranked_by(members[0])
-    highs = [high for _, high in _intervals([one for one in members if one.model == LEAD and not one.oracle], name)]
+    highs = [high for _, high in _intervals([one for one in members if one.model == _LEAD and not one.oracle], name)]
     lows = [low for low, _ in _intervals([one for one in members if one.fit["steps"]], name)]
     if not highs or not lows or max(lows) > max(highs):
         return ""
@@ -80,12 +89,12 @@ def _intervals(members: Iterable[RunRecord], name: str) -> list[tuple[float, flo
     return [(mean if low is None else low, mean if high is None else high) for mean, low, high in found]
 
 
-def measure_told(record: RunRecord) -> str:
+def _measure_told(record: RunRecord) -> str:
     """Say by what a run is ranked beside ROUGE, and what chance reaches; nothing where ROUGE decides."""
     name = ranked_by(record)
     chance = record.measures.get(f"{name}_chance")
     reached = f"; chance reaches {chance['mean']:.1f}" if chance else ""
-    return "" if name in TYPES else f"{MEANING.get(name, f'Ranked by {name} (0–100)')}{reached}."
+    return "" if name in TYPES else f"{_MEANING.get(name, f'Ranked by {name} (0–100)')}{reached}."
 
 
 def budget(members: Sequence[RunRecord]) -> str:
@@ -96,16 +105,16 @@ def budget(members: Sequence[RunRecord]) -> str:
     models: dict[tuple[int, str], set[str]] = {}
     for record in members:
         if steps := record.fit["steps"]:
-            models.setdefault((steps, step_size(record.config["train"])), set()).add(record.model)
+            models.setdefault((steps, _step_size(record.config["train"])), set()).add(record.model)
     told = [(f"{counted(steps, 'step')} × {size}", models[steps, size]) for steps, size in sorted(models)]
     if not told:
         return "Nothing was trained for these rows."
     if len(told) == 1:
-        return f"Equal budget: {told[0][0]}{examples_of_tokens(members)}."
+        return f"Equal budget: {told[0][0]}{_examples_of_tokens(members)}."
     return "Budgets differ: " + "; ".join(f"{text} ({', '.join(sorted(names))})" for text, names in told) + "."
 
 
-def examples_of_tokens(members: Sequence[RunRecord]) -> str:
+def _examples_of_tokens(members: Sequence[RunRecord]) -> str:
     """Say how many examples runs whose batches go by tokens were trained on in all; nothing of others."""
     drawn = [one.fit["examples"] for one in members if one.fit["steps"] and one.config["train"].get("batch_tokens")]
     if not drawn:
@@ -114,7 +123,7 @@ def examples_of_tokens(members: Sequence[RunRecord]) -> str:
     return f", {least:,}{f' to {most:,}' if most > least else ''} examples in all"
 
 
-def step_size(recipe: Mapping[str, Any]) -> str:
+def _step_size(recipe: Mapping[str, Any]) -> str:
     """Say what an optimizer step is trained on, as the recipe puts it."""
     passes = f"{recipe['accumulation']} × " if recipe["accumulation"] > 1 else ""
     if words := recipe.get("batch_words"):
@@ -128,7 +137,7 @@ def training_differences(members: Sequence[RunRecord]) -> str:
     """Name the `train` settings in which the trained runs differ, beside the budget, and whose they are."""
     recipes = [(record.config["train"], record.run_id[:SHORT_ID]) for record in members if record.fit["steps"]]
     told = []
-    for key in dict.fromkeys(key for recipe, _ in recipes for key in recipe if key not in TOLD_ELSEWHERE):
+    for key in dict.fromkeys(key for recipe, _ in recipes for key in recipe if key not in _TOLD_ELSEWHERE):
         runs: dict[str, list[str]] = {}
         for recipe, run in recipes:
             runs.setdefault(_plain(recipe.get(key, LATER.get(key))), []).append(run)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from longsumbench.errors import DataError
 
-PROVENANCE = {"own": "", "reported-by": "quoted", "reproduced-by": "re-run"}
+_PROVENANCE = {"own": "", "reported-by": "quoted", "reproduced-by": "re-run"}
 # (metric, ROUGE-L kind) → the column it belongs to; ROUGE-L of different kinds never share one.
 COLUMNS = {
     ("rouge1", ""): "R-1",
@@ -20,7 +20,7 @@ COLUMNS = {
     ("rougeL", "unstated"): "R-L unstated",
 }
 
-OTHER_COLUMNS = ("source_table", "metric", "statistic", "value", "rouge_l_kind", "note")  # beside those of `_Row`
+_OTHER_COLUMNS = ("source_table", "metric", "statistic", "value", "rouge_l_kind", "note")  # beside those of `_Row`
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,8 @@ def _table() -> pd.DataFrame:
     path = files("longsumbench").joinpath("published.csv")
     try:
         table = pd.read_csv(StringIO(path.read_text(encoding="utf-8")), dtype=str, keep_default_na=False)
-        table = table[[*_Row._fields, *OTHER_COLUMNS]]
-        if unknown := set(table["provenance"]) - set(PROVENANCE):
+        table = table[[*_Row._fields, *_OTHER_COLUMNS]]
+        if unknown := set(table["provenance"]) - set(_PROVENANCE):
             raise ValueError(f"provenance {min(unknown)!r}")
     except (OSError, ValueError, KeyError) as error:
         raise DataError(f"not a table of published numbers ({error}); install longsumbench again", path.name) from error
@@ -141,7 +141,7 @@ def _published(what: _Row, printed: _Printed) -> Published:
         name for name in printed.tables if name.startswith(("Table ", "§"))
     ]  # others are addresses: see the CSV
     source = ", ".join([" ".join([what.source_key, *numbered[:1]]), *(name[len("Table ") :] for name in numbered[1:])])
-    how = PROVENANCE[what.provenance]
+    how = _PROVENANCE[what.provenance]
     return Published(
         source=f"{source} ({how})" if how else source,
         key=what.source_key,

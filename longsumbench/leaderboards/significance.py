@@ -22,7 +22,7 @@ from longsumbench.metrics.statistics import holm, randomization_p_values, smalle
 from longsumbench.report.tables import TIED
 from longsumbench.runs.record import SHORT_ID, Results, RunRecord, mean_of
 
-LEVEL, POWER = 0.05, 0.8
+LEVEL, _POWER = 0.05, 0.8
 RESAMPLES = 10_000
 RESAMPLES_A_TEST = 100  # or more than that: no p-value is below 1 / resamples, and the correction multiplies by tests
 
@@ -129,7 +129,7 @@ def _told(differences: pd.DataFrame, resamples: int) -> str:
     tests = differences.shape[1]
     corrected = f"Holm's correction for {tests:,} {'tests' if tests > 1 else 'test'}"
     columns = [PERCENT * column.dropna().to_numpy() for _, column in differences.items()]
-    detectable = [smallest_detectable_difference(column, LEVEL / tests, POWER) for column in columns]
+    detectable = [smallest_detectable_difference(column, LEVEL / tests, _POWER) for column in columns]
     return (
         f"{TIED}: not distinguishable from the best of its column (approximate randomization over examples, "
         f"{resamples:,} resamples, p ≥ {LEVEL} after {corrected}); {_power(detectable)}."

@@ -30,7 +30,7 @@ from longsumbench.report import tables
 from longsumbench.report.tables import Block
 from longsumbench.runs.record import Results, RunRecord, source_seen
 
-COLUMNS = (
+_COLUMNS = (
     *("model", "variant", "dataset", "split", "n"),
     *(f"{kind}{bound}" for kind in TYPES for bound in ("", "_lo", "_hi")),
     *("source_seen", "targets_cut", "outputs_cut", "parameters"),
@@ -38,15 +38,15 @@ COLUMNS = (
     *("tokens_per_second", "peak_memory_gb", "seed", "signature", "run_id"),
     *(f"{kind}_{part}" for kind in TYPES for part in "pr"),
 )
-OUTPUT_COLUMNS = {  # of tables with records that know it → as these name it
+_OUTPUT_COLUMNS = {  # of tables with records that know it → as these name it
     "output_words": "words",
     "reference_words": "reference_words",
     "outputs_compared": "compared",
     "outputs_distinct": "distinct",
     "outputs_repetitive": "repetitive",
 }
-DECIMALS = 4  # of numbers in the CSV
-SPLITS = ("test", "validation", "train")
+_DECIMALS = 4  # of numbers in the CSV
+_SPLITS = ("test", "validation", "train")
 
 # The datasets of published.csv → ours; versions in parentheses are shown beside the numbers.
 PUBLISHED_AS = {
@@ -65,12 +65,12 @@ PUBLISHED_AS = {
 }
 OUR_PAPERS = ("liu2019hiersumm", "liu2022pagesum", "you2019etads", "zhao2020seal")  # shown on the terminal, too
 
-PUBLISHED_KINDS = tuple(PUBLISHED_SCORES.values())
-PUBLISHED_VIEW = (
+_PUBLISHED_KINDS = tuple(PUBLISHED_SCORES.values())
+_PUBLISHED_VIEW = (
     "system",
     "variant",
     "input\ntokens",
-    *(kind.replace(" ", "\n") for kind in PUBLISHED_KINDS),
+    *(kind.replace(" ", "\n") for kind in _PUBLISHED_KINDS),
     "split",
     "source",
 )
@@ -93,15 +93,15 @@ class Table:
     part: str = "f"
 
     def csv(self) -> str:
-        """Return one row a run: `COLUMNS`, then what was measured beside ROUGE, then what was cut, by cause."""
+        """Return one row a run: `_COLUMNS`, then what was measured beside ROUGE, then what was cut, by cause."""
         records = [record for group in self.runs for record in group]
         measured = dict.fromkeys(name for record in records for name in record.measures)
-        columns = [*COLUMNS, *(f"{name}{bound}" for name in measured for bound in ("", "_lo", "_hi"))]
+        columns = [*_COLUMNS, *(f"{name}{bound}" for name in measured for bound in ("", "_lo", "_hi"))]
         columns += ledger_columns(records)
         columns += ["measured_by"] if any(record.measured_by for record in records) else []
-        columns += OUTPUT_COLUMNS if any(record.outputs for record in records) else []
+        columns += _OUTPUT_COLUMNS if any(record.outputs for record in records) else []
         columns += ["checkpoints"] if any(record.checkpoints for record in records) else []
-        rows = [row(record) for record in records]
+        rows = [_row(record) for record in records]
         return pd.DataFrame(rows, columns=columns, dtype=object).to_csv(index=False, lineterminator="\n")
 
     def render(self) -> str:
@@ -112,9 +112,9 @@ class Table:
         """Return the table in Markdown, the runs' ledgers below, and its pictures if there are any."""
         text = tables.markdown(self.heading(), self.blocks(ledger=True))
         if self.lines():
-            text += f"\n![{self.title()}]({picture(self.dataset)})\n"
+            text += f"\n![{self.title()}]({_picture(self.dataset)})\n"
         if found := self.at_lengths():
-            text += f"\n![{title_of(self.dataset, found)}]({by_length(self.dataset)}.png)\n"
+            text += f"\n![{title_of(self.dataset, found)}]({_by_length(self.dataset)}.png)\n"
         return text
 
     def ledger(self) -> Block:
@@ -139,7 +139,7 @@ class Table:
 
     def pictures(self) -> list[str]:
         """Return the file names of what is drawn beside the table."""
-        there = {picture(self.dataset): self.lines(), f"{by_length(self.dataset)}.png": self.at_lengths()}
+        there = {_picture(self.dataset): self.lines(), f"{_by_length(self.dataset)}.png": self.at_lengths()}
         return [name for name, drawn in there.items() if drawn]
 
     def title(self) -> str:
@@ -182,16 +182,16 @@ def update(results: Results, dataset: str) -> Table:
         for suffix, text in (("csv", table.csv()), ("md", table.markdown()), ("tex", table.latex())):
             write_atomically(stem.with_name(f"{stem.name}.{suffix}"), text)
         if lines := table.lines():
-            write_atomically(stem.with_name(picture(dataset)), draw(table.title(), lines))
+            write_atomically(stem.with_name(_picture(dataset)), draw(table.title(), lines))
         else:
-            stem.with_name(picture(dataset)).unlink(missing_ok=True)
+            stem.with_name(_picture(dataset)).unlink(missing_ok=True)
         _write_by_length(table, stem)
     return table
 
 
 def _write_by_length(table: Table, stem: Path) -> None:
     """Write what is measured at several lengths, as a picture and in numbers; or remove what no run shows any more."""
-    found, name = table.at_lengths(), by_length(table.dataset)
+    found, name = table.at_lengths(), _by_length(table.dataset)
     for suffix in () if found else ("png", "csv"):
         stem.with_name(f"{name}.{suffix}").unlink(missing_ok=True)
     if found:
@@ -210,12 +210,12 @@ def read_table(results: Results, dataset: str, part: str = "f") -> Table:
     records = list(results.records(dataset))
     scores = read_all_scores(results, records)
     if part != "f":
-        records = [with_intervals(one, scores[one.run_id], part) if one.run_id in scores else one for one in records]
+        records = [_with_intervals(one, scores[one.run_id], part) if one.run_id in scores else one for one in records]
     runs = group(records, part)
     return Table(dataset, runs, tuple(against_best(members, scores, part) for members in runs), part)
 
 
-def with_intervals(record: RunRecord, scores: pd.DataFrame, part: str) -> RunRecord:
+def _with_intervals(record: RunRecord, scores: pd.DataFrame, part: str) -> RunRecord:
     """Return a record with the intervals of ROUGE's precision or recall, which a run does not keep.
 
     Args:
@@ -234,12 +234,12 @@ def with_intervals(record: RunRecord, scores: pd.DataFrame, part: str) -> RunRec
     return replace(record, scores={kind: {**score, **added.get(kind, {})} for kind, score in record.scores.items()})
 
 
-def picture(dataset: str) -> str:
+def _picture(dataset: str) -> str:
     """Return the file name of a table's picture."""
     return f"{dataset}-recall.png"
 
 
-def by_length(dataset: str) -> str:
+def _by_length(dataset: str) -> str:
     """Return the file name, without its ending, of what is measured at several lengths."""
     return f"{dataset}-lengths"
 
@@ -250,12 +250,12 @@ def group(records: Iterable[RunRecord], part: str = "f") -> tuple[tuple[RunRecor
     for record in records:
         groups.setdefault(condition(record), []).append(record)
     ordered = sorted(
-        groups.items(), key=lambda item: (-len(item[1]), SPLITS.index(item[1][0].split), -item[1][0].n, item[0])
+        groups.items(), key=lambda item: (-len(item[1]), _SPLITS.index(item[1][0].split), -item[1][0].n, item[0])
     )
     return tuple(tuple(sorted(members, key=lambda one: rank(one, part))) for _, members in ordered)
 
 
-def row(record: RunRecord) -> dict[str, Any]:
+def _row(record: RunRecord) -> dict[str, Any]:
     """Return a run's row of the CSV: scores are 0–100; `source_seen` and the cuts are percentages.
 
     ROUGE is F1, behind which stand precision (`_p`) and recall (`_r`).
@@ -279,10 +279,10 @@ def row(record: RunRecord) -> dict[str, Any]:
     for name, measure in record.measures.items():
         values |= {name: measure["mean"], f"{name}_lo": measure["lo"], f"{name}_hi": measure["hi"]}
     values |= {f"{PREFIX}{cause}": share for cause, share in cut_shares(record).items()}
-    values |= {name: record.outputs.get(fact) for name, fact in OUTPUT_COLUMNS.items()}
+    values |= {name: record.outputs.get(fact) for name, fact in _OUTPUT_COLUMNS.items()}
     values["measured_by"] = "; ".join(record.measured_by.values())
     values["checkpoints"] = len(record.checkpoints) or 1
-    return {name: round(value, DECIMALS) if isinstance(value, float) else value for name, value in values.items()}
+    return {name: round(value, _DECIMALS) if isinstance(value, float) else value for name, value in values.items()}
 
 
 def published_blocks(dataset: str, ours: Sequence[RunRecord], brief: bool = False, part: str = "f") -> list[Block]:
@@ -297,7 +297,7 @@ def published_blocks(dataset: str, ours: Sequence[RunRecord], brief: bool = Fals
     try:
         found = read_published([name for name, our_name in PUBLISHED_AS.items() if our_name == dataset], part)
     except DataError as error:
-        return [Block("Published numbers", (f"Left out: {error}.",), PUBLISHED_VIEW, "llrrrrrrll", [])]
+        return [Block("Published numbers", (f"Left out: {error}.",), _PUBLISHED_VIEW, "llrrrrrrll", [])]
     if not found:
         return []
     shown = [one for one in found if not brief or (one.own and one.key in OUR_PAPERS)]
@@ -307,7 +307,7 @@ def published_blocks(dataset: str, ours: Sequence[RunRecord], brief: bool = Fals
         lines.append(f"{len(found) - len(shown)} more rows stand in {where}.")
     widths = (("system", 17), ("variant", 28), ("split", 10), ("source", 24))
     rows = [_published_row(one) for one in shown]
-    return [Block("Published numbers", tuple(lines), PUBLISHED_VIEW, "llrrrrrrll", rows, widths)]
+    return [Block("Published numbers", tuple(lines), _PUBLISHED_VIEW, "llrrrrrrll", rows, widths)]
 
 
 def _published_notes(shown: Sequence[Published], local: bool, part: str) -> list[str]:
@@ -324,6 +324,6 @@ def _published_notes(shown: Sequence[Published], local: bool, part: str) -> list
 
 def _published_row(one: Published) -> list[str]:
     scores = dict(one.scores)
-    cells = [scores.get(column, "") for column in PUBLISHED_KINDS]
+    cells = [scores.get(column, "") for column in _PUBLISHED_KINDS]
     source = f"{one.source} †" if one.doubted else one.source
     return [one.system, one.variant, one.input_tokens, *cells, one.test_set, source]

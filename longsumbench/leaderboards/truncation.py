@@ -9,12 +9,12 @@ from longsumbench.formatting import percent
 from longsumbench.report.tables import Block
 from longsumbench.runs.record import RunRecord, label, source_seen
 
-HEADING = "What was not read, not learned, not finished"
-NOTE = (
+_HEADING = "What was not read, not learned, not finished"
+_NOTE = (
     "Source: of all tokens (of words, for a system without tokens), what was read, and what was dropped by which "
     "setting. Targets: training references longer than decode_length. Outputs: summaries that hit the length limit."
 )
-ABSENT = "–"
+_ABSENT = "–"
 PREFIX = "cut_"  # of the columns of a CSV that hold the shares by cause
 
 
@@ -36,7 +36,7 @@ def ledger_block(records: Sequence[RunRecord]) -> Block:
     """Return a row for each run."""
     columns = ("run", "split", "source\nseen (%)", "dropped by (%)", "training targets cut", "outputs at the limit")
     widths = (("run", 40), ("dropped by (%)", 30))
-    return Block(HEADING, (NOTE,), columns, "llrlrr", [_row(record) for record in records], widths)
+    return Block(_HEADING, (_NOTE,), columns, "llrlrr", [_row(record) for record in records], widths)
 
 
 def _row(record: RunRecord) -> list[str]:
@@ -44,8 +44,8 @@ def _row(record: RunRecord) -> list[str]:
     return [
         label(record),
         record.split,
-        ABSENT if seen is None else f"{seen:.1f}",
-        ", ".join(f"{cause} {share:.1f}" for cause, share in shares.items()) or ABSENT,
+        _ABSENT if seen is None else f"{seen:.1f}",
+        ", ".join(f"{cause} {share:.1f}" for cause, share in shares.items()) or _ABSENT,
         _targets(record),
         part_of(record.outputs_cut, record.n + len(record.empty_references)),
     ]
@@ -55,7 +55,7 @@ def _targets(record: RunRecord) -> str:
     """Say how many training targets were cut, and how much of them; of what was not trained nothing."""
     targets = record.fit.get("targets")
     if not targets or not record.fit["steps"]:
-        return ABSENT
+        return _ABSENT
     examples = record.corpus.get("examples", {}).get("train") or 0
     share = percent(sum(cut["tokens"] for cut in targets["cuts"]), targets["tokens"]) or 0.0
     return f"{part_of(record.fit['targets_cut'], examples)}, {share:.1f} % of tokens"

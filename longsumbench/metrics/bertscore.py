@@ -18,8 +18,8 @@ from longsumbench.modeling.checkpoints import (
     reading,
 )
 
-SETTING = "score.bertscore_model"
-LONG = "a sentence " * 300  # longer than most encoders read
+_SETTING = "score.bertscore_model"
+_LONG = "a sentence " * 300  # longer than most encoders read
 
 
 class BertScore(Metric):
@@ -40,8 +40,8 @@ class BertScore(Metric):
     def check(self) -> None:
         """Load the model and compare a long text with itself, which is the only way to know that it can be used."""
         _library()
-        with reading(named := f"{SETTING}={model_folder(self.scoring.bertscore_model, SETTING)}"):
-            check_finite((value.item() for value in self._library_scorer().score([LONG], [LONG])), named)
+        with reading(named := f"{_SETTING}={model_folder(self.scoring.bertscore_model, _SETTING)}"):
+            check_finite((value.item() for value in self._library_scorer().score([_LONG], [_LONG])), named)
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `bertscore_f`, `bertscore_p` and `bertscore_r` → a mean of cosines, 1 at best, or NaN.
@@ -59,7 +59,7 @@ class BertScore(Metric):
     def signature(self, n: int) -> str:
         """Name the metric, its version, the library's and the model."""
         _library()
-        library, model = version("bert-score"), model_signature(self.scoring.bertscore_model, SETTING)
+        library, model = version("bert-score"), model_signature(self.scoring.bertscore_model, _SETTING)
         return f"{self.name}:{self.version}|bert_score:{library}|model:{model}|layer:{self._layer()}"
 
     def _library_scorer(self) -> Any:
@@ -67,8 +67,8 @@ class BertScore(Metric):
         if self._scorer is None:
             from longsumbench.modeling.nn.device import choose_device
 
-            bert_score, folder = _library(), model_folder(self.scoring.bertscore_model, SETTING)
-            named = f"{SETTING}={folder}"
+            bert_score, folder = _library(), model_folder(self.scoring.bertscore_model, _SETTING)
+            named = f"{_SETTING}={folder}"
             load_encoder(folder, named)  # the library, which loads it once more, checks nothing
             layer, device = self._layer(), str(choose_device(self.scoring.device))
             with reading(named):
@@ -84,9 +84,9 @@ class BertScore(Metric):
         from transformers import AutoConfig
 
         name = self.scoring.bertscore_model
-        folder = model_folder(name, SETTING)
+        folder = model_folder(name, _SETTING)
         read_config(folder)
-        with reading(f"{SETTING}={folder}"):
+        with reading(f"{_SETTING}={folder}"):
             config = AutoConfig.from_pretrained(folder, **SAFELY)
             return int(model2layers.get(name, config.num_hidden_layers))
 

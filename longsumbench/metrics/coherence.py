@@ -22,10 +22,10 @@ from longsumbench.modeling.checkpoints import (
 )
 from longsumbench.sentences import split_summary
 
-SETTING = "score.coherence_model"
-BATCH_SIZE = 32  # pairs of sentences
-LONG_PAIR = "a sentence", "another one " * 300  # longer than a BERT reads
-IS_NEXT = 0  # the label of a BERT for the sentence that does follow
+_SETTING = "score.coherence_model"
+_BATCH_SIZE = 32  # pairs of sentences
+_LONG_PAIR = "a sentence", "another one " * 300  # longer than a BERT reads
+_IS_NEXT = 0  # the label of a BERT for the sentence that does follow
 
 
 class Coherence(Metric):
@@ -41,7 +41,7 @@ class Coherence(Metric):
 
     name: ClassVar[str] = "coherence"
     columns: ClassVar[tuple[str, ...]] = (name,)
-    setting: ClassVar[str] = SETTING
+    setting: ClassVar[str] = _SETTING
 
     def __init__(self, scoring: Scoring) -> None:
         super().__init__(scoring)
@@ -50,14 +50,14 @@ class Coherence(Metric):
     def check(self) -> None:
         """Load the model and ask it about a long pair, which is the only way to know that it can be used."""
         with reading(named := f"{self.setting}={model_folder(self.scoring.coherence_model, self.setting)}"):
-            check_finite(self._probabilities([LONG_PAIR]), named)
+            check_finite(self._probabilities([_LONG_PAIR]), named)
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `coherence` → 0–1 or NaN."""
         pairs = list(pairwise(split_summary(prediction)))
         likely: list[float] = []
-        for start in range(0, len(pairs), BATCH_SIZE):
-            likely += self._probabilities(pairs[start : start + BATCH_SIZE])
+        for start in range(0, len(pairs), _BATCH_SIZE):
+            likely += self._probabilities(pairs[start : start + _BATCH_SIZE])
         return {self.name: float(np.mean(likely)) if likely else np.nan}
 
     def signature(self, n: int) -> str:
@@ -75,7 +75,7 @@ class Coherence(Metric):
         options = {"truncation": True, "max_length": longest, "padding": True, "return_tensors": "pt"}
         with torch.inference_mode():
             logits = model(**tokenizer(list(first), list(second), **options).to(model.device)).logits
-        probabilities: list[float] = logits.double().softmax(dim=-1)[:, IS_NEXT].tolist()
+        probabilities: list[float] = logits.double().softmax(dim=-1)[:, _IS_NEXT].tolist()
         return probabilities
 
     def _model(self) -> tuple[Any, Any]:

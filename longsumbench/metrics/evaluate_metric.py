@@ -16,12 +16,12 @@ from longsumbench.metrics.aggregate import aggregate, score_all
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.sentences import split_summary
 
-DESCRIPTION = """ROUGE-1, -2, -L and -Lsum with precision, recall and F1, as longsumbench reports them.
+_DESCRIPTION = """ROUGE-1, -2, -L and -Lsum with precision, recall and F1, as longsumbench reports them.
 
 Both sides are split into sentences by the suite's splitter. Values are 0–100; `rouge1` is F1, `rouge1_p` and `rouge1_r`
 precision and recall, `rouge1_lo` and `rouge1_hi` the 95 % interval of F1; likewise for the other types.
 """
-UNREAD = Document(None, ())  # what was summarized is not given, and ROUGE does not ask
+_UNREAD = Document(None, ())  # what was summarized is not given, and ROUGE does not ask
 
 
 class RougeMetric(evaluate.Metric):
@@ -32,7 +32,7 @@ class RougeMetric(evaluate.Metric):
         one = datasets.Features({"predictions": text, "references": text})
         several = datasets.Features({"predictions": text, "references": datasets.Sequence(text)})
         return evaluate.MetricInfo(
-            description=DESCRIPTION,
+            description=_DESCRIPTION,
             citation="",
             inputs_description="predictions: list of str; references: list of str, or of lists of str.",
             features=[one, several],
@@ -51,7 +51,7 @@ class RougeMetric(evaluate.Metric):
         metric = Rouge(Scoring(mode, stem, wordnet, tokenizer, resamples=resamples))
         split = ([one] if isinstance(one, str) else one for one in references)
         items = (
-            (prediction, Example(f"{number:012}", None, None, (UNREAD,), tuple(map(split_summary, texts))))
+            (prediction, Example(f"{number:012}", None, None, (_UNREAD,), tuple(map(split_summary, texts))))
             for number, (prediction, texts) in enumerate(zip(predictions, split, strict=True))
         )
         scored = score_all([metric], items)

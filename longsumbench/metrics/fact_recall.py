@@ -9,12 +9,12 @@ import numpy as np
 from longsumbench.api.documents import Example, Fact
 from longsumbench.api.metric import Metric
 
-REACH = 10  # words behind the subject among which its value must stand
-DECILES = 10  # of a fact's position
-FARTHEST = 7  # sections; a fact that is put together from farther counts under `other` only
-IN_ONE_PLACE, SPREAD = "single", ("relayed", "silent")
-KINDS = (IN_ONE_PLACE, *SPREAD)
-TRAITS = ("plain", "repeated", "overruled")  # what a kind may say behind its first word
+_REACH = 10  # words behind the subject among which its value must stand
+_DECILES = 10  # of a fact's position
+_FARTHEST = 7  # sections; a fact that is put together from farther counts under `other` only
+_IN_ONE_PLACE, _SPREAD = "single", ("relayed", "silent")
+_KINDS = (_IN_ONE_PLACE, *_SPREAD)
+_TRAITS = ("plain", "repeated", "overruled")  # what a kind may say behind its first word
 
 _EDGES = re.compile(r"^[\W_]+|[\W_]+$")  # punctuation around a word
 _ENDS = re.compile(r"[.!?…][^\w\s]*(?:\s+|$)|[\r\n]+")
@@ -25,7 +25,7 @@ class FactRecall(Metric):
 
     Words stand between blanks; neither their case nor punctuation around them matters. A sentence ends at a full stop,
     a question or an exclamation mark with a blank behind it, and at a line break. A fact is looked up in the first
-    sentence that has its subject as a word: of the words behind the (first) subject, at most `REACH`, the first that is
+    sentence that has its subject as a word: of the words behind the (first) subject, at most `_REACH`, the first that is
     among `fact.values` is what the summary says. The fact is right when that is `fact.value`; it is wrong when that is
     another one, when there is none, and when no sentence names the subject.
 
@@ -44,13 +44,13 @@ class FactRecall(Metric):
     name: ClassVar[str] = "fact_recall"
     columns: ClassVar[tuple[str, ...]] = (
         name,
-        *(f"fact_recall_{kind}" for kind in KINDS),
-        *(f"fact_recall_{kind}_{place}" for kind in SPREAD for place in ("same", "other")),
-        *(f"fact_recall_{IN_ONE_PLACE}_position_{decile}" for decile in range(DECILES)),
-        *(f"fact_recall_{kind}_distance_{distance}" for kind in SPREAD for distance in range(FARTHEST + 1)),
+        *(f"fact_recall_{kind}" for kind in _KINDS),
+        *(f"fact_recall_{kind}_{place}" for kind in _SPREAD for place in ("same", "other")),
+        *(f"fact_recall_{_IN_ONE_PLACE}_position_{decile}" for decile in range(_DECILES)),
+        *(f"fact_recall_{kind}_distance_{distance}" for kind in _SPREAD for distance in range(_FARTHEST + 1)),
         "fact_recall_chance",
     )
-    further: ClassVar[tuple[str, ...]] = tuple(f"fact_recall_{trait}" for trait in TRAITS)
+    further: ClassVar[tuple[str, ...]] = tuple(f"fact_recall_{trait}" for trait in _TRAITS)
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `fact_recall` … `fact_recall_chance` → 0–1 or NaN, and of `further` what applies."""
@@ -78,7 +78,7 @@ def stated(sentences: Iterable[Sequence[str]], fact: Fact) -> str | None:
     subject, values = fact.subject.casefold(), {value.casefold() for value in fact.values}
     for words in sentences:
         if subject in words:
-            behind = words[words.index(subject) + 1 :][:REACH]
+            behind = words[words.index(subject) + 1 :][:_REACH]
             return next((word for word in behind if word in values), None)
     return None
 
@@ -93,12 +93,12 @@ def _columns_of(fact: Fact) -> Iterator[str]:
     """Yield the columns in which a fact counts; one of an unknown kind counts in the first only."""
     kind, _, traits = fact.kind.partition(" ")
     yield "fact_recall"
-    if kind in KINDS:
+    if kind in _KINDS:
         yield f"fact_recall_{kind}"
-    if kind == IN_ONE_PLACE:
-        yield f"fact_recall_{kind}_position_{min(int(fact.position * DECILES), DECILES - 1)}"
-    if kind in SPREAD:
+    if kind == _IN_ONE_PLACE:
+        yield f"fact_recall_{kind}_position_{min(int(fact.position * _DECILES), _DECILES - 1)}"
+    if kind in _SPREAD:
         yield f"fact_recall_{kind}_{'other' if fact.distance else 'same'}"
-        if fact.distance <= FARTHEST:
+        if fact.distance <= _FARTHEST:
             yield f"fact_recall_{kind}_distance_{fact.distance}"
-    yield from (f"fact_recall_{trait}" for trait in TRAITS if trait in traits.split())
+    yield from (f"fact_recall_{trait}" for trait in _TRAITS if trait in traits.split())

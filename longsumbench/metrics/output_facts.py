@@ -12,9 +12,9 @@ from longsumbench.api.documents import Sentences
 
 NUM_COMPARED = 200  # outputs that are compared with each other, spread evenly over all
 FEWEST = 5  # outputs that a warning is given about
-SAME = 0.8  # two outputs that share at least this part of their sequences are nearly identical
-REPEATED = 0.5  # an output is repetitive if at least this part of its sequences occurred earlier in it
-MOST = 0.5  # there is a warning if at least this part of the outputs has the fault
+_SAME = 0.8  # two outputs that share at least this part of their sequences are nearly identical
+_REPEATED = 0.5  # an output is repetitive if at least this part of its sequences occurred earlier in it
+_MOST = 0.5  # there is a warning if at least this part of the outputs has the fault
 LONGEST = 5_000  # words of an output in which sequences are looked for
 
 Grams = frozenset[tuple[str, ...]]
@@ -57,11 +57,11 @@ def output_warnings(facts: Mapping[str, float], num_cut: int = 0) -> list[str]:
     if count < FEWEST:
         return []
     told = []
-    if (distinct := facts.get("distinct", compared)) <= MOST * compared:
+    if (distinct := facts.get("distinct", compared)) <= _MOST * compared:
         told.append(f"nearly identical outputs, {distinct:,} of {compared:,} distinct")
-    if num_cut >= MOST * count:
+    if num_cut >= _MOST * count:
         told.append(f"{num_cut:,} of {count:,} outputs stopped at the length limit")
-    if (repetitive := facts.get("repetitive", 0)) >= MOST * count:
+    if (repetitive := facts.get("repetitive", 0)) >= _MOST * count:
         told.append(f"{repetitive:,} of {count:,} outputs repeat themselves")
     return told
 
@@ -74,7 +74,7 @@ def _grams(words: Sequence[str]) -> list[tuple[str, ...]]:
 
 def _repeats_itself(words: Sequence[str]) -> bool:
     grams = _grams(words)
-    return 1 - len(set(grams)) / len(grams) >= REPEATED
+    return 1 - len(set(grams)) / len(grams) >= _REPEATED
 
 
 def _count_distinct(outputs: Sequence[Sequence[str]]) -> int:
@@ -87,6 +87,6 @@ def _count_distinct(outputs: Sequence[Sequence[str]]) -> int:
 
 
 def _nearly_identical(one: Grams, other: Grams) -> bool:
-    """Compare the Jaccard similarity of two outputs' sequences with `SAME`."""
+    """Compare the Jaccard similarity of two outputs' sequences with `_SAME`."""
     shared = len(one & other)
-    return shared >= SAME * (len(one) + len(other) - shared)
+    return shared >= _SAME * (len(one) + len(other) - shared)

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from longsumbench.errors import DataError
 
-NUMBERS_AT_ONCE = 2**22  # of approximate randomization in one array, 8 bytes each
-DRAND48_FACTOR, DRAND48_SUMMAND = 0x5DEECE66D, 0xB  # of the generator behind Perl's rand
-ROUNDING = 1e-12  # of a sum's terms: sums that differ by less are the same
+_NUMBERS_AT_ONCE = 2**22  # of approximate randomization in one array, 8 bytes each
+_DRAND48_FACTOR, _DRAND48_SUMMAND = 0x5DEECE66D, 0xB  # of the generator behind Perl's rand
+_ROUNDING = 1e-12  # of a sum's terms: sums that differ by less are the same
 
 
 class PairedTest(NamedTuple):
@@ -166,8 +166,8 @@ def perl_intervals(values: NDArray[np.float64], resamples: int = 1_000) -> NDArr
         DataError: there are no values, or one is not a number.
     """
     count = len(_finite(values, "an interval"))
-    factors = np.cumprod(np.full(count, DRAND48_FACTOR, dtype=np.uint64))  # these wrap at 2**64, a multiple of 2**48
-    sums = np.uint64(DRAND48_SUMMAND) * np.cumsum(np.concatenate([np.ones(1, dtype=np.uint64), factors[:-1]]))
+    factors = np.cumprod(np.full(count, _DRAND48_FACTOR, dtype=np.uint64))  # these wrap at 2**64, a multiple of 2**48
+    sums = np.uint64(_DRAND48_SUMMAND) * np.cumsum(np.concatenate([np.ones(1, dtype=np.uint64), factors[:-1]]))
     means = np.empty((resamples, values.shape[1]))
     for seed in range(resamples):
         states = (factors * np.uint64((seed << 16) + 0x330E) + sums) & np.uint64(2**48 - 1)
@@ -262,8 +262,8 @@ def randomization_p_values(
         DataError: there are no differences, or one is not a number.
     """
     values = _finite(differences, "a paired test")
-    bound = np.abs(values.sum(axis=0)) - ROUNDING * np.abs(values).sum(axis=0)
-    rows_at_once = max(1, NUMBERS_AT_ONCE // max(values.shape))
+    bound = np.abs(values.sum(axis=0)) - _ROUNDING * np.abs(values).sum(axis=0)
+    rows_at_once = max(1, _NUMBERS_AT_ONCE // max(values.shape))
     blocks = _signs(resamples, len(values), seed, rows_at_once)
     far = sum((np.abs(signs @ values) >= bound).sum(axis=0) for signs in blocks)
     return np.asarray((far + 1) / (resamples + 1))
@@ -320,7 +320,7 @@ def _bootstrap_p_values(values: NDArray[np.float64], means: NDArray[np.float64])
     if len(values) == 1:  # one example shows nothing of the spread
         return np.ones(values.shape[1])
     mean = values.mean(axis=0)
-    far = np.abs(means - mean) >= np.abs(mean) - ROUNDING * np.abs(values).mean(axis=0)
+    far = np.abs(means - mean) >= np.abs(mean) - _ROUNDING * np.abs(values).mean(axis=0)
     return np.asarray((far.sum(axis=0) + 1) / (len(means) + 1))
 
 

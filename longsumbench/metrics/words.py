@@ -9,17 +9,17 @@ from longsumbench.rouge.tokenizer import MARK, named_tokenizer
 
 LONGEST = 4  # words of an n-gram
 
-Words = tuple[bytes, ...]
+_Words = tuple[bytes, ...]
 
 
 class WordMetric(Metric):
     """A metric that looks at words alone; a text is one sequence of them, whatever its sentences."""
 
-    def words(self, *sentences: str) -> Words:
+    def words(self, *sentences: str) -> _Words:
         """Return the words of a text."""
         return _words(sentences, self.scoring.tokenizer)
 
-    def source_words(self, example: Example) -> Words:
+    def source_words(self, example: Example) -> _Words:
         """Return the words of what is to be summarized; titles, queries and section names left out."""
         return _source_words(example, self.scoring.tokenizer)
 
@@ -34,9 +34,9 @@ def ngrams(words: Sequence[bytes], n: int) -> Iterator[tuple[bytes, ...]]:
 
 
 @lru_cache(1)  # an example's metrics ask one after the other
-def _source_words(example: Example, name: str) -> Words:
+def _source_words(example: Example, name: str) -> _Words:
     return _words(tuple(example.sentences()), name)
 
 
-def _words(sentences: Sentences, name: str) -> Words:
+def _words(sentences: Sentences, name: str) -> _Words:
     return tuple(word for word in named_tokenizer(name, "google")(sentences) if word != MARK)

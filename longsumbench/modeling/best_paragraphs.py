@@ -109,10 +109,10 @@ class BestParagraphs(RankedUnits, NeuralSystem):
         for paragraph in found:
             encoded.append(joined(sentences[start : start + len(paragraph.sentences)]))
             start += len(paragraph.sentences)
-        return packed(found, encoded, snippet_length) if unit == "snippet" else (found, encoded)
+        return _packed(found, encoded, snippet_length) if unit == "snippet" else (found, encoded)
 
 
-def packed(
+def _packed(
     sentences: Sequence[Paragraph], encoded: Sequence[EncodedSentence], length: int
 ) -> tuple[list[Paragraph], list[EncodedSentence]]:
     """Pack consecutive sentences of a document into snippets of at most so many tokens, longer sentences alone."""

@@ -21,21 +21,21 @@ from longsumbench.cache.hub import unreachable
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, UsageError, as_suite_error
 from longsumbench.files import BadFile, read_json
 
-FILES = ("*.json", "*.txt", "*.model", "*.safetensors")  # of a model on the hub: settings, tokenizer, weights
+_FILES = ("*.json", "*.txt", "*.model", "*.safetensors")  # of a model on the hub: settings, tokenizer, weights
 SAFELY = MappingProxyType({"local_files_only": True, "trust_remote_code": False})  # how transformers reads a folder
 AGAIN = "fetch or save it again, or give another"  # what to do about a damaged checkpoint
-CONFIG, WEIGHTS, SHARDS = "config.json", "model.safetensors", "model.safetensors.index.json"
-TEMPLATES = "additional_chat_templates"  # of a tokenizer; a folder
-VOCABULARIES = ("tokenizer.json", "vocab.*", "*.model")  # of which a folder with a tokenizer has one
+_CONFIG, _WEIGHTS, _SHARDS = "config.json", "model.safetensors", "model.safetensors.index.json"
+_TEMPLATES = "additional_chat_templates"  # of a tokenizer; a folder
+_VOCABULARIES = ("tokenizer.json", "vocab.*", "*.model")  # of which a folder with a tokenizer has one
 
 # Bounds of the numbers in a config.json. They refuse nonsense only; whether a network fits is asked of the memory.
-MOST_LAYERS = 1_000
-MOST = 100_000_000
-AT_LEAST_ONE = frozenset(
+_MOST_LAYERS = 1_000
+_MOST = 100_000_000
+_AT_LEAST_ONE = frozenset(
     {"d_model", "hidden_size", "vocab_size", "num_hidden_layers", "num_attention_heads", "max_position_embeddings"}
 )
-NO_SIZES = ("_id", "_ids", "theta")
-LARGEST_CONFIG = 16_000_000  # bytes
+_NO_SIZES = ("_id", "_ids", "theta")
+_LARGEST_CONFIG = 16_000_000  # bytes
 
 
 class Loaded(NamedTuple):
@@ -71,7 +71,7 @@ def model_folder(name: str | None, setting: str, more: tuple[str, ...] = ()) -> 
     folder = Path(name).expanduser()
     if not folder.is_dir():
         folder = _fetched(name, setting, more)
-    for needed in (CONFIG, "*.safetensors"):
+    for needed in (_CONFIG, "*.safetensors"):
         if not any(folder.glob(needed)):
             raise UsageError(f"{setting}={name}: no {needed} in that model's folder; save it with save_pretrained")
     check_files(folder)
@@ -86,7 +86,7 @@ def model_digest(folder: Path) -> str:
     """
     check_files(folder)
     whole = hashlib.sha256()
-    for path in sorted({path for pattern in FILES for path in folder.glob(pattern)}):
+    for path in sorted({path for pattern in _FILES for path in folder.glob(pattern)}):
         state = path.stat()
         whole.update(path.name.encode() + _file_digest(path, state.st_size, state.st_mtime_ns))
     return whole.hexdigest()[:8]
@@ -158,7 +158,7 @@ def read_tokenizer(folder: Path, named: str) -> Any:
             tokenizer = AutoTokenizer.from_pretrained(folder, **SAFELY)
             tokenizer("a text")  # some damages show in use only
         except (OSError, ValueError) as error:
-            if any(any(folder.glob(pattern)) for pattern in VOCABULARIES):
+            if any(any(folder.glob(pattern)) for pattern in _VOCABULARIES):
                 raise
             raise UsageError(f"{named} has no tokenizer ({describe_error(error)})") from error
     return tokenizer
@@ -288,17 +288,17 @@ def check_files(folder: Path) -> None:
     """
     if not folder.is_dir():
         raise DataError(f"no such folder; {AGAIN}", folder)
-    for path in (*folder.iterdir(), *folder.glob(f"{TEMPLATES}/*")):
-        is_folder = path.is_dir() and not any(path.match(pattern) for pattern in FILES)
+    for path in (*folder.iterdir(), *folder.glob(f"{_TEMPLATES}/*")):
+        is_folder = path.is_dir() and not any(path.match(pattern) for pattern in _FILES)
         if not (path.is_file() or is_folder):
             raise DataError(f"not a regular file; {AGAIN}", path)
-    if (folder / SHARDS).is_file() and not (folder / WEIGHTS).is_file():
+    if (folder / _SHARDS).is_file() and not (folder / _WEIGHTS).is_file():
         _check_shards(folder)
 
 
 def _check_shards(folder: Path) -> None:
     """Check the list of a checkpoint's shards, before one outside its folder is opened."""
-    path = folder / SHARDS
+    path = folder / _SHARDS
     shards = _read_object(path).get("weight_map")
     if not isinstance(shards, dict) or not shards or not all(isinstance(name, str) for name in shards.values()):
         raise DataError(f"names no shard for each weight; {AGAIN}", path)
@@ -316,9 +316,9 @@ def read_config(folder: Path) -> dict[str, Any]:
     Raises:
         DataError: it is missing or damaged, or its numbers are not those of a network.
     """
-    path = folder / CONFIG
+    path = folder / _CONFIG
     if not path.is_file():
-        raise DataError(f"this checkpoint has no {CONFIG}; {AGAIN}", folder)
+        raise DataError(f"this checkpoint has no {_CONFIG}; {AGAIN}", folder)
     described = _read_object(path)
     if not isinstance(described.get("model_type"), str):
         raise DataError(f"model_type is missing, or no text; {AGAIN}", path)
@@ -332,17 +332,17 @@ def _check_values(described: dict[str, Any], path: Path) -> None:
             _check_values(value, path)
         if "_implementation" in key and "/" in str(value):  # a kernel, whose code transformers would fetch and run
             raise DataError(f"{key}={value} names code on the hub, which is not run here; {AGAIN}", path)
-        if not isinstance(value, int) or isinstance(value, bool) or key.endswith(NO_SIZES):
+        if not isinstance(value, int) or isinstance(value, bool) or key.endswith(_NO_SIZES):
             continue
-        least, most = (1 if key in AT_LEAST_ONE else -MOST), (MOST_LAYERS if "layer" in key else MOST)
+        least, most = (1 if key in _AT_LEAST_ONE else -_MOST), (_MOST_LAYERS if "layer" in key else _MOST)
         if not least <= value <= most:
             raise DataError(f"{key}={value} is not between {least:,} and {most:,}; {AGAIN}", path)
 
 
 def _read_object(path: Path) -> dict[str, Any]:
     """Read a JSON object of a sane size."""
-    if path.stat().st_size > LARGEST_CONFIG:
-        raise DataError(f"larger than {LARGEST_CONFIG:,} bytes; {AGAIN}", path)
+    if path.stat().st_size > _LARGEST_CONFIG:
+        raise DataError(f"larger than {_LARGEST_CONFIG:,} bytes; {AGAIN}", path)
     try:
         content: dict[str, Any] = read_json(path, {})
     except BadFile as error:
@@ -358,7 +358,7 @@ def _fetched(name: str, setting: str, more: tuple[str, ...]) -> Path:
     problem = unreachable()
     try:
         offline = problem is not None
-        kept = snapshot_download(name, allow_patterns=list(FILES), ignore_patterns="*/*", local_files_only=offline)
+        kept = snapshot_download(name, allow_patterns=list(_FILES), ignore_patterns="*/*", local_files_only=offline)
         if more:
             snapshot_download(name, allow_patterns=list(more), local_files_only=offline)
     except (HFValidationError, RepositoryNotFoundError) as error:

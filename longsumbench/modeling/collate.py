@@ -18,7 +18,7 @@ from torch.nn.utils.rnn import pad_sequence
 from longsumbench.cache.artifacts import StageStore, clear, opening
 from longsumbench.modeling.units import Units
 
-WRITTEN_TOGETHER = 100  # rows; the library's 1,000, as Python's lists of token ids, would take a gigabyte
+_WRITTEN_TOGETHER = 100  # rows; the library's 1,000, as Python's lists of token ids, would take a gigabyte
 IGNORED = -100  # the label of a position that is no target token (torch's cross-entropy leaves it out)
 
 
@@ -52,7 +52,7 @@ def stored_rows(
     def build(folder: Path) -> None:
         clear(folder)
         path = str(folder / "rows.arrow")
-        with ArrowWriter(path=path, features=features, writer_batch_size=WRITTEN_TOGETHER) as writer:
+        with ArrowWriter(path=path, features=features, writer_batch_size=_WRITTEN_TOGETHER) as writer:
             for one in rows:
                 writer.write(one)
             writer.finalize()

@@ -46,9 +46,9 @@ from longsumbench.progress import track
 Encode = Callable[[Sequence[str]], list[EncodedSentence]]
 Rows: TypeAlias = datasets.Dataset
 
-UNITS_VERSION = 2  # rises when rows of units change
-FIT_VERSION = 2  # rises when training changes its outcome
-SHORT_TEXT = Example("short", "a title", None, (Document(None, (Section(None, (("a text.",),)),)),), (("a text.",),))
+_UNITS_VERSION = 2  # rises when rows of units change
+_FIT_VERSION = 2  # rises when training changes its outcome
+_SHORT_TEXT = Example("short", "a title", None, (Document(None, (Section(None, (("a text.",),)),)),), (("a text.",),))
 
 
 class NeuralSystem(System):
@@ -100,7 +100,7 @@ class NeuralSystem(System):
             DataError: there is no training split, or it is empty; the recipe asks for the best checkpoints, and there
                 is no validation split by which to tell.
         """
-        check_best(recipe, validation)
+        _check_best(recipe, validation)
         self.ready_to_read(train, validation, recipe, stages)
         assert train is not None
         rows = self._rows(train, len(train), stages)
@@ -117,7 +117,7 @@ class NeuralSystem(System):
             **({"multi_document": True} if self.multi_document else {}),
             **self._queried(),
             **self.units_also_decided_by(),
-            "version": [FIT_VERSION, UNITS_VERSION, self.version],
+            "version": [_FIT_VERSION, _UNITS_VERSION, self.version],
         }
         build = partial(self._train, rows=rows, validation=validation_rows, recipe=recipe, stages=stages)
         self.checkpoint = stages.get("checkpoint", inputs, build)
@@ -183,7 +183,7 @@ class NeuralSystem(System):
                 kept = weights_folder(trainer_folder, step)
                 self.model = load_network(self.Model, kept, f"the checkpoint {kept}").network
                 self._save_ready(kept_folder(folder, number))
-            content = {**asdict(report), **target_ledger(rows, len(self.target([])))}
+            content = {**asdict(report), **_target_ledger(rows, len(self.target([])))}
             write_atomically(folder / "fit.json", json.dumps(content))
         shutil.rmtree(trainer_folder, ignore_errors=True)
 
@@ -202,7 +202,7 @@ class NeuralSystem(System):
         model = self.build_model(self.tokenizer)
         if folder:
             found = self._open(folder)[1]
-            if unlike := unlike_settings(model.config.to_dict(), found.config.to_dict(), self.free_settings):
+            if unlike := _unlike_settings(model.config.to_dict(), found.config.to_dict(), self.free_settings):
                 raise UsageError(f"model.init={self.config.init} does not fit the other settings: {unlike}")
             model.load_state_dict(found.state_dict())
         return model
@@ -267,7 +267,7 @@ class NeuralSystem(System):
     @classmethod
     def versions(cls) -> dict[str, int]:
         """Return the version numbers of the steps that decide the outcome."""
-        steps = {"fit": FIT_VERSION, "units": UNITS_VERSION, "tokenizer": tokenization.VERSION}
+        steps = {"fit": _FIT_VERSION, "units": _UNITS_VERSION, "tokenizer": tokenization.VERSION}
         return {**super().versions(), **steps}
 
     def _find_tokenizer(self, train: Split, stages: StageStore) -> PreTrainedTokenizerBase:
@@ -296,7 +296,7 @@ class NeuralSystem(System):
             "split": split.fingerprint,
             "examples": examples,
             "multi_document": self.multi_document,
-            "version": [UNITS_VERSION, self.version],
+            "version": [_UNITS_VERSION, self.version],
             **self._queried(),
             **self.units_also_decided_by(),
         }
@@ -409,7 +409,7 @@ class NeuralSystem(System):
             DataError: it cannot, because its checkpoint is damaged.
         """
         with reading(named):
-            list(self.summarize([SHORT_TEXT], Decoding(max_length=2, evidence="none", device=device)))
+            list(self.summarize([_SHORT_TEXT], Decoding(max_length=2, evidence="none", device=device)))
 
     def _reference(self, example: Example) -> list[int]:
         whole = self.encode([" ".join(example.references[0])])[0] if example.references else EncodedSentence([], 0)
@@ -489,7 +489,7 @@ def kept_folder(checkpoint: Path, number: int) -> Path:
     return checkpoint if number == 1 else checkpoint / "kept" / str(number)
 
 
-def check_best(recipe: Recipe, validation: Split | None) -> None:
+def _check_best(recipe: Recipe, validation: Split | None) -> None:
     """Check that the best checkpoints can be told where they are asked for.
 
     Raises:
@@ -535,7 +535,7 @@ def network_sizes(
     }
 
 
-def unlike_settings(wanted: dict[str, Any], found: dict[str, Any], free: frozenset[str]) -> str:
+def _unlike_settings(wanted: dict[str, Any], found: dict[str, Any], free: frozenset[str]) -> str:
     """Return the first setting of the networks in which they are not the same, for the user; nothing if none."""
     always_free = {"dropout", "label_smoothing", "use_cache", "dtype", "architectures", "transformers_version"}
     for key in sorted((set(wanted) & set(found)) - free - always_free - {"_name_or_path"}):
@@ -544,7 +544,7 @@ def unlike_settings(wanted: dict[str, Any], found: dict[str, Any], free: frozens
     return ""
 
 
-def target_ledger(rows: datasets.Dataset, special: int) -> dict[str, Any]:
+def _target_ledger(rows: datasets.Dataset, special: int) -> dict[str, Any]:
     """Return what was cut from the training targets: the ledger, and how many targets were cut.
 
     Args:

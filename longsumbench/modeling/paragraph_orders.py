@@ -11,8 +11,8 @@ from longsumbench.cache.artifacts import StageStore
 from longsumbench.modeling.collate import stored_rows
 from longsumbench.progress import track
 
-VERSION = 1  # rises, with the version of every ranker that learns, when the same scores would make another order
-FEATURES = datasets.Features({"id": datasets.Value("string"), "order": datasets.List(datasets.Value("int32"))})
+_VERSION = 1  # rises, with the version of every ranker that learns, when the same scores would make another order
+_FEATURES = datasets.Features({"id": datasets.Value("string"), "order": datasets.List(datasets.Value("int32"))})
 
 
 class Orders:
@@ -35,14 +35,14 @@ class Orders:
         stages: StageStore,
     ) -> None:
         self._split, self._examples, self._rank, self._stages = split, examples, rank, stages
-        self._inputs = {**decided_by, "split": split.fingerprint, "examples": examples, "version": VERSION}
+        self._inputs = {**decided_by, "split": split.fingerprint, "examples": examples, "version": _VERSION}
         self._rows: datasets.Dataset | None = None
         self._places: dict[str, int] = {}
 
     def __call__(self, identity: str) -> list[int]:
         """Return the order of an example, by its id."""
         if self._rows is None:
-            self._rows = stored_rows("orders", self._inputs, FEATURES, self._made(), self._stages)
+            self._rows = stored_rows("orders", self._inputs, _FEATURES, self._made(), self._stages)
             self._places = {name: place for place, name in enumerate(self._rows["id"])}
         order: list[int] = self._rows[self._places[identity]]["order"]
         return order

@@ -10,7 +10,7 @@ from itertools import chain
 from longsumbench.api.documents import Cut, Example, Sentences, Truncation
 from longsumbench.modeling.units import EncodedSentence, Units, tokens_and_words
 
-Place = tuple[int, int]  # of a paragraph: its document, and its number in it
+_Place = tuple[int, int]  # of a paragraph: its document, and its number in it
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Paragraph:
         sentences: its text.
     """
 
-    place: Place
+    place: _Place
     sentences: Sentences
 
     @property

@@ -18,11 +18,11 @@ from sklearn.preprocessing import normalize
 from longsumbench.api.ranker import Scores
 from longsumbench.errors import UsageError
 
-WORD = re.compile(r"\w+")  # words of one letter count too
-BLANKS = {code: " " for code in range(128) if not WORD.match(chr(code))}  # what takes ASCII text apart
-DAMPING = 0.85  # Erkan & Radev 2004, as PageRank's
-TOLERANCE = 1e-12  # of LexRank: how much a last step changes the scores, which sum to 1, in all
-DIGITS = 10  # behind the point: LexRank's scores are rounded, so that those equal but for rounding are equal
+_WORD = re.compile(r"\w+")  # words of one letter count too
+_BLANKS = {code: " " for code in range(128) if not _WORD.match(chr(code))}  # what takes ASCII text apart
+_DAMPING = 0.85  # Erkan & Radev 2004, as PageRank's
+_TOLERANCE = 1e-12  # of LexRank: how much a last step changes the scores, which sum to 1, in all
+_DIGITS = 10  # behind the point: LexRank's scores are rounded, so that those equal but for rounding are equal
 
 
 def tfidf_with_title(title: str | None, paragraphs: Sequence[str]) -> Scores:
@@ -60,12 +60,12 @@ def centrality(title: str | None, paragraphs: Sequence[str]) -> Scores:
     return lexrank(paragraphs)
 
 
-def lexrank(paragraphs: Sequence[str], damping: float = DAMPING) -> Scores:
+def lexrank(paragraphs: Sequence[str], damping: float = _DAMPING) -> Scores:
     """Score paragraphs by continuous LexRank (Erkan & Radev 2004): how much those that matter are like them.
 
     The scores p solve p = d · Mᵀp + (1 − d) / n, M the `similarities` with rows divided by their sums, without a
     threshold. They are found by power iteration from equal scores until a step changes them by no more than
-    `TOLERANCE` in all, so their error is at most d / (1 − d) times that, and rounded to `DIGITS`. M is never formed:
+    `_TOLERANCE` in all, so their error is at most d / (1 − d) times that, and rounded to `_DIGITS`. M is never formed:
     time and memory grow with the words, not with the pairs of paragraphs.
 
     Args:
@@ -94,10 +94,10 @@ def lexrank(paragraphs: Sequence[str], damping: float = DAMPING) -> Scores:
     size = len(paragraphs)
     sums = neighbours(np.ones(size))
     scores, change = np.full(size, 1 / size), 1.0
-    while change > TOLERANCE:  # a step's change is at most d times that of the step before
+    while change > _TOLERANCE:  # a step's change is at most d times that of the step before
         stepped = damping * neighbours(scores / sums) + (1 - damping) / size
         scores, change = stepped, float(np.abs(stepped - scores).sum())
-    return scores.round(DIGITS)
+    return scores.round(_DIGITS)
 
 
 def similarities(paragraphs: Sequence[str]) -> NDArray[np.float64]:
@@ -154,7 +154,7 @@ def _counts(texts: Sequence[str]) -> Any:
 
 def _words(text: str) -> list[str]:
     """Return a text's words; ASCII, which most paragraphs are, is taken apart in a third of the time."""
-    return text.translate(BLANKS).split() if text.isascii() else WORD.findall(text)
+    return text.translate(_BLANKS).split() if text.isascii() else _WORD.findall(text)
 
 
 def _weighted(counts: Any, among: Any) -> Any:

@@ -29,8 +29,8 @@ from longsumbench.progress import track
 
 VERSION = 1  # rises when byte-level BPE would come out differently
 WORDS_VERSION = 1  # rises when a vocabulary of words would
-PAD, START, END, UNKNOWN = SPECIAL = ["<pad>", "<s>", "</s>", "<unk>"]
-TRAINING_WORDS = 5_000_000  # beyond this the merges of a vocabulary of tens of thousands hardly change
+_PAD, _START, _END, _UNKNOWN = _SPECIAL = ["<pad>", "<s>", "</s>", "<unk>"]
+_TRAINING_WORDS = 5_000_000  # beyond this the merges of a vocabulary of tens of thousands hardly change
 
 _SIGN = r"\p{L}\p{M}\p{N}_"  # of which words are made
 _PIECES = Regex(
@@ -76,10 +76,10 @@ def train_tokenizer(train: Iterable[Example], vocabulary_size: int, kind: str = 
     tokenizer = _words(train, vocabulary_size) if kind == "words" else _byte_pairs(train, vocabulary_size)
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
-        pad_token=PAD,
-        bos_token=START,
-        eos_token=END,
-        unk_token=UNKNOWN,
+        pad_token=_PAD,
+        bos_token=_START,
+        eos_token=_END,
+        unk_token=_UNKNOWN,
         split_special_tokens=kind == "words",  # a text that holds "</s>" does not end there
     )
 
@@ -105,29 +105,29 @@ def trained_tokenizer(
         texts = track((train[index] for index in chosen), "training the tokenizer", len(chosen))
         train_tokenizer(texts, vocabulary_size, kind).save_pretrained(folder)
 
-    inputs = {"train": train.fingerprint, "vocabulary_size": vocabulary_size, **decided_by(kind)}
+    inputs = {"train": train.fingerprint, "vocabulary_size": vocabulary_size, **_decided_by(kind)}
     folder = stages.get("tokenizer", inputs, build)
     with opening(folder):
         return load_tokenizer(folder)
 
 
-def decided_by(kind: str) -> dict[str, Any]:
+def _decided_by(kind: str) -> dict[str, Any]:
     """Return what, beside texts and size, decides how a kind of trained tokenizer comes out."""
     return {"kind": kind, "version": WORDS_VERSION} if kind == "words" else {"version": VERSION}
 
 
 def _words(train: Iterable[Example], vocabulary_size: int) -> Tokenizer:
     """Return the most frequent words, equally frequent ones in the order of their letters' code points."""
-    tokenizer = Tokenizer(models.WordLevel(unk_token=UNKNOWN))
+    tokenizer = Tokenizer(models.WordLevel(unk_token=_UNKNOWN))
     tokenizer.normalizer = _WORD_NORMALIZER
     tokenizer.pre_tokenizer = pre_tokenizers.Split(_PIECES, "removed", invert=True)
     tokenizer.decoder = _WORD_DECODER
-    trainer = trainers.WordLevelTrainer(vocab_size=vocabulary_size, special_tokens=SPECIAL, show_progress=False)
+    trainer = trainers.WordLevelTrainer(vocab_size=vocabulary_size, special_tokens=_SPECIAL, show_progress=False)
     tokenizer.train_from_iterator(_texts(train), trainer)
     if (found := tokenizer.get_vocab_size()) < vocabulary_size:
         raise UsageError(
             f"model.vocabulary_size={vocabulary_size} is more than model.tokenizer=words can have here: the training"
-            f" split has {found - len(SPECIAL)} different words, with the special entries {found}; give {found} or less"
+            f" split has {found - len(_SPECIAL)} different words, with the special entries {found}; give {found} or less"
         )
     return tokenizer
 
@@ -139,7 +139,7 @@ def _byte_pairs(train: Iterable[Example], vocabulary_size: int) -> Tokenizer:
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary_size,
-        special_tokens=SPECIAL,
+        special_tokens=_SPECIAL,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
@@ -149,7 +149,7 @@ def _byte_pairs(train: Iterable[Example], vocabulary_size: int) -> Tokenizer:
 
 def sample(train: Split, kind: str = "trained") -> list[int]:
     """Return the examples a tokenizer is trained on: all, or BPE on every n-th of a split above TRAINING_WORDS."""
-    step = 1 if kind == "words" else max(1, -(-sum(train.source_words) // TRAINING_WORDS))
+    step = 1 if kind == "words" else max(1, -(-sum(train.source_words) // _TRAINING_WORDS))
     return list(range(0, len(train), step))
 
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-RESOLUTION = 110  # dots an inch, of the PNG
-GRID = "#E4E4E4"
+_RESOLUTION = 110  # dots an inch, of the PNG
+_GRID = "#E4E4E4"
 
 
 def picture(size: tuple[float, float], draw: "Callable[[Figure], None]") -> dict[str, bytes]:
@@ -32,7 +32,7 @@ def picture(size: tuple[float, float], draw: "Callable[[Figure], None]") -> dict
     found = {}
     with matplotlib.style.context("default"), mpl.rc_context({"svg.hashsalt": "longsumbench"}):
         for kind, known in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
-            figure, image = Figure(size, dpi=RESOLUTION), io.BytesIO()  # anew: drawing numbers what it has drawn
+            figure, image = Figure(size, dpi=_RESOLUTION), io.BytesIO()  # anew: drawing numbers what it has drawn
             draw(figure)
             figure.savefig(image, format=kind, metadata=known)
             found[kind] = image.getvalue()
@@ -54,7 +54,7 @@ def write_files(folder: Path, contents: dict[str, str | bytes]) -> list[Path]:
 
 def plain_axes(plot: "Axes", grid: str = "y") -> None:
     """Leave of a plot's frame what helps to read it: the lower line, and faint lines across."""
-    plot.grid(axis=grid, color=GRID, linewidth=0.8)  # type: ignore[arg-type]
+    plot.grid(axis=grid, color=_GRID, linewidth=0.8)  # type: ignore[arg-type]
     plot.set_axisbelow(True)
     plot.tick_params(length=0, labelsize=9.5)
     plot.spines[["top", "right", "left"]].set_visible(False)

@@ -5,7 +5,7 @@ from html import escape
 
 from longsumbench.report.tables import TIED, Tied
 
-STYLE = """
+_STYLE = """
 :root { color-scheme: light dark; --page: #fff; --ink: #1d2126; --soft: #5f6873; --line: #dfe3e8; --card: #f6f7f9; }
 @media (prefers-color-scheme: dark) { :root { --page: #14171b; --ink: #e4e7eb; --soft: #9aa4b0; --line: #303740;
   --card: #1c2127; } }
@@ -44,7 +44,7 @@ def frame(title: str, parts: Sequence[str], style: str = "", head: str = "") -> 
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"{head}<title>{escape(title)}</title>\n<style>{STYLE}{style}</style>\n</head>\n<body>\n"
+        f"{head}<title>{escape(title)}</title>\n<style>{_STYLE}{style}</style>\n</head>\n<body>\n"
         + "\n".join(parts)
         + "\n</body>\n</html>\n"
     )

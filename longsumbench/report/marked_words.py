@@ -7,14 +7,14 @@ from html import escape
 
 from longsumbench.rouge.scorer import RougeScorer
 
-WORD = re.compile(r"[^\W_]+")  # as ROUGE takes texts apart; of a script without blanks, a stretch of them
+_WORD = re.compile(r"[^\W_]+")  # as ROUGE takes texts apart; of a script without blanks, a stretch of them
 SHORTEST_WORD = 4  # letters; shorter ones are in any text, and marking them would tell nothing
 
 
 def marked(text: str, shared: Callable[[str], str | None]) -> str:
     """Escape a text, its longer words marked by what `shared` says of their stems: a class of `mark`, None for none."""
     parts, end = [], 0
-    for word in WORD.finditer(text):
+    for word in _WORD.finditer(text):
         stems_of_word = _word_stems(word[0]) if len(word[0]) >= SHORTEST_WORD else ()
         kinds = [kind for stem in stems_of_word if (kind := shared(stem))]
         written = escape(word[0])
@@ -25,7 +25,7 @@ def marked(text: str, shared: Callable[[str], str | None]) -> str:
 
 def stems(text: str) -> set[str]:
     """Return the stems of a text's words."""
-    return {stem for word in WORD.findall(text) for stem in _word_stems(word)}
+    return {stem for word in _WORD.findall(text) for stem in _word_stems(word)}
 
 
 @lru_cache(maxsize=1 << 16)

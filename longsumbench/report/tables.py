@@ -10,10 +10,10 @@ from tabulate import tabulate
 
 from longsumbench.formatting import one_line
 
-TERMINAL_WIDTH = 130  # columns; longer notes are wrapped
+_TERMINAL_WIDTH = 130  # columns; longer notes are wrapped
 TIED = "≈"  # behind a cell that is not distinguishable from the best of its column
-ROWS_ON_A_PAGE = 40  # longer LaTeX tables may break across pages
-LATEX_SIGNS = {"±": r"\pm", "×": r"\times", "≥": r"\ge", TIED: r"\approx"}
+_ROWS_ON_A_PAGE = 40  # longer LaTeX tables may break across pages
+_LATEX_SIGNS = {"±": r"\pm", "×": r"\times", "≥": r"\ge", TIED: r"\approx"}
 _MARKDOWN = re.compile(r"[\\|<`*_\[~]|&(?=#?\w+;)")  # what Markdown would read as its own
 _BEHIND_UNDERSCORES = re.compile(r"(?<=_)")
 _STRESS, _END, _TIE = "\x02", "\x03", "\x04"  # around and behind marked cells while tabulate escapes LaTeX
@@ -71,7 +71,7 @@ def terminal(title: str, blocks: Sequence[Block]) -> str:
     for block in blocks:
         widths = dict(block.widths)
         wraps = [widths.get(column) for column in block.columns]
-        told = [textwrap.fill(line, TERMINAL_WIDTH, break_on_hyphens=False) for line in (block.heading, *block.notes)]
+        told = [textwrap.fill(line, _TERMINAL_WIDTH, break_on_hyphens=False) for line in (block.heading, *block.notes)]
         rows = [
             [type(cell)(_broken(one_line(cell), width)) for cell, width in zip(row, wraps, strict=True)]
             for row in block.rows
@@ -120,7 +120,7 @@ def latex(title: str, blocks: Sequence[Block]) -> str:
     """Write LaTeX tables (packages booktabs, longtable, adjustbox), captions included, ending with a line break."""
     needs = rf"% {title}; needs \usepackage{{adjustbox,booktabs,longtable}}"
     text = "\n".join([needs, *map(_latex_table, blocks)]) + "\n"
-    for sign, command in LATEX_SIGNS.items():
+    for sign, command in _LATEX_SIGNS.items():
         text = text.replace(sign, f"${command}$")
     return text
 
@@ -131,7 +131,7 @@ def _latex_table(block: Block) -> str:
     drawn = drawn.replace(r"\toprule", "\n".join([r"\toprule", *_group_headings(block.groups)]), 1)
     told = ". ".join(part.rstrip(".") for part in (block.heading, *block.notes, _legend(block, "Bold")) if part)
     caption = rf"\caption{{{_escape(told)}.}}"
-    if len(block.rows) <= ROWS_ON_A_PAGE:
+    if len(block.rows) <= _ROWS_ON_A_PAGE:
         fitted = [r"\begin{adjustbox}{max width=\textwidth}", drawn, r"\end{adjustbox}"]
         return "\n".join([r"\begin{table}", r"\small\centering", caption, *fitted, r"\end{table}"])
     begin, _, rest = drawn.replace("{tabular}", "{longtable}").partition("\n")

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from longsumbench.rouge.all_pairs import Ids, Ints
 
-WORD_BITS = 64
+_WORD_BITS = 64
 
-Bits = NDArray[np.uint64]
+_Bits = NDArray[np.uint64]
 Lengths = NDArray[np.int32]
 
 
@@ -54,7 +54,7 @@ def _lcs_of_prefixes(codes: Ints, owners: Ints, target: Ints, num_texts: int) ->
         num_texts: N.
     """
     distinct = int(target.max(initial=-1)) + 1
-    matches = np.zeros((distinct + 1, -(-len(target) // WORD_BITS) * WORD_BITS), np.bool_)
+    matches = np.zeros((distinct + 1, -(-len(target) // _WORD_BITS) * _WORD_BITS), np.bool_)
     matches[target, np.arange(len(target))] = True  # the last row stays False: a text that has ended matches nothing
     masks = _as_bits(matches)
     counts = np.bincount(owners, minlength=num_texts)
@@ -70,7 +70,7 @@ def _lcs_of_prefixes(codes: Ints, owners: Ints, target: Ints, num_texts: int) ->
     return lengths
 
 
-def _advance(rest: Bits, masks: Bits) -> None:
+def _advance(rest: _Bits, masks: _Bits) -> None:
     """Take one more word of every text, in place: V ← (V + (V & M)) | (V & ~M), numbers of W machine words: [W, N]."""
     carry = np.zeros(rest.shape[1], np.uint64)
     for bits, mask in zip(rest, masks, strict=True):
@@ -83,12 +83,12 @@ def _advance(rest: Bits, masks: Bits) -> None:
         carry = over.astype(np.uint64)
 
 
-def _as_bits(flags: NDArray[np.bool_]) -> Bits:
+def _as_bits(flags: NDArray[np.bool_]) -> _Bits:
     """Return rows of flags as machine words, the first flag lowest: [R, 64 W] → [W, R]."""
     return np.packbits(flags, axis=1, bitorder="little").view("<u8").T.astype(np.uint64)
 
 
-def _as_flags(bits: Bits) -> NDArray[np.bool_]:
+def _as_flags(bits: _Bits) -> NDArray[np.bool_]:
     """Return the flags again: [W, R] → [R, 64 W]."""
     packed = np.ascontiguousarray(bits.T).astype("<u8").view(np.uint8)
     return np.unpackbits(packed, axis=1, bitorder="little").astype(np.bool_)

@@ -21,9 +21,9 @@ from longsumbench.rouge.all_pairs import MEASURES, Ids, Ints, numbered, score, s
 from longsumbench.rouge.cut_lcs import TextsToMatch
 
 TYPES = ("rouge1", "rouge2", "rougeL")
-ROUNDING = 1e-9  # bounds and differences of scores are trusted up to this
-PAIRS_AT_ONCE = 1 << 20  # held in memory together
-PROMISING = 32  # sentences whose pairs are scored first, for a score to beat
+_ROUNDING = 1e-9  # bounds and differences of scores are trusted up to this
+_PAIRS_AT_ONCE = 1 << 20  # held in memory together
+_PROMISING = 32  # sentences whose pairs are scored first, for a score to beat
 
 
 class SourcePair(NamedTuple):
@@ -50,8 +50,8 @@ class SourcePair(NamedTuple):
             overlap: t1, ROUGE 0–100, to be exceeded by each sentence alone.
             rise: t2, ROUGE 0–100, to be exceeded by what the pair has more than each sentence alone.
         """
-        least = overlap / 100 + ROUNDING
-        most = self.score - rise / 100 - ROUNDING
+        least = overlap / 100 + _ROUNDING
+        most = self.score - rise / 100 - _ROUNDING
         return all(least < one < most for one in self.alone)
 
 
@@ -122,7 +122,7 @@ class _Search:
     def best(self) -> SourcePair:
         """Return the best pair."""
         alone = score(self._shared.alone, self._num_ngrams(self._lengths), self._size, self._measure)
-        promising = np.sort(np.argsort(-alone, kind="stable")[:PROMISING])
+        promising = np.sort(np.argsort(-alone, kind="stable")[:_PROMISING])
         _, _, score_to_beat = self._best_of(promising, promising)
         worth, needed = self._worth(score_to_beat)
         some = np.flatnonzero(worth >= needed - worth.max())
@@ -138,7 +138,7 @@ class _Search:
         Where none scores above 0 that is the first pair. Both kinds ascend, so the first of equals is found first.
         """
         best = (0, 1, 0.0)
-        rows_at_once = max(1, PAIRS_AT_ONCE // max(1, len(second)))
+        rows_at_once = max(1, _PAIRS_AT_ONCE // max(1, len(second)))
         for start in range(0, len(first), rows_at_once):
             rows = first[start : start + rows_at_once]
             sizes = self._num_ngrams(self._lengths[rows, None] + self._lengths[second])
@@ -160,7 +160,7 @@ class _Search:
         largest = of_size * self._size + of_pair * 2 * int(self._lengths.max())
         least = max(least, factor / max(1, largest))
         worth = factor * (self._shared.alone + self._shared.seam) - least * of_pair * self._lengths
-        return worth, least * (of_size * self._size - of_pair * (self._unit - 1)) - ROUNDING
+        return worth, least * (of_size * self._size - of_pair * (self._unit - 1)) - _ROUNDING
 
     def _num_ngrams(self, words: Ints) -> Ints:
         return np.maximum(words - self._unit + 1, 0)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from longsumbench.rouge.overlap import Overlap
 
-Ids = NDArray[np.int32]
-Bits = NDArray[np.uint64]
+_Ids = NDArray[np.int32]
+_Bits = NDArray[np.uint64]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _compiled: Callable[[Function], Function] = numba.njit(cache=True, nogil=True)
@@ -45,7 +45,7 @@ class Kernels:
 
 
 @_compiled
-def _overlap(reference: Ids, candidate: Ids, places: Ids) -> tuple[int, int, int, int, int, int]:
+def _overlap(reference: _Ids, candidate: _Ids, places: _Ids) -> tuple[int, int, int, int, int, int]:
     """Count; `places` has a 0 for every word before and after."""
     for word in reference:
         places[word] = _COMMON
@@ -89,7 +89,7 @@ def _overlap(reference: Ids, candidate: Ids, places: Ids) -> tuple[int, int, int
 
 
 @_compiled
-def _within(rows: Ids, available: Ids) -> int:
+def _within(rows: _Ids, available: _Ids) -> int:
     """Count the words of `rows`, none more often than it is available."""
     used = np.zeros(len(available), np.int32)
     for place in rows:
@@ -98,7 +98,7 @@ def _within(rows: Ids, available: Ids) -> int:
 
 
 @_compiled
-def _within_counts(used: Ids, available: Ids) -> int:
+def _within_counts(used: _Ids, available: _Ids) -> int:
     total = 0
     for place in range(1, len(used)):
         total += min(used[place], available[place])
@@ -106,7 +106,7 @@ def _within_counts(used: Ids, available: Ids) -> int:
 
 
 @_compiled
-def _bigrams(reference: Ids, rows: Ids, candidate: Ids, columns: Ids, shared: int) -> int:
+def _bigrams(reference: _Ids, rows: _Ids, candidate: _Ids, columns: _Ids, shared: int) -> int:
     """Count common bigrams: the candidate's go into a hash table, the reference's take them out of it."""
     size = 16
     while size < 2 * len(candidate):
@@ -153,7 +153,7 @@ def _slot(keys: NDArray[np.int64], key: int, shift: np.uint64) -> int:
 
 
 @_compiled
-def _sequence(rows: Ids, match: Bits) -> int:
+def _sequence(rows: _Ids, match: _Bits) -> int:
     """Return the length of the LCS of two texts, each read as one sequence."""
     width = match.shape[1]
     bits = np.full(width, _ALL, np.uint64)
@@ -179,7 +179,7 @@ def _sequence(rows: Ids, match: Bits) -> int:
 
 
 @_compiled
-def _union(reference: Ids, rows: Ids, match: Bits, marks: Bits, shared: int) -> Ids:
+def _union(reference: _Ids, rows: _Ids, match: _Bits, marks: _Bits, shared: int) -> _Ids:
     """Count the words of the union LCS."""
     width = match.shape[1]
     longest = 0
@@ -212,7 +212,7 @@ def _union(reference: Ids, rows: Ids, match: Bits, marks: Bits, shared: int) -> 
 
 
 @_compiled
-def _next_row(bits: Bits, match: Bits, marks: Bits, taken_at: Bits) -> None:
+def _next_row(bits: _Bits, match: _Bits, marks: _Bits, taken_at: _Bits) -> None:
     """Turn `bits` into the next row of the table; `taken_at`: where backtracking takes the row."""
     carry = _NONE
     borrow = _NONE
@@ -232,7 +232,7 @@ def _next_row(bits: Bits, match: Bits, marks: Bits, taken_at: Bits) -> None:
 
 
 @_compiled
-def _backtrack(places: Ids, taken_at: Bits, held: int, match: Bits, now: Bits, union: Ids) -> None:
+def _backtrack(places: _Ids, taken_at: _Bits, held: int, match: _Bits, now: _Bits, union: _Ids) -> None:
     """Walk up the tables of all candidate sentences at once; `now` holds the bits of their columns."""
     width = len(now)
     for row in range(held - 1, -1, -1):
@@ -253,7 +253,7 @@ def _backtrack(places: Ids, taken_at: Bits, held: int, match: Bits, now: Bits, u
 
 
 @_compiled
-def _go_left(now: Bits, match: Bits, at: int, column: np.uint64) -> None:
+def _go_left(now: _Bits, match: _Bits, at: int, column: np.uint64) -> None:
     """Set the bit before the nearest match at or left of a column."""
     found = match[at] & (column | (column - _ONE))
     while found == _NONE:

@@ -18,11 +18,11 @@ from longsumbench.rouge.tokenizer import MARK, TOKENIZERS, named_tokenizer
 from longsumbench.rouge.vocabulary import Vocabulary
 
 TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
-MODES = ("google", "perl")
-RULES = {"google": "best", "perl": "jackknife"}  # of several references, unless another one is asked for
-KERNELS = ("auto", "numba", "python")
+_MODES = ("google", "perl")
+_RULES = {"google": "best", "perl": "jackknife"}  # of several references, unless another one is asked for
+_KERNELS = ("auto", "numba", "python")
 
-Text = Sequence[str]  # sentences
+_Text = Sequence[str]  # sentences
 _f = attrgetter("f")
 
 
@@ -34,7 +34,7 @@ class Score(NamedTuple):
     f: float
 
 
-ZERO = Score(0.0, 0.0, 0.0)
+_ZERO = Score(0.0, 0.0, 0.0)
 
 
 class RougeScorer:
@@ -68,18 +68,18 @@ class RougeScorer:
         references: str | None = None,
         kernels: str = "auto",
     ) -> None:
-        allowed("mode", mode, MODES)
+        allowed("mode", mode, _MODES)
         allowed("tokenizer", tokenizer, TOKENIZERS)
         self._arguments = mode, stem, tokenizer, wordnet, references, kernels
         self.mode, self.tokenizer = mode, tokenizer
-        self.references = RULES[mode] if references is None else references
-        allowed("references", self.references, tuple(RULES.values()))
+        self.references = _RULES[mode] if references is None else references
+        allowed("references", self.references, tuple(_RULES.values()))
         self._tokenize = named_tokenizer(tokenizer, mode)
         self.stemmer, chosen = _stemmer(mode, wordnet) if stem else ("none", None)
         self._vocabulary = Vocabulary(chosen)
         self._overlap = _counts(kernels)
 
-    def score(self, prediction: Text, references: Sequence[Text]) -> dict[str, Score]:
+    def score(self, prediction: _Text, references: Sequence[_Text]) -> dict[str, Score]:
         """Score a prediction against its references.
 
         Args:
@@ -115,7 +115,7 @@ class RougeScorer:
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), self._arguments  # another process fills a vocabulary of its own
 
-    def has_words(self, sentences: Text) -> bool:
+    def has_words(self, sentences: _Text) -> bool:
         """Tell whether the tokenizer finds a word: without one, nothing can match."""
         return any(word != MARK for word in self._tokenize(sentences))
 
@@ -137,7 +137,7 @@ def _counts(kernels: str) -> Callable[[list[int], list[int], int], Overlap]:
 
     It may be missing, not go with the installed numpy, or find no folder for its cache (a RuntimeError).
     """
-    allowed("kernels", kernels, KERNELS)
+    allowed("kernels", kernels, _KERNELS)
     if kernels != "python":
         try:
             from longsumbench.rouge.kernels import Kernels
@@ -165,7 +165,7 @@ def _scores(counts: Overlap, mode: str) -> list[Score]:
 
 def _google_score(hits: int, candidate: int, reference: int) -> Score:
     if not hits:
-        return ZERO
+        return _ZERO
     precision, recall = hits / candidate, hits / reference
     return Score(precision, recall, 2 * precision * recall / (precision + recall))
 
@@ -173,7 +173,7 @@ def _google_score(hits: int, candidate: int, reference: int) -> Score:
 def _perl_score(hits: int, candidate: int, reference: int) -> Score:
     """Round precision and recall before F: ROUGE-1.5.5 computes F from what it prints."""
     if not hits:
-        return ZERO
+        return _ZERO
     precision, recall = _five_digits(hits / candidate), _five_digits(hits / reference)
     both = precision + recall
     return Score(precision, recall, _five_digits(2 * precision * recall / both) if both else 0.0)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from longsumbench.api.config import allowed, at_least
 from longsumbench.rouge.all_pairs import MEASURES, Ids, Ints, num_ngrams, score, shared_ngrams
 
-Words = Sequence[str]
+_Words = Sequence[str]
 Joint = tuple[str | None, str | None]  # the words on either side of where two sentences meet; None: no sentence there
 LEAST_RISE = 1e-12  # scores nearer than this are equal: their difference is rounding
 
@@ -28,7 +28,7 @@ class SharedGrams:
         sentences: the words of every candidate, none empty.
     """
 
-    def __init__(self, reference: Words, sentences: Sequence[Words]) -> None:
+    def __init__(self, reference: _Words, sentences: Sequence[_Words]) -> None:
         unigrams, bigrams = Counter(reference), Counter(pairwise(reference))
         self._length, self._num_unigrams = len(reference), len(unigrams)
         self._columns: dict[str | Joint, int] = {
@@ -39,7 +39,7 @@ class SharedGrams:
         self._selected = np.zeros_like(self._limits)
         self._with_each = self._own
 
-    def _count(self, sentences: Sequence[Words]) -> NDArray[np.int64]:
+    def _count(self, sentences: Sequence[_Words]) -> NDArray[np.int64]:
         """Count every sentence's n-grams that the reference has: [sentences, columns]."""
         width = len(self._limits)
         cells = [
@@ -75,7 +75,7 @@ class SharedGrams:
         self._selected = self._with_each[row]
 
 
-def greedy_selection(sentences: Sequence[Words], references: Sequence[Words]) -> list[int]:
+def greedy_selection(sentences: Sequence[_Words], references: Sequence[_Words]) -> list[int]:
     """Select sentences whose text scores high against the references (Nallapati et al., 2017).
 
     Starting from none, add the sentence that raises the score most, of equal ones the earliest, while it rises. The
@@ -106,7 +106,7 @@ def greedy_selection(sentences: Sequence[Words], references: Sequence[Words]) ->
     return [candidates[index] for index in selected]
 
 
-def _joints(texts: Sequence[Words], selected: Sequence[int]) -> tuple[tuple[list[Joint], list[Joint]], list[Joint]]:
+def _joints(texts: Sequence[_Words], selected: Sequence[int]) -> tuple[tuple[list[Joint], list[Joint]], list[Joint]]:
     """Return the bigrams made on the left and right of each text, were it selected, and the one it would undo."""
     left: list[Joint] = []
     right: list[Joint] = []

@@ -12,10 +12,10 @@ from pathlib import Path
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.rouge.porter import SHORTEST, Porter
 
-PACKAGE = "wordnet-base"  # of Debian and Ubuntu
+_PACKAGE = "wordnet-base"  # of Debian and Ubuntu
 NO_WORDNET = "none"
 LISTS = ("adj.exc", "adv.exc", "noun.exc", "verb.exc")
-PLACES = (
+_PLACES = (
     "/usr/share/wordnet",
     "/usr/share/wordnet/dict",
     "/usr/local/share/wordnet",
@@ -91,7 +91,7 @@ def _folder(wordnet: str | None) -> Path:
         if _has_lists(folder):
             return folder
     raise EnvironmentProblem(
-        f"perl mode stems with WordNet's exception lists, and they are not installed: install the package {PACKAGE} "
+        f"perl mode stems with WordNet's exception lists, and they are not installed: install the package {_PACKAGE} "
         "(apt-get install wordnet-base), name their folder with wordnet=FOLDER, or do without by wordnet=none"
     )
 
@@ -103,7 +103,7 @@ def _places() -> list[Path]:
         named.append(Path(folder))
     if home := os.environ.get("WNHOME"):
         named.append(Path(home, "dict"))
-    return [*named, *map(Path, PLACES)]
+    return [*named, *map(Path, _PLACES)]
 
 
 def _has_lists(folder: Path) -> bool:

@@ -5,7 +5,7 @@ from functools import lru_cache
 from longsumbench.rouge.stemmers import Stem
 from longsumbench.rouge.tokenizer import MARK
 
-WORDS_REMEMBERED = 1 << 18  # a corpus of long documents has fewer distinct words
+_WORDS_REMEMBERED = 1 << 18  # a corpus of long documents has fewer distinct words
 END = 0  # the number of the mark that ends a sentence
 
 
@@ -23,7 +23,7 @@ class Vocabulary(dict[bytes, int]):
         super().__init__()
         self._stem: Stem = stem or str
         self._numbers: dict[str, int] = {}
-        self.stem = lru_cache(WORDS_REMEMBERED)(self._stem_of)
+        self.stem = lru_cache(_WORDS_REMEMBERED)(self._stem_of)
         self.shorten()
 
     def __missing__(self, word: bytes) -> int:
@@ -37,7 +37,7 @@ class Vocabulary(dict[bytes, int]):
 
     def shorten(self) -> None:
         """Forget all words once there are too many; numbers from before mean nothing then."""
-        if not self or len(self) > WORDS_REMEMBERED:
+        if not self or len(self) > _WORDS_REMEMBERED:
             self.clear()
             self._numbers.clear()
             self[MARK] = END

@@ -8,7 +8,7 @@ from longsumbench.api import registry
 from longsumbench.cache.artifacts import cache_folder
 from longsumbench.errors import BrokenPlugin, Bug, SuiteError, as_suite_error
 
-ADVICE = "please report it, with that file"
+_ADVICE = "please report it, with that file"
 
 
 def explained(error: Exception) -> SuiteError:
@@ -22,7 +22,7 @@ def explained(error: Exception) -> SuiteError:
     plugin = _plugin_in(error)
     whose = f"in {plugin}" if plugin else "in longsumbench"
     told = f"unexpected error {whose}: {type(error).__name__}: {error}; {where}"
-    return Bug(f"{told}; {ADVICE}, to {'the authors of that plug-in' if plugin else 'the project'}")
+    return Bug(f"{told}; {_ADVICE}, to {'the authors of that plug-in' if plugin else 'the project'}")
 
 
 def _log(error: Exception) -> str:

@@ -14,9 +14,9 @@ from typing import Any
 
 import longsumbench
 
-PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "hydra-core", "numpy", "numba")
-CODE = ("longsumbench", "models", "conf")  # of a checkout: what decides numbers
-PLAIN_DIFF = (  # as `git apply` takes it, whatever the user's own settings are
+_PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "hydra-core", "numpy", "numba")
+_CODE = ("longsumbench", "models", "conf")  # of a checkout: what decides numbers
+_PLAIN_DIFF = (  # as `git apply` takes it, whatever the user's own settings are
     *("-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false", "diff", "--binary"),
     *("--no-ext-diff", "--no-textconv", "--no-color"),
 )
@@ -28,14 +28,14 @@ def environment() -> dict[str, Any]:
     return {
         "longsumbench": longsumbench.__version__,
         "commit": (_git("rev-parse", "HEAD") or "").strip() or None,
-        "patched": bool(_git("status", "--porcelain", "--", *CODE)),
+        "patched": bool(_git("status", "--porcelain", "--", *_CODE)),
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads() if torch else None,
         "gpu": torch.cuda.get_device_name() if torch and torch.cuda.is_available() else None,
-        "packages": {name: found for name in PACKAGES if (found := _version(name))},
+        "packages": {name: found for name in _PACKAGES if (found := _version(name))},
     }
 
 
@@ -44,10 +44,10 @@ def patch() -> bytes:
 
     `git apply` takes it. Files need not be UTF-8, nor end their lines alike.
     """
-    changed = _git_bytes(*PLAIN_DIFF, "HEAD", "--", *CODE) or b""
-    new = (_git_bytes("ls-files", "--others", "--exclude-standard", "-z", "--", *CODE) or b"").split(b"\0")
+    changed = _git_bytes(*_PLAIN_DIFF, "HEAD", "--", *_CODE) or b""
+    new = (_git_bytes("ls-files", "--others", "--exclude-standard", "-z", "--", *_CODE) or b"").split(b"\0")
     names = [os.fsdecode(name) for name in new if name]
-    added = (_git_bytes(*PLAIN_DIFF, "--no-index", "--", os.devnull, name, ends=1) or b"" for name in names)
+    added = (_git_bytes(*_PLAIN_DIFF, "--no-index", "--", os.devnull, name, ends=1) or b"" for name in names)
     return changed + b"".join(added)
 
 

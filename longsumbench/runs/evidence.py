@@ -17,7 +17,7 @@ from longsumbench.api.system import AXES, REFERENCE_AXIS, Evidence, Summary
 from longsumbench.errors import DataError
 from longsumbench.files import BadFile, read_json, write_atomically
 
-SHAPE = {"id": str, "axes": {str: [str]}, "texts": {str: [str]}}  # of <n>.json (see `shapes`)
+_SHAPE = {"id": str, "axes": {str: [str]}, "texts": {str: [str]}}  # of <n>.json (see `shapes`)
 
 
 def wanted(asked: str, examples: int) -> range:
@@ -67,7 +67,7 @@ def read_evidence(folder: Path, number: int) -> tuple[str, Evidence]:
     if not path.is_file():
         raise DataError(f"there is no evidence of example {number}; ask for more by decode.evidence", folder)
     try:
-        content = read_json(path, SHAPE)
+        content = read_json(path, _SHAPE)
         if not arrays.is_file():
             raise BadFile(f"{arrays.name} is missing or no file")
         evidence = Evidence(
@@ -89,13 +89,13 @@ def kept(folder: Path, of_references: bool = False) -> set[int]:
         of_references: count those only whose evidence says what is looked at for the reference, too.
     """
     paths = [path for path in folder.glob("*.json") if path.stem.isdecimal()]
-    return {int(path.stem) for path in paths if not of_references or REFERENCE_AXIS in read_axes(path)}
+    return {int(path.stem) for path in paths if not of_references or REFERENCE_AXIS in _read_axes(path)}
 
 
-def read_axes(path: Path) -> set[str]:
+def _read_axes(path: Path) -> set[str]:
     """Return the axes of an example's arrays; none where the file is damaged."""
     try:
-        return {axis for axes in read_json(path, SHAPE)["axes"].values() for axis in axes}
+        return {axis for axes in read_json(path, _SHAPE)["axes"].values() for axis in axes}
     except (FileNotFoundError, BadFile):
         return set()
 

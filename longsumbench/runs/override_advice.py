@@ -12,14 +12,14 @@ from longsumbench.api.config import SECTIONS
 from longsumbench.conf import CONF
 from longsumbench.errors import UnknownName, UsageError, did_you_mean
 
-OTHER_NAMES = {
+_OTHER_NAMES = {
     "lr": "train.learning_rate",
     "bs": "train.batch_size",
     "steps": "train.max_steps",
     "beams": "decode.num_beams",
 }
-LOADS_CHECKPOINTS = "pagesum"  # of Hugging Face, by name or folder
-RUN_HELP = "(see longsumbench run --help)"
+_LOADS_CHECKPOINTS = "pagesum"  # of Hugging Face, by name or folder
+_RUN_HELP = "(see longsumbench run --help)"
 
 
 def not_an_override(word: str) -> UsageError:
@@ -29,9 +29,9 @@ def not_an_override(word: str) -> UsageError:
     for group, names in {**tables, **files}.items():
         if word in names:
             return UsageError(f"'{word}' is no override: write {group}={word}")
-    if is_path(word):
+    if _is_path(word):
         return UsageError(f"'{word}' is no override: write dataset=jsonl dataset.path={word}")
-    return UsageError(f"'{word}' is no override: write key=value {RUN_HELP}")
+    return UsageError(f"'{word}' is no override: write key=value {_RUN_HELP}")
 
 
 def unknown_setting(key: str, known: Sequence[str]) -> UsageError:
@@ -42,28 +42,28 @@ def unknown_setting(key: str, known: Sequence[str]) -> UsageError:
         known: groups and settings of the top level.
     """
     sections = {f"{section}.{item.name}" for section, schema in SECTIONS.items() for item in fields(schema)}
-    found = [OTHER_NAMES[key]] if key in OTHER_NAMES else sorted(_ending_in(key, sections))
+    found = [_OTHER_NAMES[key]] if key in _OTHER_NAMES else sorted(_ending_in(key, sections))
     if found or (found := sorted(_ending_in(key, _settings_of_models()))):
         near = f" (did you mean {' or '.join(map(repr, found))}?)"
     else:
         near = did_you_mean(key.partition(".")[0], known) or did_you_mean(key, sections)
-    return UsageError(f"unknown setting '{key}'{near} {RUN_HELP}")
+    return UsageError(f"unknown setting '{key}'{near} {_RUN_HELP}")
 
 
 def unknown_choice(group: str, name: str, known: Iterable[str]) -> UsageError:
     """Return the error for a name that a group does not have; a path or a checkpoint is put where it belongs."""
-    if group == "dataset" and is_path(name):
+    if group == "dataset" and _is_path(name):
         return UsageError(f"dataset={name} is a path: write dataset=jsonl dataset.path={name}")
-    if group == "model" and is_path(name) and (Path(name) / "system.json").is_file():
+    if group == "model" and _is_path(name) and (Path(name) / "system.json").is_file():
         what = "a checkpoint of this suite: write model=NAME, the system that wrote it,"
         return UsageError(f"model={name} is {what} model.init={name}")
-    if group == "model" and ("/" in name or is_path(name)):
-        what = f"no system; checkpoints of BART are loaded by model={LOADS_CHECKPOINTS}"
-        return UsageError(f"model={name} is {what}: write model={LOADS_CHECKPOINTS} model.init={name}")
+    if group == "model" and ("/" in name or _is_path(name)):
+        what = f"no system; checkpoints of BART are loaded by model={_LOADS_CHECKPOINTS}"
+        return UsageError(f"model={name} is {what}: write model={_LOADS_CHECKPOINTS} model.init={name}")
     return UnknownName(group or "configuration", name, known)
 
 
-def is_path(word: str) -> bool:
+def _is_path(word: str) -> bool:
     """Tell whether there is a file or folder of that name."""
     with suppress(OSError, RuntimeError, ValueError):  # too long, a loop of links, nobody's home, NUL
         return bool(word) and Path(word).expanduser().exists()

@@ -113,7 +113,7 @@ def run(point: Point) -> RunRecord:
     rebuild = frozenset({"checkpoint"} if config.overwrite else ())
     stages = StageStore(cache, rebuild, before=point.since, say=point.say)
     try:
-        return run_with(point, results, stages)
+        return _run_with(point, results, stages)
     except Exception as error:
         if as_suite_error(error) is None:
             refuse_damaged(stages.used.values(), error)
@@ -122,7 +122,7 @@ def run(point: Point) -> RunRecord:
         stages.release()
 
 
-def run_with(point: Point, results: Results, stages: StageStore) -> RunRecord:
+def _run_with(point: Point, results: Results, stages: StageStore) -> RunRecord:
     """Do a run, or what is missing of it, or nothing when it is finished, with the finished stages that are there."""
     config = point.config
     system: System = registry.systems.load(config.model.name)(config.model)
@@ -132,18 +132,18 @@ def run_with(point: Point, results: Results, stages: StageStore) -> RunRecord:
     folder = results.run_folder(spec)
     record = None
     with suppress(FileNotFoundError):  # another process that was told overwrite=true may begin it anew this moment
-        if not config.overwrite and is_finished(folder) and not is_lacking(config, system, texts, folder):
+        if not config.overwrite and _is_finished(folder) and not _is_lacking(config, system, texts, folder):
             record = RunRecord.read(folder)
     if record is None:
         (folder / "work").mkdir(parents=True, exist_ok=True)
         with locked(folder / "work" / ".lock", f"the same run, {folder}", point.say):
             if config.overwrite and is_older(folder / "config.yaml", point.since):
                 empty(folder)
-            if not is_finished(folder):  # a process waited for may have finished it
-                tell_torn(point, folder)
-                return carry_out(point, system, spec, texts, stages, folder)
-            if is_lacking(config, system, texts, folder):
-                add_what_is_lacking(point, system, texts, stages, folder)
+            if not _is_finished(folder):  # a process waited for may have finished it
+                _tell_torn(point, folder)
+                return _carry_out(point, system, spec, texts, stages, folder)
+            if _is_lacking(config, system, texts, folder):
+                _add_what_is_lacking(point, system, texts, stages, folder)
                 return RunRecord.read(folder)
             record = RunRecord.read(folder)
     if not point.quiet:
@@ -151,12 +151,14 @@ def run_with(point: Point, results: Results, stages: StageStore) -> RunRecord:
     return record
 
 
-def carry_out(point: Point, system: System, spec: RunSpec, texts: Texts, stages: StageStore, folder: Path) -> RunRecord:
+def _carry_out(
+    point: Point, system: System, spec: RunSpec, texts: Texts, stages: StageStore, folder: Path
+) -> RunRecord:
     """Fit, summarize, score; write the run's files, the record last."""
     config, workdir = point.config, folder / "work"
     point.carried_out = True
     reset_peak_memory()
-    facts = describe(point, system, spec, texts)
+    facts = _describe(point, system, spec, texts)
     split = texts.splits[config.dataset.split]
     system.check_examples(split[index] for index in range(num_summarized(split, config.decode)))
     write_atomically(folder / "config.yaml", OmegaConf.to_yaml(OmegaConf.create(asdict(config))))
@@ -165,40 +167,40 @@ def carry_out(point: Point, system: System, spec: RunSpec, texts: Texts, stages:
     helped = assistants(system, config, folder)
     if helped is not None:
         stages.together = helped.training
-    with point.timed("fit"), naming_files_without_training_split(texts):
+    with point.timed("fit"), _naming_files_without_training_split(texts):
         report = system.fit(texts.splits.get("train"), texts.splits.get("validation"), config.train, workdir, stages)
-    link_stages(workdir, stages)
-    keep_predictions_of(report, folder)
+    _link_stages(workdir, stages)
+    _keep_predictions_of(report, folder)
     with point.timed("summarize"):
-        written = summarize_each(system, split, config.decode, folder, len(report.kept), helped)
+        written = _summarize_each(system, split, config.decode, folder, len(report.kept), helped)
     rouge: Metric = registry.metrics.load("rouge")(config.score)
     its_own: list[Metric] = [registry.metrics.load(name)(config.score) for name in texts.metrics]
-    asked = asked_metrics(config, texts)
+    asked = _asked_metrics(config, texts)
     with point.timed("score"):
-        scored = [score_all([rouge, *its_own, *asked], scorable(split, summaries)) for summaries in written]
+        scored = [score_all([rouge, *its_own, *asked], _scorable(split, summaries)) for summaries in written]
         each = [one.per_example for one in scored]
-        per_example = write_each(folder, each)
+        per_example = _write_each(folder, each)
         scores = aggregate(
             per_example[list(rouge.columns)],
             config.score.resamples,
             perl_resampling=config.score.resampling == "perl",
         )
-        measures = measured(its_own, per_example, config)
+        measures = _measured(its_own, per_example, config)
         first = next(iter(measures), RANKED_BY)
-        measures |= measured(asked, per_example, config)
+        measures |= _measured(asked, per_example, config)
     seconds = seconds_of_decoding(workdir / "decoding.jsonl")
-    facts |= {"fit": asdict(report), **measure(point, split, written[0], scored[0], seconds)}
+    facts |= {"fit": asdict(report), **_measure(point, split, written[0], scored[0], seconds)}
     facts |= {"scores": scores, "measures": measures, "units": units([*its_own, *asked]), "ranked_by": first}
     facts |= {"signature": "|".join(metric.signature(facts["n"]) for metric in (rouge, *its_own))}
     facts |= {"measured_by": {metric.name: metric.signature(facts["n"]) for metric in asked}}
-    facts |= {"checkpoints": told_of_each(report, each, units([*its_own, *asked]))}
+    facts |= {"checkpoints": _told_of_each(report, each, units([*its_own, *asked]))}
     record = RunRecord(**facts, repeatable=report.ended_by != "max_minutes")
     record.write(folder)
     return record
 
 
 @contextmanager
-def naming_files_without_training_split(texts: Texts) -> Iterator[None]:
+def _naming_files_without_training_split(texts: Texts) -> Iterator[None]:
     """Add to bad data which files were read, where a training split was needed and is not in them."""
     try:
         yield
@@ -208,7 +210,7 @@ def naming_files_without_training_split(texts: Texts) -> Iterator[None]:
         raise DataError(f"{error}{texts.way_to_splits}") from error
 
 
-def summarize_each(
+def _summarize_each(
     system: System,
     split: Split,
     decoding: Decoding,
@@ -232,7 +234,7 @@ def summarize_each(
     return written
 
 
-def write_each(folder: Path, each: Sequence[pd.DataFrame]) -> pd.DataFrame:
+def _write_each(folder: Path, each: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Write the scores of each checkpoint and, of several, their means; return what the run is judged by."""
     for (_, name), table in zip(output_files(len(each)), each, strict=True):
         write_scores(folder / name, table)
@@ -242,7 +244,7 @@ def write_each(folder: Path, each: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return means
 
 
-def told_of_each(
+def _told_of_each(
     report: FitReport, each: Sequence[pd.DataFrame], in_units: Collection[str]
 ) -> tuple[dict[str, Any], ...]:
     """Return what a record holds of each checkpoint, where there are several."""
@@ -255,14 +257,14 @@ def told_of_each(
     )
 
 
-def add_evidence(point: Point, system: System, texts: Texts, stages: StageStore, folder: Path) -> None:
+def _add_evidence(point: Point, system: System, texts: Texts, stages: StageStore, folder: Path) -> None:
     """Decode the batches of a finished run again whose evidence is asked for and not there; all else stays as it is.
 
     Only with the very weights that wrote the summaries: where they are gone, or others have taken their place, that is
     said, and nothing is done.
     """
     config, split = point.config, texts.splits[point.config.dataset.split]
-    lacking, run = lacking_evidence(config, system, split, folder), f"{config.model.name} on {config.dataset.name}"
+    lacking, run = _lacking_evidence(config, system, split, folder), f"{config.model.name} on {config.dataset.name}"
     point.say(f"already finished, but for the evidence of {counted(lacking, 'example')}: {run}, {folder}")
     found = replace(stages, rebuild=frozenset(), finished_only=True)
     train, validation = texts.splits.get("train"), texts.splits.get("validation")
@@ -271,49 +273,49 @@ def add_evidence(point: Point, system: System, texts: Texts, stages: StageStore,
     except MissingStage as stage:
         point.say(f"no evidence is added: the {stage} of that run is not in the cache; overwrite=true does it again")
         return
-    if not is_fitted_by(report, folder):
+    if not _is_fitted_by(report, folder):
         other = "the weights in the cache are not known to be those that wrote that run's summaries"
         point.say(f"no evidence is added: {other}; overwrite=true does it again")
         return
     summarize_split(system, split, config.decode, folder / "predictions.jsonl", evidence=folder / "evidence")
-    if left := lacking_evidence(config, system, split, folder):
+    if left := _lacking_evidence(config, system, split, folder):
         reason = "their summaries come out differently here than where they were written"
         point.say(f"no evidence of {counted(left, 'example')} is added: {reason}; overwrite=true does the run again")
 
 
-def lacking_evidence(config: RunConfig, system: System, split: Split, folder: Path) -> int:
+def _lacking_evidence(config: RunConfig, system: System, split: Split, folder: Path) -> int:
     """Return of how many examples evidence is asked for and not there yet."""
     asked_for = asked_evidence(system, config.decode, num_summarized(split, config.decode))
     return len(asked_for - kept(folder / "evidence", config.decode.reference_evidence))
 
 
-def is_lacking(config: RunConfig, system: System, texts: Texts, folder: Path) -> bool:
+def _is_lacking(config: RunConfig, system: System, texts: Texts, folder: Path) -> bool:
     """Tell whether something is asked for that a finished run does not have yet."""
-    lacks_evidence = lacking_evidence(config, system, texts.splits[config.dataset.split], folder)
-    return bool(lacks_evidence or lacking_metrics(config, texts, RunRecord.read(folder)))
+    lacks_evidence = _lacking_evidence(config, system, texts.splits[config.dataset.split], folder)
+    return bool(lacks_evidence or _lacking_metrics(config, texts, RunRecord.read(folder)))
 
 
-def add_what_is_lacking(point: Point, system: System, texts: Texts, stages: StageStore, folder: Path) -> None:
+def _add_what_is_lacking(point: Point, system: System, texts: Texts, stages: StageStore, folder: Path) -> None:
     """Add the evidence and the measures to a finished run that are asked for and not there."""
     config, split = point.config, texts.splits[point.config.dataset.split]
-    if lacking_evidence(config, system, split, folder):
-        add_evidence(point, system, texts, stages, folder)
-    if metrics := lacking_metrics(config, texts, RunRecord.read(folder)):
-        add_measures(point, metrics, split, folder)
+    if _lacking_evidence(config, system, split, folder):
+        _add_evidence(point, system, texts, stages, folder)
+    if metrics := _lacking_metrics(config, texts, RunRecord.read(folder)):
+        _add_measures(point, metrics, split, folder)
 
 
-def add_measures(point: Point, metrics: Sequence[Metric], split: Split, folder: Path) -> None:
+def _add_measures(point: Point, metrics: Sequence[Metric], split: Split, folder: Path) -> None:
     """Score the summaries of a finished run by more metrics; all else stays as it is, the run's rank included."""
     config, record = point.config, RunRecord.read(folder)
     names = ", ".join(metric.name for metric in metrics)
     point.say(f"already finished, but for {names}: {config.model.name} on {config.dataset.name}, {folder}")
     tables, each = [], []
     for predictions, scores in output_files(len(record.checkpoints)):
-        table, pairs = read_scores(folder / scores), scorable(split, read_summaries(folder / predictions))
+        table, pairs = read_scores(folder / scores), _scorable(split, read_summaries(folder / predictions))
         added = score_all(metrics, (pair for pair in pairs if pair[1].id in table.index)).per_example
         tables.append(table.drop(columns=added.columns, errors="ignore").join(added))
         each.append(added)
-    write_each(folder, tables)
+    _write_each(folder, tables)
     added = mean_scores(each)
     measures = {name: found for name, found in record.measures.items() if name not in added.columns}
     checkpoints = [
@@ -322,7 +324,7 @@ def add_measures(point: Point, metrics: Sequence[Metric], split: Split, folder: 
     ]
     replace(
         record,
-        measures={**measures, **measured(metrics, added, config)},
+        measures={**measures, **_measured(metrics, added, config)},
         checkpoints=tuple(checkpoints),
         units={**record.units, **units(metrics)},
         ranked_by=ranked_by(record),
@@ -330,19 +332,19 @@ def add_measures(point: Point, metrics: Sequence[Metric], split: Split, folder: 
     ).write(folder)
 
 
-def lacking_metrics(config: RunConfig, texts: Texts, record: RunRecord) -> list[Metric]:
+def _lacking_metrics(config: RunConfig, texts: Texts, record: RunRecord) -> list[Metric]:
     """Return the metrics that are asked for and by which, as they are set, a run was not scored yet."""
-    asked = asked_metrics(config, texts)
+    asked = _asked_metrics(config, texts)
     return [metric for metric in asked if record.measured_by.get(metric.name) != metric.signature(record.n)]
 
 
-def asked_metrics(config: RunConfig, texts: Texts) -> list[Metric]:
+def _asked_metrics(config: RunConfig, texts: Texts) -> list[Metric]:
     """Return what is to be measured beside ROUGE and the metrics that the dataset names."""
     names = [name for name in dict.fromkeys(config.score.metrics) if name not in ("rouge", *texts.metrics)]
     return [registry.metrics.load(name)(config.score) for name in names]
 
 
-def measured(metrics: Sequence[Metric], per_example: pd.DataFrame, config: RunConfig) -> dict[str, dict[str, float]]:
+def _measured(metrics: Sequence[Metric], per_example: pd.DataFrame, config: RunConfig) -> dict[str, dict[str, float]]:
     """Return what a record holds of some metrics' columns."""
     columns = columns_in(metrics, per_example)
     return aggregate_measures(per_example[columns], config.score.resamples, in_units=units(metrics))
@@ -375,7 +377,7 @@ def baseline(point: Point, name: str, taken: set[str]) -> Iterator[RunRecord]:
         point.say(f"{name} is not in the table: {error}")
 
 
-def describe(point: Point, system: System, spec: RunSpec, texts: Texts) -> dict[str, Any]:
+def _describe(point: Point, system: System, spec: RunSpec, texts: Texts) -> dict[str, Any]:
     """Return the part of the record that is known before anything is done; the commit may change meanwhile."""
     config = point.config
     return {
@@ -395,7 +397,7 @@ def describe(point: Point, system: System, spec: RunSpec, texts: Texts) -> dict[
     }
 
 
-def measure(
+def _measure(
     point: Point, split: Split, summaries: Sequence[Summary], scored: Scored, decoding: float
 ) -> dict[str, Any]:
     """Return the part of the record that was measured, but for training and the scores themselves.
@@ -426,7 +428,7 @@ def measure(
     }
 
 
-def scorable(split: Split, summaries: Sequence[Summary]) -> Iterator[tuple[str, Example]]:
+def _scorable(split: Split, summaries: Sequence[Summary]) -> Iterator[tuple[str, Example]]:
     """Yield each prediction with its example, in the data's order, which is the summaries' too.
 
     Raises:
@@ -439,18 +441,18 @@ def scorable(split: Split, summaries: Sequence[Summary]) -> Iterator[tuple[str, 
         yield summary.text, example
 
 
-def is_finished(folder: Path) -> bool:
+def _is_finished(folder: Path) -> bool:
     """Tell whether a run has all its files; a record that came with a checkout lacks the predictions, and is redone."""
     if not all((folder / name).is_file() for name in ("record.json", "predictions.jsonl", "scores.csv")):
         return False
     try:
-        every = output_files(len(own_record(folder).checkpoints))
+        every = output_files(len(_own_record(folder).checkpoints))
     except TornRecord:
         return False
     return all((folder / name).is_file() for files in every for name in files)
 
 
-def own_record(folder: Path) -> RunRecord:
+def _own_record(folder: Path) -> RunRecord:
     """Return the record of the run in a folder.
 
     Raises:
@@ -462,11 +464,11 @@ def own_record(folder: Path) -> RunRecord:
     return record
 
 
-def tell_torn(point: Point, folder: Path) -> None:
+def _tell_torn(point: Point, folder: Path) -> None:
     """Say so where a run is done again because its record cannot be read."""
     if (folder / "record.json").is_file():
         try:
-            own_record(folder)
+            _own_record(folder)
         except TornRecord:
             point.say(f"the record of this run cannot be read, and is made again: {folder / 'record.json'}")
 
@@ -482,19 +484,19 @@ def empty(folder: Path) -> None:
             path.unlink()
 
 
-def keep_predictions_of(report: FitReport, folder: Path) -> None:
+def _keep_predictions_of(report: FitReport, folder: Path) -> None:
     """Throw away predictions and evidence that a killed process wrote with other weights than those of this training.
 
     A training is told by its report: its seconds and losses are never the same twice.
     """
-    if not is_fitted_by(report, folder):
+    if not _is_fitted_by(report, folder):
         for path in (*folder.glob("predictions*.jsonl"), *(folder / "work").glob("decoding*.jsonl")):
             path.unlink(missing_ok=True)
         shutil.rmtree(folder / "evidence", ignore_errors=True)
         write_atomically(folder / "work" / "fitted.json", mark(report))
 
 
-def is_fitted_by(report: FitReport, folder: Path) -> bool:
+def _is_fitted_by(report: FitReport, folder: Path) -> bool:
     """Tell whether what a run's folder holds was written with the weights of this training."""
     marker = folder / "work" / "fitted.json"
     return marker.is_file() and marker.read_bytes() == mark(report).encode()
@@ -506,7 +508,7 @@ def mark(report: FitReport) -> str:
     return digest(told)
 
 
-def link_stages(workdir: Path, stages: StageStore) -> None:
+def _link_stages(workdir: Path, stages: StageStore) -> None:
     """Link the finished stages into the run's folder, for whoever looks for its checkpoint."""
     for name, stage in stages.used.items():
         link = workdir / name

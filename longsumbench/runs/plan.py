@@ -35,10 +35,10 @@ from longsumbench.runs.override_advice import not_an_override, unknown_choice, u
 from longsumbench.runs.run_id import identity
 
 GROUPS = ("model", "dataset", "scale", "train", "decode", "score", "experiment")
-SETTINGS = ("model", *SECTIONS)
-TOP = tuple(item.name for item in fields(RunConfig) if item.name not in (*SETTINGS, "scale"))
-OWN_SWEEP = "sweep"  # in an experiment's file: a list of lines, each the words of points as typed behind -m
-NO_VARIANT = ("device", "limit", "evidence", "reference_evidence")  # of decode: they change no summary
+_SETTINGS = ("model", *SECTIONS)
+TOP = tuple(item.name for item in fields(RunConfig) if item.name not in (*_SETTINGS, "scale"))
+_OWN_SWEEP = "sweep"  # in an experiment's file: a list of lines, each the words of points as typed behind -m
+_NO_VARIANT = ("device", "limit", "evidence", "reference_evidence")  # of decode: they change no summary
 
 
 @dataclass(frozen=True)
@@ -84,17 +84,17 @@ def plan(
             named = [
                 point
                 for name, chosen in expand(overrides, sweep)
-                for point in of_experiment(name, chosen, sweep, config_dir)
+                for point in _of_experiment(name, chosen, sweep, config_dir)
             ]
             told = track(named, "planning", len(named), "points") if sweep else named  # ten points take a second or two
             composed = [compose(chosen, config_dir) for _, chosen in told]
             if probe:
-                check_datasets(composed)
+                _check_datasets(composed)
             if sweep:
-                leave_out_what_others_take(composed)
+                _leave_out_what_others_take(composed)
             pairs = zip(named, composed, strict=True)
-            points = [settle_point(name, chosen, one, config_dir, probe) for (name, chosen), one in pairs]
-            check_metrics(points, probe)
+            points = [_settle_point(name, chosen, one, config_dir, probe) for (name, chosen), one in pairs]
+            _check_metrics(points, probe)
             return points
     except (HydraException, OmegaConfBaseException) as error:
         raise translate(error) from error
@@ -122,7 +122,7 @@ def as_hydra(word: str) -> str:
     head = key.partition(".")[0].partition("/")[0].partition("@")[0]
     if head == "hydra":
         raise UsageError(f"'{word}': Hydra's own settings go with `longsumbench run -m` alone")
-    if (head in SETTINGS and "." in key) or key in TOP:
+    if (head in _SETTINGS and "." in key) or key in TOP:
         return f"++{key}={value}"
     if head not in GROUPS or "." in key:
         raise unknown_setting(key, [*GROUPS, *TOP])
@@ -145,7 +145,7 @@ def expand(overrides: Sequence[str], sweep: bool) -> Iterator[tuple[str, list[st
             raise UsageError(
                 f"'{readable(word)}' names no values, only their range: hydra/sweeper=optuna searches in it"
             )
-        if isinstance(names := override.value(), list) and not is_set(word):
+        if isinstance(names := override.value(), list) and not _is_set(word):
             together = f"-m {override.get_key_element()}={','.join(map(str, names))}"
             raise UsageError(f"'{word}' names several at once: choose one, or sweep over them with {together}")
         values = override.sweep_string_iterator() if swept[-1] else ()
@@ -179,7 +179,7 @@ def swept_settings(words: Sequence[str], config_dir: str | None = None) -> list[
     return [key for key in dict.fromkeys(keys) if "." in key and not key.endswith(".seed")]
 
 
-def of_experiment(
+def _of_experiment(
     name: str, overrides: Sequence[str], sweep: bool, config_dir: str | None
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield the points that an experiment's own sweep makes of one; the point itself where none is chosen.
@@ -191,7 +191,7 @@ def of_experiment(
     """
     typed = {word.partition("=")[0]: readable(word) for word in overrides}
     chosen = [word.partition("=")[2] for word in typed.values() if word.startswith("experiment=")]
-    lines = lay(overrides, config_dir).get(OWN_SWEEP) if chosen else None
+    lines = lay(overrides, config_dir).get(_OWN_SWEEP) if chosen else None
     if lines is None:
         yield name, list(overrides)
         return
@@ -202,13 +202,13 @@ def of_experiment(
         or not all(isinstance(line, str) and line.strip() for line in lines)
     ):
         form = "of lines with words as they would be typed behind -m"
-        raise UsageError(f"experiment={chosen[-1]}: '{OWN_SWEEP}' in its file is not a list {form}")
+        raise UsageError(f"experiment={chosen[-1]}: '{_OWN_SWEEP}' in its file is not a list {form}")
     if not sweep:
         raise UsageError(f"experiment={chosen[-1]} is a sweep over several points: run it with -m, without a sweeper")
     try:
         typed_lines = [shlex.split(line) for line in lines]
     except ValueError as error:  # a quotation mark that is not closed
-        raise UsageError(f"experiment={chosen[-1]}: '{OWN_SWEEP}' in its file cannot be read ({error})") from error
+        raise UsageError(f"experiment={chosen[-1]}: '{_OWN_SWEEP}' in its file cannot be read ({error})") from error
     points = [point for line in typed_lines for _, point in expand([as_hydra(word) for word in line], sweep)]
     for point in points:
         differing = [word for word in point if not all(word in other for other in points)]
@@ -219,7 +219,7 @@ def of_experiment(
 def compose(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
     """Return what the overrides make of the YAML files; what an experiment sweeps over is left out."""
     composed = lay(overrides, config_dir)
-    composed.pop(OWN_SWEEP, None)
+    composed.pop(_OWN_SWEEP, None)
     return composed
 
 
@@ -230,9 +230,9 @@ def lay(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
 
 @lru_cache(maxsize=64)
 def _laid(overrides: tuple[str, ...], config_dir: str | None) -> DictConfig:
-    of_groups = tuple(word for word in overrides if not is_set(word))
+    of_groups = tuple(word for word in overrides if not _is_set(word))
     if len(of_groups) < len(overrides):  # the files are read once for all points that choose the same ones
-        return with_settings(lay(of_groups, config_dir), [word for word in overrides if is_set(word)])
+        return _with_settings(lay(of_groups, config_dir), [word for word in overrides if _is_set(word)])
     searched = [f"hydra.searchpath=[{quoted(config_dir, 'file://')}]"] if config_dir is not None else []
     try:
         composed: DictConfig = hydra.compose("run", [*of_groups, *searched])
@@ -242,12 +242,12 @@ def _laid(overrides: tuple[str, ...], config_dir: str | None) -> DictConfig:
     return composed
 
 
-def is_set(word: str) -> bool:
+def _is_set(word: str) -> bool:
     """Tell whether one of Hydra's overrides sets a value, and does not choose a file."""
     return word.startswith("++")
 
 
-def with_settings(composed: DictConfig, words: Sequence[str]) -> DictConfig:
+def _with_settings(composed: DictConfig, words: Sequence[str]) -> DictConfig:
     """Lay settings over a configuration, as Hydra does after it has read all files.
 
     Raises:
@@ -268,7 +268,7 @@ def quoted(folder: Path | str, before: str = "") -> str:
     return f"'{before}{path}'"
 
 
-def check_datasets(points: Sequence[DictConfig]) -> None:
+def _check_datasets(points: Sequence[DictConfig]) -> None:
     """Look, before the seconds that importing a network takes, whether the texts of any point can be had.
 
     Raises:
@@ -287,7 +287,7 @@ def check_datasets(points: Sequence[DictConfig]) -> None:
         raise problems[0]
 
 
-def check_metrics(points: Sequence[Planned], probe: bool) -> None:
+def _check_metrics(points: Sequence[Planned], probe: bool) -> None:
     """Look for the metrics by which the points are scored and, to probe, for what they need; the same once.
 
     Raises:
@@ -306,7 +306,7 @@ def check_metrics(points: Sequence[Planned], probe: bool) -> None:
                 metric.check()
 
 
-def leave_out_what_others_take(points: Sequence[DictConfig]) -> None:
+def _leave_out_what_others_take(points: Sequence[DictConfig]) -> None:
     """In a sweep over models, leave out a setting that only some of them have for the others; say so once."""
     known = {
         name: {item.name for item in fields(registry.systems.load(name).Config)}
@@ -324,7 +324,7 @@ def leave_out_what_others_take(points: Sequence[DictConfig]) -> None:
         tell(f"left out for {models}, which {have} no such settings: {keys}")
 
 
-def settle_point(
+def _settle_point(
     name: str, overrides: Sequence[str], composed: DictConfig, config_dir: str | None, probe: bool
 ) -> Planned:
     """Check a composed point; unless probing, a checkpoint on the hub need not be there."""
@@ -341,7 +341,7 @@ def settle_point(
             raise
         same = digest(asdict(config))
     scale_typed = any(readable(word).startswith("scale=") for word in overrides)
-    return Planned(name, config, variant(overrides, config, system.decided_by, config_dir), same, scale_typed)
+    return Planned(name, config, _variant(overrides, config, system.decided_by, config_dir), same, scale_typed)
 
 
 def check_evidence(system: System, decode: Decoding) -> None:
@@ -355,7 +355,7 @@ def check_evidence(system: System, decode: Decoding) -> None:
         raise UsageError(f"decode.reference_evidence=true asks what is looked at for the reference: {told}")
 
 
-def variant(overrides: Sequence[str], config: RunConfig, decided_by: frozenset[str], config_dir: str | None) -> str:
+def _variant(overrides: Sequence[str], config: RunConfig, decided_by: frozenset[str], config_dir: str | None) -> str:
     """Return the model and decode overrides that differ from the recipe and decide the outcome, sorted.
 
     What a list is by itself may follow from other settings (all layers, of as many as there are): it differs where it
@@ -365,22 +365,22 @@ def variant(overrides: Sequence[str], config: RunConfig, decided_by: frozenset[s
     if len(kept) == len(overrides):
         return ""
     typed = {readable(word).partition("=")[0] for word in overrides}
-    recipe = usual_settings(kept, config, config_dir)
+    recipe = _usual_settings(kept, config, config_dir)
     lists = {f"model.{key}" for key, value in asdict(config.model).items() if isinstance(value, list)}
     known = {f"model.{key}" for key in asdict(config.model)} - lists  # others were left out: see plan
     others = [word for word in overrides if word in kept or readable(word).partition("=")[0] in known]
-    recipe_of_lists = usual_settings(others, config, config_dir) if lists else recipe
+    recipe_of_lists = _usual_settings(others, config, config_dir) if lists else recipe
     changed = []
     for section in ("model", *({"decode"} & decided_by)):
         for key, value in asdict(getattr(config, section)).items():
             usual = asdict(getattr(recipe_of_lists if isinstance(value, list) else recipe, section))[key]
             settled = value is None and f"{section}.{key}" not in typed  # it follows from what was typed
-            if value != usual and not settled and (section == "model" or key not in NO_VARIANT):
+            if value != usual and not settled and (section == "model" or key not in _NO_VARIANT):
                 changed.append(f"{key}={plain(value)}")
     return ",".join(sorted(changed))
 
 
-def usual_settings(overrides: Sequence[str], config: RunConfig, config_dir: str | None) -> RunConfig:
+def _usual_settings(overrides: Sequence[str], config: RunConfig, config_dir: str | None) -> RunConfig:
     """Return what some overrides of a point would make of it alone.
 
     A value that the user must give is missing: whatever is given differs from the default.

@@ -20,14 +20,14 @@ from longsumbench.runs.evidence import kept, wanted, write_evidence
 from longsumbench.runs.record import LEDGER
 
 # The shape of a line of predictions.jsonl (see `shapes`), and of decoding.jsonl.
-LINE = {
+_LINE = {
     "id": str,
     "prediction": str,
     "complete": bool,
     "tokens": (COUNT, None),
     "truncation": ({**LEDGER, "documents_merged?": COUNT}, None),
 }
-BATCH = {"seconds": float}
+_BATCH = {"seconds": float}
 
 
 @dataclass(frozen=True)
@@ -78,10 +78,10 @@ def summarize_split(
     examples, ids = num_summarized(split, decoding), split.ids
     writer = Writer(system, split, decoding, path, log, evidence, crew.size)
     lacking = writer.asked_for - kept(evidence, decoding.reference_evidence) if evidence is not None else set()
-    done = take_over(path, log)
+    done = _take_over(path, log)
     buckets = length_buckets(split.source_words[:examples], decoding.batch_size)
     unwritten = [bucket for bucket in buckets if any(ids[index] not in done for index in bucket)]
-    own = {bucket[0] for bucket in share_of(unwritten, 0, crew.size)}
+    own = {bucket[0] for bucket in _share_of(unwritten, 0, crew.size)}
     others = {bucket[0] for bucket in unwritten} - own
     with Progress(shown_as, examples) as progress, crew.called(unwritten):
         for bucket in buckets:
@@ -91,7 +91,7 @@ def summarize_split(
                 writer.add_evidence(bucket, lacking, done)
             progress.advance(len(bucket))
     if crew.size > 1:
-        done = take_over(path, log)
+        done = _take_over(path, log)
     ordered = [done[ids[index]] for index in range(examples)]
     write_summaries(path, ordered)
     return ordered
@@ -113,7 +113,7 @@ def summarize_share(
     """
     own_log = None if log is None else part(log, crew.place)
     writer = Writer(system, split, decoding, part(path, crew.place), own_log, evidence, crew.size)
-    for bucket in share_of(buckets, crew.place, crew.size):
+    for bucket in _share_of(buckets, crew.place, crew.size):
         writer.write(bucket)
 
 
@@ -152,7 +152,7 @@ class Writer:
         with naming(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write("".join(map(to_line, fresh)))
         if self.log is not None:
-            note_batch(self.log, len(fresh), (time.monotonic() - started) / self.processes)
+            _note_batch(self.log, len(fresh), (time.monotonic() - started) / self.processes)
         return {summary.id: summary for summary in fresh}
 
     def add_evidence(self, bucket: Sequence[int], lacking: set[int], done: Mapping[str, Summary]) -> None:
@@ -167,7 +167,7 @@ class Writer:
         return list(self.system.summarize([self.split[index] for index in bucket], how))
 
 
-def share_of(batches: Sequence[list[int]], place: int, size: int) -> Sequence[list[int]]:
+def _share_of(batches: Sequence[list[int]], place: int, size: int) -> Sequence[list[int]]:
     """Return the batches, of about one length and the longest first, that one of several processes takes."""
     return batches[place::size]
 
@@ -177,7 +177,7 @@ def part(path: Path, place: int) -> Path:
     return path.with_name(f"{path.stem}.part{place}{path.suffix}")
 
 
-def take_over(path: Path, log: Path | None) -> dict[str, Summary]:
+def _take_over(path: Path, log: Path | None) -> dict[str, Summary]:
     """Make one file of what is written so far, in any process; return the summaries by id."""
     parts = [*path.parent.glob(f"{path.stem}.part*{path.suffix}")]
     done = {summary.id: summary for file in (path, *parts) for summary in read_summaries(file)}
@@ -202,7 +202,7 @@ def asked_evidence(system: System, decoding: Decoding, examples: int) -> set[int
     return set(wanted(decoding.evidence, examples)) if system.keeps_evidence else set()
 
 
-def note_batch(log: Path, examples: int, seconds: float) -> None:
+def _note_batch(log: Path, examples: int, seconds: float) -> None:
     """Append what a batch took."""
     with naming(log), log.open("a", encoding="utf-8") as file:
         file.write(json.dumps({"examples": examples, "seconds": round(seconds, 4)}) + "\n")
@@ -213,7 +213,7 @@ def seconds_of_decoding(log: Path) -> float:
     batches = []
     for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else ():
         with contextlib.suppress(BadFile):  # a torn line
-            batches.append(parse_json(line, BATCH)["seconds"])
+            batches.append(parse_json(line, _BATCH)["seconds"])
     return float(sum(batches))
 
 
@@ -234,7 +234,7 @@ def to_line(summary: Summary) -> str:
     return json.dumps({**values, "truncation": ledger}, ensure_ascii=False) + "\n"
 
 
-def from_dict(values: dict[str, Any]) -> Summary:
+def _from_dict(values: dict[str, Any]) -> Summary:
     """Rebuild what `to_line` wrote."""
     ledger = values["truncation"]
     truncation = None
@@ -255,7 +255,7 @@ def read_summaries(path: Path) -> list[Summary]:
     whole = []
     for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):  # texts hold other line breaks
         try:
-            whole.append(from_dict(parse_json(line, LINE)))
+            whole.append(_from_dict(parse_json(line, _LINE)))
         except BadFile:
             continue
     return whole

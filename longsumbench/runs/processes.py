@@ -38,19 +38,19 @@ if TYPE_CHECKING:
 
 PLACE = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 MEETING = ("MASTER_ADDR", "MASTER_PORT")
-ALSO_MISTAKEN = ("PMI_SIZE",)  # libraries take it, too, for that of a team
-CALLS_ANSWERED = "LONGSUMBENCH_CALLS_ANSWERED"  # of a helper that began anew: by the process that it was
-LONGEST = timedelta(days=20)  # of any waiting, for death is noticed otherwise; more milliseconds overflow in gloo
-STARTING = timedelta(minutes=10)  # from the start of one process until the first one is there
-SECONDS_BETWEEN_LOOKS = 0.1
-NO_MORE = b"null"  # in place of a call
-GRACE = 5.0  # seconds that a helper is given to come out of a task that has failed elsewhere
-PATIENCE = 60.0  # likewise the first process; and the others, to say how a task that failed has ended with them
+_ALSO_MISTAKEN = ("PMI_SIZE",)  # libraries take it, too, for that of a team
+_CALLS_ANSWERED = "LONGSUMBENCH_CALLS_ANSWERED"  # of a helper that began anew: by the process that it was
+_LONGEST = timedelta(days=20)  # of any waiting, for death is noticed otherwise; more milliseconds overflow in gloo
+_STARTING = timedelta(minutes=10)  # from the start of one process until the first one is there
+_SECONDS_BETWEEN_LOOKS = 0.1
+_NO_MORE = b"null"  # in place of a call
+_GRACE = 5.0  # seconds that a helper is given to come out of a task that has failed elsewhere
+_PATIENCE = 60.0  # likewise the first process; and the others, to say how a task that failed has ended with them
 
 # Called with a helper's team and the arguments of the call, a JSON object. Checks these before it does anything.
-Task = Callable[["Team", Mapping[str, Any]], None]
+_Task = Callable[["Team", Mapping[str, Any]], None]
 # Errors that reach other processes; another class is sent as the nearest one that it inherits from.
-ERRORS = {
+_ERRORS = {
     kind.__name__: kind for kind in (SuiteError, PointsFailed, NotRepeated, UsageError, DataError, EnvironmentProblem)
 }
 
@@ -104,12 +104,12 @@ class Team:
             yield
         except Exception as error:
             problem = self._failed(error)
-            lost = self._wait_for_ends(PATIENCE)
+            lost = self._wait_for_ends(_PATIENCE)
             raise EnvironmentProblem(lost) if lost and not isinstance(problem, SuiteError) else problem from error
         self._wait_for_ends()
         self._heed_failures()
 
-    def help(self, tasks: Mapping[str, Task]) -> None:
+    def help(self, tasks: Mapping[str, _Task]) -> None:
         """Do what the first process calls for, until it needs no more help.
 
         A process in which a task fails, or that hangs in one that has failed elsewhere, begins anew.
@@ -117,10 +117,10 @@ class Team:
         Args:
             tasks: name → task; a call of anything else is refused.
         """
-        while (call := self._next_call()) != NO_MORE:
+        while (call := self._next_call()) != _NO_MORE:
             try:
                 task, arguments = self._read_call(call, tasks)
-                with self._leaving(GRACE, self._begin_anew):
+                with self._leaving(_GRACE, self._begin_anew):
                     task(self, arguments)
             except Exception as error:
                 self._failed(error)
@@ -134,7 +134,7 @@ class Team:
             self.calls += 1
             self._tell("task", None)
             for rank in range(1, self.size):
-                self._heard(f"left {rank}", 0 if self._lost else PATIENCE)
+                self._heard(f"left {rank}", 0 if self._lost else _PATIENCE)
 
     @contextmanager
     def group(self, device: str) -> Iterator[None]:
@@ -159,11 +159,11 @@ class Team:
             store=PrefixStore(self._key("group"), self._met()),
             rank=self.rank,
             world_size=self.size,
-            timeout=LONGEST,
+            timeout=_LONGEST,
         )
         os.environ.update(self._variables, **({} if gpu is None else {"LOCAL_RANK": str(gpu)}))
         try:
-            with self._leaving(PATIENCE, self._end) if self.first else nullcontext():  # helpers watch a whole task
+            with self._leaving(_PATIENCE, self._end) if self.first else nullcontext():  # helpers watch a whole task
                 yield
                 distributed.barrier()
         except Exception as error:
@@ -196,7 +196,7 @@ class Team:
             own = str(torch.cuda.get_device_properties(gpu).uuid)
         self._tell(f"here {self.rank}", own)
         for rank in range(self.size):
-            while not self._is_told(f"here {rank}", seconds=SECONDS_BETWEEN_LOOKS):
+            while not self._is_told(f"here {rank}", seconds=_SECONDS_BETWEEN_LOOKS):
                 self._heed_failures()
         found = {self._heard(f"here {rank}") for rank in range(self.size)} - {b'""'}
         if found and len(found) < self.size:
@@ -221,12 +221,12 @@ class Team:
 
         address, port = (os.environ[name] for name in MEETING)
         try:
-            store = TCPStore(address, int(port), None, opens, STARTING, wait_for_workers=False, multi_tenant=True)
+            store = TCPStore(address, int(port), None, opens, _STARTING, wait_for_workers=False, multi_tenant=True)
         except (RuntimeError, ValueError) as error:  # torch's; the port is no number
             reason = str(error).splitlines()[0]
             told = f"{self.size} processes cannot meet at MASTER_ADDR={address}, MASTER_PORT={port}: {reason}"
             raise EnvironmentProblem(told) from error
-        store.set_timeout(LONGEST)
+        store.set_timeout(_LONGEST)
         return store
 
     def _key(self, what: str) -> str:
@@ -242,7 +242,7 @@ class Team:
 
     def _heard_problem(self) -> SuiteError | None:
         """Return what went wrong first in any process; None when nothing was told in time."""
-        told = self._heard("problem", PATIENCE)
+        told = self._heard("problem", _PATIENCE)
         return None if told is None else error_of(told)
 
     def _is_told(self, what: str, seconds: float | None = None) -> bool:
@@ -251,7 +251,7 @@ class Team:
         while not self._met().check([self._key(what)]):
             if ends is not None and time.monotonic() > ends:
                 return False
-            time.sleep(SECONDS_BETWEEN_LOOKS)
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
         return True
 
     def _heed_failures(self) -> None:
@@ -266,13 +266,13 @@ class Team:
         except RuntimeError as error:  # torch's, when the connection is gone
             raise EnvironmentProblem(f"process 0 of {self.size}, which this one helped, is gone") from error
 
-    def _read_call(self, call: bytes | None, tasks: Mapping[str, Task]) -> tuple[Task, Mapping[str, Any]]:
+    def _read_call(self, call: bytes | None, tasks: Mapping[str, _Task]) -> tuple[_Task, Mapping[str, Any]]:
         """Return the task that is called, and its arguments.
 
         Raises:
             EnvironmentProblem: the call is none that this program makes.
         """
-        values = parse_message(call)
+        values = _parse_message(call)
         if not isinstance(values, dict) or values.keys() != {"name", "arguments"}:
             reason = "it is no task with arguments"
         elif not isinstance(values["name"], str) or values["name"] not in tasks:
@@ -315,7 +315,7 @@ class Team:
         store, key = self._meet(), self._key("failures")
 
         def watch() -> None:
-            while not over.wait(SECONDS_BETWEEN_LOOKS * 5):
+            while not over.wait(_SECONDS_BETWEEN_LOOKS * 5):
                 with suppress(RuntimeError):  # torch's, when the connection is gone: whoever was there is, too
                     if store.add(key, 0) and not over.wait(grace):
                         otherwise()
@@ -332,7 +332,7 @@ class Team:
         """End a task and become a fresh process, with nothing open: whoever waits for this one is torn from it."""
         self._store = self._meet()  # the other one belongs to what hangs
         self._tell(f"end {self.rank}", None)
-        os.environ.update({**self._variables, CALLS_ANSWERED: str(self.calls)})
+        os.environ.update({**self._variables, _CALLS_ANSWERED: str(self.calls)})
         sys.stderr.flush()
         for descriptor in filter(lambda one: one > 2, map(int, os.listdir("/dev/fd"))):
             with suppress(OSError):
@@ -346,7 +346,7 @@ class Team:
         os._exit(EnvironmentProblem.exit_code)
 
 
-def parse_message(text: bytes | None) -> Any:
+def _parse_message(text: bytes | None) -> Any:
     """Return a value from the store; None where it is no JSON."""
     try:
         return json.loads(text or b"null")
@@ -356,14 +356,14 @@ def parse_message(text: bytes | None) -> Any:
 
 def told_of_error(error: SuiteError) -> list[str]:
     """Return an error as [class name, message]."""
-    return [next(kind.__name__ for kind in type(error).__mro__ if kind.__name__ in ERRORS), str(error)]
+    return [next(kind.__name__ for kind in type(error).__mro__ if kind.__name__ in _ERRORS), str(error)]
 
 
 def error_of(told: bytes) -> SuiteError:
     """Rebuild the error of another process."""
-    match parse_message(told):
-        case [str(name), str(message)] if name in ERRORS:
-            return ERRORS[name](message)
+    match _parse_message(told):
+        case [str(name), str(message)] if name in _ERRORS:
+            return _ERRORS[name](message)
     return EnvironmentProblem("another process failed")
 
 
@@ -374,7 +374,7 @@ def of_this_process() -> Team:
     From now on they are hidden from all libraries, but for as long as the team works as a `group`.
     """
     variables = {name: os.environ[name] for name in PLACE if name in os.environ}
-    answered = int(os.environ.pop(CALLS_ANSWERED, "0"))
+    answered = int(os.environ.pop(_CALLS_ANSWERED, "0"))
     _hide()
     try:
         rank, size = int(variables["RANK"]), int(variables["WORLD_SIZE"])
@@ -388,11 +388,11 @@ def of_this_process() -> Team:
 
 
 def _hide() -> None:
-    for name in (*PLACE, *ALSO_MISTAKEN):
+    for name in (*PLACE, *_ALSO_MISTAKEN):
         os.environ.pop(name, None)
 
 
-def by_the_first(work: Callable[[], None], tasks: Mapping[str, Task]) -> None:
+def by_the_first(work: Callable[[], None], tasks: Mapping[str, _Task]) -> None:
     """Do something in the first process of a team; in the others, help it for as long as it does.
 
     Args:

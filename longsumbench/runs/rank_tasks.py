@@ -64,36 +64,36 @@ def assistants(system: System, config: RunConfig, folder: Path) -> Assistants | 
     return Assistants(team, config, folder.resolve()) if team.size > 1 and system.shares_work else None
 
 
-def train_along(team: Team, arguments: Mapping[str, Any]) -> None:
+def _train_along(team: Team, arguments: Mapping[str, Any]) -> None:
     """Train with the first process, which saves what comes of it."""
-    config, folder, stage = read_arguments(arguments, TRAINING)
-    with read_again(config) as (system, texts, stages):
+    config, folder, stage = _read_arguments(arguments, _TRAINING)
+    with _read_again(config) as (system, texts, stages):
         stages.together = lambda _: team.group(config.train.device)
         try:
-            fit(system, texts, config, folder, stages)
+            _fit(system, texts, config, folder, stages)
         except MissingStage as missing:
             if missing.folder.resolve() != stage.resolve():
                 raise RuntimeError(f"process {team.rank} would train {missing.folder}, not {stage}") from missing
             missing.build(stage)
 
 
-def summarize_along(team: Team, arguments: Mapping[str, Any]) -> None:
+def _summarize_along(team: Team, arguments: Mapping[str, Any]) -> None:
     """Write this process's share of some batches of summaries into files of its own."""
-    config, folder, number, predictions, log, evidence, batches = read_arguments(arguments, SUMMARIZING)
+    config, folder, number, predictions, log, evidence, batches = _read_arguments(arguments, _SUMMARIZING)
     team.take_gpu(config.decode.device)
-    with read_again(config) as (system, texts, stages):
-        fit(system, texts, config, folder, stages)
+    with _read_again(config) as (system, texts, stages):
+        _fit(system, texts, config, folder, stages)
         if number > 1:
             system.use_kept(number)
         split, crew = texts.splits[config.dataset.split], Crew(team.rank, team.size)
         summarize_share(system, split, config.decode, batches, crew, predictions, log, evidence)
 
 
-TASKS = {"train": train_along, "summarize": summarize_along}  # all that the other processes can be called for
+TASKS = {"train": _train_along, "summarize": _summarize_along}  # all that the other processes can be called for
 
 
 @contextmanager
-def read_again(config: RunConfig) -> Iterator[tuple[System, Texts, StageStore]]:
+def _read_again(config: RunConfig) -> Iterator[tuple[System, Texts, StageStore]]:
     """Give a run's system, not fitted, its texts, and the stages that are finished."""
     stages = StageStore(cache_folder(), say=lambda line: None, finished_only=True)
     try:
@@ -103,12 +103,12 @@ def read_again(config: RunConfig) -> Iterator[tuple[System, Texts, StageStore]]:
         stages.release()
 
 
-def fit(system: System, texts: Texts, config: RunConfig, folder: Path, stages: StageStore) -> None:
+def _fit(system: System, texts: Texts, config: RunConfig, folder: Path, stages: StageStore) -> None:
     """Fit a system as the run does."""
     system.fit(texts.splits.get("train"), texts.splits.get("validation"), config.train, folder / "work", stages)
 
 
-def read_arguments(arguments: Mapping[str, Any], readers: Mapping[str, Callable[[Any], Any]]) -> list[Any]:
+def _read_arguments(arguments: Mapping[str, Any], readers: Mapping[str, Callable[[Any], Any]]) -> list[Any]:
     """Return the arguments of a call, in the order of their readers.
 
     Raises:
@@ -137,26 +137,26 @@ def config_of(values: Any) -> RunConfig:
     return config
 
 
-def path_of(value: Any) -> Path:
+def _path_of(value: Any) -> Path:
     """Return a path from its JSON value."""
     if not isinstance(value, str):
         raise TypeError("no path")
     return Path(value)
 
 
-def path_or_none(value: Any) -> Path | None:
+def _path_or_none(value: Any) -> Path | None:
     """Return a path from its JSON value, which may be null."""
-    return None if value is None else path_of(value)
+    return None if value is None else _path_of(value)
 
 
-def number_of(value: Any) -> int:
+def _number_of(value: Any) -> int:
     """Return a number from 1."""
     if type(value) is not int or value < 1:
         raise TypeError("no number")
     return value
 
 
-def batches_of(value: Any) -> list[list[int]]:
+def _batches_of(value: Any) -> list[list[int]]:
     """Return batches of the places of examples."""
     if not isinstance(value, list) or not all(isinstance(batch, list) and batch for batch in value):
         raise TypeError("no batches")
@@ -165,8 +165,8 @@ def batches_of(value: Any) -> list[list[int]]:
     return value
 
 
-TRAINING = {"config": config_of, "folder": path_of, "stage": path_of}
-SUMMARIZING = {
-    **{"config": config_of, "folder": path_of, "number": number_of, "predictions": path_of},
-    **{"log": path_or_none, "evidence": path_or_none, "batches": batches_of},
+_TRAINING = {"config": config_of, "folder": _path_of, "stage": _path_of}
+_SUMMARIZING = {
+    **{"config": config_of, "folder": _path_of, "number": _number_of, "predictions": _path_of},
+    **{"log": _path_or_none, "evidence": _path_or_none, "batches": _batches_of},
 }

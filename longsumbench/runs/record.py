@@ -23,9 +23,9 @@ from longsumbench.formatting import percent
 from longsumbench.progress import tell
 
 FORMAT = 1  # of record.json
-NAMED = 3  # runs that a message names
-ADVICE = "the same `longsumbench run` command makes it again, or remove it"
-MOVE = "move it into its own folder, or remove it"
+_NAMED = 3  # runs that a message names
+_ADVICE = "the same `longsumbench run` command makes it again, or remove it"
+_MOVE = "move it into its own folder, or remove it"
 
 # The shape of record.json (see `shapes`): all that any code relies on.
 _FOLDER_NAME = re.compile(r"(?!\.\.?$)[^/\x00-\x1f\x7f]{1,60}")
@@ -233,7 +233,7 @@ class RunRecord:
             if problem := misfit(content, _SHAPE) or _misfit_of_rank(content):
                 raise BadFile(problem)
         except BadFile as error:
-            raise TornRecord(f"not a run's record ({error}); {ADVICE}", path) from error
+            raise TornRecord(f"not a run's record ({error}); {_ADVICE}", path) from error
         values = {item.name: content[item.name] for item in fields(cls)}
         values |= {name: tuple(values[name]) for name in ("empty_references", "command", "checkpoints")}
         return cls(**values)
@@ -271,7 +271,7 @@ class Results:
             try:
                 record = RunRecord.read(path.parent)
                 if self.run_folder(record) != path.parent:
-                    raise DataError(f"the record of {record.model} {record.run_id} on {record.dataset}; {MOVE}", path)
+                    raise DataError(f"the record of {record.model} {record.run_id} on {record.dataset}; {_MOVE}", path)
             except FileNotFoundError:  # the run is being done anew
                 continue
             except DataError as error:
@@ -306,11 +306,11 @@ class Results:
             known = f"see {self.root / 'leaderboard'} for the ids"
             raise UsageError(f"no finished run is called '{run}' under {self.root}; {known}")
         if found[1:]:
-            named = [f"{path.name} ({path.parent.name} on {path.parents[1].name})" for path in found[:NAMED]]
-            more = f" and {len(found) - NAMED} more" if found[NAMED:] else ""
+            named = [f"{path.name} ({path.parent.name} on {path.parents[1].name})" for path in found[:_NAMED]]
+            more = f" and {len(found) - _NAMED} more" if found[_NAMED:] else ""
             raise UsageError(f"{len(found)} runs begin with '{run}': {', '.join(named)}{more}; type more of the id")
         if (of_run := RunRecord.read(found[0]).run_id) != found[0].name:
-            raise DataError(f"the record of the run {of_run}; {MOVE}", found[0] / "record.json")
+            raise DataError(f"the record of the run {of_run}; {_MOVE}", found[0] / "record.json")
         return found[0]
 
 
@@ -343,7 +343,7 @@ RANKED_BY = "rougeLsum"  # but runs on a dataset that names a metric: by the fir
 SHORT_ID = 8
 
 
-BETWEEN_SETTINGS = re.compile(r",(?![^\[\]]*\])")  # commas of a variant, but for those inside brackets
+_BETWEEN_SETTINGS = re.compile(r",(?![^\[\]]*\])")  # commas of a variant, but for those inside brackets
 
 
 def label(record: RunRecord) -> str:
@@ -356,7 +356,7 @@ def label(record: RunRecord) -> str:
 
 def parts_of(variant: str) -> list[str]:
     """Return the settings of a variant; the commas of a list are its own: "a=1,b=[1,2]" has two."""
-    return [part for part in BETWEEN_SETTINGS.split(variant) if part]
+    return [part for part in _BETWEEN_SETTINGS.split(variant) if part]
 
 
 def source_seen(record: RunRecord) -> float | None:

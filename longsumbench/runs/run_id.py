@@ -15,10 +15,10 @@ from longsumbench.modeling.units import QUERIES_VERSION
 from longsumbench.rouge.signature import SCORING_VERSION
 from longsumbench.runs.record import RunSpec
 
-VERSIONS = {"decode": 1, "score": SCORING_VERSION, "sentences": sentences.VERSION}  # rise with a step's outcome
-ASKED = ("metrics", "coherence_model", "bertscore_model")  # of score: what they ask for is added to a finished run
+_VERSIONS = {"decode": 1, "score": SCORING_VERSION, "sentences": sentences.VERSION}  # rise with a step's outcome
+_ASKED = ("metrics", "coherence_model", "bertscore_model")  # of score: what they ask for is added to a finished run
 # of train, decode and score: they change no summary, no ROUGE
-NOT_HASHED = ("device", "workers", "evidence", "reference_evidence", *ASKED)
+_NOT_HASHED = ("device", "workers", "evidence", "reference_evidence", *_ASKED)
 
 
 def identity(config: RunConfig, system: System) -> str:
@@ -27,11 +27,11 @@ def identity(config: RunConfig, system: System) -> str:
     One that asks for other measures of a run is not the same, so that both of a sweep are measured.
     """
     dataset = {**asdict(config.dataset), "results_dir": config.results_dir}
-    asked = [getattr(config.score, name) for name in ASKED]
-    return digest([config.model.name, dataset, outcome_settings(config, system), asked])
+    asked = [getattr(config.score, name) for name in _ASKED]
+    return digest([config.model.name, dataset, _outcome_settings(config, system), asked])
 
 
-def outcome_settings(config: RunConfig, system: System) -> dict[str, Any]:
+def _outcome_settings(config: RunConfig, system: System) -> dict[str, Any]:
     """Return the settings that decide a run's outcome, beside the dataset's texts."""
     settings: dict[str, Any] = {
         "model": system.identity(),
@@ -49,7 +49,7 @@ def outcome_settings(config: RunConfig, system: System) -> dict[str, Any]:
 
 def hashed(section: Recipe | Decoding | Scoring) -> dict[str, Any]:
     """Return the settings of a section that decide a run's outcome."""
-    return without_later({key: value for key, value in asdict(section).items() if key not in NOT_HASHED})
+    return without_later({key: value for key, value in asdict(section).items() if key not in _NOT_HASHED})
 
 
 def specify(config: RunConfig, system: System, texts: Texts) -> RunSpec:
@@ -79,5 +79,5 @@ def specify_on(config: RunConfig, system: System, fingerprint: str, metrics: Col
     beside = {f"metric {name}": registry.metrics.load(name).version for name in metrics}
     if "train" in system.decided_by and queried:
         beside["queries"] = QUERIES_VERSION
-    settings, versions = outcome_settings(config, system), {**VERSIONS, **system.versions(), **beside}
+    settings, versions = _outcome_settings(config, system), {**_VERSIONS, **system.versions(), **beside}
     return RunSpec(config.model.name, config.dataset.name, settings, fingerprint, versions)

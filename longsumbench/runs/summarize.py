@@ -28,9 +28,9 @@ from longsumbench.progress import Progress, tell
 from longsumbench.runs.evidence import wanted
 from longsumbench.runs.record import Results, RunRecord
 
-SHARED = ("seed", "device")  # of the top level: decoding follows them
+_SHARED = ("seed", "device")  # of the top level: decoding follows them
 # of its decode settings: they are about its split and its machine
-NOT_OF_THE_RUN = ("limit", "evidence", "reference_evidence", "device")
+_NOT_OF_THE_RUN = ("limit", "evidence", "reference_evidence", "device")
 
 
 def summarize_files(
@@ -51,14 +51,14 @@ def summarize_files(
     Raises:
         SuiteError: something the user can act on.
     """
-    checkpoint = find_checkpoint(named, results)
+    checkpoint = _find_checkpoint(named, results)
     files, settings = split_words(words)
     decoding = settle_decoding(settings, {**checkpoint.decode, "evidence": "all" if as_json else "none"})
     if decoding.evidence != "none" and not as_json:
         raise UsageError(f"decode.evidence={decoding.evidence}: evidence is shown with --json only")
     inputs = read_inputs(files)
     if query is not None:
-        inputs = [asked(one, query) for one in inputs]
+        inputs = [_asked(one, query) for one in inputs]
     if together:
         inputs = [put_together(inputs)]
     inputs = inputs[: decoding.limit]
@@ -71,7 +71,7 @@ def summarize_files(
     with Progress("summarizing", len(inputs), "texts") as progress:
         for one, summary in zip(inputs, summarize_inputs(system, inputs, decoding), strict=True):
             text = f"==> {one.name} <==\n{summary.text}\n" if len(inputs) > 1 else summary.text
-            printed = for_stdout(to_json(summary) if as_json else text)
+            printed = for_stdout(_to_json(summary) if as_json else text)
             tqdm.write(printed, file=sys.stdout)  # above the bar, where there is one
             sys.stdout.flush()
             tell(note(one, summary))
@@ -88,7 +88,7 @@ def unlike_what_was_learned(system: System, inputs: Sequence[Input]) -> str:
     return f"{system.config.name} was fitted on texts without queries: it has not learned to answer any"
 
 
-def asked(one: Input, query: str) -> Input:
+def _asked(one: Input, query: str) -> Input:
     """Return an input with a question.
 
     Raises:
@@ -116,7 +116,7 @@ class Checkpoint:
     model: Mapping[str, Any]
 
 
-def find_checkpoint(named: str, results: Results) -> Checkpoint:
+def _find_checkpoint(named: str, results: Results) -> Checkpoint:
     """Return the checkpoint that is meant by a folder of its own, or a run's folder, id, or beginning of an id.
 
     Raises:
@@ -139,14 +139,14 @@ def find_checkpoint(named: str, results: Results) -> Checkpoint:
         away = f"{run} came without its checkpoint: run it again here"
         never = f"{run} is of model={record.model}, which keeps nothing on disk: it has no checkpoint"
         raise UsageError(gone if found.is_symlink() else never if (run / "work").is_dir() else away)
-    if (seconds := seconds_of_training(found)) is not None and seconds != record.fit["seconds"]:
+    if (seconds := _seconds_of_training(found)) is not None and seconds != record.fit["seconds"]:
         raise UsageError(f"{run} was written by other weights, since trained anew; to use the new ones, name {found}")
-    known = {item.name for item in fields(Decoding)} - set(NOT_OF_THE_RUN)
+    known = {item.name for item in fields(Decoding)} - set(_NOT_OF_THE_RUN)
     decode = {key: value for key, value in record.config["decode"].items() if key in known}
     return Checkpoint(found, decode, record.config["model"])
 
 
-def seconds_of_training(checkpoint: Path) -> float | None:
+def _seconds_of_training(checkpoint: Path) -> float | None:
     """Return how long a run's checkpoint was trained; None for one that was not.
 
     Raises:
@@ -201,10 +201,10 @@ def settle_decoding(settings: Sequence[str], usual: Mapping[str, Any]) -> Decodi
     for word in settings:
         key, _, text = word.partition("=")
         head, _, rest = key.rpartition(".")
-        if head not in given or (not head and rest not in SHARED):
-            known = ["decode.<setting>", *SHARED]
+        if head not in given or (not head and rest not in _SHARED):
+            known = ["decode.<setting>", *_SHARED]
             of_a_run = {item.name for item in fields(RunConfig)}
-            near = "" if (head or key) in of_a_run else did_you_mean(head or key, ["decode", *SHARED])
+            near = "" if (head or key) in of_a_run else did_you_mean(head or key, ["decode", *_SHARED])
             raise UsageError(f"'{word}'{near}: of a fitted system these can be set: {', '.join(known)}")
         given[head][rest] = _value(word, text)
     settle(RunConfig, given[""], "", dict.fromkeys(["model", *SECTIONS]))
@@ -250,7 +250,7 @@ def note(one: Input, summary: Summary) -> str:
     return f"{one.name}: {'; '.join(line for line, holds in told.items() if holds)}"
 
 
-def to_json(summary: Summary) -> str:
+def _to_json(summary: Summary) -> str:
     """Return a summary as a JSON object on one line."""
     values = {
         "id": summary.id,

@@ -30,7 +30,7 @@ from longsumbench.runs.plan import check_folder, first_line, quoted, translate
 from longsumbench.sweeps.worker import end_with
 
 HERE = "basic"  # Hydra's name for this process
-PLUGINS = {  # of Hydra: package → extra of the suite, and the choices that need it
+_PLUGINS = {  # of Hydra: package → extra of the suite, and the choices that need it
     "hydra_joblib_launcher": ("joblib", ("joblib",)),
     "hydra_submitit_launcher": (
         "slurm",
@@ -38,17 +38,17 @@ PLUGINS = {  # of Hydra: package → extra of the suite, and the choices that ne
     ),
     "hydra_optuna_sweeper": ("optuna", ("optuna",)),
 }
-GROUPS = ("launcher", "sweeper")
-USUAL = {"launcher": "joblib", "sweeper": "optuna"}  # that a message names
+_GROUPS = ("launcher", "sweeper")
+_USUAL = {"launcher": "joblib", "sweeper": "optuna"}  # that a message names
 # Of optuna, unless typed: higher scores are better, the same command asks for the same points, one at a time, and a
 # point that fails ends nothing.
-SEARCH = {"direction": "maximize", "sampler.seed": "1", "n_jobs": "1", "max_failure_rate": "1.0"}
-ENDS_JOBS = "scancel --name=longsumbench"
-SECONDS_BETWEEN_LOOKS = 2.0  # at jobs of a cluster
-SECONDS_BETWEEN_QUESTIONS = 30  # to a cluster
+_SEARCH = {"direction": "maximize", "sampler.seed": "1", "n_jobs": "1", "max_failure_rate": "1.0"}
+_ENDS_JOBS = "scancel --name=longsumbench"
+_SECONDS_BETWEEN_LOOKS = 2.0  # at jobs of a cluster
+_SECONDS_BETWEEN_QUESTIONS = 30  # to a cluster
 MOST_JOBS = 1_000  # that SLURM takes as one array, unless it is told otherwise (MaxArraySize)
 
-Task = Callable[[Any], Any]
+_Task = Callable[[Any], Any]
 Ask = Callable[[list[str]], float | Exception]
 
 
@@ -81,12 +81,12 @@ class Engine:
             EnvironmentProblem: it is not installed.
         """
         check_folder(config_dir)
-        chosen = dict.fromkeys(GROUPS, HERE)
+        chosen = dict.fromkeys(_GROUPS, HERE)
         for word in words:
             key, sign, value = word.lstrip("+~").partition("=")
             group = key.removeprefix("hydra").lstrip("/.").partition(".")[0]
-            if not sign or group not in GROUPS:
-                offered = ", ".join(f"hydra/{name}=… and hydra.{name}.…" for name in GROUPS)
+            if not sign or group not in _GROUPS:
+                offered = ", ".join(f"hydra/{name}=… and hydra.{name}.…" for name in _GROUPS)
                 raise UsageError(f"'{word}': of Hydra's own settings, {offered} can be chosen")
             if key == f"hydra.{group}":
                 raise UsageError(f"'{word}': one is chosen by hydra/{group}={value}, with a slash")
@@ -95,7 +95,7 @@ class Engine:
         if words and not sweep:
             raise UsageError(f"'{words[0]}' is for sweeps: add -m, also for a single point")
         engine = cls(tuple(words), **chosen, config_dir=config_dir)
-        for group in GROUPS:
+        for group in _GROUPS:
             engine.check_installed(group, chosen[group])
         engine.composed(Path())  # settings are checked before any work
         return engine
@@ -107,7 +107,7 @@ class Engine:
             UnknownName: nobody knows it.
             EnvironmentProblem: it comes with an extra that is not installed.
         """
-        for plugin, (extra, names) in PLUGINS.items():
+        for plugin, (extra, names) in _PLUGINS.items():
             if name in names and importlib.util.find_spec(f"hydra_plugins.{plugin}") is None:
                 install = f"pip install 'longsumbench[{extra}]'"
                 raise EnvironmentProblem(f"hydra/{group}={name} is not installed: {install}")
@@ -154,7 +154,7 @@ class Engine:
                 group, _, name = key.removeprefix("hydra.").partition(".")
                 if getattr(self, group) == HERE:
                     return UsageError(
-                        f"'{key}' is of a {group} of Hydra's: choose one, as hydra/{group}={USUAL[group]}"
+                        f"'{key}' is of a {group} of Hydra's: choose one, as hydra/{group}={_USUAL[group]}"
                     )
                 known = Engine((f"hydra/{group}={getattr(self, group)}",), config_dir=self.config_dir).settings(group)
                 return UsageError(f"unknown setting '{key}'{did_you_mean(name, known)}; known: {', '.join(known)}")
@@ -166,7 +166,7 @@ class Engine:
             return translate(error)
         return UsageError(f"hydra/sweeper={self.sweeper} does not work so: {first_line(error)} (hydra.sweeper.*)")
 
-    def launch(self, task: Task, jobs: int, folder: Path) -> None:
+    def launch(self, task: _Task, jobs: int, folder: Path) -> None:
         """Let the launcher do some jobs; return when it is through with them.
 
         Args:
@@ -182,11 +182,11 @@ class Engine:
         launcher: Any = Plugins.instance().instantiate_launcher(context, task, composed)
         on_cluster = composed.hydra.launcher._target_.endswith("SlurmLauncher")
         if on_cluster:  # importing submitit alters everybody's logging
-            look_more_often()
-            say_it_once()
+            _look_more_often()
+            _say_it_once()
         try:
             try:
-                for first, together in side_by_side(launcher, jobs):
+                for first, together in _side_by_side(launcher, jobs):
                     launcher.launch([[] for _ in range(together)], initial_job_idx=first)
             except Exception as error:
                 if on_cluster:
@@ -195,7 +195,7 @@ class Engine:
         except KeyboardInterrupt:
             if not on_cluster:
                 raise
-            told = f"the submitted jobs go on ({ENDS_JOBS} ends them), and what they finish is kept"
+            told = f"the submitted jobs go on ({_ENDS_JOBS} ends them), and what they finish is kept"
             raise KeyboardInterrupt(told) from None
 
     def search(self, ask: Ask, words: Sequence[str], folder: Path) -> None:
@@ -210,7 +210,7 @@ class Engine:
             UsageError: a range cannot be meant.
         """
         typed = {word.lstrip("+~").partition("=")[0] for word in self.words}
-        known = {f"hydra.sweeper.{name}": value for name, value in SEARCH.items() if self.sweeper == "optuna"}
+        known = {f"hydra.sweeper.{name}": value for name, value in _SEARCH.items() if self.sweeper == "optuna"}
         usual = [f"{name}={value}" for name, value in known.items() if name not in typed]
         folder.mkdir(parents=True, exist_ok=True)
         of_launcher = ("hydra/launcher", "hydra.launcher")
@@ -281,7 +281,7 @@ def problem_of(error: Exception, engine: Engine) -> Exception:
     return LaunchBroke(said or type(error).__name__)
 
 
-def side_by_side(launcher: Any, jobs: int) -> Iterator[tuple[int, int]]:
+def _side_by_side(launcher: Any, jobs: int) -> Iterator[tuple[int, int]]:
     """Yield the first of the jobs that a launcher is to be given at once, and how many those are.
 
     joblib works with a single process in this very one, which a point must not take with it, nor end. So two are asked
@@ -292,17 +292,17 @@ def side_by_side(launcher: Any, jobs: int) -> Iterator[tuple[int, int]]:
         yield 0, jobs
         return
     settings |= {"initializer": end_with, "initargs": (os.getpid(),)}
-    if joblib_processes(settings["n_jobs"]) > 1:
+    if _joblib_processes(settings["n_jobs"]) > 1:
         yield 0, jobs
         return
     settings["n_jobs"] = 2
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, str(joblib_processes(-1)))
+        os.environ.setdefault(name, str(_joblib_processes(-1)))
     for first in range(jobs):
         yield first, 1
 
 
-def joblib_processes(n_jobs: int) -> int:
+def _joblib_processes(n_jobs: int) -> int:
     """Return how many processes joblib takes for a number of jobs as typed; -1 is one a core."""
     from joblib import effective_n_jobs  # type: ignore[import-untyped]
 
@@ -310,15 +310,15 @@ def joblib_processes(n_jobs: int) -> int:
     return found
 
 
-def look_more_often() -> None:
+def _look_more_often() -> None:
     """Let submitit ask a cluster for its jobs' states twice a minute; by itself it waits longer and longer."""
     from submitit import SlurmJob
     from submitit.slurm.slurm import SlurmInfoWatcher
 
-    SlurmJob.watcher = SlurmInfoWatcher(delay_s=SECONDS_BETWEEN_QUESTIONS)
+    SlurmJob.watcher = SlurmInfoWatcher(delay_s=_SECONDS_BETWEEN_QUESTIONS)
 
 
-def say_it_once() -> None:
+def _say_it_once() -> None:
     """Keep submitit from printing what sbatch complains of: the error that it raises says it too."""
     from submitit.core import utils
 
@@ -336,4 +336,4 @@ def wait_for_jobs(folder: Path) -> None:
     where = next((path.parent.parent for path in folder.rglob("*_submitted.pkl")), folder)
     jobs: list[SlurmJob[Any]] = [SlurmJob(folder=where / "%j", job_id=task) for task in tasks]
     while not all(job.done() for job in jobs):
-        time.sleep(SECONDS_BETWEEN_LOOKS)
+        time.sleep(_SECONDS_BETWEEN_LOOKS)

@@ -29,8 +29,8 @@ from longsumbench.files import COUNT, TIME, BadFile, digest, read_json, write_at
 WAITING, RUNNING, DONE, FOUND, SAME, FAILED = "waiting", "running", "done", "found", "same", "failed"
 ENDED = (DONE, FOUND, SAME, FAILED)
 # The shapes of sweep.json and of a point's file (see `shapes`).
-SWEEP = {"command": [str], "launcher": str, "host": str, "pid": int, "started": TIME, "points": [str]}
-POINT = {
+_SWEEP = {"command": [str], "launcher": str, "host": str, "pid": int, "started": TIME, "points": [str]}
+_POINT = {
     "state?": re.compile("|".join((WAITING, RUNNING, *ENDED))),
     "runs?": [str],
     "failed_baselines?": {str: str},
@@ -122,8 +122,8 @@ class Sweep:
         """
         path = self.root / "sweep.json"
         try:
-            told: dict[str, Any] = read_json(path, SWEEP)
-            return {name: told[name] for name in SWEEP}
+            told: dict[str, Any] = read_json(path, _SWEEP)
+            return {name: told[name] for name in _SWEEP}
         except (FileNotFoundError, BadFile) as error:
             raise DataError(f"not a sweep ({error}); the same `longsumbench run -m` writes it anew", path) from error
 
@@ -161,7 +161,7 @@ class Sweep:
         if number in self.unwritten:
             return self.unwritten[number]
         try:
-            told = read_json(self.points / f"{number}.json", POINT)
+            told = read_json(self.points / f"{number}.json", _POINT)
             known = {item.name: told[item.name] for item in fields(PointState) if item.name in told}
             return PointState(**{**known, "runs": tuple(known.get("runs", ()))})
         except (FileNotFoundError, BadFile):

@@ -25,7 +25,7 @@ from longsumbench.sweeps.state import (
     sweeps_in,
 )
 
-LONGEST = 86_400.0  # seconds between two looks, for some number is too large to sleep
+_LONGEST = 86_400.0  # seconds between two looks, for some number is too large to sleep
 
 
 def render(results: Path, name: str | None = None) -> str:
@@ -50,12 +50,12 @@ def render(results: Path, name: str | None = None) -> str:
             many = f"{len(chosen)} sweeps begin with '{name}'" if chosen else f"no sweep is called '{name}'"
             raise UsageError(f"{many}; there are {', '.join(sweep.id for sweep in sweeps)}")
     else:
-        readable = list(leave_out_damaged(sweeps))
+        readable = list(_leave_out_damaged(sweeps))
         chosen = [sweep for number, sweep in enumerate(readable) if number == 0 or sweep.conductor() is not None]
     return "\n\n".join(f"{heading(sweep)}\n\n{table(sweep)}" for sweep in chosen)
 
 
-def leave_out_damaged(sweeps: Sequence[Sweep]) -> Iterator[Sweep]:
+def _leave_out_damaged(sweeps: Sequence[Sweep]) -> Iterator[Sweep]:
     """Yield the sweeps that can be read, and name the others on stderr.
 
     Raises:
@@ -131,19 +131,19 @@ def table(sweep: Sweep) -> str:
         state = present(sweep, number)
         score = "" if state.score is None else f"{state.score:.1f}"
         took = duration(state.seconds) if state.state in (DONE, RUNNING, FAILED) else ""
-        rows.append([number, *map(one_line, (name, word(state), took, score, note(sweep, number, state)))])
+        rows.append([number, *map(one_line, (name, _word(state), took, score, _note(sweep, number, state)))])
     headers = ["point", "settings", "state", "time", "score", ""]
     return tabulate(
         rows, headers=headers, tablefmt="plain", disable_numparse=True, maxcolwidths=[None, 60, *[None] * 4]
     )
 
 
-def word(state: PointState) -> str:
+def _word(state: PointState) -> str:
     """Return a point's state for people."""
     return "skipped" if state.state in (FOUND, SAME) else state.state
 
 
-def note(sweep: Sweep, number: int, state: PointState) -> str:
+def _note(sweep: Sweep, number: int, state: PointState) -> str:
     """Return what else there is to say of a point."""
     if state.state == FAILED:
         log = sweep.log(number)
@@ -177,4 +177,4 @@ def watch(results: Path, name: str | None, seconds: float) -> None:
     while True:
         text = render(results, name)
         print("\x1b[2J\x1b[H" + for_stdout(text), flush=True)
-        time.sleep(min(seconds, LONGEST))
+        time.sleep(min(seconds, _LONGEST))

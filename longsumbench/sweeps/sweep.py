@@ -25,9 +25,9 @@ from longsumbench.sweeps.state import DONE, ENDED, FAILED, SAME, PointState, Swe
 from longsumbench.sweeps.status import outcome, present, standing, table
 from longsumbench.sweeps.worker import Job, Outcome, Sent, carry_out, check_scale
 
-ON_THIS_MACHINE = (HERE, "joblib")  # launchers
-PATIENCE = 2  # processes that died while at work on a point, before it is run alone
-SECONDS_BETWEEN_LOOKS = 0.5
+_ON_THIS_MACHINE = (HERE, "joblib")  # launchers
+_PATIENCE = 2  # processes that died while at work on a point, before it is run alone
+_SECONDS_BETWEEN_LOOKS = 0.5
 
 
 @dataclass
@@ -124,7 +124,7 @@ class Launch:
         self._say_how_many()
 
     def _check_scale(self, points: Sequence[Planned]) -> None:
-        if self.engine.launcher in ON_THIS_MACHINE:  # a cluster's nodes may have GPUs
+        if self.engine.launcher in _ON_THIS_MACHINE:  # a cluster's nodes may have GPUs
             check_scale(points)
 
     @contextmanager
@@ -178,7 +178,7 @@ class Launch:
         deaths: Counter[int] = Counter()  # of a point's processes; those that a cluster began again did not die
         with self._watching(folder, left):
             while left:
-                alone = [number for number in left if deaths[number] >= PATIENCE][:1]
+                alone = [number for number in left if deaths[number] >= _PATIENCE][:1]
                 chosen = alone or left[:MOST_JOBS]
                 before = {number: folder.state(number).attempts for number in chosen}
                 why = self._one_round(replace(job, order=tuple(chosen)), folder.new_launch())
@@ -200,7 +200,7 @@ class Launch:
         except LaunchBroke as error:
             why = str(error)
         while any(job.sweep.worker(number) for number in job.order):
-            time.sleep(SECONDS_BETWEEN_LOOKS)
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
         return why
 
     def _judge(self, job: Job, number: int, deaths: int, last: bool) -> None:
@@ -233,7 +233,7 @@ class Launch:
 
         def watch() -> None:
             with Progress("sweep", len(numbers), "points", paced=False) as progress:
-                while not over.wait(SECONDS_BETWEEN_LOOKS):
+                while not over.wait(_SECONDS_BETWEEN_LOOKS):
                     look(progress)
                 look(progress)
 

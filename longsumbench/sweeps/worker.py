@@ -33,10 +33,10 @@ from longsumbench.runs.rank_tasks import TASKS
 from longsumbench.runs.record import Results, RunRecord, mean_of, ranked_by
 from longsumbench.sweeps.state import DONE, FAILED, FOUND, RUNNING, PointState, Sweep
 
-SECONDS_BETWEEN_NOTES = 2.0  # of what a point is doing
-SECONDS_BETWEEN_LOOKS = 1.0  # at who conducts the sweep
-GRACE = 60.0  # seconds from a point's timeout until its process, if it is one of its own, is ended from outside Python
-LONGEST = 1e8  # seconds, some three years, that a clock can be set to: a limit above that is none
+_SECONDS_BETWEEN_NOTES = 2.0  # of what a point is doing
+_SECONDS_BETWEEN_LOOKS = 1.0  # at who conducts the sweep
+_GRACE = 60.0  # seconds from a point's timeout until its process, if it is one of its own, is ended from outside Python
+_LONGEST = 1e8  # seconds, some three years, that a clock can be set to: a limit above that is none
 
 Say = Callable[[str], None]
 
@@ -89,7 +89,7 @@ class Job:
 
         number, conductor = self.order[HydraConfig.get().job.num], os.getppid()
         share_a_cluster_job()
-        with _at_work, printing_to(self.sweep.log(number)):
+        with _at_work, _printing_to(self.sweep.log(number)):
             by_the_first(lambda: self._work_alone(number), TASKS)
         if os.getppid() != conductor:  # it was killed: nobody asks this process for more, nor ends it
             os._exit(0)
@@ -107,17 +107,17 @@ class Job:
         """
         planned, outcome = self.points[number], Outcome()
         with (
-            noting(True, say) as failures,
+            _noting(True, say) as failures,
             self.sweep.working(number, lambda who: say(f"another process works on this point ({who})")),
         ):
             state = begun(self.sweep.state(number))
             self.sweep.note(number, state)
             with watched(Notes(self.sweep, number, state)), limited(planned.config.timeout_minutes, alone):
                 carry_out(planned, self.command, say, self.taken, outcome, since=self.since)
-            self.sweep.note(number, ended(state, outcome))
+            self.sweep.note(number, _ended(state, outcome))
         if failures:
             outcome.failed = failures[0]
-            self.sweep.note(number, ended(begun(self.sweep.state(number)), outcome))
+            self.sweep.note(number, _ended(begun(self.sweep.state(number)), outcome))
         return outcome
 
 
@@ -155,7 +155,7 @@ def end_with(conductor: int) -> None:
 
     def watch() -> None:
         while os.getppid() == conductor:
-            time.sleep(SECONDS_BETWEEN_LOOKS)
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
         with _at_work:
             os._exit(0)
 
@@ -188,13 +188,13 @@ def carry_out(
     point = Point(planned.config, planned.variant, command, say, since=since)
     if too_large_for_a_cpu(planned.config):
         say("scale=paper is meant for a GPU, and none is used: on a CPU choose scale=tiny or scale=small")
-    with noting(sweep, say) as failures:
+    with _noting(sweep, say) as failures:
         outcome.records.append(run(point))
         outcome.carried_out = point.carried_out
     outcome.failed = "".join(failures)
     if planned.config.baselines and not outcome.failed:
         for name in BASELINES:
-            with noting(sweep, say, f"{name} beside {planned.name}: ") as failures:
+            with _noting(sweep, say, f"{name} beside {planned.name}: ") as failures:
                 if name != planned.config.model.name:
                     outcome.records.extend(baseline(point, name, taken))
             if failures:
@@ -202,7 +202,7 @@ def carry_out(
 
 
 @contextmanager
-def noting(sweep: bool, say: Say, what: str = "") -> Iterator[list[str]]:
+def _noting(sweep: bool, say: Say, what: str = "") -> Iterator[list[str]]:
     """In a sweep, put the reason of a failure into the list instead of ending with it; `what` is said before it."""
     failures: list[str] = []
     try:
@@ -231,7 +231,7 @@ def begun(before: PointState) -> PointState:
     return PointState(RUNNING, attempts=before.attempts + 1, started=time.time(), host=host, pid=pid, job=job)
 
 
-def ended(state: PointState, outcome: Outcome) -> PointState:
+def _ended(state: PointState, outcome: Outcome) -> PointState:
     """Return the state of a point that has come to its end."""
     what = FAILED if outcome.failed else DONE if outcome.carried_out else FOUND
     roots = [Results(Path(record.config["results_dir"]).expanduser()) for record in outcome.records]
@@ -243,11 +243,11 @@ def ended(state: PointState, outcome: Outcome) -> PointState:
         failed_baselines=outcome.failed_baselines,
         ended=time.time(),
         doing="",
-        score=score(outcome),
+        score=_score(outcome),
     )
 
 
-def score(outcome: Outcome) -> float | None:
+def _score(outcome: Outcome) -> float | None:
     """Return what a point's run is judged by."""
     if outcome.failed:
         return None
@@ -267,7 +267,7 @@ class Notes:
 
     def __call__(self, progress: Progress) -> None:
         """Take note of an advance."""
-        if (now := time.monotonic()) - self._noted >= SECONDS_BETWEEN_NOTES:
+        if (now := time.monotonic()) - self._noted >= _SECONDS_BETWEEN_NOTES:
             self._noted = now
             self.sweep.note(self.number, replace(self.state, doing=progress.line()))
 
@@ -290,11 +290,11 @@ def limited(minutes: float | None, alone: bool) -> Iterator[None]:
         told = "what it finished is kept, and the same command with a higher limit continues it"
         raise EnvironmentProblem(f"stopped after timeout_minutes={minutes:g}; {told}")
 
-    seconds = min(60 * minutes, LONGEST)
+    seconds = min(60 * minutes, _LONGEST)
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds, GRACE / 2)
+    signal.setitimer(signal.ITIMER_REAL, seconds, _GRACE / 2)
     if alone:
-        faulthandler.dump_traceback_later(seconds + GRACE, exit=True)
+        faulthandler.dump_traceback_later(seconds + _GRACE, exit=True)
     try:
         yield
     finally:
@@ -304,7 +304,7 @@ def limited(minutes: float | None, alone: bool) -> Iterator[None]:
 
 
 @contextmanager
-def printing_to(log: Path) -> Iterator[None]:
+def _printing_to(log: Path) -> Iterator[None]:
     """Append what this process prints to a file, that of libraries outside Python too."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as back:

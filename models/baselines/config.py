@@ -6,8 +6,8 @@ from typing import Annotated
 from longsumbench.api.bounds import OneOf, Partial, Text, check_settings
 from longsumbench.api.config import Ranking
 
-RULES = ("train", "reference")
-Words = Annotated[str, OneOf(*RULES, number_of="words")]
+_RULES = ("train", "reference")
+_Words = Annotated[str, OneOf(*_RULES, number_of="words")]
 
 
 @dataclass
@@ -15,7 +15,7 @@ class LeadConfig:
     """The beginning of the source."""
 
     name: Text = "lead"
-    length: Words = "train"  # words: a number; train: the mean training target; reference: each example's (an oracle)
+    length: _Words = "train"  # words: a number; train: the mean training target; reference: each example's (an oracle)
     title: bool = False  # True: begin with the title, as in the Hierarchical Transformer's paper (§4)
     rank: Ranking = "none"  # none | tfidf | title | lexrank | lstm: what ranks paragraphs (longsumbench list rankers)
 
@@ -28,7 +28,7 @@ class RandomConfig:
     """Sentences drawn from the whole source."""
 
     name: Text = "random"
-    length: Words = "train"  # words, as lead's
+    length: _Words = "train"  # words, as lead's
 
     def __post_init__(self) -> None:
         check_settings(self, "model.")
@@ -39,7 +39,7 @@ class LexRankConfig:
     """The paragraphs most like all others."""
 
     name: Text = "lexrank"
-    length: Words = "train"  # words, as lead's
+    length: _Words = "train"  # words, as lead's
     damping: Partial = 0.85  # how much a rank depends on those of similar paragraphs, below 1 (Erkan & Radev 2004)
 
     def __post_init__(self) -> None:

@@ -20,8 +20,8 @@ from longsumbench.api.bounds import (
 from longsumbench.api.config import check_network
 from longsumbench.errors import UsageError
 
-FORMS = ("plain", "flex", "rank_two")  # in which the focus bias can be computed
-Form = Annotated[str, OneOf(*FORMS)]
+_FORMS = ("plain", "flex", "rank_two")  # in which the focus bias can be computed
+Form = Annotated[str, OneOf(*_FORMS)]
 
 
 @dataclass

@@ -20,10 +20,10 @@ from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 from longsumbench.modeling.nn.initialization import SelfStarting, xavier_heads
 from longsumbench.modeling.nn.precision import at_least_single
 
-NARROWEST = 0.5  # tokens; see `Focus`
+_NARROWEST = 0.5  # tokens; see `Focus`
 # A key whose bias is below −64 is left out: beside the nearest one, whose bias is −8 at least, it weighs e^−56 where
 # their scores are alike, and with such numbers, which are nearly nothing, processors are many times slower.
-FARTHEST = 64.0
+_FARTHEST = 64.0
 WIDE_ENOUGH = 1 / 16  # of the text: foci that the rank-two form computes to about 1e-5
 
 
@@ -77,7 +77,7 @@ class Focus(SelfStarting):
             hidden = torch.tanh(queries @ at_least_single(self.w_p) + means)
             chosen = hidden @ at_least_single(torch.stack([self.u_c, self.u_d], -1))  # [R, H, L, 2]
             centres, widths = (lengths[..., None] * chosen.sigmoid()).unbind(-1)
-            return Windows(centres, widths.clamp(min=NARROWEST))
+            return Windows(centres, widths.clamp(min=_NARROWEST))
 
 
 def plain(queries: Tensor, keys: Tensor, values: Tensor, windows: Windows, real: Tensor) -> Tensor:
@@ -98,7 +98,7 @@ def plain(queries: Tensor, keys: Tensor, values: Tensor, windows: Windows, real:
     places = torch.arange(keys.shape[2], device=keys.device, dtype=torch.float32)
     steepness = math.sqrt(2) / windows.widths[..., None]  # [R, H, L, 1]
     penalty = (steepness * places - steepness * windows.centres[..., None]).square()  # [R, H, L, L]
-    bias = torch.where((penalty < FARTHEST) & real[:, None, None], -penalty, float("-inf"))
+    bias = torch.where((penalty < _FARTHEST) & real[:, None, None], -penalty, float("-inf"))
     return F.scaled_dot_product_attention(queries, keys, values, attn_mask=bias.to(queries.dtype))
 
 
@@ -126,12 +126,12 @@ def flex(
         distance = (key - centres[row, head, query]) / widths[row, head, query]
         return torch.where(real[row, key], score - 2 * distance * distance, float("-inf"))
 
-    output: Tensor = (kernel or compiled_flex())(queries, keys, values, score_mod=focused)
+    output: Tensor = (kernel or _compiled_flex())(queries, keys, values, score_mod=focused)
     return output
 
 
 @cache
-def compiled_flex() -> Callable[..., Any]:
+def _compiled_flex() -> Callable[..., Any]:
     """Return flex attention, compiled at its first use."""
     compiled: Callable[..., Any] = torch.compile(flex_attention, dynamic=True)
     return compiled
@@ -153,7 +153,7 @@ def rank_two(queries: Tensor, keys: Tensor, values: Tensor, windows: Windows, re
     Raises:
         ValueError: a focus is narrower than WIDE_ENOUGH of its text, or the precision is less than single.
     """
-    if not rank_two_holds(queries, windows, real):
+    if not _rank_two_holds(queries, windows, real):
         raise ValueError(f"the rank-two form takes foci of at least {WIDE_ENOUGH} of the text and single precision")
     rows, heads, length, width = queries.shape
     lengths = real.sum(-1).to(queries.dtype)[:, None, None]  # [R, 1, 1]
@@ -171,7 +171,7 @@ def rank_two(queries: Tensor, keys: Tensor, values: Tensor, windows: Windows, re
     )[..., :width]
 
 
-def rank_two_holds(queries: Tensor, windows: Windows, real: Tensor) -> bool:
+def _rank_two_holds(queries: Tensor, windows: Windows, real: Tensor) -> bool:
     """Tell whether the rank-two form may be used: in single precision at least, for foci that are wide enough."""
     lengths = real.sum(-1)[:, None, None]
     return queries.dtype in (torch.float32, torch.float64) and bool((windows.widths >= WIDE_ENOUGH * lengths).all())
@@ -212,7 +212,7 @@ class FocusAttention(PegasusAttention):
             project(hidden_states).view(rows, length, self.num_heads, self.head_dim).transpose(1, 2)
             for project in (self.q_proj, self.k_proj, self.v_proj)
         )
-        real = real_tokens(attention_mask, hidden_states)
+        real = _real_tokens(attention_mask, hidden_states)
         windows = self.focus(queries, real)
         attended = self.attend(queries, keys, values, windows, real)
         return self.out_proj(attended.transpose(1, 2).reshape(rows, length, width)), None
@@ -221,11 +221,11 @@ class FocusAttention(PegasusAttention):
         """Attend in the form that was chosen where it holds, elsewhere in the plain one."""
         if self.form == "flex" and queries.device.type == "cuda":
             return flex(queries, keys, values, windows, real)
-        wide = self.form == "rank_two" and rank_two_holds(queries, windows, real)
+        wide = self.form == "rank_two" and _rank_two_holds(queries, windows, real)
         return (rank_two if wide else plain)(queries, keys, values, windows, real)
 
 
-def real_tokens(attention_mask: Tensor | None, states: Tensor) -> Tensor:
+def _real_tokens(attention_mask: Tensor | None, states: Tensor) -> Tensor:
     """Return which tokens are real, [R, L], from a mask in the library's form."""
     if attention_mask is None:
         return torch.ones(states.shape[:2], dtype=torch.bool, device=states.device)

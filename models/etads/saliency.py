@@ -15,7 +15,7 @@ from longsumbench.modeling.nn.folded_attention import FoldedAttention
 from longsumbench.modeling.nn.initialization import SelfStarting, xavier_heads
 from longsumbench.modeling.nn.masks import hidden
 
-GATED = "longsumbench-gated"  # the library's name for `gated`
+_GATED = "longsumbench-gated"  # the library's name for `_gated`
 
 
 class Gate(SelfStarting):
@@ -47,7 +47,7 @@ class Gate(SelfStarting):
         return saliencies
 
 
-def gated(
+def _gated(
     module: "SaliencyAttention",
     queries: Tensor,
     keys: Tensor,
@@ -77,7 +77,7 @@ def gated(
     return (selected @ values).transpose(1, 2).contiguous(), weights
 
 
-AttentionInterface.register(GATED, gated)
+AttentionInterface.register(_GATED, _gated)
 
 
 class SaliencyAttention(FoldedAttention):
@@ -87,4 +87,4 @@ class SaliencyAttention(FoldedAttention):
         super().__init__(*args, config=config, **kwargs)
         self.gate = Gate(self.num_heads, self.head_dim)
         self.config = copy(config)  # in which this layer alone is told how to attend
-        self.config._attn_implementation = GATED
+        self.config._attn_implementation = _GATED

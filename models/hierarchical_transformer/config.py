@@ -18,11 +18,11 @@ from longsumbench.errors import UsageError
 from longsumbench.modeling.rankers import RankedConfig
 from longsumbench.models.hierarchical_transformer.entities import available
 
-Graph = Annotated[str, OneOf("none", "similarity", "discourse")]
+_Graph = Annotated[str, OneOf("none", "similarity", "discourse")]
 Entities = Annotated[str, OneOf("auto", "spacy", "capitals")]
-Fidelity = Annotated[str, OneOf("paper", "official")]
+_Fidelity = Annotated[str, OneOf("paper", "official")]
 GlobalLayers = Annotated[int, Between(0, 1_000)]
-OFFICIAL_DECODER_LAYERS = 1  # the release's default; its checkpoint, and here the default, has 6
+_OFFICIAL_DECODER_LAYERS = 1  # the release's default; its checkpoint, and here the default, has 6
 
 
 @dataclass
@@ -34,13 +34,13 @@ class TransformerConfig(RankedConfig):
     num_heads: Heads = 8  # of every attention, and of pooling
     encoder_layers: Depth = 5  # layers that read every paragraph alone (Hierarchical Transformer §4)
     decoder_layers: Depth | None = None  # None: 6, as the released checkpoint; 1, as its default, for fidelity=official
-    fidelity: Fidelity = "paper"  # paper (post-norm) | official (pre-norm, as the released code); see the card
+    fidelity: _Fidelity = "paper"  # paper (post-norm) | official (pre-norm, as the released code); see the card
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_network(self.d_model, self.num_heads, self.tokenizer, self.vocabulary_size)
         if self.decoder_layers is None:
-            self.decoder_layers = OFFICIAL_DECODER_LAYERS if self.fidelity == "official" else 6
+            self.decoder_layers = _OFFICIAL_DECODER_LAYERS if self.fidelity == "official" else 6
 
     def dimension(self, name: Text) -> int:
         """Return a width or depth of the network."""
@@ -58,7 +58,7 @@ class HierarchicalTransformerConfig(TransformerConfig):
     global_layers: GlobalLayers = 2  # layers that relate paragraphs; 0: "w/o GT" (Hierarchical Transformer, Table 3)
     pooling_heads: Heads | None = None  # heads of pooling and of what relates paragraphs; None: num_heads; 1: "w/o MP"
     paragraph_positions: bool = True  # whether positions tell the paragraph's rank; false: "w/o PP"
-    graph: Graph = "none"  # none | similarity | discourse: replaces a head of every global layer (§3.2.4)
+    graph: _Graph = "none"  # none | similarity | discourse: replaces a head of every global layer (§3.2.4)
     entities: Entities = "auto"  # auto | spacy | capitals: how discourse finds entities; auto: spaCy if it is installed
     spacy_model: Text = "en_core_web_sm"  # the spaCy pipeline that finds them: an installed package, or a folder
 

@@ -17,12 +17,12 @@ from longsumbench.sentences import split_sentences
 
 FindEntities: TypeAlias = Callable[[Sequence[str]], list[frozenset[str]]]
 
-KINDS = ("spacy", "capitals")
-TYPES = frozenset({"PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "EVENT", "WORK_OF_ART", "LAW"})
-NOT_NEEDED = ("tagger", "parser", "senter", "attribute_ruler", "morphologizer", "lemmatizer")  # to find entities
-DOWNLOAD = "python -m spacy download en_core_web_sm"
-ELSE = "or choose model.entities=capitals"
-POSSESSIVES = ("'s", "’s")
+_KINDS = ("spacy", "capitals")
+_TYPES = frozenset({"PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "EVENT", "WORK_OF_ART", "LAW"})
+_NOT_NEEDED = ("tagger", "parser", "senter", "attribute_ruler", "morphologizer", "lemmatizer")  # to find entities
+_DOWNLOAD = "python -m spacy download en_core_web_sm"
+_ELSE = "or choose model.entities=capitals"
+_POSSESSIVES = ("'s", "’s")
 _FIRST_PERSON = re.compile(r"I(?:['’]|$)")
 _OPENERS = (  # begin a sentence with a capital, and no name
     "a an the this that these those all both each some many most no one two such other another in on at by for from of"
@@ -44,7 +44,7 @@ def find_entities(kind: str, spacy_model: str) -> FindEntities:
         UsageError: no such kind, or a pipeline that finds no entities.
         EnvironmentProblem: spaCy or the pipeline is missing, or cannot be loaded.
     """
-    allowed("model.entities", kind, KINDS)
+    allowed("model.entities", kind, _KINDS)
     if kind == "capitals":
         return lambda paragraphs: [capitalised(text) for text in paragraphs]
     pipeline = _pipeline(spacy_model)
@@ -112,7 +112,7 @@ def _bare(piece: str) -> tuple[str, bool, bool]:
     start = next((place for place, sign in enumerate(piece) if sign.isalnum()), len(piece))
     end = next((place for place in range(len(piece), start, -1) if piece[place - 1].isalnum()), start)
     word = piece[start:end]
-    possessive = word.endswith(POSSESSIVES)
+    possessive = word.endswith(_POSSESSIVES)
     return word[:-2] if possessive else word, start > 0, possessive or piece[end:] not in ("", ".")
 
 
@@ -125,9 +125,9 @@ def _recognized(pipeline: Any, paragraphs: Sequence[str]) -> list[frozenset[str]
     """Return the entities of the paper's types that spaCy finds."""
     if (longest := max(map(len, paragraphs), default=0)) > pipeline.max_length:
         told = f"a paragraph of {longest:,} characters, and spaCy reads {pipeline.max_length:,} at most"
-        raise DataError(f"{told}: split it, {ELSE}")
+        raise DataError(f"{told}: split it, {_ELSE}")
     return [
-        frozenset(entity.text for entity in read.ents if entity.label_ in TYPES) for read in pipeline.pipe(paragraphs)
+        frozenset(entity.text for entity in read.ents if entity.label_ in _TYPES) for read in pipeline.pipe(paragraphs)
     ]
 
 
@@ -145,17 +145,19 @@ def _pipeline(spacy_model: str) -> Any:
     """Load a spaCy pipeline, once."""
     if find_spec("spacy") is None:
         problem = "model.entities=spacy needs the package spaCy: pip install 'longsumbench[spacy]'"
-        raise EnvironmentProblem(f"{problem} and a pipeline ({DOWNLOAD}), {ELSE}")
+        raise EnvironmentProblem(f"{problem} and a pipeline ({_DOWNLOAD}), {_ELSE}")
     if not _is_there(spacy_model):
         problem = f"model.spacy_model={spacy_model} is neither an installed spaCy pipeline nor a folder with one"
-        raise EnvironmentProblem(f"{problem}: {DOWNLOAD}, {ELSE}")
+        raise EnvironmentProblem(f"{problem}: {_DOWNLOAD}, {_ELSE}")
     try:
         import spacy
 
-        pipeline = spacy.load(spacy_model, exclude=NOT_NEEDED)
+        pipeline = spacy.load(spacy_model, exclude=_NOT_NEEDED)
     except Exception as error:  # a broken installation or folder can raise anything
         reason = " ".join(str(error).split())
-        raise EnvironmentProblem(f"spaCy cannot load model.spacy_model={spacy_model} ({reason}): {ELSE[3:]}") from error
+        raise EnvironmentProblem(
+            f"spaCy cannot load model.spacy_model={spacy_model} ({reason}): {_ELSE[3:]}"
+        ) from error
     if not any("doc.ents" in pipeline.get_pipe_meta(name).assigns for name in pipeline.pipe_names):
-        raise UsageError(f"the pipeline model.spacy_model={spacy_model} finds no entities: name another, {ELSE}")
+        raise UsageError(f"the pipeline model.spacy_model={spacy_model} finds no entities: name another, {_ELSE}")
     return pipeline

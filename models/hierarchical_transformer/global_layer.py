@@ -18,7 +18,7 @@ from longsumbench.modeling.nn.precision import at_least_single
 from longsumbench.modeling.nn.transformer_layer import TransformerLayer
 from longsumbench.modeling.nn.unit_encoder import TokenTable, pieces
 
-PADDING = 0.5  # share of a piece that may be padding, about: pooling is cheap
+_PADDING = 0.5  # share of a piece that may be padding, about: pooling is cheap
 
 
 class Piece(NamedTuple):
@@ -56,7 +56,7 @@ class Paragraphs(NamedTuple):
         in_table = starts.argsort()
         order = lengths.argsort(descending=True, stable=True)
         dealt = []
-        for some, longest in pieces(lengths[order].tolist(), PADDING):
+        for some, longest in pieces(lengths[order].tolist(), _PADDING):
             chosen = order[some]
             offsets = torch.arange(longest, device=starts.device)
             mask = offsets < lengths[chosen][:, None]
@@ -159,7 +159,7 @@ class ParagraphAttention(nn.Module):
             [R, D], and the weights of the paragraphs for each other, [B, H, P, P].
         """
         heads, real = self.pooling(states, paragraphs), paragraphs.real
-        queries, keys, values = (spread_out(part(heads), real) for part in (self.query, self.key, self.value))
+        queries, keys, values = (_spread_out(part(heads), real) for part in (self.query, self.key, self.value))
         weights = self.weights(queries, keys, attended(real))
         if graph is not None:
             weights = torch.cat([graph.to(weights.dtype)[:, None], weights[:, 1:]], 1)
@@ -176,7 +176,7 @@ class ParagraphAttention(nn.Module):
         return weights
 
 
-def spread_out(heads: Tensor, real: Tensor) -> Tensor:
+def _spread_out(heads: Tensor, real: Tensor) -> Tensor:
     """Give every example its paragraphs, absent ones zero: [R, H, E], [B, P] → [B, H, P, E]."""
     dense = heads.new_zeros(*real.shape, *heads.shape[1:])
     return dense.masked_scatter(real[..., None, None], heads).transpose(1, 2)

@@ -18,9 +18,9 @@ from longsumbench.modeling.ranking import similarities
 Graph: TypeAlias = NDArray[np.float32]
 Place: TypeAlias = tuple[int, int] | None  # document, and place among that document's paragraphs; None: of no document
 
-LEAST_SIMILARITY = 0.2  # edges below it are removed
-ROUNDING = 1e-12  # by so much less it still is no edge below it
-ENTITY_WEIGHT = 0.2  # of an entity that two paragraphs share; of a marker: 1
+_LEAST_SIMILARITY = 0.2  # edges below it are removed
+_ROUNDING = 1e-12  # by so much less it still is no edge below it
+_ENTITY_WEIGHT = 0.2  # of an entity that two paragraphs share; of a marker: 1
 MARKERS = (
     "again",
     "also",
@@ -73,7 +73,7 @@ def similarity_graph(paragraphs: Sequence[str]) -> Graph:
     """
     real = _present(paragraphs)
     similar = similarities([paragraphs[index] for index in real])
-    similar[similar < LEAST_SIMILARITY - ROUNDING] = 0
+    similar[similar < _LEAST_SIMILARITY - _ROUNDING] = 0
     return _spread(similar, real, len(paragraphs))
 
 
@@ -95,7 +95,7 @@ def discourse_graph(
     """
     real = _present(paragraphs)
     texts = [paragraphs[index] for index in real]
-    edges = ENTITY_WEIGHT * _in_common(list(entities(texts)))
+    edges = _ENTITY_WEIGHT * _in_common(list(entities(texts)))
     edges += _connected([is_marked(text) for text in texts], [places[index] for index in real])
     return _spread(edges, real, len(paragraphs))
 

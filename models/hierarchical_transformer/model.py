@@ -25,8 +25,8 @@ from longsumbench.modeling.nn.precision import at_least_single
 from longsumbench.modeling.nn.unit_encoder import Memory, UnitEncoder, gather, spread
 from longsumbench.models.hierarchical_transformer.global_layer import GlobalLayer, Paragraphs, normalized
 
-OFFICIAL_EPSILON = 1e-6  # of the release's norms
-PADDING = 0.15  # share of a piece that may be padding, about: paragraphs differ in length more than snippets do
+_OFFICIAL_EPSILON = 1e-6  # of the release's norms
+_PADDING = 0.15  # share of a piece that may be padding, about: paragraphs differ in length more than snippets do
 
 
 @strict
@@ -45,7 +45,7 @@ class HierarchicalTransformerModelConfig(PegasusConfig):
 class HierarchicalEncoder(StartsParts, UnitEncoder):
     """As UnitEncoder, except: global layers follow, and positions tell a paragraph's rank, too (Eqs. 7–10)."""
 
-    padding = PADDING
+    padding = _PADDING
 
     def __init__(self, config: HierarchicalTransformerModelConfig) -> None:
         super().__init__(config, norm_first=config.official)
@@ -109,7 +109,7 @@ class HierarchicalTransformerForConditionalGeneration(UnitsToText, PegasusForCon
         self.lm_head = nn.Linear(config.d_model, config.vocab_size)
         for norm in self.modules() if config.official else ():
             if isinstance(norm, nn.LayerNorm):
-                norm.eps = OFFICIAL_EPSILON
+                norm.eps = _OFFICIAL_EPSILON
         self.post_init()
 
     def token_loss(self, logits: Tensor, labels: Tensor, num_tokens: Tensor | int | None, smoothing: float) -> Tensor:

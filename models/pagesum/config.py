@@ -23,15 +23,15 @@ SIZES = {  # of BART (PageSum §5.1 starts from the large one)
     "base": {"d_model": 768, "d_ff": 3072, "num_heads": 12, "encoder_layers": 6, "decoder_layers": 6},
     "large": {"d_model": 1024, "d_ff": 4096, "num_heads": 16, "encoder_layers": 12, "decoder_layers": 12},
 }
-NUM_PAGES = 7  # PageSum §5.2
-PAGE_SIZE = 1_024  # PageSum §5.2
-MAX_INPUT_TOKENS = 4_096  # PageSum, Table 6
+_NUM_PAGES = 7  # PageSum §5.2
+_PAGE_SIZE = 1_024  # PageSum §5.2
+_MAX_INPUT_TOKENS = 4_096  # PageSum, Table 6
 SPECIAL_TOKENS = 2  # of a page: where it starts and ends
-Locality = Annotated[str, OneOf("spatial", "discourse", "document")]
+_Locality = Annotated[str, OneOf("spatial", "discourse", "document")]
 Decoder = Annotated[str, OneOf("page", "global")]
-Split = Annotated[str, OneOf("sentences", "tokens")]
-Fidelity = Annotated[str, OneOf("default", "official")]
-Size = Annotated[str, OneOf(*SIZES)]
+_Split = Annotated[str, OneOf("sentences", "tokens")]
+_Fidelity = Annotated[str, OneOf("default", "official")]
+_Size = Annotated[str, OneOf(*SIZES)]
 PageTokens = Annotated[int, Between(SPECIAL_TOKENS + 1, 10**7)]
 
 
@@ -40,17 +40,19 @@ class PageSumConfig:
     """PageSum (PageSum §3): pages read and decoded apart, mixed at every step by their confidence."""
 
     name: Text = "pagesum"  # as it is registered
-    locality: Locality = "spatial"  # spatial: pages of neighbouring sentences | discourse: of a section | document (§3)
+    locality: _Locality = (
+        "spatial"  # spatial: pages of neighbouring sentences | discourse: of a section | document (§3)
+    )
     decoding: Decoder = "page"  # page: every page predicts, and is weighed | global: one decoder reads all (Table 7)
-    split: Split | None = None  # spatial pages: of sentences | tokens (Table 6); null: tokens if only sizes are set
+    split: _Split | None = None  # spatial pages: of sentences | tokens (Table 6); null: tokens if only sizes are set
     num_pages: Count | None = None  # spatial pages of sentences; null: 7 (§5.2)
     page_size: PageTokens | None = None  # tokens of a page at most, two special ones among them; null: 1,024 (§5.2)
     max_pages: Count = 8  # sections or documents at most; later ones are left out (§5.3)
     max_input_tokens: Tokens | None = None  # of split=tokens, so many / page_size pages; null: 4,096 (Table 6)
     decode_length: PageTokens = 400  # target and output tokens at most
-    fidelity: Fidelity = "default"  # default | official: as the release does it, see the card
+    fidelity: _Fidelity = "default"  # default | official: as the release does it, see the card
     init: Text = "facebook/bart-large-cnn"  # a BART checkpoint: its name on the hub, or a folder; or random
-    size: Size = "large"  # base | large, of init=random; a width or depth below, when given, goes before it
+    size: _Size = "large"  # base | large, of init=random; a width or depth below, when given, goes before it
     d_model: Width | None = None  # width
     d_ff: Width | None = None  # width of the feed-forward layers
     num_heads: Heads | None = None  # of every attention
@@ -65,7 +67,7 @@ class PageSumConfig:
         sizes_alone = self.num_pages is None and not (self.page_size is None and self.max_input_tokens is None)
         if self.split is None:
             self.split = "tokens" if self.locality == "spatial" and sizes_alone else "sentences"
-        self.page_size = self.page_size or PAGE_SIZE
+        self.page_size = self.page_size or _PAGE_SIZE
         if self.split == "tokens":
             self._settle_tokens(self.page_size)
         else:
@@ -82,7 +84,7 @@ class PageSumConfig:
         if self.num_pages is not None:
             told = "max_input_tokens / page_size pages; where a scale or recipe gives it, model.num_pages=null"
             raise UsageError(f"model.num_pages goes with split=sentences: of tokens, {told}")
-        self.max_input_tokens = self.max_input_tokens or MAX_INPUT_TOKENS
+        self.max_input_tokens = self.max_input_tokens or _MAX_INPUT_TOKENS
         if self.max_input_tokens < page_size:
             given = f"model.max_input_tokens={self.max_input_tokens} is below model.page_size={page_size}"
             raise UsageError(f"{given}: not even one page would fit; give a smaller model.page_size")
@@ -91,18 +93,18 @@ class PageSumConfig:
         if self.max_input_tokens is not None:
             given = f"model.max_input_tokens={self.max_input_tokens} goes with split=tokens"
             raise UsageError(f"{given}: here page_size and num_pages (or max_pages) say how much is read")
-        self.num_pages = (self.num_pages or NUM_PAGES) if self.locality == "spatial" else None
+        self.num_pages = (self.num_pages or _NUM_PAGES) if self.locality == "spatial" else None
 
     @property
     def text_length(self) -> int:
         """Tokens of text that a page holds at most."""
-        return (self.page_size or PAGE_SIZE) - SPECIAL_TOKENS
+        return (self.page_size or _PAGE_SIZE) - SPECIAL_TOKENS
 
     @property
     def most_pages(self) -> int:
         """How many pages a text has at most."""
         if self.split == "tokens":
-            return (self.max_input_tokens or MAX_INPUT_TOKENS) // (self.page_size or PAGE_SIZE)
+            return (self.max_input_tokens or _MAX_INPUT_TOKENS) // (self.page_size or _PAGE_SIZE)
         return self.max_pages if self.num_pages is None else self.num_pages
 
     def dimension(self, name: str) -> int:

@@ -27,8 +27,8 @@ from longsumbench.modeling.nn.unit_encoder import Memory, UnitEncoder, gather, p
 
 # Share of a piece that may be padding, about: pages differ in length more than snippets do. In the decoder most of the
 # work is the target's, the same for every page.
-PADDING, DECODER_PADDING = 0.15, 0.5
-RECOMPUTED = 512  # tokens that checkpointing computes twice: of larger pieces it would hold more than of whole layers
+_PADDING, _DECODER_PADDING = 0.15, 0.5
+_RECOMPUTED = 512  # tokens that checkpointing computes twice: of larger pieces it would hold more than of whole layers
 
 
 @strict
@@ -90,8 +90,8 @@ class Mixed(Decoded):
 class PageEncoder(UnitEncoder):
     """As BartEncoder, except: it takes pages, encodes each alone from position 0, and never computes absent ones."""
 
-    padding = PADDING
-    recomputed = RECOMPUTED
+    padding = _PADDING
+    recomputed = _RECOMPUTED
 
     def __init__(self, config: PageSumModelConfig) -> None:
         super().__init__(config, norm_first=False)
@@ -141,7 +141,7 @@ class PageCache(FoldedCache):
         super().reorder_cache(beam_idx)
 
 
-def is_filled(cache: FoldedCache | None) -> bool:
+def _is_filled(cache: FoldedCache | None) -> bool:
     """Tell whether a cache holds the memory's keys and values."""
     return cache is not None and bool(cache.is_updated.get(0))
 
@@ -209,7 +209,7 @@ class PageSumForConditionalGeneration(UnitsToText, BartForConditionalGeneration)
     def decode(self, reading: Pages, ids: Tensor, cache: FoldedCache | None = None, **context: Any) -> Mixed:
         """Run the decoder over tokens that follow those in the cache: [Q, T]."""
         if self.config.decoding == "global":
-            return Mixed(self.run_decoder(ids, *reading.memory(together=True, cached=is_filled(cache)), cache))
+            return Mixed(self.run_decoder(ids, *reading.memory(together=True, cached=_is_filled(cache)), cache))
         real = reading.real
         documents = real.nonzero()[:, 0]  # [R]
         beams = len(ids) // len(real)
@@ -225,12 +225,12 @@ class PageSumForConditionalGeneration(UnitsToText, BartForConditionalGeneration)
 
         Without a cache pages of similar length are decoded together, so that little of their memory is padding.
         """
-        memory, lengths = pages.memory(together=False, cached=is_filled(cache)), pages.lengths[pages.real]
+        memory, lengths = pages.memory(together=False, cached=_is_filled(cache)), pages.lengths[pages.real]
         if cache is not None:
             return self.run_decoder(rows.flatten(0, 1), *memory, cache).view(*rows.shape, -1)
         order = lengths.argsort(descending=True, stable=True)
         hidden = []
-        for some, longest in pieces(lengths[order].tolist(), DECODER_PADDING):
+        for some, longest in pieces(lengths[order].tolist(), _DECODER_PADDING):
             chosen = order[some]
             read = Memory(memory.last_hidden_state[chosen, :longest], memory.mask[chosen, :longest])
             decoded = self.run_decoder(rows[chosen].flatten(0, 1), *read, None)

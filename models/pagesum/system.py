@@ -25,7 +25,7 @@ from longsumbench.models.pagesum.config import SIZES, PageSumConfig
 from longsumbench.models.pagesum.model import Pages, PageSumForConditionalGeneration, PageSumModelConfig
 from longsumbench.models.pagesum.pages import discourse_pages, document_pages, spatial_pages, token_pages
 
-LOOKED_AT = 1_000  # training examples among which sections are looked for
+_LOOKED_AT = 1_000  # training examples among which sections are looked for
 
 
 class PageSum(NeuralSystem):
@@ -61,7 +61,7 @@ class PageSum(NeuralSystem):
         locality = self.config.locality
         if train is not None and locality == "document" and not train.multi_document:
             raise UsageError("model.locality=document, but the texts are a single document each: choose spatial")
-        if train is not None and locality == "discourse" and not has_sections(train):
+        if train is not None and locality == "discourse" and not _has_sections(train):
             raise UsageError("model.locality=discourse, but the texts have no sections: choose spatial")
         super().ready_to_read(train, validation, recipe, stages)
 
@@ -143,7 +143,7 @@ class PageSum(NeuralSystem):
         )
         xavier(model, model.config.d_model)
         sinusoidal(model.model.encoder.embed_positions, model.model.decoder.embed_positions)
-        return begin_with(model, tokenizer.bos_token_id)
+        return _begin_with(model, tokenizer.bos_token_id)
 
     def check_start(self, described: dict[str, Any]) -> None:
         """Check page size, target length and any width or depth given against a checkpoint.
@@ -179,7 +179,7 @@ class PageSum(NeuralSystem):
         )
         if odd := (missing | unexpected) - {"confidence.weight", "confidence.bias"}:
             raise UsageError(f"the weights in {folder} are not a BART's: {', '.join(sorted(odd)[:3])} …")
-        return begin_with(model, model.config.bos_token_id)
+        return _begin_with(model, model.config.bos_token_id)
 
     def evidence(
         self,
@@ -221,13 +221,13 @@ class PageSum(NeuralSystem):
         return weights[0, :, 0, len(before) - 1 :][:, : len(ids)]
 
 
-def has_sections(split: Split) -> bool:
+def _has_sections(split: Split) -> bool:
     """Tell whether any of a split's first examples has a document of several sections, or a named one."""
-    documents = (document for example in islice(split, LOOKED_AT) for document in example.documents)
+    documents = (document for example in islice(split, _LOOKED_AT) for document in example.documents)
     return any(len(one.sections) > 1 or any(section.name for section in one.sections) for one in documents)
 
 
-def begin_with(model: PreTrainedModel, token: int) -> PreTrainedModel:
+def _begin_with(model: PreTrainedModel, token: int) -> PreTrainedModel:
     """Let every summary begin with a token, as BART's checkpoints for summarization do.
 
     Whatever else a checkpoint says of searching is left out, for the library would lay it under `decode.*`.

@@ -45,11 +45,11 @@ from longsumbench.rouge.scorer import RougeScorer
 
 TEXT_LENGTH = 500  # tokens that are read of a title or paragraph; its label is the whole paragraph's
 ROW_LENGTH = 2_000  # tokens of paragraphs in a training row, more only where a single paragraph has more
-TOKENS_AT_ONCE = 16_384  # of paragraphs, padding counted, when they are scored
-VALIDATION_EXAMPLES = 500  # the most by which the best weights are chosen
-VALIDATIONS = 10  # of a training
-ROWS_VERSION = 1  # rises, with LstmRanker.version, when training rows change
-FITTED = "fit.json"  # written last; a stage that has it is trained
+_TOKENS_AT_ONCE = 16_384  # of paragraphs, padding counted, when they are scored
+_VALIDATION_EXAMPLES = 500  # the most by which the best weights are chosen
+_VALIDATIONS = 10  # of a training
+_ROWS_VERSION = 1  # rises, with LstmRanker.version, when training rows change
+_FITTED = "fit.json"  # written last; a stage that has it is trained
 
 
 class LstmRankerConfig(PreTrainedConfig):
@@ -138,7 +138,7 @@ class LstmRankerModel(PreTrainedModel):
         pooled = torch.zeros(len(ids), self.config.d_model, device=ids.device)
         for group, mask in alike(lengths):
             states, _ = self.title_lstm(self.embeddings(ids[group, : mask.shape[1]]))
-            pooled[group] = largest(states, mask)
+            pooled[group] = _largest(states, mask)
         return pooled
 
     def _scores(self, ids: Tensor, lengths: Tensor, titles: Tensor) -> Tensor:
@@ -147,7 +147,7 @@ class LstmRankerModel(PreTrainedModel):
         for group, mask in alike(lengths):
             states, _ = self.paragraph_lstm(self.embeddings(ids[group, : mask.shape[1]]))  # [p, l, D]
             joined = torch.cat([states, titles[group, None].expand_as(states)], -1)  # [p, l, 2D]
-            pooled[group] = largest(torch.tanh(self.features(self.dropout(joined))), mask)
+            pooled[group] = _largest(torch.tanh(self.features(self.dropout(joined))), mask)
         scores: Tensor = self.score(self.dropout(pooled))[:, 0]
         return scores
 
@@ -173,7 +173,7 @@ def alike(lengths: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         yield chosen, torch.arange(int(of_group.max()), device=lengths.device) < of_group
 
 
-def largest(states: Tensor, mask: Tensor) -> Tensor:
+def _largest(states: Tensor, mask: Tensor) -> Tensor:
     """Pool the states of each text by their maximum over its real tokens: [p, l, D] → [p, D]."""
     return states.masked_fill(~mask[..., None], -torch.inf).amax(1)
 
@@ -235,7 +235,7 @@ class LstmRanker(LearnedRanker):
 
         Args:
             train: its paragraphs and first references; evenly, as many of its examples as the steps can see.
-            validation: at most `VALIDATION_EXAMPLES` of it choose the best weights; None: the last are taken.
+            validation: at most `_VALIDATION_EXAMPLES` of it choose the best weights; None: the last are taken.
             settings: how it learns.
             stages: finished pieces of work; a training that was killed continues.
 
@@ -246,15 +246,15 @@ class LstmRanker(LearnedRanker):
             problem = "the ranker 'lstm' learns from a training split, and the dataset has none"
             raise DataError(f"{problem}; add one, or choose another ranker (longsumbench list rankers), or none")
         tokenizer = trained_tokenizer(train, settings.vocabulary_size, stages)
-        splits = [chosen_rows(train, settings.steps * settings.batch_size)]
+        splits = [_chosen_rows(train, settings.steps * settings.batch_size)]
         if validation is not None and len(validation):
-            splits.append(chosen_rows(validation, VALIDATION_EXAMPLES))
+            splits.append(_chosen_rows(validation, _VALIDATION_EXAMPLES))
         inputs = {
             "ranker": "lstm",
             "settings": {name: value for name, value in asdict(settings).items() if name != "device"},
             "texts": [[split.fingerprint, len(chosen)] for split, chosen in splits],
             "tokenizer": tokenization.identity(tokenizer),
-            "version": [cls.version, ROWS_VERSION],
+            "version": [cls.version, _ROWS_VERSION],
             **({"queried": QUERIES_VERSION} if train.queried else {}),
         }
         build = partial(cls._train, tokenizer=tokenizer, splits=splits, settings=settings, stages=stages)
@@ -275,8 +275,8 @@ class LstmRanker(LearnedRanker):
     ) -> None:
         """Build the stage; a killed training continues from its newest whole checkpoint."""
         trainer_folder = folder / "trainer"
-        if not (folder / FITTED).is_file():
-            rows = [training_rows(split, chosen, tokenizer, settings.unit, stages) for split, chosen in splits]
+        if not (folder / _FITTED).is_file():
+            rows = [_training_rows(split, chosen, tokenizer, settings.unit, stages) for split, chosen in splits]
             if not len(rows[0]):
                 raise DataError("the ranker 'lstm' finds no paragraph in the training split: choose another ranker")
             set_seed(settings.seed)
@@ -287,10 +287,10 @@ class LstmRanker(LearnedRanker):
             validation = rows[1] if rows[1:] and len(rows[1]) else None
             collator = ParagraphCollator(tokenizer.pad_token_id)
             report = train_network(
-                model, rows[0], validation, collator, recipe(settings), trainer_folder, "training the ranker"
+                model, rows[0], validation, collator, _recipe(settings), trainer_folder, "training the ranker"
             )
             cls(model, tokenizer).save(folder)
-            (folder / FITTED).write_text(json.dumps(asdict(report)), encoding="utf-8")
+            (folder / _FITTED).write_text(json.dumps(asdict(report)), encoding="utf-8")
         shutil.rmtree(trainer_folder, ignore_errors=True)
 
     @torch.inference_mode()
@@ -301,7 +301,7 @@ class LstmRanker(LearnedRanker):
             [paragraphs], 0–1.
         """
         self.model.to(choose_device(self.device))
-        first, *read = token_ids(self.tokenizer, [title or "", *paragraphs])
+        first, *read = _token_ids(self.tokenizer, [title or "", *paragraphs])
         scores: dict[tuple[int, ...], float] = {(): 0.0}
         for batch in similar_lengths(read):
             values = self._scores(first, batch)
@@ -335,7 +335,7 @@ class LstmRanker(LearnedRanker):
         return cls(model, tokenizer)
 
 
-def recipe(settings: RankerSettings) -> Recipe:
+def _recipe(settings: RankerSettings) -> Recipe:
     """Return how it is trained: Adagrad with a constant rate of 0.15 (Hierarchical Transformer §4), in float32."""
     return Recipe(
         optimizer="adagrad",
@@ -345,20 +345,20 @@ def recipe(settings: RankerSettings) -> Recipe:
         batch_size=settings.batch_size,
         accumulation=1,
         max_steps=settings.steps,
-        eval_steps=max(1, settings.steps // VALIDATIONS),
+        eval_steps=max(1, settings.steps // _VALIDATIONS),
         bf16=False,
         seed=settings.seed,
         device=settings.device,
     )
 
 
-def chosen_rows(split: Split, most: int) -> tuple[Split, range]:
+def _chosen_rows(split: Split, most: int) -> tuple[Split, range]:
     """Return a split with the indices of at most so many of its examples, spread evenly."""
     step = -(-len(split) // most)
     return split, range(0, len(split), step)
 
 
-def training_rows(
+def _training_rows(
     split: Split, chosen: range, tokenizer: PreTrainedTokenizerBase, unit: str, stages: StageStore
 ) -> datasets.Dataset:
     """Return the training rows of some of a split's examples, made once.
@@ -379,7 +379,7 @@ def training_rows(
         "tokenizer": tokenization.identity(tokenizer),
         "unit": unit,
         "lengths": [TEXT_LENGTH, ROW_LENGTH],
-        "version": ROWS_VERSION,
+        "version": _ROWS_VERSION,
         **({"queried": QUERIES_VERSION} if split.queried else {}),
     }
     ids = datasets.List(datasets.List(datasets.Value("int32")))
@@ -396,7 +396,7 @@ def rows_of(
     if not example.references or not paragraphs:
         return
     labels = label(paragraphs, example.references[0])
-    title, *read = token_ids(tokenizer, [example.topic or "", *paragraphs])
+    title, *read = _token_ids(tokenizer, [example.topic or "", *paragraphs])
     kept: list[tuple[tuple[int, ...], float]] = []
     for ids, value in zip(read, labels, strict=True):
         if kept and sum(len(other) for other, _ in kept) + len(ids) > ROW_LENGTH:
@@ -411,17 +411,17 @@ def _row(title: Sequence[int], kept: Sequence[tuple[Sequence[int], float]]) -> d
     return {"units": units, "labels": [value for _, value in kept], "length": sum(map(len, units))}
 
 
-def token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[tuple[int, ...]]:
+def _token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[tuple[int, ...]]:
     """Return the first `TEXT_LENGTH` tokens of each text, none of a blank one."""
     encoded = tokenizer.backend_tokenizer.encode_batch_fast([text.strip() for text in texts], add_special_tokens=False)
     return [tuple(one.ids[:TEXT_LENGTH]) for one in encoded]
 
 
 def similar_lengths(texts: Sequence[tuple[int, ...]]) -> Iterator[list[tuple[int, ...]]]:
-    """Yield batches of the distinct texts, by length, none above `TOKENS_AT_ONCE`; their order here changes nothing."""
+    """Yield batches of the distinct texts, by length, none above `_TOKENS_AT_ONCE`; their order here changes nothing."""
     batch: list[tuple[int, ...]] = []
     for ids in sorted({ids for ids in texts if ids}, key=lambda ids: (len(ids), ids)):
-        if batch and (len(batch) + 1) * len(ids) > TOKENS_AT_ONCE:
+        if batch and (len(batch) + 1) * len(ids) > _TOKENS_AT_ONCE:
             yield batch
             batch = []
         batch.append(ids)

@@ -23,15 +23,15 @@ from longsumbench.rouge.all_pairs import MEASURES
 
 # SEAL §4: "stated" is what the text says (35.7M parameters with tied embeddings, about 39M with SEAL's scorer); "223m"
 # is the reading under which its count of 223M works out (12 + 12 layers, d 768, d_ff 3072).
-SIZES = {
+_SIZES = {
     "stated": {"d_model": 512, "d_ff": 512, "num_heads": 8, "encoder_layers": 2, "decoder_layers": 6},
     "223m": {"d_model": 768, "d_ff": 3072, "num_heads": 12, "encoder_layers": 12, "decoder_layers": 12},
 }
-Size = Annotated[str, OneOf(*SIZES)]
-Norm = Annotated[str, OneOf("pre", "post")]
+_Size = Annotated[str, OneOf(*_SIZES)]
+_Norm = Annotated[str, OneOf("pre", "post")]
 Documents = Annotated[int, Between(1, 10**6)]
 Order = Annotated[int, Between(1, 2)]  # n of ROUGE-n
-Measure = Annotated[str, OneOf(*MEASURES)]
+_Measure = Annotated[str, OneOf(*MEASURES)]
 
 
 @dataclass
@@ -42,14 +42,14 @@ class FamilyConfig:
     snippet_length: Tokens = 128  # tokens of a snippet at most (SEAL, Table 4)
     num_snippets: Count = 224  # snippets at most (SEAL, Table 4: arXiv)
     decode_length: TargetTokens = 768  # target and output tokens at most (SEAL, Table 4: arXiv)
-    size: Size = "stated"  # stated | 223m: see SIZES; a width or depth below, when given, goes before it
+    size: _Size = "stated"  # stated | 223m: see SIZES; a width or depth below, when given, goes before it
     d_model: Width | None = None  # width
     d_ff: Width | None = None  # width of the feed-forward layers
     num_heads: Heads | None = None  # of every attention
     encoder_layers: Depth | None = None  # depth of the encoder
     decoder_layers: Depth | None = None  # depth of the decoder
     dropout: Partial = 0.1  # SEAL §4
-    norm: Norm = "pre"  # pre | post: where LayerNorm stands; unstated in the paper
+    norm: _Norm = "pre"  # pre | post: where LayerNorm stands; unstated in the paper
     tokenizer: Text = "trained"  # trained (byte-level BPE) | words (word level) | a Hugging Face name or folder
     vocabulary_size: Vocabulary = 32_776  # of a trained tokenizer (SEAL §3)
     init: Text = "random"  # random, or the folder of a checkpoint of this system
@@ -62,7 +62,7 @@ class FamilyConfig:
     def dimension(self, name: Text) -> int:
         """Return a width or depth: the field when given, else what `size` says."""
         given: int | None = getattr(self, name)
-        return SIZES[self.size][name] if given is None else given
+        return _SIZES[self.size][name] if given is None else given
 
 
 @dataclass
@@ -99,7 +99,7 @@ class EAConfig(FamilyConfig):
     scorer_layers: Depth = 1  # depth of the scorer (SEAL §5)
     max_documents: Documents = 128  # document embeddings for examples of several documents; the rest share the last
     proxy_ngram: Order = 2  # 1 | 2: n of the ROUGE-n behind the proxy labels (SEAL, Table 3)
-    proxy_measure: Measure = "f1"  # f1 | precision | recall: of that ROUGE-n (SEAL, Table 3)
+    proxy_measure: _Measure = "f1"  # f1 | precision | recall: of that ROUGE-n (SEAL, Table 3)
     proxy_sequential: bool = False  # True: a greedily built set of snippets is labelled 1, the rest 0 (SEAL, Table 3)
 
     def __post_init__(self) -> None:

@@ -31,7 +31,7 @@ from longsumbench.models.seal.model import (
 from longsumbench.models.seal.proxy_labels import proxy_labels, target_segments
 from longsumbench.progress import track
 
-LABELS_VERSION = 1  # rises when proxy labels change
+_LABELS_VERSION = 1  # rises when proxy labels change
 
 
 class SealFamily(NeuralSystem):
@@ -167,7 +167,7 @@ class EA(SealFamily):
         values = datasets.List(datasets.List(datasets.Value("float32")))
         labels = stored_rows(
             "labels",
-            {"units": inputs, "labels": settings, "version": LABELS_VERSION},
+            {"units": inputs, "labels": settings, "version": _LABELS_VERSION},
             datasets.Features({"proxy_labels": values}),
             ({"proxy_labels": self.labels_of(item)} for item in track(kept, "labelling", len(rows))),
             stages,

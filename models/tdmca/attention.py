@@ -214,7 +214,7 @@ class CompressedAttention(CausalAttention):
         """
         keys, values = self.keep(states, "keys", past.cache), self.keep(states, "values", past.cache)
         queries, rows = self.by_head(self.q_proj(states)) * self.scaling, len(windows.keys)
-        of_source = unfolded(folded(queries, rows) @ windows.keys.transpose(-1, -2), len(states))  # [Q, H, T, 1 + W]
+        of_source = _unfolded(_folded(queries, rows) @ windows.keys.transpose(-1, -2), len(states))  # [Q, H, T, 1 + W]
         scores = torch.cat([of_source, queries @ keys.transpose(-1, -2)], -1)
         there = windows.mask.repeat_interleave(len(states) // rows, 0)[:, None, None].expand(-1, 1, states.shape[1], -1)
         own = self.complete(past.length, states.shape[1], keys)
@@ -223,7 +223,7 @@ class CompressedAttention(CausalAttention):
         weights = scores.masked_fill(~visible, -torch.inf).softmax(-1, precise).to(values.dtype)
         weights = F.dropout(weights, self.dropout, self.training)
         on_source, on_target = torch.split(weights, [there.shape[-1], own.shape[-1]], -1)
-        read = unfolded(folded(on_source, rows) @ windows.values, len(states))
+        read = _unfolded(_folded(on_source, rows) @ windows.values, len(states))
         return self.joined(read + on_target @ values)
 
     def keep(self, states: Tensor, side: str, cache: TdmcaCache | None) -> Tensor:
@@ -256,7 +256,7 @@ class CompressedAttention(CausalAttention):
         return ends <= torch.arange(past, past + length, device=keys.device)[:, None]
 
 
-def folded(states: Tensor, rows: int) -> Tensor:
+def _folded(states: Tensor, rows: int) -> Tensor:
     """Bring the beams of an example together: [Q, H, T, E] → [B, H, K·T, E].
 
     Args:
@@ -267,8 +267,8 @@ def folded(states: Tensor, rows: int) -> Tensor:
     return states.view(rows, -1, heads, length, width).transpose(1, 2).reshape(rows, heads, -1, width)
 
 
-def unfolded(states: Tensor, queries: int) -> Tensor:
-    """Undo `folded`: [B, H, K·T, E] → [Q, H, T, E].
+def _unfolded(states: Tensor, queries: int) -> Tensor:
+    """Undo `_folded`: [B, H, K·T, E] → [Q, H, T, E].
 
     Args:
         states: of every example.

@@ -48,7 +48,7 @@ from longsumbench.modeling.nn.positions import SinusoidalPositions
 from longsumbench.modeling.nn.transformer_layer import TransformerLayer
 from longsumbench.models.tdmca.attention import CompressedAttention, LocalAttention, Past, TdmcaCache, Windows
 
-PIECE_TOKENS = 512  # source tokens whose logits are there at once: 64 MB of them, at 32,000 entries
+_PIECE_TOKENS = 512  # source tokens whose logits are there at once: 64 MB of them, at 32,000 entries
 
 
 @strict
@@ -250,7 +250,7 @@ class TdmcaForConditionalGeneration(StartsParts, UnitsToText, PegasusPreTrainedM
         following = F.pad(reading.input_ids[:, 1:], (0, 1)).masked_fill(~goes_on, self.config.decoder_start_token_id)
         states, targets = reading.last_hidden_state[reading.mask], following[reading.mask]  # [N, D], [N]
         total = states.new_zeros((), dtype=torch.float32)
-        for some, wanted in zip(torch.split(states, PIECE_TOKENS), torch.split(targets, PIECE_TOKENS), strict=True):
+        for some, wanted in zip(torch.split(states, _PIECE_TOKENS), torch.split(targets, _PIECE_TOKENS), strict=True):
             total = total + checkpoint(self._summed_cross_entropy, some, wanted, use_reentrant=False)
         return total / (max(len(targets), 1) if num_source_tokens is None else num_source_tokens)
 

@@ -219,7 +219,7 @@ def test_a_stage_is_in_use_until_it_is_released(tmp_path: Path) -> None:
 
 def test_stages_in_use_are_few_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many stages a process uses, it holds the last ones only, for each is an open file."""
-    monkeypatch.setattr(locks, "MOST_SHARED", 3)
+    monkeypatch.setattr(locks, "_MOST_SHARED", 3)
     store = StageStore(tmp_path)
     used = [beside(store.get("units", {"x": x}, writes("x")), "used") for x in range(5)]
     assert [is_shared(path) for path in used] == [False, False, True, True, True]

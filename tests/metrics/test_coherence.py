@@ -43,7 +43,7 @@ def test_equation_12(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = [("The cat sat.", "It slept."), ("It slept.", "The dog ran."), ("The dog ran.", "A dog slept.")]
     expected = sum(next_sentence(bert, *pair) for pair in pairs) / 3
     assert score(bert, SUMMARY) == pytest.approx(expected, abs=1e-6)
-    monkeypatch.setattr(coherence, "BATCH_SIZE", 2)
+    monkeypatch.setattr(coherence, "_BATCH_SIZE", 2)
     assert score(bert, SUMMARY) == pytest.approx(expected, abs=1e-6)
     assert score(bert, "It slept. The cat sat. The dog ran. A dog slept.") != pytest.approx(expected, abs=1e-3)
 

@@ -207,7 +207,7 @@ def test_columns_of_differences_share_resamples(p_values: PValues) -> None:
 def test_memory_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     """However few swaps are in memory at a time, they are the same."""
     at_once = approximate_randomization(DIFFERENCES, 300)
-    monkeypatch.setattr(statistics, "NUMBERS_AT_ONCE", 7 * len(DIFFERENCES))
+    monkeypatch.setattr(statistics, "_NUMBERS_AT_ONCE", 7 * len(DIFFERENCES))
     assert approximate_randomization(DIFFERENCES, 300).p == at_once.p
 
 

@@ -103,7 +103,7 @@ def test_a_large_split_is_sampled_evenly(monkeypatch: pytest.MonkeyPatch) -> Non
     """Beyond the limit every n-th example is taken, from the whole split; below it all of them."""
     split = ToySplit.of("train", 20)
     assert sample(split) == list(range(20))
-    monkeypatch.setattr(tokenization, "TRAINING_WORDS", sum(split.source_words) // 4)
+    monkeypatch.setattr(tokenization, "_TRAINING_WORDS", sum(split.source_words) // 4)
     assert sample(split) in ([0, 4, 8, 12, 16], [0, 5, 10, 15])
 
 

@@ -54,8 +54,8 @@ def test_equals_scoring_every_pair_with_the_library(
 ) -> None:
     """Pair, score and scores alone are those of a search that calls rouge_score for every pair, ties included."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fusion, "PROMISING", promising)  # fewer pairs known beforehand, and fewer looked at together,
-        patch.setattr(fusion, "PAIRS_AT_ONCE", at_once)  # change the way and not what is found
+        patch.setattr(fusion, "_PROMISING", promising)  # fewer pairs known beforehand, and fewer looked at together,
+        patch.setattr(fusion, "_PAIRS_AT_ONCE", at_once)  # change the way and not what is found
         found = best_pairs(sentences, summary, kind, measure)
     assert len(found) == len(summary)
     for pair, reference in zip(found, summary, strict=True):

@@ -94,7 +94,7 @@ def test_found_by_variable(lists: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_missing_lists(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without the lists there is no silent fallback: the error names the package and the way to do without."""
-    monkeypatch.setattr(stemmers, "PLACES", (str(tmp_path),))
+    monkeypatch.setattr(stemmers, "_PLACES", (str(tmp_path),))
     for name in ("WNHOME", "WNSEARCHDIR"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(EnvironmentProblem, match=r"wordnet-base.*wordnet=FOLDER.*wordnet=none"):

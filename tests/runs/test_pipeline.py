@@ -197,7 +197,7 @@ def test_the_second_time_nothing_is_done(toy: Path, monkeypatch: pytest.MonkeyPa
     config, said = configured(toy), []
     first = Point(config, say=silent)
     record = run(first)
-    monkeypatch.setattr(pipeline, "carry_out", lambda *_: pytest.fail("done again"))
+    monkeypatch.setattr(pipeline, "_carry_out", lambda *_: pytest.fail("done again"))
     again = Point(config, say=said.append)
     assert run(again).run_id == record.run_id
     assert said == [f"already finished: lead on jsonl, {folder_of(config, record)}"]
@@ -238,7 +238,7 @@ def test_a_run_that_is_emptied_this_moment_is_done_again(toy: Path, monkeypatch:
         looked.append(where)
         return False
 
-    monkeypatch.setattr(pipeline, "is_lacking", emptied)
+    monkeypatch.setattr(pipeline, "_is_lacking", emptied)
     again = Point(config, say=silent)
     assert run(again).scores == first.scores
     assert again.carried_out

@@ -288,7 +288,7 @@ def test_a_team_is_read_from_the_environment_and_hidden_there(untold: pytest.Mon
 @pytest.mark.parametrize("rank", ["0", "1"])
 def test_processes_that_cannot_meet_say_so(rank: str, untold: pytest.MonkeyPatch) -> None:
     """A port that another program has, and a first process that is not there, are one line each."""
-    untold.setattr(team, "STARTING", timedelta(seconds=1))
+    untold.setattr(team, "_STARTING", timedelta(seconds=1))
     with socket.socket() as taken:
         taken.bind(("localhost", 0))
         if rank == "0":

@@ -118,7 +118,7 @@ def test_calls_with_wrong_arguments_are_refused(task: str, monkeypatch: pytest.M
         read.append(config)
         raise UsageError("read")
 
-    monkeypatch.setattr(assisting, "read_again", read_again)
+    monkeypatch.setattr(assisting, "_read_again", read_again)
     right = arguments_of(task)
     bad = [{key: value for key, value in right.items() if key != name} for name in right]
     bad += [{**right, "more": 1}]

@@ -454,7 +454,7 @@ def test_a_point_that_takes_too_long_is_stopped() -> None:
 
 def test_what_follows_an_error_has_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     """Baselines beside a point that took too long are stopped, too."""
-    monkeypatch.setattr(jobs, "GRACE", 0.2)
+    monkeypatch.setattr(jobs, "_GRACE", 0.2)
     with limited(0.001, alone=False):
         for _ in range(2):
             with pytest.raises(EnvironmentProblem, match="stopped after"):

@@ -25,10 +25,10 @@ from longsumbench.report.tables import TIED, Block, Tied, terminal
 from longsumbench.runs.record import Results
 from longsumbench.sentences import split_summary
 
-VERSION = 1  # changes when the same texts would give other numbers
-INTERVAL_RESAMPLES = 1_000  # of the bootstrap behind the 95 % intervals
+_VERSION = 1  # changes when the same texts would give other numbers
+_INTERVAL_RESAMPLES = 1_000  # of the bootstrap behind the 95 % intervals
 REFERENCE, SHUFFLED = "reference", "reference, shuffled"
-MISSING = (
+_MISSING = (
     "model= is missing: coherence is what a BERT trained on next-sentence prediction says of neighbours; give its "
     "folder, or its name on the Hugging Face hub (model=bert-large-uncased, as the paper)"
 )
@@ -45,7 +45,7 @@ class CoherenceSettings(SampleSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.model:
-            raise UsageError(MISSING)
+            raise UsageError(_MISSING)
 
 
 class NextSentences(Coherence):
@@ -85,7 +85,7 @@ class CoherenceFound:
         rows, p_values = [], {}
         for name, scores in self.scores.items():
             values = 100 * scores[np.isfinite(scores)]
-            low, high = bootstrap_interval(values, INTERVAL_RESAMPLES, 1) if len(values) > 1 else (np.nan, np.nan)
+            low, high = bootstrap_interval(values, _INTERVAL_RESAMPLES, 1) if len(values) > 1 else (np.nan, np.nan)
             row: dict[str, Any] = {"row": name, "label": self.labels[name]}
             row |= {"coherence": values.mean() if len(values) else np.nan, "low": low, "high": high, "n": len(values)}
             row |= {"of one sentence or none": len(scores) - len(values)}
@@ -186,7 +186,9 @@ def score_texts(sampled: Sampled, metric: Coherence) -> CoherenceFound:
     return CoherenceFound(
         dataset=sampled.dataset,
         about=sampled.about(),
-        signature=sampled.signature("analyze-coherence", VERSION, metric=metric.signature(len(rows)).replace("|", ",")),
+        signature=sampled.signature(
+            "analyze-coherence", _VERSION, metric=metric.signature(len(rows)).replace("|", ",")
+        ),
         scores=columns,
         labels={REFERENCE: REFERENCE, SHUFFLED: SHUFFLED} | {run.record.run_id: run.label for run in sampled.runs},
         baseline=names[2] if sampled.runs else REFERENCE,

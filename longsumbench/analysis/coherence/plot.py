@@ -13,9 +13,9 @@ from longsumbench.report.palette import COLOURS, GREY
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WIDTH, ROW, REST = 7.4, 0.42, 1.55  # inches: of the whole, of a row, of what is above and below
-NUMBER: dict[str, Any] = {"textcoords": "offset points", "fontsize": 9}
-LABEL_WIDTH = 30  # characters
+_WIDTH, _ROW, _REST = 7.4, 0.42, 1.55  # inches: of the whole, of a row, of what is above and below
+_NUMBER: dict[str, Any] = {"textcoords": "offset points", "fontsize": 9}
+_LABEL_WIDTH = 30  # characters
 
 
 def write(found: CoherenceFound, folder: Path) -> list[Path]:
@@ -26,7 +26,7 @@ def write(found: CoherenceFound, folder: Path) -> list[Path]:
 
 def draw(found: CoherenceFound) -> dict[str, bytes]:
     """Draw each mean with its interval; return "png" and "svg" → bytes."""
-    return picture((WIDTH, REST + ROW * len(found.scores)), lambda figure: _draw(figure, found))
+    return picture((_WIDTH, _REST + _ROW * len(found.scores)), lambda figure: _draw(figure, found))
 
 
 def _draw(figure: "Figure", found: CoherenceFound) -> None:
@@ -40,8 +40,8 @@ def _draw(figure: "Figure", found: CoherenceFound) -> None:
         plot.plot([mean], [place], "o", color=colour, markersize=7)
         if np.isfinite(mean):
             beside = (high if np.isfinite(high) else mean, place)
-            plot.annotate(f"{mean:.2f}", beside, **NUMBER, xytext=(7, 0), va="center")
-    names = ["\n".join(textwrap.wrap(f"{row.label}, n = {row.n:,}", LABEL_WIDTH)) for row in table.itertuples()]
+            plot.annotate(f"{mean:.2f}", beside, **_NUMBER, xytext=(7, 0), va="center")
+    names = ["\n".join(textwrap.wrap(f"{row.label}, n = {row.n:,}", _LABEL_WIDTH)) for row in table.itertuples()]
     plot.set_yticks(range(len(table)), names, fontsize=9)
     for written in plot.get_yticklabels():
         written.set_parse_math(False)

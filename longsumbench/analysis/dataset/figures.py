@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLOUR_OF_SPLIT = {"train": COLOURS[0], "validation": COLOURS[5], "test": COLOURS[1]}
-SEEN = COLOURS[0]
+_COLOUR_OF_SPLIT = {"train": COLOURS[0], "validation": COLOURS[5], "test": COLOURS[1]}
+_SEEN = COLOURS[0]
 # Of what is cut, in the order in which causes appear
-CUT = (*(COLOURS[place] for place in (1, 5, 3, 4, 2)), "#8c6bb1", "#a6761d", "#9a9a9a", "#5a5a5a")
-WIDTH, PANEL_HEIGHT = 11.0, 2.7  # inches
-BAR_HEIGHT = 0.46  # inches that a system takes
-BINS = 30
-FEW = 25  # different whole numbers up to which each has a bar of its own
-SMALLEST_TOLD = 6.0  # percent of a bar that have room for their number
+_CUT = (*(COLOURS[place] for place in (1, 5, 3, 4, 2)), "#8c6bb1", "#a6761d", "#9a9a9a", "#5a5a5a")
+_WIDTH, _PANEL_HEIGHT = 11.0, 2.7  # inches
+_BAR_HEIGHT = 0.46  # inches that a system takes
+_BINS = 30
+_FEW = 25  # different whole numbers up to which each has a bar of its own
+_SMALLEST_TOLD = 6.0  # percent of a bar that have room for their number
 
 Values = Mapping[str, NDArray[np.float64]]  # split → numbers
 
@@ -123,14 +123,14 @@ def _edges(panel: Panel) -> NDArray[np.float64]:
     low, high = float(every.min()), float(every.max())
     whole = bool((every == every.round()).all())
     if "(%)" in panel.name or "(0–100)" in panel.name:
-        return np.linspace(0, 100, BINS + 1)
-    if whole and not panel.log and high - low < FEW:
+        return np.linspace(0, 100, _BINS + 1)
+    if whole and not panel.log and high - low < _FEW:
         return np.arange(low - 0.5, high + 1)
     if panel.log:
-        edges = np.geomspace(low, max(high, low * 1.1), BINS + 1)
-        return np.unique(edges.round() - 0.5) if whole and high - low < 4 * BINS else edges
+        edges = np.geomspace(low, max(high, low * 1.1), _BINS + 1)
+        return np.unique(edges.round() - 0.5) if whole and high - low < 4 * _BINS else edges
     end = float(np.quantile(every, 0.995))  # the last bin holds what is beyond
-    return np.linspace(low, end if end > low else max(high, low + 1), BINS + 1)
+    return np.linspace(low, end if end > low else max(high, low + 1), _BINS + 1)
 
 
 def _histograms(panels: Sequence[Panel], last: "Callable[[Axes], None] | None" = None) -> bytes:
@@ -150,7 +150,7 @@ def _histograms(panels: Sequence[Panel], last: "Callable[[Axes], None] | None" =
         for plot in plots[count:]:
             plot.set_axis_off()
 
-    return _svg((WIDTH, PANEL_HEIGHT * rows), fill)
+    return _svg((_WIDTH, _PANEL_HEIGHT * rows), fill)
 
 
 def _histogram(plot: "Axes", panel: Panel) -> None:
@@ -160,12 +160,12 @@ def _histogram(plot: "Axes", panel: Panel) -> None:
     for split, values in panel.values.items():
         if len(values):
             shares = 100 * np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0] / len(values)
-            colour = COLOUR_OF_SPLIT.get(split, GREY)
+            colour = _COLOUR_OF_SPLIT.get(split, GREY)
             if split == largest:
                 plot.stairs(shares, edges, fill=True, color=colour, alpha=0.15)
             plot.stairs(shares, edges, color=colour, linewidth=1.6, label=f"{split}: {short(float(np.median(values)))}")
     every = _joined(panel.values)
-    _plain_ticks(plot, whole=len(every) > 0 and every.max() - every.min() < FEW and bool((every % 1 == 0).all()))
+    _plain_ticks(plot, whole=len(every) > 0 and every.max() - every.min() < _FEW and bool((every % 1 == 0).all()))
     plot.set_xlabel(panel.name)
     if plot.get_legend_handles_labels()[0]:
         plot.legend(frameon=False, fontsize=8.5, handlelength=1.2)
@@ -191,7 +191,7 @@ def _novelty(plot: "Axes", stats: DatasetStats) -> None:
     for place, split in enumerate(stats.splits):
         means = [100 * split.sampled[column].mean() for column in NovelNgrams.columns]
         at = np.arange(len(means)) + (place - (len(stats.splits) - 1) / 2) * width
-        plot.bar(at, means, 0.9 * width, color=COLOUR_OF_SPLIT.get(split.name, GREY), label=split.name)
+        plot.bar(at, means, 0.9 * width, color=_COLOUR_OF_SPLIT.get(split.name, GREY), label=split.name)
     plot.set_xticks(range(len(NovelNgrams.columns)), [f"{n + 1}-grams" for n in range(len(NovelNgrams.columns))])
     plot.set_ylim(0, 100)
     plot.set_xlim(-0.6, len(NovelNgrams.columns) - 0.4)
@@ -202,7 +202,7 @@ def _novelty(plot: "Axes", stats: DatasetStats) -> None:
 def _stacked(readings: Sequence[Reading]) -> bytes:
     """Draw a bar a system: what it sees, and what each of its limits cuts."""
     causes = list(dict.fromkeys(cause for one in readings for cause, *_ in entries(one.source)[1:]))
-    colours = {"seen": SEEN, **{cause: CUT[place % len(CUT)] for place, cause in enumerate(causes)}}
+    colours = {"seen": _SEEN, **{cause: _CUT[place % len(_CUT)] for place, cause in enumerate(causes)}}
 
     def fill(figure: "Figure") -> None:
         plot = figure.subplots()
@@ -227,7 +227,7 @@ def _stacked(readings: Sequence[Reading]) -> bytes:
         _bare(plot)
         plot.grid(visible=False)
 
-    return _svg((WIDTH, 1.15 + BAR_HEIGHT * len(readings)), fill)
+    return _svg((_WIDTH, 1.15 + _BAR_HEIGHT * len(readings)), fill)
 
 
 def _bar(plot: "Axes", place: int, one: Reading, colours: Mapping[str, str]) -> None:
@@ -235,7 +235,7 @@ def _bar(plot: "Axes", place: int, one: Reading, colours: Mapping[str, str]) -> 
     for cause, tokens, _ in entries(one.source):
         share = 100 * tokens / one.source.tokens
         plot.barh(place, share, 0.7, left=left, color=colours[cause], edgecolor="white", linewidth=0.8)
-        if share >= SMALLEST_TOLD:
+        if share >= _SMALLEST_TOLD:
             ink = "black" if _is_light(colours[cause]) else "white"
             plot.text(left + share / 2, place, f"{share:.1f}", ha="center", va="center", color=ink, fontsize=9)
         left += share

@@ -27,7 +27,7 @@ WORDS = 5  # of a sequence
 SIMILARITY = 0.8  # Jaccard, from which on two sources are near-duplicates
 NEAREST = 10  # pairs that are named
 # A pair of similarity s is looked at with probability 1 - (1 - s^4)^16: 99.98 % at 0.8, 0.003 % at 0.04
-PERMUTATIONS, BANDS = 64, 16
+_PERMUTATIONS, _BANDS = 64, 16
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # of the polynomial that makes one number of several words'
 _LOW_BITS = np.uint64(2**32 - 1)
 
@@ -97,18 +97,18 @@ def jaccard(one: Shingles, other: Shingles) -> float:
     return common / max(1, len(one) + len(other) - common)
 
 
-def empty_sketch() -> "MinHash":
+def _empty_sketch() -> "MinHash":
     """Return the MinHash of a text without sequences; it takes numbers below 2³²."""
     from datasketch import MinHash
 
-    return MinHash(PERMUTATIONS, seed=1, hashfunc=int)
+    return MinHash(_PERMUTATIONS, seed=1, hashfunc=int)
 
 
-def new_index() -> "MinHashLSH":
+def _new_index() -> "MinHashLSH":
     """Return an index of such sketches without any."""
     from datasketch import MinHashLSH
 
-    return MinHashLSH(num_perm=PERMUTATIONS, params=(BANDS, PERMUTATIONS // BANDS))
+    return MinHashLSH(num_perm=_PERMUTATIONS, params=(_BANDS, _PERMUTATIONS // _BANDS))
 
 
 class NearDuplicates:
@@ -121,8 +121,8 @@ class NearDuplicates:
     def __init__(self, splits: Mapping[str, Split]) -> None:
         self._splits = splits
         self.order = sorted(splits, key=lambda name: len(splits[name]))
-        self._indices = {name: new_index() for name in self.order[:-1]}  # of the largest split nobody asks
-        self._empty = empty_sketch()
+        self._indices = {name: _new_index() for name in self.order[:-1]}  # of the largest split nobody asks
+        self._empty = _empty_sketch()
         pairs = [(one, other) for place, one in enumerate(splits) for other in list(splits)[place + 1 :]]
         self._num_pairs = dict.fromkeys(pairs, 0)
         self._affected = {pair: [bytearray(len(splits[name])) for name in pair] for pair in pairs}

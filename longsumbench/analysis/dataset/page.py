@@ -12,8 +12,8 @@ from longsumbench.files import write_atomically
 from longsumbench.report.html import frame, table
 from longsumbench.report.tables import Block
 
-NAMES = ("stats.csv", "stats.md", "stats.html")
-STYLE = """
+_NAMES = ("stats.csv", "stats.md", "stats.html")
+_STYLE = """
 figure img { width: 100%; height: auto; display: block; }
 @media (prefers-color-scheme: dark) { figure img { filter: invert(1) hue-rotate(180deg); } }
 .tiles { display: flex; flex-wrap: wrap; gap: .8rem; margin: 1.2rem 0; }
@@ -25,7 +25,7 @@ figure img { width: 100%; height: auto; display: block; }
 
 def write(stats: DatasetStats, folder: Path) -> list[Path]:
     """Write the three files; return their paths."""
-    paths = [folder / name for name in NAMES]
+    paths = [folder / name for name in _NAMES]
     for path, content in zip(paths, (to_csv(stats), to_markdown(stats), page(stats)), strict=True):
         write_atomically(path, content)
     return paths
@@ -37,7 +37,7 @@ def page(stats: DatasetStats) -> str:
     parts = [f"<h1>{escape(title(stats))}</h1>", *(f'<p class="soft">{escape(line)}</p>' for line in about(stats))]
     parts += [_tiles(stats), *_sections(stats, drawn)]
     parts.append(f'<p class="soft">{escape(stats.oracle_signature)}</p>')
-    return frame(title(stats), parts, STYLE)
+    return frame(title(stats), parts, _STYLE)
 
 
 # The heading of a table → that of the picture before it

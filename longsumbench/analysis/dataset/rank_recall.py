@@ -34,10 +34,10 @@ from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.rouge.signature import IMPLEMENTATION
 
 KEPT = (5, 10, 20, 40)  # L': how many of the best paragraphs are read
-RESAMPLES = 1_000  # of the bootstrap behind the 95 % intervals
-PUBLISHED_ON = {"wikisum": "WikiSum"}  # dataset → its name in published.csv
+_RESAMPLES = 1_000  # of the bootstrap behind the 95 % intervals
+_PUBLISHED_ON = {"wikisum": "WikiSum"}  # dataset → its name in published.csv
 
-Orders = Sequence[Sequence[int]]
+_Orders = Sequence[Sequence[int]]
 
 
 @dataclass
@@ -102,7 +102,7 @@ class RankRecall:
         """Return a row for each ranker and L': the mean recall and its 95 % interval, 0–100."""
         rows = []
         for name, recalls in self.recalls.items():
-            intervals = bootstrap_intervals(100 * recalls, RESAMPLES, seed=1)
+            intervals = bootstrap_intervals(100 * recalls, _RESAMPLES, seed=1)
             for kept, mean, (low, high) in zip(KEPT, 100 * recalls.mean(axis=0), intervals, strict=True):
                 rows.append((name, kept, float(mean), float(low), float(high)))
         return pd.DataFrame(rows, columns=["ranker", "best", "recall", "low", "high"])
@@ -117,7 +117,7 @@ class RankRecall:
         ]
         align = "l" + "r" * len(KEPT)
         blocks = [Block("", tuple(self._notes()), columns, align, rows)]
-        if name := PUBLISHED_ON.get(self.dataset):
+        if name := _PUBLISHED_ON.get(self.dataset):
             printed = [[row, *(scores[kept] for kept in KEPT)] for row, scores in read_rank_recalls(name)]
             blocks.append(Block(f"published on {name}; which split is not said", (), columns, align, printed))
         title = f"ROUGE-L recall (0–100) of the best {self.unit}s against the reference: {self.dataset}, {self.split}"
@@ -186,7 +186,7 @@ def _orders(
     return [order_by(ranker, one, texts_to_rank(one, unit), f"rank={name}")[: max(KEPT)] for one in shown]
 
 
-def score_orders(dataset: str, split: Split, orders: Mapping[str, Orders], unit: str) -> RankRecall:
+def score_orders(dataset: str, split: Split, orders: Mapping[str, _Orders], unit: str) -> RankRecall:
     """Score the leading texts of each order.
 
     Args:
@@ -216,7 +216,7 @@ def score_orders(dataset: str, split: Split, orders: Mapping[str, Orders], unit:
     return RankRecall(dataset, split.name, unit, of_each, num_texts, words / int(num_texts.sum()), without)
 
 
-def _recalls(example: Example, texts: Sequence[str], orders: Orders, scorer: RougeScorer) -> list[list[float]]:
+def _recalls(example: Example, texts: Sequence[str], orders: _Orders, scorer: RougeScorer) -> list[list[float]]:
     """Return the recalls of each order of an example's texts: [orders][len(KEPT)]."""
     numbers: dict[str, int] = {}
 

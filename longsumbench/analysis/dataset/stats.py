@@ -43,8 +43,8 @@ COUNTED = (
     "references",
     "queries",
 )
-TOKEN_COUNTS = ("source_tokens", "target_tokens")  # of a tokenizer, behind them its place
-ALL_RUNS = "all"
+_TOKEN_COUNTS = ("source_tokens", "target_tokens")  # of a tokenizer, behind them its place
+_ALL_RUNS = "all"
 
 
 @dataclass
@@ -134,7 +134,7 @@ def describe(
     named = [results.find(name) for name in run_names(settings.run)]
     stages = StageStore(writable(cache_folder(), f"the environment variable {CACHE_VARIABLE}"), say=tell)
     texts = load(dataset, stages)
-    runs = find_runs(settings, results, named, texts)
+    runs = _find_runs(settings, results, named, texts)
     if systems and dataset.split not in texts.splits:
         found = ", ".join(texts.splits)
         raise DataError(f"dataset '{texts.name}' has no split '{dataset.split}'; dataset.split can be: {found}")
@@ -165,16 +165,16 @@ def _signature() -> str:
 def run_names(run: str) -> list[str]:
     """Return the runs that are named, each once; "all" names none."""
     named = dict.fromkeys(name.strip() for name in run.split(","))
-    return [] if run.strip() == ALL_RUNS else [name for name in named if name]
+    return [] if run.strip() == _ALL_RUNS else [name for name in named if name]
 
 
-def find_runs(settings: StatsSettings, results: Results, named: Sequence[Path], texts: Texts) -> tuple[RunRecord, ...]:
+def _find_runs(settings: StatsSettings, results: Results, named: Sequence[Path], texts: Texts) -> tuple[RunRecord, ...]:
     """Return the records of the runs that are asked for, or of all finished ones on the same texts.
 
     Raises:
         UsageError: a run has read other texts.
     """
-    if settings.run.strip() == ALL_RUNS:
+    if settings.run.strip() == _ALL_RUNS:
         return tuple(one for one in results.records(texts.name) if one.fingerprint == texts.fingerprint)
     records = tuple(map(RunRecord.read, named))
     for record in records:
@@ -276,7 +276,7 @@ class Measure:
     @property
     def columns(self) -> list[str]:
         """What is computed."""
-        of_tokens = [f"{kind}_{place}" for place, _ in enumerate(self._tokens) for kind in TOKEN_COUNTS]
+        of_tokens = [f"{kind}_{place}" for place, _ in enumerate(self._tokens) for kind in _TOKEN_COUNTS]
         return [*(name for metric in self._metrics for name in metric.columns), *self._rouge.columns, *of_tokens]
 
     def __call__(self, example: Example) -> dict[str, float]:

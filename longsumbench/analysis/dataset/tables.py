@@ -24,8 +24,8 @@ from longsumbench.runs.record import RunRecord, label, source_seen
 
 ROUGE = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
 STRUCTURE = COUNTED[2:]
-ABSENT = "–"
-QUANTILE = 0.95
+_ABSENT = "–"
+_QUANTILE = 0.95
 
 
 class Number(NamedTuple):
@@ -53,7 +53,7 @@ def spread(values: "pd.Series[Any]") -> Spread:
     """Return mean, median, 95th percentile (between two values, in proportion) and maximum; NaN of no values."""
     known = values.dropna()
     return Spread(
-        len(known), float(known.mean()), float(known.median()), float(known.quantile(QUANTILE)), float(known.max())
+        len(known), float(known.mean()), float(known.median()), float(known.quantile(_QUANTILE)), float(known.max())
     )
 
 
@@ -151,7 +151,7 @@ def _lengths(stats: DatasetStats) -> Block:
         for name, values in lengths(split, len(stats.tokens)).items():
             found = spread(values)
             whole = [f"{found.mean:,.1f}", short(found.median), f"{found.p95:,.0f}", f"{found.longest:,.0f}"]
-            rows.append([split.name, _text(name), f"{found.n:,}", *(whole if found.n else [ABSENT] * 4)])
+            rows.append([split.name, _text(name), f"{found.n:,}", *(whole if found.n else [_ABSENT] * 4)])
     notes = [
         *about(stats),
         "Words stand between blanks; titles, section names and queries are not counted. The target is the first"
@@ -176,7 +176,7 @@ def _published(dataset: str) -> Iterator[Block]:
 
 def _size(row: PublishedSize) -> list[str]:
     numbers = (row.source_mean, row.source_p95, row.target_mean, row.target_p95)
-    return [row.source, row.tokens, row.examples, *(number or ABSENT for number in numbers)]
+    return [row.source, row.tokens, row.examples, *(number or _ABSENT for number in numbers)]
 
 
 def _structure(stats: DatasetStats) -> Block:
@@ -215,7 +215,7 @@ _KEPT = {
 
 
 def _cell(measure: dict[str, float] | None) -> str:
-    return f"{measure['mean']:,.2f} ±{(measure['hi'] - measure['lo']) / 2:.2f}" if measure else ABSENT
+    return f"{measure['mean']:,.2f} ±{(measure['hi'] - measure['lo']) / 2:.2f}" if measure else _ABSENT
 
 
 def _oracle(stats: DatasetStats) -> Block:
@@ -223,7 +223,7 @@ def _oracle(stats: DatasetStats) -> Block:
     for split in stats.splits:
         n, scores = oracle_scores(split)
         cells = [
-            f"{one['f']:.2f} ±{(one['f_hi'] - one['f_lo']) / 2:.2f}" if (one := scores.get(kind)) else ABSENT
+            f"{one['f']:.2f} ±{(one['f_hi'] - one['f_lo']) / 2:.2f}" if (one := scores.get(kind)) else _ABSENT
             for kind in ROUGE
         ]
         rows.append([split.name, f"{n:,}", *cells])
@@ -260,13 +260,13 @@ def _seen(stats: DatasetStats) -> Block:
     rows = []
     for reading in stats.readings:
         if reading.whole is None:
-            rows.append([reading.label, "–", ABSENT, ABSENT, ABSENT, ABSENT])
+            rows.append([reading.label, "–", _ABSENT, _ABSENT, _ABSENT, _ABSENT])
             continue
         whole = part_of(reading.whole, reading.sources)
         for place, (cause, tokens, words) in enumerate(entries(reading.source)):
             share = percent(tokens, reading.source.tokens) or 0.0
             first = (reading.label, whole) if not place else ("", "")
-            counted = f"{tokens:,}" if reading.has_tokens else ABSENT
+            counted = f"{tokens:,}" if reading.has_tokens else _ABSENT
             rows.append([first[0], cause, counted, f"{words:,}", f"{share:.1f}", first[1]])
     told = "what a system reads, and what its settings cut, cause by cause. No weights are trained"
     notes = [f"{looked_at(stats, stats.read_split)}: {told}."]

@@ -15,7 +15,7 @@ from longsumbench.api.system import Split, System
 from longsumbench.cache.artifacts import StageStore
 from longsumbench.runs.record import parts_of
 
-NOTHING = Truncation(0, 0)
+_NOTHING = Truncation(0, 0)
 NO_LEDGER = "keeps no ledger: it reads all, or does not say what it leaves out"
 
 
@@ -41,7 +41,7 @@ class Reading:
     has_tokens: bool = False
     sources: int = 0
     whole: int | None = None
-    source: Truncation = NOTHING
+    source: Truncation = _NOTHING
     targets: int = 0
     targets_cut: int = 0
     target: Truncation | None = None
@@ -68,7 +68,7 @@ class Reading:
         if ledger is not None:
             self.targets += 1
             self.targets_cut += bool(ledger.cuts)
-            self.target = total([self.target or NOTHING, ledger])
+            self.target = total([self.target or _NOTHING, ledger])
 
 
 @dataclass

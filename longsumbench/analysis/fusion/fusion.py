@@ -30,11 +30,11 @@ from longsumbench.rouge.signature import IMPLEMENTATION
 from longsumbench.runs.record import Results
 from longsumbench.sentences import split_summary
 
-VERSION = 1  # changes when the same texts would give other numbers
-RESAMPLES = 1_000  # of the bootstrap behind the 95 % intervals
-NEITHER, FIRST, SECOND, BOTH = "neither", "first", "second", "both"  # of a pair's sentences an output says
+_VERSION = 1  # changes when the same texts would give other numbers
+_RESAMPLES = 1_000  # of the bootstrap behind the 95 % intervals
+_NEITHER, FIRST, SECOND, BOTH = "neither", "first", "second", "both"  # of a pair's sentences an output says
 
-Floats = NDArray[np.float64]
+_Floats = NDArray[np.float64]
 
 
 RougeType = Annotated[str, OneOf("1", "2", "L")]
@@ -205,7 +205,7 @@ class FusionsFound:
                 )
         return pd.DataFrame(rows)
 
-    def _by_example(self, fusions: Sequence[Fusion], weights: Sequence[float] | None = None) -> Floats:
+    def _by_example(self, fusions: Sequence[Fusion], weights: Sequence[float] | None = None) -> _Floats:
         """Count fusion sentences, or add up what they weigh: [E, bars]."""
         rows = {name: row for row, name in enumerate(self.ids)}
         found = np.zeros((len(self.ids), self.settings.bins))
@@ -288,7 +288,7 @@ class FusionsFound:
 
 
 def _ways() -> tuple[str, ...]:
-    return BOTH, FIRST, SECOND, NEITHER
+    return BOTH, FIRST, SECOND, _NEITHER
 
 
 def _csv(table: pd.DataFrame) -> str:
@@ -298,7 +298,12 @@ def _csv(table: pd.DataFrame) -> str:
 def _cells(row: Any) -> list[str]:
     span = "all" if row["bar"] == "all" else f"{row['from']:g}–{row['to']:g}"
     both = _share(row, BOTH, "both_")
-    return [span, f"{row['n']:,}", both, *(f"{row[name]:.1f}" for name in ("joined", FIRST, SECOND, NEITHER, "recall"))]
+    return [
+        span,
+        f"{row['n']:,}",
+        both,
+        *(f"{row[name]:.1f}" for name in ("joined", FIRST, SECOND, _NEITHER, "recall")),
+    ]
 
 
 def _share(row: Any, name: str, bounds: str) -> str:
@@ -308,33 +313,33 @@ def _share(row: Any, name: str, bounds: str) -> str:
     return f"{row[name]:.1f}{interval}"
 
 
-def _of_bar(values: Floats, bar: int | None) -> Floats:
+def _of_bar(values: _Floats, bar: int | None) -> _Floats:
     return values.sum(axis=1) if bar is None else values[:, bar]
 
 
-def _ratio_intervals(parts: Floats, wholes: Floats) -> tuple[Floats, Floats]:
+def _ratio_intervals(parts: _Floats, wholes: _Floats) -> tuple[_Floats, _Floats]:
     """Return low and high of Σ parts / Σ wholes, by column, over resampled examples; NaN where it cannot vary."""
     low = high = np.full(parts.shape[1], np.nan)
     if (wholes > 0).any(axis=1).sum() > 1:
         both = np.hstack([parts, np.broadcast_to(wholes, parts.shape)])
-        means = resampled_means(both, RESAMPLES, seed=1)
+        means = resampled_means(both, _RESAMPLES, seed=1)
         above, below = np.split(means, 2, axis=1)
         with np.errstate(invalid="ignore"):
             low, high = np.nanquantile(above / below, [0.025, 0.975], axis=0)
     return low, high
 
 
-def _interval(parts: Floats, wholes: Floats) -> tuple[float, float]:
+def _interval(parts: _Floats, wholes: _Floats) -> tuple[float, float]:
     """Return the interval of a share; where it is 0 or 1 throughout, the exact one of as many sentences."""
     total = int(wholes.sum())
     if parts.sum() in (0.0, float(total)):
-        return interval_of_shares(np.full(total, parts.sum() / total), RESAMPLES, seed=1)
+        return interval_of_shares(np.full(total, parts.sum() / total), _RESAMPLES, seed=1)
     having = wholes > 0
     low, high = _ratio_intervals(parts[having, None], wholes[having, None])
     return float(low[0]), float(high[0])
 
 
-def chances(size: int, bins: int) -> Floats:
+def chances(size: int, bins: int) -> _Floats:
     """Return how likely two different sentences of a source of `size` stand in each bin of distances."""
     apart = np.arange(1, size)
     pairs = np.bincount(apart * bins // size, size - apart, minlength=bins)
@@ -381,7 +386,7 @@ def find_fusions(sampled: Sampled, settings: FusionSettings) -> FusionsFound:
         raise DataError(f"no example of split '{sampled.split.name}' {told}: there is nothing to be fused")
     asked = {name: getattr(settings, name) for name in ("rouge", "overlap", "rise", "appears")}
     words = f"{IMPLEMENTATION},{scorer.mode},{scorer.stemmer},{scorer.tokenizer}"
-    signature = sampled.signature("fusion", VERSION, **asked, words=words, sentences=sentences.NAME)
+    signature = sampled.signature("fusion", _VERSION, **asked, words=words, sentences=sentences.NAME)
     runs = {one.record.run_id: one.label for one in sampled.runs}
     about = sampled.about()
     return FusionsFound(
@@ -447,11 +452,11 @@ def _said(
     best = max(range(len(output)), key=lambda index: scores[index].f, default=None)
     whole = scorer.score(list(output), [[summary]])[settings.kind].r
     if best is None:
-        return Said(run_id, whole, "", 0.0, (0.0, 0.0), NEITHER, joined=False)
+        return Said(run_id, whole, "", 0.0, (0.0, 0.0), _NEITHER, joined=False)
     of_each, enough = [shares_said(scorer.words(one), *given) for one in output], settings.appears / 100
     parts = max(first for first, _ in of_each), max(second for _, second in of_each)
     first, second = (part >= enough for part in parts)
-    says = BOTH if first and second else FIRST if first else SECOND if second else NEITHER
+    says = BOTH if first and second else FIRST if first else SECOND if second else _NEITHER
     return Said(run_id, whole, output[best], scores[best].r, parts, says, min(of_each[best]) >= enough)
 
 

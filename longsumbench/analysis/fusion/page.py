@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-NARROW, WIDE, HEIGHT = 7.4, 12.4, 4.3  # inches
-MOST_RUNS = len(COLOURS)  # that are drawn
-PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.8}  # behind what stands on a line
-COUNT: dict[str, Any] = {
+_NARROW, _WIDE, _HEIGHT = 7.4, 12.4, 4.3  # inches
+_MOST_RUNS = len(COLOURS)  # that are drawn
+_PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.8}  # behind what stands on a line
+_COUNT: dict[str, Any] = {
     **{"xytext": (0, 4), "textcoords": "offset points", "ha": "center", "fontsize": 8.5},
-    **{"bbox": PAPER, "zorder": 5},
+    **{"bbox": _PAPER, "zorder": 5},
 }
-FEWEST = 5  # fusion sentences that a point of a run is drawn of
-SAYS = {BOTH: "says both", FIRST: "says the first only", SECOND: "says the second only", "neither": "says neither"}
-STYLE = """
+_FEWEST = 5  # fusion sentences that a point of a run is drawn of
+_SAYS = {BOTH: "says both", FIRST: "says the first only", SECOND: "says the second only", "neither": "says neither"}
+_STYLE = """
 :root { --first: #cfe6f5; --second: #fbdcc8; --both: #e6e8ec; }
 @media (prefers-color-scheme: dark) { :root { --first: #173f5b; --second: #5a3018; --both: #323943; }
   figure img { filter: invert(1) hue-rotate(180deg); } }
@@ -62,7 +62,7 @@ def write(found: FusionsFound, folder: Path) -> list[Path]:
 
 def draw(found: FusionsFound) -> dict[str, bytes]:
     """Draw the bars and, of runs, how often they say both sources; return "png" and "svg" → bytes."""
-    return picture((WIDE if found.runs else NARROW, HEIGHT), lambda figure: _draw(figure, found))
+    return picture((_WIDE if found.runs else _NARROW, _HEIGHT), lambda figure: _draw(figure, found))
 
 
 def _draw(figure: "Figure", found: FusionsFound) -> None:
@@ -96,7 +96,7 @@ def _draw_bars(plot: "Axes", found: FusionsFound) -> None:
     plot.errorbar(middles[known], share, yerr=whiskers, fmt="none", ecolor="black", elinewidth=1.0, alpha=0.6)
     tops = bars[["share", "high"]].max(axis=1)
     for middle, top, count in zip(middles, tops, bars["pairs"], strict=True):
-        plot.annotate(f"{count:,}", (middle, top), **COUNT)
+        plot.annotate(f"{count:,}", (middle, top), **_COUNT)
     plot.plot(
         middles,
         bars["chance"],
@@ -113,8 +113,8 @@ def _draw_bars(plot: "Axes", found: FusionsFound) -> None:
 
 def _draw_runs(plot: "Axes", found: FusionsFound) -> None:
     rows = found.by_run()
-    rows = rows[(rows["bar"] != "all") & (rows["n"] >= FEWEST)] if len(rows) else rows
-    half, shown = 0.5 / found.settings.bins, list(found.runs.items())[:MOST_RUNS]
+    rows = rows[(rows["bar"] != "all") & (rows["n"] >= _FEWEST)] if len(rows) else rows
+    half, shown = 0.5 / found.settings.bins, list(found.runs.items())[:_MOST_RUNS]
     for place, (run_id, name) in enumerate(shown):
         of_run = rows[rows["run_id"] == run_id] if len(rows) else rows
         if not len(of_run):
@@ -137,7 +137,7 @@ def _draw_runs(plot: "Axes", found: FusionsFound) -> None:
         )
         lines[0].set_alpha(0.5)
     plot.set_ylim(-3, 103)
-    plot.set_ylabel(f"% whose output says both (of {FEWEST} or more)", fontsize=9.5)
+    plot.set_ylabel(f"% whose output says both (of {_FEWEST} or more)", fontsize=9.5)
     if len(rows):
         plot.legend(frameon=False, fontsize=8.5, loc="upper right")
 
@@ -161,7 +161,7 @@ def page(found: FusionsFound, svg: bytes) -> str:
         *(_bar(found, bar) for bar in range(found.settings.bins)),
         f'<p class="soft">{escape(found.signature.replace("|", " "))}</p>',
     ]
-    return frame(found.title, parts, STYLE)
+    return frame(found.title, parts, _STYLE)
 
 
 def _block(block: Block) -> list[str]:
@@ -201,7 +201,7 @@ def _pair(one: Fusion, found: FusionsFound) -> str:
     sources = [_text(_source_name(one, place), marked(text, shared)) for place, text in enumerate(one.sources)]
     outputs = [
         _text(
-            f"{found.runs[said.run_id]} {SAYS[said.says]} ({_percents(said.parts)}), recall {100 * said.recall:.0f}; "
+            f"{found.runs[said.run_id]} {_SAYS[said.says]} ({_percents(said.parts)}), recall {100 * said.recall:.0f}; "
             "its closest sentence",
             marked(said.closest, shared) if said.closest.strip() else "<em>nothing</em>",
         )

@@ -27,18 +27,18 @@ from longsumbench.metrics.statistics import bootstrap_intervals
 from longsumbench.report.tables import Block, terminal
 from longsumbench.runs.record import Results
 
-VERSION = 1  # changes when the same texts would give other numbers
-RESAMPLES = 1_000  # of the bootstrap behind the 95 % intervals
-WIDENING = 1.4  # how much longer the farthest distance of a bin is than that of the bin before
-COSINES_AT_ONCE = 1 << 21  # in memory together, of 8 bytes
-PRINTED = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 40, 50, 70, 100)  # distances in the table on the terminal; CSV has all
+_VERSION = 1  # changes when the same texts would give other numbers
+_RESAMPLES = 1_000  # of the bootstrap behind the 95 % intervals
+_WIDENING = 1.4  # how much longer the farthest distance of a bin is than that of the bin before
+_COSINES_AT_ONCE = 1 << 21  # in memory together, of 8 bytes
+_PRINTED = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 40, 50, 70, 100)  # distances in the table on the terminal; CSV has all
 WITHIN, ACROSS, ALL = "within a document", "across documents", "all pairs"
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+_Floats = NDArray[np.float64]
+_Ints = NDArray[np.int64]
 
 
-Pooling = Annotated[str, OneOf("auto", *POOLINGS)]
+_Pooling = Annotated[str, OneOf("auto", *POOLINGS)]
 Distance = Annotated[int, Between(1, 10**6)]
 
 
@@ -47,7 +47,9 @@ class LocalitySettings(SampleSettings):
     """What `longsumbench analyze locality` is asked."""
 
     encoder: Text | None = None  # a sentence encoder, its folder or its name on the hub; None: tf-idf
-    pooling: Pooling = "auto"  # of its states: mean | cls | max; auto: as its own files say, the mean where they do not
+    pooling: _Pooling = (
+        "auto"  # of its states: mean | cls | max; auto: as its own files say, the mean where they do not
+    )
     batch_size: BatchSize = 64  # sentences it encodes together
     device: Device = "auto"  # auto | cpu | cuda: where it does
     distance: Distance = 50  # sentences; up to it each distance is one point, farther ones share bins that grow
@@ -75,11 +77,11 @@ class Locality:
     about: str
     vectors: str
     signature: str
-    edges: Ints
-    sums: Floats
-    pairs: Ints
-    mean_of_all: Floats
-    by_document: dict[str, Floats]
+    edges: _Ints
+    sums: _Floats
+    pairs: _Ints
+    mean_of_all: _Floats
+    by_document: dict[str, _Floats]
     too_short: int = 0
     num_cut: int = 0
 
@@ -106,7 +108,7 @@ class Locality:
             rows.append((name, 1, self.edges[-1] - 1, *self._numbers(both[:, :1], both[:, 1:].astype(np.int64))[0]))
         return pd.DataFrame(rows, columns=[*columns, "examples", "pairs"])
 
-    def _numbers(self, sums: Floats, pairs: Ints) -> list[tuple[Any, ...]]:
+    def _numbers(self, sums: _Floats, pairs: _Ints) -> list[tuple[Any, ...]]:
         """Return for each column its mean, interval, mean above that of all pairs, interval, examples and pairs."""
         means = np.where(pairs > 0, sums / np.maximum(pairs, 1), np.nan)
         above = means - self.mean_of_all[:, None]
@@ -131,7 +133,7 @@ class Locality:
         """Draw the table for the terminal, with what it says in a sentence."""
         rows = []
         for _, row in self.table().iterrows():
-            if row["pairs of"] != "a distance" or row["from"] in PRINTED or row["from"] < row["to"]:
+            if row["pairs of"] != "a distance" or row["from"] in _PRINTED or row["from"] < row["to"]:
                 name = _span(row["from"], row["to"]) if row["pairs of"] == "a distance" else row["pairs of"]
                 gap = f"{row['above']:+.4f}{_half(row['above_low'], row['above_high'])}" if name != ALL else ""
                 cell = f"{row['similarity']:.4f}{_half(row['low'], row['high'])}"
@@ -166,7 +168,7 @@ def _span(first: int, last: int) -> str:
     return f"{first:,}" if first == last else f"{first:,}–{last:,}"
 
 
-def _intervals(values: Floats) -> list[tuple[float, float]]:
+def _intervals(values: _Floats) -> list[tuple[float, float]]:
     """Return the interval of each column's mean over the examples that have it, NaN of one example.
 
     Args:
@@ -177,7 +179,7 @@ def _intervals(values: Floats) -> list[tuple[float, float]]:
     masks = np.unique(having, axis=1).T  # columns of the same examples are resampled together
     for mask in masks[masks.sum(axis=1) > 1]:  # one example shows nothing of the spread
         columns = np.flatnonzero((having == mask[:, None]).all(axis=0))
-        bounds = bootstrap_intervals(values[np.ix_(mask, columns)], RESAMPLES, seed=1)
+        bounds = bootstrap_intervals(values[np.ix_(mask, columns)], _RESAMPLES, seed=1)
         for column, (low, high) in zip(columns.tolist(), bounds.tolist(), strict=True):
             found[column] = low, high
     return found
@@ -213,7 +215,7 @@ def compare_sentences(sampled: Sampled, vectors: SentenceVectors, distance: int 
         DataError: no source has two sentences.
     """
     sums, counts, too_short = [], [], 0  # by distance, of each example
-    documents: list[Floats] = []
+    documents: list[_Floats] = []
     for example in sampled.examples("comparing sentences"):
         texts = [text for text in example.sentences() if text.strip()]
         if len(texts) < 2:
@@ -233,7 +235,7 @@ def compare_sentences(sampled: Sampled, vectors: SentenceVectors, distance: int 
         dataset=sampled.dataset,
         about=sampled.about(),
         vectors=vectors.name,
-        signature=sampled.signature("locality", VERSION, **how),
+        signature=sampled.signature("locality", _VERSION, **how),
         edges=edges,
         sums=np.array([_binned(one, edges) for one in sums]),
         pairs=num_pairs,
@@ -244,7 +246,7 @@ def compare_sentences(sampled: Sampled, vectors: SentenceVectors, distance: int 
     )
 
 
-def similarity_by_distance(vectors: Any) -> Floats:
+def similarity_by_distance(vectors: Any) -> _Floats:
     """Return the sum of the cosines of all pairs of rows that are so far apart: [N], the place being the distance.
 
     Memory is bounded: some rows at a time are multiplied by those from there on. The value of distance 0 is 0.
@@ -256,7 +258,7 @@ def similarity_by_distance(vectors: Any) -> Floats:
     sums = np.zeros(size)
     start = 0
     while start < size:
-        rows = max(1, min(size - start, COSINES_AT_ONCE // (size - start)))
+        rows = max(1, min(size - start, _COSINES_AT_ONCE // (size - start)))
         product = vectors[start : start + rows] @ vectors[start:].T  # [rows, size − start]
         if isinstance(product, np.ndarray):
             apart = np.arange(size - start) - np.arange(rows)[:, None]
@@ -270,11 +272,11 @@ def similarity_by_distance(vectors: Any) -> Floats:
     return sums
 
 
-def bins(distance: int, longest: int) -> Ints:
+def bins(distance: int, longest: int) -> _Ints:
     """Return the first distance of each bin and the first one behind the last bin.
 
     Args:
-        distance: up to it each distance has a bin of its own; behind it, each bin ends at `WIDENING` times the distance
+        distance: up to it each distance has a bin of its own; behind it, each bin ends at `_WIDENING` times the distance
             at which the one before did.
         longest: the longest distance there is.
     """
@@ -282,11 +284,11 @@ def bins(distance: int, longest: int) -> Ints:
     last = edges[-1]
     while last < longest:
         edges.append(last + 1)
-        last = max(last + 1, int(last * WIDENING))
+        last = max(last + 1, int(last * _WIDENING))
     return np.array([*edges, longest + 1], np.int64)
 
 
-def _binned(by_distance: NDArray[Any], edges: Ints) -> Floats:
+def _binned(by_distance: NDArray[Any], edges: _Ints) -> _Floats:
     """Add up what stands at the distances of each bin."""
     cumulated = np.concatenate([[0.0], np.cumsum(by_distance, dtype=np.float64)])
     ends = np.minimum(edges, len(by_distance))
@@ -298,7 +300,7 @@ def _sizes(example: Example) -> list[int]:
     return [sum(bool(text.strip()) for text in document.sentences()) for document in example.documents]
 
 
-def _within(vectors: Any, sizes: Sequence[int]) -> Floats:
+def _within(vectors: Any, sizes: Sequence[int]) -> _Floats:
     """Return the sum of the cosines of pairs within a document, and their number: (|Σ v|² − Σ |v|²) / 2 for each."""
     ends = np.cumsum([0, *sizes])
     total, count = 0.0, 0
@@ -310,7 +312,7 @@ def _within(vectors: Any, sizes: Sequence[int]) -> Floats:
     return np.array([total, count])
 
 
-def _by_document(within: Floats, totals: Floats, pairs: Ints) -> dict[str, Floats]:
+def _by_document(within: _Floats, totals: _Floats, pairs: _Ints) -> dict[str, _Floats]:
     """Return the sums and numbers of pairs within and across documents, where there are both; [E, 2] each."""
     across = np.stack([totals - within[:, 0], pairs - within[:, 1]], axis=1)
     found = {WITHIN: within, ACROSS: across} if across[:, 1].any() else {}

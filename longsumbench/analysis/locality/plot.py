@@ -11,9 +11,9 @@ from longsumbench.report.palette import COLOURS, GREY
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SIZE = (7.4, 4.4)  # inches
-FEWEST = 5  # examples that a point is drawn of, where there are as many
-TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
+_SIZE = (7.4, 4.4)  # inches
+_FEWEST = 5  # examples that a point is drawn of, where there are as many
+_TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
 
 
 def write(found: Locality, folder: Path) -> list[Path]:
@@ -24,13 +24,13 @@ def write(found: Locality, folder: Path) -> list[Path]:
 
 def draw(found: Locality) -> dict[str, bytes]:
     """Draw the curve and the mean over all pairs; return "png" and "svg" → bytes."""
-    return picture(SIZE, lambda figure: _draw(figure, found))
+    return picture(_SIZE, lambda figure: _draw(figure, found))
 
 
 def _draw(figure: "Figure", found: Locality) -> None:
     table = found.table()
     (mean,) = table[table["pairs of"] == ALL].to_dict("records")
-    curve = table[(table["pairs of"] == "a distance") & (table["examples"] >= min(FEWEST, len(found.sums)))]
+    curve = table[(table["pairs of"] == "a distance") & (table["examples"] >= min(_FEWEST, len(found.sums)))]
     places = (curve["from"] * curve["to"]) ** 0.5  # the middle, on an axis of ratios
     plot = figure.subplots()
     figure.subplots_adjust(left=0.1, right=0.975, top=0.875, bottom=0.225)
@@ -50,7 +50,7 @@ def _draw(figure: "Figure", found: Locality) -> None:
         ha="right",
         fontsize=9,
     )
-    plot.set_xticks([tick for tick in TICKS if tick <= max(2.0, last)])
+    plot.set_xticks([tick for tick in _TICKS if tick <= max(2.0, last)])
     plot.set_xticks([], minor=True)
     plot.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     plot.set_xlabel("distance of the two sentences, in sentences (1: neighbours)", fontsize=9.5)
@@ -59,6 +59,6 @@ def _draw(figure: "Figure", found: Locality) -> None:
     left = plot.get_position().x0
     heading = f"{found.dataset}: likeness of sentences by distance ({found.vectors})"
     figure.text(left, 0.925, heading, fontsize=11.5, fontweight="bold", parse_math=False)
-    about = f"{found.about}. Band: 95 % interval over examples. Distances of fewer than {FEWEST} examples: CSV only."
+    about = f"{found.about}. Band: 95 % interval over examples. Distances of fewer than {_FEWEST} examples: CSV only."
     caption = "\n".join(textwrap.wrap(about, 115))
     figure.text(left, 0.03, caption, fontsize=8, color=GREY, parse_math=False)

@@ -13,10 +13,10 @@ from longsumbench.errors import UsageError
 from longsumbench.modeling.checkpoints import check_finite, load_encoder, model_folder, model_signature, reading
 from longsumbench.modeling.ranking import tfidf
 
-SETTING = "encoder"
+_SETTING = "encoder"
 POOLINGS = ("mean", "cls", "max")
-MODULES = {"Transformer", "Pooling", "Normalize"}  # of sentence-transformers; others would change the vectors
-POOLING_FILES = "*_Pooling/config.json"  # beside the files that every model has
+_MODULES = {"Transformer", "Pooling", "Normalize"}  # of sentence-transformers; others would change the vectors
+_POOLING_FILES = "*_Pooling/config.json"  # beside the files that every model has
 
 
 class SentenceVectors(Protocol):
@@ -71,8 +71,8 @@ class Encoder:
     def __init__(self, model: str, pooling: str = "auto", batch_size: int = 64, device: str = "auto") -> None:
         from longsumbench.modeling.nn.device import choose_device
 
-        folder = model_folder(model, SETTING, (POOLING_FILES,))
-        named = f"{SETTING}={folder}"
+        folder = model_folder(model, _SETTING, (_POOLING_FILES,))
+        named = f"{_SETTING}={folder}"
         self._batch_size, self.num_cut = batch_size, 0
         self._tokenizer, network = load_encoder(folder, named)
         with reading(named):
@@ -87,7 +87,7 @@ class Encoder:
             check_finite(self._encode(["a sentence " * 300])[0], named)
         self.num_cut = 0  # do not count the test text
         self.name = Path(model).name
-        self.signature = f"{model_signature(model, SETTING)}|pooling:{self._pooling}"
+        self.signature = f"{model_signature(model, _SETTING)}|pooling:{self._pooling}"
 
     def __call__(self, sentences: Sequence[str]) -> Any:
         """Return an array; sentences of similar length are encoded together, so that little is padded."""
@@ -134,11 +134,11 @@ def _pooling(folder: Path) -> str:
     again = "give another encoder, or pooling=mean to read it without its own configuration"
     modules = _content(path)
     names = {str(module.get("type")).rpartition(".")[2]: str(module.get("path")) for module in modules}
-    if more := sorted(names.keys() - MODULES):
-        raise UsageError(f"{SETTING}={folder} has layers that are not read here ({', '.join(more)}): {again}")
+    if more := sorted(names.keys() - _MODULES):
+        raise UsageError(f"{_SETTING}={folder} has layers that are not read here ({', '.join(more)}): {again}")
     if prompt := _content(folder / "config_sentence_transformers.json").get("default_prompt_name"):
         raise UsageError(
-            f"{SETTING}={folder} puts a prompt before each text ('{prompt}'), which is not done here: {again}"
+            f"{_SETTING}={folder} puts a prompt before each text ('{prompt}'), which is not done here: {again}"
         )
     if "Pooling" not in names:
         return "mean"
@@ -150,7 +150,7 @@ def _pooling(folder: Path) -> str:
     known = [ways.get(way, way) for way in ([said] if isinstance(said, str) else said)]
     if len(known) != 1 or known[0] not in POOLINGS:
         way = " and ".join(known) or "a way that no file in it names"
-        raise UsageError(f"{SETTING}={folder} pools by {way}; known: {', '.join(POOLINGS)}: {again}")
+        raise UsageError(f"{_SETTING}={folder} pools by {way}; known: {', '.join(POOLINGS)}: {again}")
     return known[0]
 
 
@@ -159,4 +159,4 @@ def _content(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     except ValueError as error:
-        raise UsageError(f"{SETTING}: {path} is no JSON file ({error}); fetch the model again") from error
+        raise UsageError(f"{_SETTING}: {path} is no JSON file ({error}); fetch the model again") from error

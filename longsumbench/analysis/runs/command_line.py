@@ -22,10 +22,10 @@ from longsumbench.conf import CONF
 from longsumbench.errors import UsageError
 from longsumbench.runs.plan import Planned, as_hydra, compose, offer_plugins, plan, translate
 
-CHOSEN = ("model.name", "dataset.name", "scale")  # by model=, dataset= and scale=
+_CHOSEN = ("model.name", "dataset.name", "scale")  # by model=, dataset= and scale=
 NOT_OF_THE_POINT = ("overwrite",)  # what was to become of an earlier run
 # Settings whose default is another one since some other setting is there: that setting, and the default before.
-CHANGED = {"dataset.strict": ("dataset.workers", True)}
+_CHANGED = {"dataset.strict": ("dataset.workers", True)}
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class _Search:
     """
 
     def __init__(self, wanted: Mapping[str, Any], config_dir: str | None) -> None:
-        self.wanted = {key: value for key, value in wanted.items() if not was_default(key, wanted)}
+        self.wanted = {key: value for key, value in wanted.items() if not _was_default(key, wanted)}
         self._config_dir = config_dir
         self._tried: dict[frozenset[str], dict[str, Any]] = {}
         self._chosen: dict[str, str] = {}
@@ -126,7 +126,7 @@ class _Search:
         Raises:
             UsageError: today's code refuses it.
         """
-        while keys := [key for key in self._differing() if key not in (*CHOSEN, *self._chosen) and which(key)]:
+        while keys := [key for key in self._differing() if key not in (*_CHOSEN, *self._chosen) and which(key)]:
             self._take({**self._chosen, **{key: as_word(key, self.wanted[key]) for key in keys}})
 
     def leave_open(self, problem: UsageError) -> None:
@@ -159,7 +159,7 @@ class _Search:
         """Take key → word for the words, and see what they mean."""
         words = frozenset(chosen.values())
         if words not in self._tried:
-            self._tried[words] = flat(asdict(mean(list(chosen.values()), self._config_dir)))
+            self._tried[words] = flat(asdict(_mean(list(chosen.values()), self._config_dir)))
         self._chosen, self._values = chosen, self._tried[words]
 
     def _differing(self) -> list[str]:
@@ -167,13 +167,13 @@ class _Search:
         return [key for key, value in self._values.items() if key in self.wanted and value != self.wanted[key]]
 
 
-def was_default(key: str, config: Mapping[str, Any]) -> bool:
+def _was_default(key: str, config: Mapping[str, Any]) -> bool:
     """Tell whether a setting has a value that was the default, before that changed."""
-    since, default = CHANGED.get(key, (key, None))
+    since, default = _CHANGED.get(key, (key, None))
     return since not in config and config[key] == default
 
 
-def mean(words: Sequence[str], config_dir: str | None) -> RunConfig:
+def _mean(words: Sequence[str], config_dir: str | None) -> RunConfig:
     """Return the configuration that words mean: as `plan`, but for what is no part of it.
 
     Raises:

@@ -46,11 +46,11 @@ from longsumbench.runs.record import (
     split_read_by,
 )
 
-DECIMALS = 6  # of numbers in the CSV
-IDS_TOLD = 5  # of the examples compared, on the terminal
-NOTHING = "–"  # in a cell: no difference can be detected
+_DECIMALS = 6  # of numbers in the CSV
+_IDS_TOLD = 5  # of the examples compared, on the terminal
+_NOTHING = "–"  # in a cell: no difference can be detected
 LONGEST_NAME = 200  # characters of a folder's name; file systems take 255
-SPLIT_UP = re.compile(r"_(?:position|distance)_\d+$|_chance$")  # a measure by places, or what is not of the summaries
+_SPLIT_UP = re.compile(r"_(?:position|distance)_\d+$|_chance$")  # a measure by places, or what is not of the summaries
 HEADINGS = TYPES | {name: heading.replace("\n", " ") for name, heading in MEASURES.items()}
 VIEW = (
     *("measure", "baseline", "run", "difference", "95 % interval", "p", "p (Holm)", "detectable"),
@@ -243,7 +243,7 @@ class Comparison:
             "Difference: run minus baseline, with the 95 % interval of the paired bootstrap. p: approximate "
             f"randomization, two-sided; Holm: corrected for the {tests} tests of this table. {TIED}: the runs are not "
             f"distinguishable, corrected p ≥ {LEVEL}. Detectable: the smallest difference that one such test finds "
-            f"four times in five; {NOTHING} where too few examples differ for it to find any. "
+            f"four times in five; {_NOTHING} where too few examples differ for it to find any. "
             "Higher, lower, equal: on how many examples the run's score is so. ROUGE (F1) and other shares are 0–100."
         )
         return [columns, _with_count(self.runs[0].record.signature, len(self.ids)).replace("|", " ")]
@@ -255,7 +255,7 @@ class Comparison:
 
     def render(self) -> str:
         """Return the table for the terminal, with the first ids where not all examples were compared."""
-        ids = ", ".join(self.ids[:IDS_TOLD]) + (", …" if len(self.ids) > IDS_TOLD else "")
+        ids = ", ".join(self.ids[:_IDS_TOLD]) + (", …" if len(self.ids) > _IDS_TOLD else "")
         return terminal(self.title, self.blocks()) + ("" if self.all_examples else f"\n\nCompared: {ids}")
 
     def csv(self) -> str:
@@ -268,7 +268,7 @@ class Comparison:
             rows += [{**named, **asdict(row)} for row in pair.rows]
         table = pd.DataFrame(rows)
         table["detectable"] = table["detectable"].replace(math.inf, math.nan)  # an empty cell
-        return table.round(DECIMALS).to_csv(index=False, lineterminator="\n")
+        return table.round(_DECIMALS).to_csv(index=False, lineterminator="\n")
 
 
 def cells(row: Row) -> list[str]:
@@ -282,7 +282,7 @@ def cells(row: Row) -> list[str]:
         f"{row.low:+.2f} to {row.high:+.2f}",
         probability(row.p),
         probability(row.p_holm),
-        f"{row.detectable:.2f}" if math.isfinite(row.detectable) else NOTHING,
+        f"{row.detectable:.2f}" if math.isfinite(row.detectable) else _NOTHING,
         *(f"{number:,}" for number in (row.n, row.higher, row.lower, row.equal)),
     ]
 
@@ -314,15 +314,15 @@ def compare(
     for place, run in enumerate(runs):
         if run.record.run_id in [other.record.run_id for other in runs[:place]]:
             raise UsageError(f"{run.label} is named twice; name each run once")
-        check_comparable(run, runs[0])
-    ids = common_ids(runs, intersect)
+        _check_comparable(run, runs[0])
+    ids = _common_ids(runs, intersect)
     chosen = list(combinations(runs, 2)) if all_pairs else [(runs[0], run) for run in runs[1:]]
     tests = sum(len(shared_measures(baseline, run)) for baseline, run in chosen)
     resamples = max(RESAMPLES, RESAMPLES_A_TEST * tests)
-    tested = corrected([rows_of(baseline, run, ids, resamples) for baseline, run in chosen])
+    tested = _corrected([rows_of(baseline, run, ids, resamples) for baseline, run in chosen])
     pairs = tuple(pair_of(baseline, run, rows, ids) for (baseline, run), rows in zip(chosen, tested, strict=True))
     comparison = Comparison(runs, pairs, ids, num_shown, {})
-    return replace(comparison, references=references(runs, comparison.shown_ids()))
+    return replace(comparison, references=_references(runs, comparison.shown_ids()))
 
 
 def open_run(named: str, results: Results) -> Run:
@@ -338,11 +338,11 @@ def open_run(named: str, results: Results) -> Run:
     scores = read_scores_of_run(folder, record)
     predictions = {summary.id: summary.text for summary in read_summaries(folder / "predictions.jsonl")}
     run = Run(folder, record, scores, predictions)
-    check_whole(run)
+    _check_whole(run)
     return run
 
 
-def check_whole(run: Run) -> None:
+def _check_whole(run: Run) -> None:
     """Check that a run's files belong together.
 
     Raises:
@@ -355,7 +355,7 @@ def check_whole(run: Run) -> None:
         raise DataError(f"{told}; run it again with overwrite=true", run.folder / "predictions.jsonl")
 
 
-def check_comparable(run: Run, baseline: Run) -> None:
+def _check_comparable(run: Run, baseline: Run) -> None:
     """Check that two runs were scored in the same way on the same texts; their examples are another matter.
 
     Raises:
@@ -375,7 +375,7 @@ def _with_count(signature: str, n: int) -> str:
     return re.sub(r"(?<![^|])n:\d+", f"n:{n}", signature)
 
 
-def common_ids(runs: Sequence[Run], intersect: bool) -> tuple[str, ...]:
+def _common_ids(runs: Sequence[Run], intersect: bool) -> tuple[str, ...]:
     """Return the ids of the examples that all runs scored, sorted, so that no test depends on the order of files.
 
     Raises:
@@ -412,7 +412,7 @@ def shared_measures(baseline: Run, run: Run) -> list[str]:
     left_out = {column for metric in metrics for column in (*metric.columns, *metric.further)}
     tables = (before.measures, after.measures, baseline.scores, run.scores)
     both = [name for name in before.measures if all(name in table for table in tables)]
-    return [*TYPES, *(name for name in both if name not in left_out and not SPLIT_UP.search(name))]
+    return [*TYPES, *(name for name in both if name not in left_out and not _SPLIT_UP.search(name))]
 
 
 def row_of(measure: str, before: NDArray[np.float64], after: NDArray[np.float64], resamples: int = RESAMPLES) -> Row:
@@ -443,7 +443,7 @@ def row_of(measure: str, before: NDArray[np.float64], after: NDArray[np.float64]
     )
 
 
-def corrected(tested: Sequence[Sequence[Row]]) -> list[tuple[Row, ...]]:
+def _corrected(tested: Sequence[Sequence[Row]]) -> list[tuple[Row, ...]]:
     """Correct the p-values of all pairs' rows together."""
     p_values = iter(holm([row.p for rows in tested for row in rows]).tolist())
     return [tuple(replace(row, p_holm=next(p_values)) for row in rows) for rows in tested]
@@ -459,7 +459,7 @@ def pair_of(baseline: Run, run: Run, rows: tuple[Row, ...], ids: Sequence[str]) 
     return Pair(baseline, run, rows, main, tuple(sorted(applies, key=lambda one: -one.difference)))
 
 
-def references(runs: Sequence[Run], ids: Collection[str]) -> dict[str, tuple[Sentences, ...]]:
+def _references(runs: Sequence[Run], ids: Collection[str]) -> dict[str, tuple[Sentences, ...]]:
     """Return the references of examples, from the texts that one of the runs has read; nothing without these."""
     for run in runs:
         if (split := split_read_by(run.folder, run.record)) is not None:

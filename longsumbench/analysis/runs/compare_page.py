@@ -41,16 +41,18 @@ from longsumbench.runs.record import parts_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-NAMES = ("comparison.csv", "comparison.md", "comparison.html")
-RUN_COLOUR, BASELINE_COLOUR = COLOURS[0], COLOURS[1]  # who scores higher; on the page, words that only it shares
-SIZE = (11.0, 3.4)  # inches
-MOST_STEPS = 1_000  # of the examples' differences, more than the picture is wide; of more examples some are passed over
-MINUS = re.compile(r"(?<!\w)-(?=\d)")
-NO_REFERENCES = (
+_NAMES = ("comparison.csv", "comparison.md", "comparison.html")
+_RUN_COLOUR, _BASELINE_COLOUR = COLOURS[0], COLOURS[1]  # who scores higher; on the page, words that only it shares
+_SIZE = (11.0, 3.4)  # inches
+_MOST_STEPS = (
+    1_000  # of the examples' differences, more than the picture is wide; of more examples some are passed over
+)
+_MINUS = re.compile(r"(?<!\w)-(?=\d)")
+_NO_REFERENCES = (
     "The references are not shown: the texts that these runs have read are not on this machine (their "
     "work/corpus leads to no folder of the cache)."
 )
-STYLE = """
+_STYLE = """
 :root { --run: #0072b2; --baseline: #b34700; --run-mark: #cfe6f5; --baseline-mark: #fbdcc8; --both-mark: #e6e8ec; }
 @media (prefers-color-scheme: dark) { :root { --run: #6bbcf0; --baseline: #f09a62; --run-mark: #173f5b;
   --baseline-mark: #5a3018; --both-mark: #323943; }
@@ -72,7 +74,7 @@ mark.run { background: var(--run-mark); } mark.baseline { background: var(--base
 def write(comparison: Comparison, folder: Path) -> list[Path]:
     """Write a comparison's three files; return their paths."""
     text = markdown(comparison.title, [*comparison.blocks(), *_moved_blocks(comparison)])
-    paths = [folder / name for name in NAMES]
+    paths = [folder / name for name in _NAMES]
     for path, content in zip(paths, (comparison.csv(), text, page(comparison)), strict=True):
         write_atomically(path, content)
     return paths
@@ -102,7 +104,7 @@ def page(comparison: Comparison) -> str:
     """Return the page."""
     about = [escape(line) for line in comparison.about()]
     if comparison.shown_ids() and not comparison.references:
-        about.append(escape(NO_REFERENCES))
+        about.append(escape(_NO_REFERENCES))
     parts = [
         f"<h1>{escape(comparison.title)}</h1>",
         _runs(comparison.runs),
@@ -114,7 +116,7 @@ def page(comparison: Comparison) -> str:
     if not comparison.all_examples:
         ids = escape(", ".join(comparison.ids))
         parts.append(f'<details class="soft"><summary>The examples compared</summary><p>{ids}</p></details>')
-    return frame(comparison.title, parts, STYLE)
+    return frame(comparison.title, parts, _STYLE)
 
 
 def _runs(runs: Sequence[Run]) -> str:
@@ -129,7 +131,7 @@ def _runs(runs: Sequence[Run]) -> str:
 
 def _with_minus(text: str) -> str:
     """Write the minus signs of numbers as such: a hyphen is shorter than a plus, and lines may break behind it."""
-    return MINUS.sub("−", text)
+    return _MINUS.sub("−", text)
 
 
 def _section(pair: Pair, comparison: Comparison) -> str:
@@ -227,7 +229,7 @@ def draw(pair: Pair) -> bytes:
 
     shown = [row for row in pair.rows if row.measure in HEADINGS or row is pair.main]
     with matplotlib.style.context("default"), mpl.rc_context({"svg.hashsalt": "comparison", "font.size": 10}):
-        figure = Figure((SIZE[0], max(SIZE[1], 0.45 * len(shown))))
+        figure = Figure((_SIZE[0], max(_SIZE[1], 0.45 * len(shown))))
         left, right = figure.subplots(1, 2, width_ratios=(2, 3))
         figure.subplots_adjust(left=0.09, right=0.985, top=0.9, bottom=0.16, wspace=0.16)
         _draw_means(left, shown)
@@ -242,7 +244,7 @@ def draw(pair: Pair) -> bytes:
 
 def _draw_means(plot: "Axes", rows: Sequence[Row]) -> None:
     for place, row in enumerate(rows):
-        better = RUN_COLOUR if row.difference > 0 else BASELINE_COLOUR
+        better = _RUN_COLOUR if row.difference > 0 else _BASELINE_COLOUR
         colour = better if row.distinguishable else GREY
         plot.plot([row.low, row.high], [place, place], color=colour, linewidth=2.2, solid_capstyle="round")
         plot.plot([row.difference], [place], "o", color=colour, markersize=7)
@@ -256,10 +258,10 @@ def _draw_means(plot: "Axes", rows: Sequence[Row]) -> None:
 
 def _draw_examples(plot: "Axes", pair: Pair) -> None:
     gaps = np.array([one.difference for one in pair.moved])
-    steps = np.linspace(0, len(gaps) - 1, min(len(gaps), MOST_STEPS)).round().astype(int)
+    steps = np.linspace(0, len(gaps) - 1, min(len(gaps), _MOST_STEPS)).round().astype(int)
     gaps, edges = gaps[steps], np.linspace(0, len(gaps), len(steps) + 1)
-    plot.stairs(np.maximum(gaps, 0), edges, fill=True, color=RUN_COLOUR)
-    plot.stairs(np.minimum(gaps, 0), edges, fill=True, color=BASELINE_COLOUR)
+    plot.stairs(np.maximum(gaps, 0), edges, fill=True, color=_RUN_COLOUR)
+    plot.stairs(np.minimum(gaps, 0), edges, fill=True, color=_BASELINE_COLOUR)
     plot.axhline(0, color=GREY, linewidth=1.0)
     plot.set_xlim(0, edges[-1])
     plot.grid(axis="y", color="#D0D0D0", linewidth=0.6)

@@ -27,12 +27,12 @@ from longsumbench.report.evidence.views import Plane, Relations, Selections, Sou
 from longsumbench.report.html import frame
 from longsumbench.runs.record import parts_of
 
-FIRST_WORDS = 70  # characters of a unit that are read before it is opened
-NO_TEXTS = (
+_FIRST_WORDS = 70  # characters of a unit that are read before it is opened
+_NO_TEXTS = (
     "The title and the references are not shown: the texts that this run has read are not on this machine (its "
     "work/corpus leads to no folder of the cache)."
 )
-STYLE = """
+_STYLE = """
 body { max-width: 104rem; }
 dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .15rem 1.2rem; margin: 1rem 0; }
 dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
@@ -76,12 +76,12 @@ def page(inspection: Inspection, drawn: Sequence[View]) -> str:
     """
     nothing = "" if drawn else "<p>There is no array in the evidence.</p>"
     main = "\n".join([*map(_view, drawn), nothing, _texts(inspection)])
-    script = script_of(drawn)
-    style = HEAT_MAP_STYLE + SOURCE_TEXT_STYLE + STYLE
+    script = _script_of(drawn)
+    style = HEAT_MAP_STYLE + SOURCE_TEXT_STYLE + _STYLE
     parts = [
         f"<h1>{escape(inspection.title)}</h1>",
         _facts(inspection),
-        "" if inspection.example else f'<p class="soft">{escape(NO_TEXTS)}</p>',
+        "" if inspection.example else f'<p class="soft">{escape(_NO_TEXTS)}</p>',
         f'<div class="columns"><main>\n{main}\n</main>',
         _units(inspection.evidence.texts["unit"], drawn),
         "</div>",
@@ -90,7 +90,7 @@ def page(inspection: Inspection, drawn: Sequence[View]) -> str:
     return frame(f"longsumbench: {inspection.title}", parts, style, _policy(script))
 
 
-def script_of(drawn: Iterable[View]) -> str:
+def _script_of(drawn: Iterable[View]) -> str:
     """Return the page's own script: what its views need."""
     return SCRIPT + (SOURCE_TEXT_SCRIPT if any(isinstance(view, SourceText) for view in drawn) else "")
 
@@ -171,7 +171,7 @@ def _units(texts: Sequence[str], drawn: Iterable[View]) -> str:
         segments = selected.segments_of(unit) if selected else []
         chips = "".join(f'<span class="chip {colour(one)}">{one + 1}</span>' for one in segments)
         kind = colour(unit) if selected is None else colour(segments[0]) if segments else ""
-        first = f'<span class="soft first">{escape(" ".join(text.split())[:FIRST_WORDS])}</span>'
+        first = f'<span class="soft first">{escape(" ".join(text.split())[:_FIRST_WORDS])}</span>'
         body = f'<p class="text" id="unit-{unit + 1}">{_or_nothing(text)}</p>'
         head = f"<summary><b>unit {unit + 1}</b> {chips}{first}</summary>"
         boxes.append(f'<details class="{kind}"{" open" if segments else ""}>{head}{body}</details>')

@@ -64,11 +64,11 @@ def inspect(run: str, example: str, results: Results) -> Inspection:
         raise DataError(f"{len(summaries):,} of {whole:,} summaries; run it again with overwrite=true", path)
     number = place_of(example, [summary.id for summary in summaries], record)
     summary = summaries[number]
-    evidence = evidence_of(folder, number, summary.id, record)
+    evidence = _evidence_of(folder, number, summary.id, record)
     split = split_read_by(folder, record)
     texts = None if split is None else split[number]
     _, of_summaries = output_files(len(record.checkpoints))[0]
-    scores = scores_of(folder / of_summaries, summary.id)
+    scores = _scores_of(folder / of_summaries, summary.id)
     return Inspection(record, number, summary, evidence, scores, texts)
 
 
@@ -92,7 +92,7 @@ def _places(ids: Sequence[str]) -> str:
     return f"by their places, its examples are 0 to {len(ids) - 1}" if ids else "it summarized none"
 
 
-def evidence_of(folder: Path, number: int, name: str, record: RunRecord) -> Evidence:
+def _evidence_of(folder: Path, number: int, name: str, record: RunRecord) -> Evidence:
     """Return the evidence of an example.
 
     Args:
@@ -129,7 +129,7 @@ def _why_none(number: int, found: set[int], record: RunRecord) -> str:
     return f"{label(record)} has no evidence of any example: {record.model}, at least with these settings, keeps none"
 
 
-def scores_of(path: Path, name: str) -> dict[str, float]:
+def _scores_of(path: Path, name: str) -> dict[str, float]:
     """Return the ROUGE of an example of a run; nothing where it was not scored.
 
     Args:

@@ -25,7 +25,7 @@ from longsumbench.runs.pipeline import Point, run
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord, output_files
 
-FACTS = ("longsumbench", "commit", "python", "system", "processor", "cores", "threads", "gpu")  # that numbers hang on
+_FACTS = ("longsumbench", "commit", "python", "system", "processor", "cores", "threads", "gpu")  # that numbers hang on
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class Comparison:
         """How many are the same, and the first that is not."""
         lines = [f"{self.total - len(self.unlike)} of {self.total} {self.kind} are the same"]
         for example, (then, now) in [*self.unlike.items()][:1]:
-            lines += [f"the first that differ: {example}", f"  the run:    {or_none(then)}"]
-            lines += [f"  its repeat: {or_none(now)}"]
+            lines += [f"the first that differ: {example}", f"  the run:    {_or_none(then)}"]
+            lines += [f"  its repeat: {_or_none(now)}"]
         return "\n".join(lines)
 
 
@@ -70,7 +70,7 @@ def check(found: Reproduction) -> Comparison:
     root = Path(tempfile.mkdtemp(prefix="longsumbench-repro-"))
     compared = None
     try:
-        compared = compare(found.folder, repeat(found, root), found.record)
+        compared = compare(found.folder, _repeat(found, root), found.record)
     finally:
         if compared is None or not compared.unlike:
             shutil.rmtree(root)
@@ -83,14 +83,14 @@ def check(found: Reproduction) -> Comparison:
 def differences(found: Reproduction) -> Iterator[str]:
     """Yield in what the machine and the code of today differ from those of a run."""
     then, now = found.record.environment, environment()
-    facts = [(name, then.get(name), now[name]) for name in FACTS]
+    facts = [(name, then.get(name), now[name]) for name in _FACTS]
     packages = {**then.get("packages", {}), **now["packages"]}
     facts += [(name, then.get("packages", {}).get(name), now["packages"].get(name)) for name in packages]
     facts.append(("processes that worked together", found.processes, 1))
     for name, before, today in facts:
         if before != today and (name != "threads" or None not in (before, today)):
             as_many = " (its repeat takes as many)" if name == "threads" else ""
-            yield f"{name}: {or_none(before)} in the run, {or_none(today)} here{as_many}"
+            yield f"{name}: {_or_none(before)} in the run, {_or_none(today)} here{as_many}"
     if found.patch is None:
         yield "the code differed from its commit in the run, and how is not known"
     elif found.patch != patch():
@@ -101,12 +101,12 @@ def differences(found: Reproduction) -> Iterator[str]:
         yield f"the run was on a GPU ({then['gpu']}): the last bits may differ from run to run"
 
 
-def or_none(value: object) -> str:
+def _or_none(value: object) -> str:
     """Return a value for people; what is not there is none."""
     return "(none)" if value is None else str(value)
 
 
-def repeat(found: Reproduction, root: Path) -> Path:
+def _repeat(found: Reproduction, root: Path) -> Path:
     """Do a run again in a folder with a cache of its own; return its run folder.
 
     Raises:
@@ -133,7 +133,7 @@ def repeat(found: Reproduction, root: Path) -> Path:
             link.symlink_to(folder.resolve(), target_is_directory=True)
         command = ("longsumbench", "run", *found.rewritten.words)
         point = Point(config, found.rewritten.planned.variant, command, tell)
-        with with_cache(own.root), with_threads(found.record.environment.get("threads")):
+        with with_cache(own.root), _with_threads(found.record.environment.get("threads")):
             record = run(point)
     finally:
         shared.release()
@@ -155,7 +155,7 @@ def with_cache(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def with_threads(number: int | None) -> Iterator[None]:
+def _with_threads(number: int | None) -> Iterator[None]:
     """Compute on as many threads meanwhile; None: on those that there are."""
     torch = sys.modules.get("torch")  # there, where a system that needs it was loaded
     if torch is None or number is None:
@@ -182,9 +182,9 @@ def compare(folder: Path, repeated: Path, record: RunRecord) -> Comparison:
     """
     predictions, scores = zip(*output_files(len(record.checkpoints)), strict=True)
     kinds: dict[str, tuple[Sequence[str], Callable[[Path], dict[str, str]]]] = {
-        "predictions": (predictions, texts_in),
-        "examples' scores": (scores, scores_in),
-        "mean scores": (["record.json"], means_in),
+        "predictions": (predictions, _texts_in),
+        "examples' scores": (scores, _scores_in),
+        "mean scores": (["record.json"], _means_in),
     }
     kind = next(kind for kind, (names, _) in kinds.items() if all((folder / name).is_file() for name in names))
     names, read = kinds[kind]
@@ -196,19 +196,19 @@ def compare(folder: Path, repeated: Path, record: RunRecord) -> Comparison:
     return Comparison(kind, len(keys), shown)
 
 
-def texts_in(path: Path) -> dict[str, str]:
+def _texts_in(path: Path) -> dict[str, str]:
     """Return id → prediction."""
     return {summary.id: summary.text for summary in read_summaries(path)}
 
 
-def scores_in(path: Path) -> dict[str, str]:
+def _scores_in(path: Path) -> dict[str, str]:
     """Return id → all scores of ROUGE, to the last bit: those of other metrics may have been added later."""
     table = read_scores(path)
     columns = [f"{kind}_{part}" for kind in TYPES for part in "prf" if f"{kind}_{part}" in table]
     return {str(name): ", ".join(map(str, row)) for name, *row in table[columns].itertuples(name=None)}
 
 
-def means_in(path: Path) -> dict[str, str]:
+def _means_in(path: Path) -> dict[str, str]:
     """Return type of ROUGE → its means and interval, to the last bit."""
     scores = RunRecord.read(path.parent).scores
     return {kind: ", ".join(f"{part} {mean}" for part, mean in parts.items()) for kind, parts in scores.items()}

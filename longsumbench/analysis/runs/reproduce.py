@@ -21,7 +21,7 @@ from longsumbench.runs.environment import file_at, project_name
 from longsumbench.runs.record import SHORT_ID, Results, RunRecord, label
 from longsumbench.runs.run_id import specify_on
 
-WHEELS = "https://download.pytorch.org/whl"  # of PyTorch's builds with a local version: "+cpu"
+_WHEELS = "https://download.pytorch.org/whl"  # of PyTorch's builds with a local version: "+cpu"
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def reproduce(run: str, results: Results) -> Reproduction:
     """
     folder = results.find(run)
     record = RunRecord.read(folder)
-    config_dir = typed_config_dir(record.command)
+    config_dir = _typed_config_dir(record.command)
     if config_dir is not None and not Path(config_dir).is_dir():
         raise UsageError(f"{folder} was run with --config-dir {config_dir}: there is no such folder here")
     try:
@@ -111,7 +111,7 @@ def reproduce(run: str, results: Results) -> Reproduction:
     )
 
 
-def typed_config_dir(command: Sequence[str]) -> str | None:
+def _typed_config_dir(command: Sequence[str]) -> str | None:
     """Return the folder with more YAML files that a command line names."""
     for word, following in pairwise([*command, ""]):
         name, sign, value = word.partition("=")
@@ -148,15 +148,15 @@ def page(found: Reproduction) -> str:
     clone = f"{own}/longsumbench"
     constraints = shlex.quote(str(work / "constraints.txt")) if found.noted else "constraints.txt"
     steps = {
-        "The code": code(found, "<this repository>", clone, shlex.quote(str(work.absolute() / "patch.diff"))),
-        f"The packages: {constraints_told(found)}": packages(found, f"{own}/.venv", clone, constraints),
-        f"The texts: {texts(found.record)}": [],
-        f"The run, {machine(found.record)}": [settings(found.record), found.command],
+        "The code": _code(found, "<this repository>", clone, shlex.quote(str(work.absolute() / "patch.diff"))),
+        f"The packages: {_constraints_told(found)}": _packages(found, f"{own}/.venv", clone, constraints),
+        f"The texts: {_texts(found.record)}": [],
+        f"The run, {_machine(found.record)}": [_settings(found.record), found.command],
     }
-    lines = about(found.record)
+    lines = _about(found.record)
     for number, (step, content) in enumerate(steps.items(), start=1):
         lines += ["", f"{number}. {step}", *(f"   {line}" for line in content)]
-    return "\n".join([*lines, "", *remarks(found)])
+    return "\n".join([*lines, "", *_remarks(found)])
 
 
 def write(found: Reproduction, folder: Path) -> list[Path]:
@@ -180,10 +180,10 @@ def script(found: Reproduction) -> str:
     clone = '"$here/longsumbench"'
     stop = "echo 'the command means another configuration at this commit (see above): not run' >&2; exit 1"
     comments = [
-        *about(found.record),
-        f"texts: {texts(found.record)}",
-        f"packages: {constraints_told(found)}",
-        *remarks(found),
+        *_about(found.record),
+        f"texts: {_texts(found.record)}",
+        f"packages: {_constraints_told(found)}",
+        *_remarks(found),
         "usage: bash repro.sh REPOSITORY     (the address of longsumbench's repository, or the folder of a clone)",
         "Code and packages are put beside this script. Start it where relative paths lead to the texts.",
     ]
@@ -192,21 +192,21 @@ def script(found: Reproduction) -> str:
         *(f"# {line}" for comment in comments for line in comment.splitlines()),
         "set -euo pipefail",
         'here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)',
-        *code(found, '"${1:?usage: bash repro.sh REPOSITORY}"', clone, '"$here/patch.diff"'),
-        *packages(found, '"$here/.venv"', clone, '"$here/constraints.txt"'),
-        settings(found.record),
-        f'{shown(found)} | diff "$here/config.yaml" - || {{ {stop}; }}',
+        *_code(found, '"${1:?usage: bash repro.sh REPOSITORY}"', clone, '"$here/patch.diff"'),
+        *_packages(found, '"$here/.venv"', clone, '"$here/constraints.txt"'),
+        _settings(found.record),
+        f'{_shown(found)} | diff "$here/config.yaml" - || {{ {stop}; }}',
         found.command,
     ]
     return "\n".join(lines) + "\n"
 
 
-def shown(found: Reproduction) -> str:
+def _shown(found: Reproduction) -> str:
     """Return the command that shows the configuration, by one process."""
     return f"longsumbench{found.command[found.command.index(' run ') :]} --show"
 
 
-def about(record: RunRecord) -> list[str]:
+def _about(record: RunRecord) -> list[str]:
     """Say which run is repeated, and what was typed."""
     seed = "" if record.seed is None else f", seed {record.seed}"
     swept = " (the run is a point of this sweep)" if {"-m", "--multirun"} & set(record.command) else ""
@@ -216,7 +216,7 @@ def about(record: RunRecord) -> list[str]:
     ]
 
 
-def code(found: Reproduction, repository: str, clone: str, patch: str) -> Iterator[str]:
+def _code(found: Reproduction, repository: str, clone: str, patch: str) -> Iterator[str]:
     """Yield what gets the code that ran.
 
     Args:
@@ -232,7 +232,7 @@ def code(found: Reproduction, repository: str, clone: str, patch: str) -> Iterat
             yield f"git -C {clone} apply {patch}"
 
 
-def packages(found: Reproduction, environment: str, clone: str, constraints: str) -> Iterator[str]:
+def _packages(found: Reproduction, environment: str, clone: str, constraints: str) -> Iterator[str]:
     """Yield what installs the versions that were installed.
 
     Args:
@@ -244,13 +244,13 @@ def packages(found: Reproduction, environment: str, clone: str, constraints: str
     version = shlex.quote(f"longsumbench=={found.record.environment['longsumbench']}")
     suite = version if found.commit is None else f"-e {clone}"
     build = next((line for line in found.constraints.splitlines() if line.startswith("torch==")), "").partition("+")[2]
-    wheels = f" --extra-index-url {shlex.quote(f'{WHEELS}/{build}')}" if build else ""
+    wheels = f" --extra-index-url {shlex.quote(f'{_WHEELS}/{build}')}" if build else ""
     yield f"{shlex.quote(found.python)} -m venv {environment}"
     yield f". {environment}/bin/activate"
     yield f"pip install{wheels} -c {constraints} {suite}"
 
 
-def constraints_told(found: Reproduction) -> str:
+def _constraints_told(found: Reproduction) -> str:
     """Say which versions `constraints.txt` holds, and how it is known."""
     python = f"Python {found.record.environment.get('python')}"
     if found.noted:
@@ -259,21 +259,21 @@ def constraints_told(found: Reproduction) -> str:
     return f"{python}, {known}; constraints.txt (--output writes it) has them and, of others, those of the commit's own"
 
 
-def texts(record: RunRecord) -> str:
+def _texts(record: RunRecord) -> str:
     """Say what was read."""
     path = record.config["dataset"].get("path")
     place = record.corpus.get("source") or "" if path is None else f"at {path}, from where the run was started"
     return f"{record.dataset} ({place}), fingerprint {record.fingerprint[:12]}"
 
 
-def machine(record: RunRecord) -> str:
+def _machine(record: RunRecord) -> str:
     """Say what the run had to compute on."""
     where = record.environment
     threads = "" if where.get("threads") is None else f", threads: {where['threads']}"
     return f"on {where.get('gpu') or 'the CPU'} ({where.get('processor')}, {where.get('cores')} cores{threads})"
 
 
-def settings(record: RunRecord) -> str:
+def _settings(record: RunRecord) -> str:
     """Return what makes a shell's commands compute as the run did: on as many threads, on the GPU only if it did.
 
     And by the code that was installed: torchrun would take that of a checkout in which it is typed.
@@ -285,7 +285,7 @@ def settings(record: RunRecord) -> str:
     return f"export {' '.join(chosen)}"
 
 
-def remarks(found: Reproduction) -> Iterator[str]:
+def _remarks(found: Reproduction) -> Iterator[str]:
     """Yield what a repeat may fail by."""
     record, rewritten = found.record, found.rewritten
     if found.commit is None:
@@ -298,18 +298,18 @@ def remarks(found: Reproduction) -> Iterator[str]:
         why = "settings or the outcome of a step have changed"
         yield f"Today's code takes the command for another run, since {why}: use its commit."
     if rewritten.gone:
-        yield f"Settings that no longer exist, to be added at that commit: {listed(rewritten.gone)}"
+        yield f"Settings that no longer exist, to be added at that commit: {_listed(rewritten.gone)}"
     if rewritten.unlike:
         differing = (f"{key} ({as_value(a)} then, {as_value(b)} now)" for key, (a, b) in rewritten.unlike.items())
         yield f"Settings whose default has changed since: {', '.join(differing)}"
     if rewritten.later:
-        yield f"Settings that came later, and what the command makes of them: {listed(rewritten.later)}"
+        yield f"Settings that came later, and what the command makes of them: {_listed(rewritten.later)}"
     if not record.repeatable:
         yield "Training was ended by train.max_minutes, wherever it was then: a repeat ends elsewhere."
     if record.environment.get("gpu"):
         yield "On a GPU, the last bits may differ from run to run, and with them single words."
 
 
-def listed(values: Mapping[str, Any]) -> str:
+def _listed(values: Mapping[str, Any]) -> str:
     """Return settings as they are typed."""
     return ", ".join(as_word(key, value) for key, value in values.items())

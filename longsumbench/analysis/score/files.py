@@ -25,8 +25,8 @@ from longsumbench.runs.record import Results, RunRecord, check_written, split_re
 
 Text = str | Sentences  # running text, or its sentences as they were given
 Value = TypeVar("Value")
-REFERENCE_FIELDS = ("references", "reference", "summary")
-NAMED = 3  # ids that a message names
+_REFERENCE_FIELDS = ("references", "reference", "summary")
+_NAMED = 3  # ids that a message names
 _ROWS = re.compile(r".*\.jsonl?(\.gz)?", re.IGNORECASE)
 _JSON_LINES, _LINES, _FOLDER = "JSON lines", "lines of text", "a folder"
 
@@ -85,7 +85,7 @@ def read_pairs(predictions: Path, references: Path | None = None, intersect: boo
         DataError: a file cannot be read or used, or the two sides do not belong together.
     """
     if references is None and (predictions / "record.json").is_file():
-        return pairs_of_run(predictions)
+        return _pairs_of_run(predictions)
     predictions = _file_of_run(predictions)
     kind = _kind(predictions)
     other = kind if references is None else _kind(references)
@@ -114,7 +114,7 @@ def read_pairs(predictions: Path, references: Path | None = None, intersect: boo
     return found
 
 
-def pairs_of_run(folder: Path) -> Paired:
+def _pairs_of_run(folder: Path) -> Paired:
     """Return the summaries of a finished run with the references of their examples, in the run's order.
 
     Args:
@@ -140,7 +140,7 @@ def pairs_of_run(folder: Path) -> Paired:
 
 def some(ids: Sequence[str]) -> str:
     """Name the first of some ids, for messages."""
-    return ", ".join(map(repr, ids[:NAMED])) + (", …" if len(ids) > NAMED else "")
+    return ", ".join(map(repr, ids[:_NAMED])) + (", …" if len(ids) > _NAMED else "")
 
 
 def _file_of_run(path: Path) -> Path:
@@ -226,9 +226,9 @@ def _prediction_in(row: Row) -> Text:
 
 
 def _references_in(row: Row) -> tuple[Text, ...]:
-    given = [field for field in REFERENCE_FIELDS if field in row]
+    given = [field for field in _REFERENCE_FIELDS if field in row]
     if len(given) != 1:
-        told = f"several of the fields {', '.join(given)}" if given else f"none of {', '.join(REFERENCE_FIELDS)}"
+        told = f"several of the fields {', '.join(given)}" if given else f"none of {', '.join(_REFERENCE_FIELDS)}"
         raise BadRow(f"the row has {told}: give one, or name a file of REFERENCES that does")
     value = row[given[0]]
     if given[0] == "references" and isinstance(value, list):

@@ -28,9 +28,9 @@ from longsumbench.report.tables import Block, terminal
 from longsumbench.rouge.scorer import TYPES, RougeScorer
 from longsumbench.rouge.signature import signature
 
-PERL_DECIMALS = 5
-LONG_PAIR = 10**10  # characters of one text × characters of the other; shorter pairs fit into any memory
-GIVEN = "given"  # in a signature: the texts came as lists of sentences
+_PERL_DECIMALS = 5
+_LONG_PAIR = 10**10  # characters of one text × characters of the other; shorter pairs fit into any memory
+_GIVEN = "given"  # in a signature: the texts came as lists of sentences
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Report:
 
     def write_per_example(self, path: Path) -> None:
         """Write the examples' own scores as CSV, 0–1: in full precision, in perl mode with its five digits."""
-        write_scores(path, self.scored.per_example, PERL_DECIMALS if self.mode == "perl" else None)
+        write_scores(path, self.scored.per_example, _PERL_DECIMALS if self.mode == "perl" else None)
 
 
 def score_files(
@@ -126,7 +126,7 @@ def score_files(
         warnings.append(f"left out of the means: {share}, for {reason}")
         _tell(warnings[-1:])
     scores = aggregate(scored.per_example, resamples, perl_resampling=perl_resampling)
-    signed = signature(scorer, len(scored.per_example), splitting(*sides), zero_for_empty)
+    signed = signature(scorer, len(scored.per_example), _splitting(*sides), zero_for_empty)
     left_out = {
         "empty_references": scored.empty_references,
         "only_predicted": paired.only_predicted,
@@ -186,7 +186,7 @@ def _check_memory(name: str, prediction: Sentences, references: Sequence[Sentenc
     """Check that a pair of very long texts can be matched: a bit for each word here and each there, at the most."""
     length = sum(map(len, prediction))
     for reference in references:
-        if length * sum(map(len, reference)) < LONG_PAIR:
+        if length * sum(map(len, reference)) < _LONG_PAIR:
             continue
         words = sum(len(sentence.split()) for sentence in prediction)
         against = [sentence.lower().split() for sentence in reference]
@@ -200,10 +200,10 @@ def _check_memory(name: str, prediction: Sentences, references: Sequence[Sentenc
             )
 
 
-def splitting(predictions: Side, references: Side) -> str:
+def _splitting(predictions: Side, references: Side) -> str:
     """Name for the signature who split the texts into sentences."""
     ways = [
-        "+".join(sorted({GIVEN if isinstance(text, tuple) else sentences.NAME for text in side.texts}))
+        "+".join(sorted({_GIVEN if isinstance(text, tuple) else sentences.NAME for text in side.texts}))
         for side in (predictions, references)
     ]
     return ways[0] if ways[0] == ways[1] else f"predictions={ways[0]},references={ways[1]}"

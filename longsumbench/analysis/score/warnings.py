@@ -9,14 +9,14 @@ from longsumbench.api.documents import Sentences
 from longsumbench.rouge.tokenizer import dropped_share
 from longsumbench.sentences import split_summary
 
-SENTENCE_ENDS = ("<n>", "<q>", "[SEP]", "[X_SEP]")  # what systems write between sentences
-TAGS = ("<s>", "</s>", "<t>", "</t>", "[CLS]", "<pad>")  # what they write around them
-MANY, FEW = 0.5, 0.1  # shares of a side's texts
-LONG_SENTENCE = 60  # words; beyond it, one sentence is rather several that were not split
-LEAST_CUT = 3  # references of one length that are no chance
-CUT_SHARE = 0.05  # of the references, that are cut at one length or end in an ellipsis
-LEAST_CUT_WORDS = 20  # shorter references meet at one length by chance
-DROPPED_SHARE = 0.02  # of the letters and digits; a name with an accent now and then stays below it
+_SENTENCE_ENDS = ("<n>", "<q>", "[SEP]", "[X_SEP]")  # what systems write between sentences
+_TAGS = ("<s>", "</s>", "<t>", "</t>", "[CLS]", "<pad>")  # what they write around them
+_MANY, _FEW = 0.5, 0.1  # shares of a side's texts
+_LONG_SENTENCE = 60  # words; beyond it, one sentence is rather several that were not split
+_LEAST_CUT = 3  # references of one length that are no chance
+_CUT_SHARE = 0.05  # of the references, that are cut at one length or end in an ellipsis
+_LEAST_CUT_WORDS = 20  # shorter references meet at one length by chance
+_DROPPED_SHARE = 0.02  # of the letters and digits; a name with an accent now and then stays below it
 
 _WORD_IN = re.compile(r"[a-z]+", re.IGNORECASE)
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
@@ -54,37 +54,37 @@ def find_warnings(predictions: Side, references: Side, drops: bool) -> list[str]
         drops: whether the tokenizer drops what is neither a–z nor 0–9.
     """
     both = ((predictions, references), (references, predictions))
-    found = [told for side, _ in both for told in literal_marks(side)]
-    found += [told for side, other in both for told in unsplit(side, other)]
-    found += [told for side, other in both for told in lower_cased(side, other)]
-    found += cut(references)
+    found = [told for side, _ in both for told in _literal_marks(side)]
+    found += [told for side, other in both for told in _unsplit(side, other)]
+    found += [told for side, other in both for told in _lower_cased(side, other)]
+    found += _cut(references)
     if drops:
-        found += [told for side, _ in both for told in dropped(side)]
+        found += [told for side, _ in both for told in _dropped(side)]
     return found
 
 
-def literal_marks(side: Side) -> Iterator[str]:
+def _literal_marks(side: Side) -> Iterator[str]:
     """Tell of marks that stand in the texts as characters."""
     texts = [text if isinstance(text, str) else "\n".join(text) for text in side.texts]
     suspects = [row for row, text in enumerate(texts) if "<" in text or "[" in text]
-    for mark in (*SENTENCE_ENDS, *TAGS):
+    for mark in (*_SENTENCE_ENDS, *_TAGS):
         if found := [row for row in suspects if mark in texts[row]]:
             words = " ".join(_WORD_IN.findall(mark)).lower()
-            if mark in SENTENCE_ENDS:
+            if mark in _SENTENCE_ENDS:
                 effect = "and ends no sentence, which costs R-Lsum most; put a line break in its place"
             else:
                 effect = "which shifts every score; take it out"
             yield f"literal {mark} in {side.said(found)}: it is scored as '{words}', {effect}"
 
 
-def unsplit(side: Side, other: Side) -> Iterator[str]:
+def _unsplit(side: Side, other: Side) -> Iterator[str]:
     """Tell of a side whose texts are one line each, where those of the other are split."""
     lines = [_lines(text) for text in side.texts]
     several = sum(_lines(text) > 1 for text in other.texts)
-    if several < MANY * len(other.texts) or sum(count > 1 for count in lines) > FEW * len(lines):
+    if several < _MANY * len(other.texts) or sum(count > 1 for count in lines) > _FEW * len(lines):
         return
     found = [row for row, count in enumerate(lines) if count == 1 and _looks_unsplit(side.texts[row])]
-    if len(found) < max(1, MANY * len(lines)):
+    if len(found) < max(1, _MANY * len(lines)):
         return
     given = sum(isinstance(side.texts[row], tuple) for row in found)
     if given:
@@ -101,41 +101,41 @@ def _lines(text: Text) -> int:
 def _looks_unsplit(text: Text) -> bool:
     """Tell whether a text of one line is rather several sentences."""
     line = text if isinstance(text, str) else text[0]
-    return len(line.split()) > LONG_SENTENCE or len(split_summary(line)) > 1
+    return len(line.split()) > _LONG_SENTENCE or len(split_summary(line)) > 1
 
 
-def lower_cased(side: Side, other: Side) -> Iterator[str]:
+def _lower_cased(side: Side, other: Side) -> Iterator[str]:
     """Tell of a side without capitals, where the other has them."""
     found = [row for row, sentences in enumerate(side.split) if " ".join(sentences).islower()]
     without = sum(" ".join(sentences).islower() for sentences in other.split)
-    if found and len(found) >= (1 - FEW) * len(side.split) and without <= FEW * len(other.split):
+    if found and len(found) >= (1 - _FEW) * len(side.split) and without <= _FEW * len(other.split):
         effect = "words match all the same, but such text is often tokenized otherwise (ca n't, -lrb-); compare a few"
         yield f"{side.said(found)} are lower-cased, the {other.name} are not: {effect}"
 
 
-def cut(side: Side) -> Iterator[str]:
+def _cut(side: Side) -> Iterator[str]:
     """Tell of references that end where a limit was."""
     texts = [text if isinstance(text, str) else " ".join(text) for text in side.texts]
     effect = "scores against cut references are not comparable with others; use the whole ones"
     elided = [row for row, text in enumerate(texts) if _ELLIPSIS.search(text)]
-    if len(elided) > CUT_SHARE * len(texts):
+    if len(elided) > _CUT_SHARE * len(texts):
         yield f"{side.said(elided)} end in an ellipsis, as if cut: {effect}"
     words = [len(text.split()) for text in texts]
     for unit, lengths in (("words", words), ("characters", list(map(len, texts)))):
         limit = max(lengths, default=0)
         longest = [row for row, length in enumerate(lengths) if length == limit]
         open_ended = [row for row in longest if not _END_MARK.search(texts[row])]
-        many = len(longest) >= max(LEAST_CUT, CUT_SHARE * len(texts))
-        if many and words[longest[0]] >= LEAST_CUT_WORDS and len(open_ended) >= MANY * len(longest):
+        many = len(longest) >= max(_LEAST_CUT, _CUT_SHARE * len(texts))
+        if many and words[longest[0]] >= _LEAST_CUT_WORDS and len(open_ended) >= _MANY * len(longest):
             yield f"{side.said(longest)} are {limit:,} {unit} long, and none is longer, as if cut there: {effect}"
             return
 
 
-def dropped(side: Side) -> Iterator[str]:
+def _dropped(side: Side) -> Iterator[str]:
     """Tell of texts that lose letters and digits to the default tokenizer."""
     rows = [row for row, text in enumerate(side.split) if any(map(_beyond_ascii, text))]
     share = dropped_share(" ".join(sentence for row in rows for sentence in side.split[row]))
-    if share >= DROPPED_SHARE:
+    if share >= _DROPPED_SHARE:
         advice = "only a–z and 0–9 can match; --tokenizer unicode keeps the others"
         yield f"the tokenizer drops {100 * share:.0f} % of the letters and digits of {side.said(rows)}: {advice}"
 

@@ -21,10 +21,10 @@ from longsumbench.corpora.reading.files import ORDER, SPLITS, is_split_file, lin
 from longsumbench.corpora.reading.source import several
 from longsumbench.errors import DataError
 
-AGENCIES = ("crs", "gao")
-LISTS = "split_ids"
+_AGENCIES = ("crs", "gao")
+_LISTS = "split_ids"
 _INSIDE = "gov-report"  # the folder that the packed release unpacks to
-_LIST = re.compile(rf"({'|'.join(AGENCIES)})_({'|'.join(SPLITS)})\.ids")
+_LIST = re.compile(rf"({'|'.join(_AGENCIES)})_({'|'.join(SPLITS)})\.ids")
 
 
 class _Named(NamedTuple):
@@ -60,14 +60,14 @@ def reports_source(path: Path, from_row: FromRow) -> Source | None:
     """
     if not path.is_dir():
         return None
-    root = next((folder for folder in (path, path / _INSIDE) if (folder / LISTS).is_dir()), None)
+    root = next((folder for folder in (path, path / _INSIDE) if (folder / _LISTS).is_dir()), None)
     if root is None:
         if any(map(is_split_file, path.iterdir())):
             return None
-        raise DataError(f"no {LISTS} folder beside crs and gao, nor train, validation or test .jsonl in it", path)
-    lists = _lists(root / LISTS)
-    names = [f"{LISTS}/{file.name}" for split in lists.values() for file in split.values()]
-    held = {agency: _held(root / agency) for agency in AGENCIES}
+        raise DataError(f"no {_LISTS} folder beside crs and gao, nor train, validation or test .jsonl in it", path)
+    lists = _lists(root / _LISTS)
+    names = [f"{_LISTS}/{file.name}" for split in lists.values() for file in split.values()]
+    held = {agency: _held(root / agency) for agency in _AGENCIES}
     inputs = {"folder": str(root.resolve()), "lists": _stated(lists), "content": _digest(held)}
     facts = {"source": "local files", "files": names}
     known = {agency: frozenset(files) for agency, files in held.items()}
@@ -86,12 +86,12 @@ def _lists(folder: Path) -> dict[str, dict[str, Path]]:
     if not found:
         raise DataError("none of the lists crs_train.ids, gao_train.ids …; fetch the release again", folder)
     for files in found.values():
-        for agency in AGENCIES:
+        for agency in _AGENCIES:
             if agency not in files:
                 (other,) = files.values()
                 name = agency + other.name.removeprefix(other.name.partition("_")[0])
                 raise DataError(f"{other.name}, but no {name}; add it, empty if there are no such reports", folder)
-    return {split: {agency: found[split][agency] for agency in AGENCIES} for split in ORDER if split in found}
+    return {split: {agency: found[split][agency] for agency in _AGENCIES} for split in ORDER if split in found}
 
 
 def _held(folder: Path) -> dict[str, tuple[int, int]]:
@@ -131,7 +131,7 @@ def _entries(
             else:
                 yield Entry(split, partial(_missing, report), named.path, named.line)
         if empty and split not in full:
-            raise DataError("the lists of this split are empty", files[AGENCIES[0]])
+            raise DataError("the lists of this split are empty", files[_AGENCIES[0]])
 
 
 def _named(path: Path, agency: str) -> Iterator[_Named]:

@@ -26,8 +26,8 @@ from longsumbench.errors import DataError
 TOP = 75  # search results that are used, the best (SEAL, §4)
 NO_RULE = "none"
 RULES = (*PAGE_RULES, NO_RULE)  # the first is the default
-ARTICLE = "article.md"
-BEYOND, CLONES, EMPTY, NO_PROSE = (  # what the record calls what is left out
+_ARTICLE = "article.md"
+_BEYOND, _CLONES, _EMPTY, _NO_PROSE = (  # what the record calls what is left out
     f"search results beyond the first {TOP}",
     "clone search results",
     "empty search results",
@@ -65,7 +65,7 @@ def article_of(
     kept = tuple(page for page, clone in zip(pages, clones, strict=True) if not clone)
     if not kept:
         raise BadRow("all search results are clones of the article", f"by the rule '{rule}'; {LEAVE_OUT}")
-    left_out = {BEYOND: len(results) - len(top), EMPTY: len(top) - len(pages), CLONES: sum(clones)}
+    left_out = {_BEYOND: len(results) - len(top), _EMPTY: len(top) - len(pages), _CLONES: sum(clones)}
     return Thinned(Example(identity, title, None, kept, (tuple(chain.from_iterable(article)),)), left_out)
 
 
@@ -85,13 +85,17 @@ def folders_source(path: Path) -> Source | None:
     if not splits and lines:
         return None
     if not splits:
-        raise DataError(f"no folder train, validation or test of articles ({ARTICLE}), nor .jsonl of these names", path)
+        raise DataError(
+            f"no folder train, validation or test of articles ({_ARTICLE}), nor .jsonl of these names", path
+        )
     if lines:
         raise DataError("folders of articles and JSON lines beside each other; one folder each", path)
     articles = {split: [found for found in _visible(folder) if found.is_dir()] for split, folder in splits.items()}
     for split, folders in articles.items():
         if not folders:
-            raise DataError(f"no article in it: add folders, each with {ARTICLE} and its search results", splits[split])
+            raise DataError(
+                f"no article in it: add folders, each with {_ARTICLE} and its search results", splits[split]
+            )
     inputs = {"folder": str(path.resolve()), "content": _content(articles)}
     facts = {"source": "local files", "files": [folder.name for folder in splits.values()]}
     return Source(inputs, facts, partial(_entries, articles))
@@ -140,19 +144,19 @@ def _read(folder: Path) -> tuple[Thinned, ...]:
     for file in _visible(folder):
         if match := _PAGE.fullmatch(file.name):
             numbered.append((int(match[1]), file))
-        elif file.name != ARTICLE:
-            raise BadRow(f"a file that is neither {ARTICLE} nor a numbered .txt or .md", f"{file.name}; remove it")
+        elif file.name != _ARTICLE:
+            raise BadRow(f"a file that is neither {_ARTICLE} nor a numbered .txt or .md", f"{file.name}; remove it")
     counts = Counter(number for number, _ in numbered)
     if twice := [number for number, count in counts.items() if count > 1]:
         raise BadRow("two search results have one number", f"{twice[0]}; number them in their order")
-    if not (folder / ARTICLE).is_file():
-        raise BadRow(f"there is no {ARTICLE}", LEAVE_OUT)
-    article = MarkdownReader(_text(folder / ARTICLE))
+    if not (folder / _ARTICLE).is_file():
+        raise BadRow(f"there is no {_ARTICLE}", LEAVE_OUT)
+    article = MarkdownReader(_text(folder / _ARTICLE))
     pages = [_page(file) for _, file in sorted(numbered)]
     title = article.titles[0] if len(article.titles) == 1 else None
     read = article_of(folder.name, title, article.sections, [page for page, _ in pages])
     words = article.words_left_out + sum(left_out for _, left_out in pages)
-    return (Thinned(read.example, {**read.left_out, NO_PROSE: words}),)
+    return (Thinned(read.example, {**read.left_out, _NO_PROSE: words}),)
 
 
 def _page(file: Path) -> tuple[Document, int]:

@@ -26,8 +26,8 @@ from longsumbench.corpora.reading.files import ORDER, SPLITS, is_split_file
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.sentences import split_sentences
 
-MARKS = ("<S>", "</S>", "<T>", "<P>", "<Q>", "<PAD>", "<t>", "</t>")
-_MARK = re.compile("|".join(MARKS))
+_MARKS = ("<S>", "</S>", "<T>", "<P>", "<Q>", "<PAD>", "<t>", "</t>")
+_MARK = re.compile("|".join(_MARKS))
 _FILE = re.compile(rf"(?:(?P<set>.+)\.)?(?P<split>{'|'.join(SPLITS)})(?:\.(?P<shard>[0-9]+))?\.pt")
 
 
@@ -105,7 +105,7 @@ class Pieces:
         except (RuntimeError, OSError) as error:
             raise DataError("no SentencePiece model; give the release's by dataset.tokenizer=FILE", path) from error
         self._size = len(self._model)
-        named = {self._model.piece_to_id(mark) for mark in MARKS} - {self._model.unk_id()}
+        named = {self._model.piece_to_id(mark) for mark in _MARKS} - {self._model.unk_id()}
         self._marks = named | {piece for piece in range(self._size) if self._model.is_control(piece)}
 
     def sentences(self, ids: Any, field: str) -> Sentences:
@@ -124,7 +124,7 @@ class Pieces:
         return tuple(sentence for text in texts for sentence in split_sentences(text))
 
 
-def example_of(item: Any, identity: str, pieces: Pieces) -> Example:
+def _example_of(item: Any, identity: str, pieces: Pieces) -> Example:
     """Turn one article of a file into an Example.
 
     Raises:
@@ -188,7 +188,7 @@ def _entries(files: list[RankedFile], model: Path, full: set[str]) -> Iterator[E
 
 
 def _read(item: Any, identity: str, pieces: Pieces) -> tuple[Example, ...]:
-    return (example_of(item, identity, pieces),)
+    return (_example_of(item, identity, pieces),)
 
 
 def _articles(path: Path) -> list[Any]:

@@ -18,7 +18,7 @@ FIRMS = (
     *("Marsh", "Nash", "Olsen", "Price", "Quinn", "Reed", "Stone", "Thorn", "Unger", "Vance", "Wells", "York"),
 )
 RANKS = ("lower", "higher")
-WORDS = {
+_WORDS = {
     "group": ("residents", "shopkeepers", "teachers", "drivers", "visitors", "farmers"),
     "month": ("January", "March", "April", "June", "July", "October"),
     "look": ("old", "new", "narrow", "quiet", "crowded", "wooden"),
@@ -92,7 +92,7 @@ _SLOTS = {
     )
 }
 
-Item = TypeVar("Item")
+_Item = TypeVar("_Item")
 
 
 def tokens_in(sentence: str) -> int:
@@ -113,17 +113,17 @@ class Draw:
         """Return a whole number from 0 to bound - 1."""
         return int(self.share() * bound)
 
-    def one_of(self, items: Sequence[Item]) -> Item:
+    def one_of(self, items: Sequence[_Item]) -> _Item:
         """Return one of them."""
         return items[int(self.share() * len(items))]
 
-    def shuffled(self, items: Sequence[Item]) -> list[Item]:
+    def shuffled(self, items: Sequence[_Item]) -> list[_Item]:
         """Return all of them in any order."""
         rest = list(items)
         return [rest.pop(self.below(len(rest))) for _ in items]
 
     def fill(self, template: str, **given: str) -> str:
         """Return a sentence: what is not given for its slots is drawn."""
-        words = {name: given.get(name) or self.one_of(WORDS[name]) for name in _SLOTS[template]}
+        words = {name: given.get(name) or self.one_of(_WORDS[name]) for name in _SLOTS[template]}
         sentence = template.format_map(words)
         return sentence[0].upper() + sentence[1:]

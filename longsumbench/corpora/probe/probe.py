@@ -41,16 +41,16 @@ from longsumbench.corpora.probe.language import (
 from longsumbench.errors import UsageError
 
 VERSION = 1  # rises when the same seed would make other reports
-DOCUMENT_LENGTH = 1024  # tokens of a validation or test report, and of the longest training reports
-SHORTEST = 32  # tokens: the longest fact and a little more
-NOTE_LENGTH = 128  # tokens below which a report is a note on a few sites of the agenda …
-NOTE_TOKENS_PER_SITE = 20  # … on one for every so many tokens
-SPLITS = {"train": (9_000, 1), "validation": (100, 2), "test": (400, 3)}  # number of reports, seed
-SINGLE, RELAYED, SILENT = SUMMARIES
-NEITHER, REPEATED, OVERRULED = "plain", "repeated", "overruled"  # what a fact's kind can say behind the first word
-FIXED, TOLD, ASKED = AGENDAS = ("fixed", "told", "asked")
-AGENDA_SITES = range(4, 9)  # how many an agenda has that is drawn
-OPTIONS = ("sources", "redundancy", "contradiction", "agenda")  # of Controls: what `dataset.*` can set
+_DOCUMENT_LENGTH = 1024  # tokens of a validation or test report, and of the longest training reports
+_SHORTEST = 32  # tokens: the longest fact and a little more
+_NOTE_LENGTH = 128  # tokens below which a report is a note on a few sites of the agenda …
+_NOTE_TOKENS_PER_SITE = 20  # … on one for every so many tokens
+_SPLITS = {"train": (9_000, 1), "validation": (100, 2), "test": (400, 3)}  # number of reports, seed
+_SINGLE, _RELAYED, _SILENT = SUMMARIES
+_NEITHER, _REPEATED, _OVERRULED = "plain", "repeated", "overruled"  # what a fact's kind can say behind the first word
+_FIXED, _TOLD, _ASKED = _AGENDAS = ("fixed", "told", "asked")
+_AGENDA_SITES = range(4, 9)  # how many an agenda has that is drawn
+_OPTIONS = ("sources", "redundancy", "contradiction", "agenda")  # of Controls: what `dataset.*` can set
 
 _SPARE = 64  # tokens of room without which no fact is repeated or overruled: more than such a fact takes
 _SLACK = 4  # tokens by which a section may end early: about half a sentence
@@ -78,7 +78,7 @@ class Controls:
         UsageError: one of them cannot be meant.
     """
 
-    kinds: tuple[str, ...] = (SINGLE, SINGLE, SINGLE, SINGLE, RELAYED, SILENT)
+    kinds: tuple[str, ...] = (_SINGLE, _SINGLE, _SINGLE, _SINGLE, _RELAYED, _SILENT)
     hard: float = 0.4
     alike: float = 0.1
     near: float = 0.35
@@ -87,7 +87,7 @@ class Controls:
     sources: int = 1
     redundancy: float = 0.0
     contradiction: float = 0.0
-    agenda: str = FIXED
+    agenda: str = _FIXED
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.kinds) <= len(SITES) or not set(self.kinds) <= set(SUMMARIES):
@@ -100,15 +100,15 @@ class Controls:
         if self.distance is not None and self.redundancy:
             raise UsageError(f"distance={self.distance} is not kept where decisions are repeated: leave one out")
         at_least("sources", self.sources, 1)
-        allowed("agenda", self.agenda, AGENDAS)
+        allowed("agenda", self.agenda, _AGENDAS)
         if self.hard < 0 or self.alike < 0 or not self.hard + self.alike <= 1:
             raise UsageError(f"hard={self.hard} and alike={self.alike} are no shares of one whole")
-        if self.section_length is not None and self.section_length < SHORTEST:
-            raise UsageError(f"section_length={self.section_length} is below {SHORTEST}")
+        if self.section_length is not None and self.section_length < _SHORTEST:
+            raise UsageError(f"section_length={self.section_length} is below {_SHORTEST}")
 
     def sites(self) -> tuple[str, ...]:
         """Return the sites that can be on an agenda, in the order of the fixed one."""
-        return SITES if self.agenda != FIXED else SITES[: len(self.kinds)]
+        return SITES if self.agenda != _FIXED else SITES[: len(self.kinds)]
 
     def kind_of(self, item: int) -> str:
         """Return the kind of fact that a site is, by its place in `sites`: the same in every report."""
@@ -120,17 +120,17 @@ class Controls:
         Raises:
             UsageError: decision and bids cannot lie `distance` apart in it.
         """
-        section_length = self.section_length or max(SHORTEST, length // 8)
-        number = max(1, length // section_length, min(self.sources, length // SHORTEST))
+        section_length = self.section_length or max(_SHORTEST, length // 8)
+        number = max(1, length // section_length, min(self.sources, length // _SHORTEST))
         if self.distance is not None and not 0 <= self.distance < number:
             raise UsageError(f"distance={self.distance}: a report of {length} tokens has {number} sections")
         return number
 
 
-USUAL = Controls()
+_USUAL = Controls()
 
 
-def report(length: int, seed: int, index: int, controls: Controls = USUAL) -> Example:
+def report(length: int, seed: int, index: int, controls: Controls = _USUAL) -> Example:
     """Make one report; the same arguments always make the same one.
 
     Args:
@@ -147,13 +147,13 @@ def report(length: int, seed: int, index: int, controls: Controls = USUAL) -> Ex
     Raises:
         UsageError: it would be too short to hold a fact, or has fewer sections than `controls` ask for.
     """
-    if length < SHORTEST:
-        raise UsageError(f"a report of {length} tokens holds no fact: it takes {SHORTEST}")
+    if length < _SHORTEST:
+        raise UsageError(f"a report of {length} tokens holds no fact: it takes {_SHORTEST}")
     num_sections = controls.num_sections(length)
     draw = Draw(f"{seed} {length} {index}")
     decisions = _agenda(draw, length, controls)
     sites = [decision.site for decision in decisions]
-    opening = (AGENDA.format(sites=THEN.join(sites)),) if controls.agenda == TOLD else ()
+    opening = (AGENDA.format(sites=THEN.join(sites)),) if controls.agenda == _TOLD else ()
     planted: list[list[Sentences]] = [[] for _ in range(num_sections)]
     distances = []
     for decision in decisions:
@@ -173,13 +173,13 @@ def report(length: int, seed: int, index: int, controls: Controls = USUAL) -> Ex
         Fact(decision.kind, decision.site, decision.firms[0], FIRMS, position, distance)
         for decision, position, distance in zip(decisions, positions, distances, strict=True)
     )
-    query = QUESTION.format(sites=" ".join(sites)) if controls.agenda == ASKED else None
+    query = QUESTION.format(sites=" ".join(sites)) if controls.agenda == _ASKED else None
     reference = tuple(decision.summary for decision in decisions)
     documents = tuple(_documents(sections, controls))
     return Example(f"{seed}-{length}-{index}", None, query, documents, (reference,), facts)
 
 
-def reports(lengths: Sequence[int], seed: int, number: int, controls: Controls = USUAL) -> Iterator[Example]:
+def reports(lengths: Sequence[int], seed: int, number: int, controls: Controls = _USUAL) -> Iterator[Example]:
     """Yield reports of the lengths in turn, so that every stretch holds all of them alike.
 
     Args:
@@ -231,46 +231,46 @@ class _Decision:
 
 def _agenda(draw: Draw, length: int, controls: Controls) -> list[_Decision]:
     """Return the decisions in the order of the agenda: all of them, or as many as a note has and as fit."""
-    most = len(controls.kinds) if controls.agenda == FIXED else draw.one_of(AGENDA_SITES)
-    if length < NOTE_LENGTH:
-        most = max(1, length // NOTE_TOKENS_PER_SITE)
+    most = len(controls.kinds) if controls.agenda == _FIXED else draw.one_of(_AGENDA_SITES)
+    if length < _NOTE_LENGTH:
+        most = max(1, length // _NOTE_TOKENS_PER_SITE)
     covered: dict[int, _Decision] = {}
     for item in draw.shuffled(range(len(controls.sites()))):
         room = length - sum(other.tokens() for other in covered.values())
-        if controls.agenda == TOLD:
+        if controls.agenda == _TOLD:
             room -= tokens_in(AGENDA.format(sites=THEN.join("x" * (len(covered) + 1))))
         decision = _decide(draw, controls.kind_of(item), controls.sites()[item], _traits(draw, room, controls))
         if len(covered) < most and decision.tokens() <= room:
             covered[item] = decision
     if not covered:
         raise UsageError(f"a report of {length} tokens holds no fact beside its agenda")
-    return [covered[item] for item in (sorted(covered) if controls.agenda == FIXED else covered)]
+    return [covered[item] for item in (sorted(covered) if controls.agenda == _FIXED else covered)]
 
 
 def _traits(draw: Draw, room: int, controls: Controls) -> tuple[str, ...]:
     """Draw whether a decision overrules another one, and whether it is told twice; () where none ever does."""
-    shares = {OVERRULED: controls.contradiction, REPEATED: controls.redundancy}
+    shares = {_OVERRULED: controls.contradiction, _REPEATED: controls.redundancy}
     drawn = tuple(trait for trait, share in shares.items() if share and draw.share() < share and room >= _SPARE)
-    return drawn or (NEITHER,) * any(shares.values())
+    return drawn or (_NEITHER,) * any(shares.values())
 
 
 def _decide(draw: Draw, kind: str, site: str, traits: Sequence[str]) -> _Decision:
     """Draw a decision on a site."""
     firm = draw.one_of(FIRMS)
-    if kind == SINGLE:
+    if kind == _SINGLE:
         return _decide_at_once(draw, site, firm, traits)
     rival = draw.one_of([other for other in FIRMS if other != firm])
     rank, other_rank = draw.shuffled(RANKS)
     bids = draw.fill(BID, site=site, rank=rank, firm=firm), draw.fill(BID, site=site, rank=other_rank, firm=rival)
-    usual = REVISED_CHOICE if OVERRULED in traits else CHOICE
+    usual = REVISED_CHOICE if _OVERRULED in traits else CHOICE
     return _Decision(
         " ".join((kind, *traits)),
         site,
         (firm, rival),
         ((draw.fill(usual, site=site, rank=rank),), tuple(draw.shuffled(bids))),
         draw.fill(SUMMARIES[kind], site=site, firm=firm, rank=rank),
-        (draw.fill(CHOICE, site=site, rank=other_rank),) if OVERRULED in traits else (),
-        (draw.fill(draw.one_of(RESTATED_CHOICE), site=site, rank=rank),) if REPEATED in traits else (),
+        (draw.fill(CHOICE, site=site, rank=other_rank),) if _OVERRULED in traits else (),
+        (draw.fill(draw.one_of(RESTATED_CHOICE), site=site, rank=rank),) if _REPEATED in traits else (),
     )
 
 
@@ -279,14 +279,14 @@ def _decide_at_once(draw: Draw, site: str, firm: str, traits: Sequence[str]) -> 
     decided: Sentences = (draw.fill(draw.one_of(DECISIONS), site=site, firm=firm),)
     firms: tuple[str, ...] = (firm,)
     overruled: Sentences = ()
-    if OVERRULED in traits:
+    if _OVERRULED in traits:
         before = draw.one_of([other for other in FIRMS if other != firm])
         firms = firm, before
         overruled = (draw.fill(draw.one_of(DECISIONS), site=site, firm=before),)
         decided = (draw.fill(draw.one_of(REVISED), site=site, firm=firm),)
-    repeated = (draw.fill(draw.one_of(RESTATED), site=site, firm=firm),) if REPEATED in traits else ()
-    summary = draw.fill(SUMMARIES[SINGLE], site=site, firm=firm)
-    return _Decision(" ".join((SINGLE, *traits)), site, firms, (decided,), summary, overruled, repeated)
+    repeated = (draw.fill(draw.one_of(RESTATED), site=site, firm=firm),) if _REPEATED in traits else ()
+    summary = draw.fill(SUMMARIES[_SINGLE], site=site, firm=firm)
+    return _Decision(" ".join((_SINGLE, *traits)), site, firms, (decided,), summary, overruled, repeated)
 
 
 def _places(draw: Draw, statements: int, num_sections: int, controls: Controls) -> list[int]:
@@ -342,7 +342,7 @@ def _rumours(draw: Draw, decisions: Sequence[_Decision], controls: Controls) -> 
     One a site, for what is ruled out narrows down what is true: by one firm of 24, however long the report.
     """
     taken = {decision.site: decision.firms for decision in decisions}
-    sites = controls.sites() if controls.agenda == FIXED else [decision.site for decision in decisions]
+    sites = controls.sites() if controls.agenda == _FIXED else [decision.site for decision in decisions]
     return {site: draw.one_of([firm for firm in FIRMS if firm not in taken.get(site, ())]) for site in sites}
 
 
@@ -417,24 +417,24 @@ def lengths_of(document_length: int | None = None, train_length: int | None = No
         document_length: tokens of a tested report; None: 1,024.
         train_length: tokens of a validation report, and of the longest that are trained on; None: as tested ones.
     """
-    tested = document_length or DOCUMENT_LENGTH
+    tested = document_length or _DOCUMENT_LENGTH
     longest = train_length or tested
     doubled = (64 * 2**power for power in range(longest.bit_length()))
     shorter = (length for length in (40, *doubled) if length < longest)
     return {"train": (*shorter, longest), "validation": (longest,), "test": (tested,)}
 
 
-def controls_of(settings: DatasetSettings) -> Controls:
+def _controls_of(settings: DatasetSettings) -> Controls:
     """Return how the reports of a dataset are made."""
-    given = {name: getattr(settings, name) for name in OPTIONS}
+    given = {name: getattr(settings, name) for name in _OPTIONS}
     return Controls(**{name: value for name, value in given.items() if value is not None})
 
 
 def generate(settings: DatasetSettings) -> Iterator[tuple[str, Example]]:
     """Yield (split, report); no more of a split than the settings ask for."""
-    controls = controls_of(settings)
+    controls = _controls_of(settings)
     for split, lengths in lengths_of(settings.document_length, settings.train_length).items():
-        number, seed = SPLITS[split]
+        number, seed = _SPLITS[split]
         for example in reports(lengths, seed, min(number, settings.limit or number), controls):
             yield split, example
 
@@ -444,12 +444,12 @@ def decided_by(settings: DatasetSettings) -> dict[str, Any]:
 
     Of the options only those that depart from the usual, so that texts are known again that were made before.
     """
-    lengths, controls = lengths_of(settings.document_length, settings.train_length), controls_of(settings)
+    lengths, controls = lengths_of(settings.document_length, settings.train_length), _controls_of(settings)
     splits = {
         split: {"reports": number, "seed": seed, "lengths": list(lengths[split])}
-        for split, (number, seed) in SPLITS.items()
+        for split, (number, seed) in _SPLITS.items()
     }
-    options = {name: getattr(controls, name) for name in OPTIONS if getattr(controls, name) != getattr(USUAL, name)}
+    options = {name: getattr(controls, name) for name in _OPTIONS if getattr(controls, name) != getattr(_USUAL, name)}
     return {"generator": VERSION, "generated": splits, **({"options": options} if options else {})}
 
 

@@ -57,8 +57,8 @@ PACKAGES = {
     "tqdm": "tqdm",
     "transformers": "transformers",
 }
-INPUT_WORDS = 100  # at least
-REFERENCE_WORDS = range(10, 201)
+_INPUT_WORDS = 100  # at least
+_REFERENCE_WORDS = range(10, 201)
 
 _SKIPPED_FOLDERS = re.compile(
     r"tests?|testing|idlelib|lib2to3|turtledemo|(site|dist)-packages|externals?|_vendor|vendored|third_party|_bundled"
@@ -119,9 +119,9 @@ def promising(source: bytes) -> bool:
     strings together as many as an input and a reference.
     """
     words = {match.start(): len((match[1] or match[2] or b"").split()) for match in _TRIPLE_QUOTED.finditer(source)}
-    if sum(words.values()) < INPUT_WORDS + REFERENCE_WORDS[0]:
+    if sum(words.values()) < _INPUT_WORDS + _REFERENCE_WORDS[0]:
         return False
-    return any(words.get(match.end(), 0) >= REFERENCE_WORDS[0] for match in _HOLDER_DOCSTRING.finditer(source))
+    return any(words.get(match.end(), 0) >= _REFERENCE_WORDS[0] for match in _HOLDER_DOCSTRING.finditer(source))
 
 
 def examples_in(module: str, source: bytes) -> Iterator[Example]:
@@ -132,23 +132,23 @@ def examples_in(module: str, source: bytes) -> Iterator[Example]:
     holders: list[tuple[str, ast.Module | ast.ClassDef]] = [(module, tree)]
     holders += [(f"{module}.{node.name}", node) for node in tree.body if isinstance(node, ast.ClassDef)]
     for name, holder in holders:
-        example = example_of(name, holder)
+        example = _example_of(name, holder)
         if example is not None:
             yield example
 
 
-def example_of(name: str, holder: ast.Module | ast.ClassDef) -> Example | None:
+def _example_of(name: str, holder: ast.Module | ast.ClassDef) -> Example | None:
     """Return the example of a module or class; None when it says too little, or too much of itself."""
     docstring = ast.get_docstring(holder)
-    reference = reference_in(docstring) if docstring else ()
-    if count_words(reference) not in REFERENCE_WORDS:
+    reference = _reference_in(docstring) if docstring else ()
+    if count_words(reference) not in _REFERENCE_WORDS:
         return None
     documents = tuple(_members(name, holder, set()))
     example = Example(name, name, None, documents, (reference,))
-    return example if example.source_words() >= INPUT_WORDS else None
+    return example if example.source_words() >= _INPUT_WORDS else None
 
 
-def reference_in(docstring: str) -> Sentences:
+def _reference_in(docstring: str) -> Sentences:
     """Return the prose up to the first heading, list or prompt, but no last sentence that introduces what is cut."""
     prose: list[str] = []
     for event in events(docstring):
@@ -161,7 +161,7 @@ def reference_in(docstring: str) -> Sentences:
     return tuple(sentence for sentence in sentences if not _POINTER.fullmatch(sentence))
 
 
-def document_of(name: str, docstring: str) -> Document | None:
+def _document_of(name: str, docstring: str) -> Document | None:
     """Return a member's documentation with its headings as sections; None when nothing of it is prose."""
     sections = tuple(_sections(events(docstring)))
     return Document(name, sections) if sections else None
@@ -188,7 +188,7 @@ def _members(name: str, holder: ast.Module | ast.ClassDef, seen: set[str]) -> It
         if not isinstance(member, Definition):
             continue
         qualified, docstring = f"{name}.{member.name}", ast.get_docstring(member)
-        if docstring and docstring not in seen and (document := document_of(qualified, docstring)):
+        if docstring and docstring not in seen and (document := _document_of(qualified, docstring)):
             seen.add(docstring)
             yield document
         if isinstance(member, ast.ClassDef):

@@ -16,11 +16,11 @@ from longsumbench.rouge.vocabulary import Vocabulary
 
 _Grams = set[tuple[bytes, ...]]
 
-COPIED = 0.8  # of a summary's bigrams: a paragraph that holds more is a clone (Hierarchical Transformer, §4)
+_COPIED = 0.8  # of a summary's bigrams: a paragraph that holds more is a clone (Hierarchical Transformer, §4)
 
 
 def clones_of(summary: Sentences, paragraphs: Sequence[Sentences]) -> list[bool]:
-    """Tell which paragraphs are clones of the summary: those whose bigram recall against it is above `COPIED`.
+    """Tell which paragraphs are clones of the summary: those whose bigram recall against it is above `_COPIED`.
 
     Bigram recall is the share of the summary's bigrams that stand in the paragraph, each counted as often as it is in
     both: ROUGE-2 recall, over ROUGE's lower-cased words without stemming, across the ends of sentences. A summary of a
@@ -30,7 +30,7 @@ def clones_of(summary: Sentences, paragraphs: Sequence[Sentences]) -> list[bool]
     wanted, *held = (
         counted_words([numbers[word] for word in default_words(text)])[1] for text in (summary, *paragraphs)
     )
-    return [common(wanted, bigrams) > COPIED * wanted.total() for bigrams in held]
+    return [common(wanted, bigrams) > _COPIED * wanted.total() for bigrams in held]
 
 
 def section_recall(page: Sentences, sections: Iterable[Sentences], words: int) -> float:

@@ -26,7 +26,7 @@ SPLITS = {
     "valid": "validation",
     "test": "test",
 }
-NAMED = 5  # files that a message names
+_NAMED = 5  # files that a message names
 _SPLIT_FILE = re.compile(rf"({'|'.join(SPLITS)})\.(jsonl|json|txt)(\.gz)?")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -43,7 +43,7 @@ def files_source(path: Path, from_row: FromRow, split_by_hash: bool) -> Source:
         DataError: there is nothing at the path, or no split, or two files for one split.
         UsageError: a folder was to be dealt by hash.
     """
-    files = find_splits(path)
+    files = _find_splits(path)
     if split_by_hash and path.is_dir():
         raise UsageError(
             f"dataset.split_by_hash=true deals one file into splits, but {path} is a folder: name the file"
@@ -59,7 +59,7 @@ def files_source(path: Path, from_row: FromRow, split_by_hash: bool) -> Source:
     return Source(inputs, facts, partial(_entries, named, from_row), sum(stat.st_size for _, stat in stated))
 
 
-def find_splits(path: Path) -> dict[str, Path]:
+def _find_splits(path: Path) -> dict[str, Path]:
     """Return split name → file, in the order train, validation, test; one file is `test`.
 
     Raises:
@@ -81,7 +81,7 @@ def find_splits(path: Path) -> dict[str, Path]:
     if not found:
         expected = "no split files; expected train, validation or test .jsonl, .json or .txt (or .gz of it)"
         names = [file.name for file in sorted(path.iterdir())]
-        there = f"it has {', '.join(names[:NAMED])}{', …' * (len(names) > NAMED)}"
+        there = f"it has {', '.join(names[:_NAMED])}{', …' * (len(names) > _NAMED)}"
         advice = f"{there}; rename them, or name one by dataset.path=FILE" if names else "the folder is empty"
         raise DataError(f"{expected}; {advice}", path)
     return {split: found[split] for split in ORDER if split in found}

@@ -34,9 +34,9 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.progress import Progress, tell
 
-VERSION = 3  # of the normal form on disk
-MEGABYTE = 1_000_000
-SPLITS = ("train", "validation", "test")
+_VERSION = 3  # of the normal form on disk
+_MEGABYTE = 1_000_000
+_SPLITS = ("train", "validation", "test")
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def load(settings: DatasetSettings, stages: StageStore) -> Texts:
     corpus: Corpus = registry.corpora.load(settings.name)
     source = _source(corpus, settings, stages)
     inputs = {
-        "corpus": [corpus.name, corpus.version, VERSION],
+        "corpus": [corpus.name, corpus.version, _VERSION],
         "sentences": sentences.VERSION,
         "limit": settings.limit,
         "strict": settings.strict is not False,  # of bad rows; overlaps are counted and kept in any case
@@ -183,7 +183,7 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
     with closing(read_rows(source.entries(reading.full), _workers(corpus, settings))) as rows:
         for entry, outcome in _shown(rows, f"reading {corpus.name}", source.size):
             reading.take(entry, outcome)
-    writers = {split: reading.writers[split] for split in SPLITS if split in reading.writers}
+    writers = {split: reading.writers[split] for split in _SPLITS if split in reading.writers}
     for writer in writers.values():
         writer.close()
     skipped = {split: dict(sorted(reasons.items())) for split, reasons in reading.skipped.items()}
@@ -218,11 +218,11 @@ def _workers(corpus: Corpus, settings: DatasetSettings) -> int:
 
 def _shown(rows: Iterator[tuple[Entry, Outcome]], what: str, size: int | None) -> Iterator[tuple[Entry, Outcome]]:
     """Yield the rows, showing the progress through them: by the bytes of their files, where those are known."""
-    total, unit = (None, "rows") if size is None else (-(-size // MEGABYTE), "MB")
+    total, unit = (None, "rows") if size is None else (-(-size // _MEGABYTE), "MB")
     with Progress(what, total, unit) as progress:
         for entry, outcome in rows:
             yield entry, outcome
-            progress.advance(1 if size is None else entry.done // MEGABYTE - progress.done)
+            progress.advance(1 if size is None else entry.done // _MEGABYTE - progress.done)
 
 
 def _overlaps(folder: Path, writers: Mapping[str, SplitWriter]) -> dict[str, Any]:

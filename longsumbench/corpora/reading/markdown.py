@@ -12,7 +12,7 @@ from longsumbench.sentences import split_sentences
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?=[\w-]+[ \t]*:)(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
 
 
-DEEPEST = 1_000  # lists in lists that are read; beyond the library's 20, text would be lost without a word
+_DEEPEST = 1_000  # lists in lists that are read; beyond the library's 20, text would be lost without a word
 
 
 _NO_PROSE = ("fence", "code_block", "html_block")
@@ -41,7 +41,7 @@ class MarkdownReader:
         self._cells: list[str] | None = None  # of the table's row at hand
         self._heading = ""  # the tag of the one at hand
         self._depth = 0  # of lists and tables
-        parser = MarkdownIt("commonmark", {"maxNesting": DEEPEST}).enable(["table", "strikethrough"])
+        parser = MarkdownIt("commonmark", {"maxNesting": _DEEPEST}).enable(["table", "strikethrough"])
         for token in parser.parse(text[front.end() if front else 0 :]):
             self._take(token)
         self._end_section()

@@ -29,11 +29,11 @@ from longsumbench.corpora.reading.source import deal, several, thinned
 from longsumbench.corpora.reading.store import Stored, stored
 from longsumbench.errors import EnvironmentProblem
 
-ALONE = 16_000_000  # bytes of text that are read before other processes are started, which takes about a second
-BATCH_BYTES = 1_000_000  # of rows handed over together, or of what they become
-AHEAD = 3  # batches a process that wait or are done: what is read ahead
-MOST_PROCESSES = 8  # beyond which this process cannot hand out rows and write examples as fast
-COSTLY = 4  # times its text: a row that takes more bytes to hand over is read faster here
+_ALONE = 16_000_000  # bytes of text that are read before other processes are started, which takes about a second
+_BATCH_BYTES = 1_000_000  # of rows handed over together, or of what they become
+_AHEAD = 3  # batches a process that wait or are done: what is read ahead
+_MOST_PROCESSES = 8  # beyond which this process cannot hand out rows and write examples as fast
+_COSTLY = 4  # times its text: a row that takes more bytes to hand over is read faster here
 
 
 class Made(NamedTuple):
@@ -51,7 +51,7 @@ class Made(NamedTuple):
 
 
 Outcome = Sequence[Made] | Exception  # what a row becomes, or why it becomes nothing
-Job = tuple[str | None, bytes]  # a row's split, and what makes its examples
+_Job = tuple[str | None, bytes]  # a row's split, and what makes its examples
 
 
 def cores() -> int:
@@ -87,17 +87,17 @@ def read_rows(entries: Iterator[Entry], workers: int) -> Generator[tuple[Entry, 
         yield entry, outcome
         if workers > 1 and not isinstance(outcome, Exception):
             done += _size(outcome)
-            if done >= ALONE and is_worth_handing_over(entry, outcome):
-                yield from _read_elsewhere(entries, min(workers, MOST_PROCESSES), done // number)
+            if done >= _ALONE and _is_worth_handing_over(entry, outcome):
+                yield from _read_elsewhere(entries, min(workers, _MOST_PROCESSES), done // number)
 
 
-def is_worth_handing_over(entry: Entry, outcome: Sequence[Made]) -> bool:
+def _is_worth_handing_over(entry: Entry, outcome: Sequence[Made]) -> bool:
     """Tell whether another process can read such a row, and gets it faster than it would be read here."""
     try:
         _Pickler(sent := io.BytesIO()).dump(entry.read)
     except Exception:  # pickling raises what it likes; of another package's corpus, say, which has a lambda
         return False
-    return sent.tell() < COSTLY * (1_000 + _size(outcome))
+    return sent.tell() < _COSTLY * (1_000 + _size(outcome))
 
 
 class _Pickler(pickle.Pickler):
@@ -128,7 +128,7 @@ def _read_elsewhere(entries: Iterator[Entry], processes: int, mean_size: int) ->
                 with _script_left_out():  # a process is started when there is something for it to do
                     waiting.append((rows, pool.submit(_make_all, jobs)))
                 batch = next(batches, None)
-            if not batch or len(waiting) >= AHEAD * processes:
+            if not batch or len(waiting) >= _AHEAD * processes:
                 rows, future = waiting.popleft()
                 yield from zip(rows, future.result(), strict=True)
     except BrokenProcessPool as error:
@@ -153,19 +153,19 @@ def _script_left_out() -> Iterator[None]:
         sys.modules["__main__"] = script
 
 
-def _batches(entries: Iterator[Entry], mean_size: int) -> Iterator[tuple[list[Entry], list[Job]]]:
+def _batches(entries: Iterator[Entry], mean_size: int) -> Iterator[tuple[list[Entry], list[_Job]]]:
     """Yield rows and how to make them; an error of the source comes as a row behind those before it.
 
     A row counts what it takes to hand it over, and `mean_size` at least, for it may only name the file to be read.
     """
     rows: list[Entry] = []
-    jobs: list[Job] = []
+    jobs: list[_Job] = []
     size = 0
     for entry in _with_its_error(entries):
         rows.append(entry)
         jobs.append((entry.split, pickle.dumps(entry.read)))
         size += max(mean_size, len(jobs[-1][1]))
-        if size >= BATCH_BYTES:
+        if size >= _BATCH_BYTES:
             yield rows, jobs
             rows, jobs, size = [], [], 0
     if rows:
@@ -183,7 +183,7 @@ def _fail(error: Exception) -> tuple[()]:
     raise error
 
 
-def _make_all(jobs: list[Job]) -> list[Outcome]:
+def _make_all(jobs: list[_Job]) -> list[Outcome]:
     return [made(split, pickle.loads(read)) for split, read in jobs]  # noqa: S301 - pickled by the parent process
 
 

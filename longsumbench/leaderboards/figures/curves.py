@@ -20,7 +20,7 @@ from longsumbench.leaderboards.significance import scores_at_hand
 from longsumbench.report.figures import write_files
 from longsumbench.runs.record import Results, source_seen
 
-DECIMALS = 4  # of numbers in the CSV
+_DECIMALS = 4  # of numbers in the CSV
 
 
 def update(
@@ -87,7 +87,7 @@ def sweep_csv(sweep: Sweep) -> str:
                 groups.setdefault(ids, []).append(group.number)
                 rows.setdefault(ids, _row(sweep, group, curve, place))
     values = [{"group": " ".join(map(str, groups[ids])), **row} for ids, row in rows.items()]
-    rounded = [{k: round(v, DECIMALS) if isinstance(v, float) else v for k, v in row.items()} for row in values]
+    rounded = [{k: round(v, _DECIMALS) if isinstance(v, float) else v for k, v in row.items()} for row in values]
     return pd.DataFrame(rounded, dtype=object).to_csv(index=False, lineterminator="\n")
 
 

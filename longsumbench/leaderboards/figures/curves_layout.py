@@ -20,10 +20,10 @@ from longsumbench.leaderboards.notes import PLANTED, caution
 from longsumbench.runs.record import SHORT_ID
 
 MOST_LINES = 12  # those with the most points, then the best ones, are drawn
-MOST_PLOTS = 4
-MOST_GROUPS = 3  # that a note names, of those that are not drawn
-TICK_ROOM = 0.075  # of a plot's width, for the name of a tick of five characters
-LONG_NUMBER = 8  # characters, above which a tick is named by four digits
+_MOST_PLOTS = 4
+_MOST_GROUPS = 3  # that a note names, of those that are not drawn
+_TICK_ROOM = 0.075  # of a plot's width, for the name of a tick of five characters
+_LONG_NUMBER = 8  # characters, above which a tick is named by four digits
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Axis:
         left, right = self.ends
         named: list[str] = []
         for value in self.values:
-            room = TICK_ROOM * (right - left) * max(1.0, len(tick_name(value)) / 5)
+            room = _TICK_ROOM * (right - left) * max(1.0, len(tick_name(value)) / 5)
             if not named or self.places[value] - self.places[named[-1]] >= room or self.words:
                 named.append(value)
         return named
@@ -104,7 +104,7 @@ class Axis:
 def tick_name(value: str) -> str:
     """Return a value as it stands at the axis: a fraction of many digits, as a search tries them, is rounded."""
     found = number(value)
-    if found is None or found.is_integer() or len(value) <= LONG_NUMBER:
+    if found is None or found.is_integer() or len(value) <= _LONG_NUMBER:
         return shown(value)
     return f"{found:.4g}"
 
@@ -214,7 +214,7 @@ def _roles(sweep: Sweep) -> tuple[int, int | None]:
 def _in_plots(sweep: Sweep, other: int) -> bool:
     """Tell whether the values of the second setting have a plot each: several systems vary it, and not in many."""
     varying = sum(len({place[other] for place in curve.points}) > 1 for curve in sweep.groups[0].curves)
-    return varying > 1 and len(sweep.values(other)) <= MOST_PLOTS
+    return varying > 1 and len(sweep.values(other)) <= _MOST_PLOTS
 
 
 def _lines(sweep: Sweep, kind: str, axis: int, other: int | None, plots: Sequence[str]) -> list[Line]:
@@ -274,8 +274,8 @@ def _notes(sweep: Sweep, kind: str, num_lines: int) -> list[str]:
     if repeated := [run.run_id[:SHORT_ID] for point in points for run in point.repeated]:
         notes.append(f"Left out for later runs with the same settings and seed: {', '.join(repeated)}.")
     if rest:
-        named = [_told_apart(one, group) for one in rest[:MOST_GROUPS]]
-        more = f"; and {len(rest) - MOST_GROUPS} more" if len(rest) > MOST_GROUPS else ""
+        named = [_told_apart(one, group) for one in rest[:_MOST_GROUPS]]
+        more = f"; and {len(rest) - _MOST_GROUPS} more" if len(rest) > _MOST_GROUPS else ""
         notes.append(f"Not comparable with these, in the CSV alone: {'; '.join(named)}{more}.")
     return notes + [told for told in [caution(group.records())] if told]
 

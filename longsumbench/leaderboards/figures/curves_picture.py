@@ -19,36 +19,51 @@ if TYPE_CHECKING:
 
 # Inches: a plot alone, one of several, the least height, what stands left and right of plots, a row of small text and
 # of a name, the title above and the axis below
-ALONE, PLOT, HEIGHT, LEFT, RIGHT, ROW, NAME_ROW, ABOVE, BELOW = 5.8, 3.3, 3.3, 0.75, 2.65, 0.175, 0.19, 0.68, 0.72
-LABEL_WIDTH, CHARACTERS_AN_INCH = 26, 17  # characters
-NEAR = 0.75  # of the curves' own height: what stands beside them and lies further off is named, not drawn
-LEAST_HEIGHT = 1e-3  # of what is drawn, in the unit of the scores
-PLAIN_TEXT: dict[str, Any] = {"parse_math": False}  # a dollar sign in a name is one
+_ALONE, _PLOT, _HEIGHT, _LEFT, _RIGHT, _ROW, _NAME_ROW, _ABOVE, _BELOW = (
+    5.8,
+    3.3,
+    3.3,
+    0.75,
+    2.65,
+    0.175,
+    0.19,
+    0.68,
+    0.72,
+)
+_LABEL_WIDTH, _CHARACTERS_AN_INCH = 26, 17  # characters
+_NEAR = 0.75  # of the curves' own height: what stands beside them and lies further off is named, not drawn
+_LEAST_HEIGHT = 1e-3  # of what is drawn, in the unit of the scores
+_PLAIN_TEXT: dict[str, Any] = {"parse_math": False}  # a dollar sign in a name is one
 
 
 def draw_layout(layout: Layout) -> dict[str, bytes]:
     """Draw the plots side by side, the lines' names at their right; return "png" and "svg" → its bytes."""
-    width = LEFT + RIGHT + (ALONE if len(layout.headings) == 1 else PLOT * len(layout.headings))
+    width = _LEFT + _RIGHT + (_ALONE if len(layout.headings) == 1 else _PLOT * len(layout.headings))
     told, notes = _wrapped([". ".join(layout.told) + "."], width), _wrapped(layout.notes, width)
-    above = ABOVE + ROW * (1 + told.count("\n")) + (0.2 if any(layout.headings) else 0)
-    below = BELOW + ROW * (1 + notes.count("\n"))
+    above = _ABOVE + _ROW * (1 + told.count("\n")) + (0.2 if any(layout.headings) else 0)
+    below = _BELOW + _ROW * (1 + notes.count("\n"))
     rows = sum(1 + text.count("\n") for text, _ in _names(layout))
-    height = above + max(HEIGHT, NAME_ROW * 1.15 * rows) + below
+    height = above + max(_HEIGHT, _NAME_ROW * 1.15 * rows) + below
 
     def draw(figure: "Figure") -> None:
         plots = figure.subplots(1, len(layout.headings), sharey=True, squeeze=False)[0]
-        inside = {"left": LEFT / width, "right": 1 - RIGHT / width, "top": 1 - above / height, "bottom": below / height}
+        inside = {
+            "left": _LEFT / width,
+            "right": 1 - _RIGHT / width,
+            "top": 1 - above / height,
+            "bottom": below / height,
+        }
         figure.subplots_adjust(**inside, wspace=0.08)
         limits = _limits(layout.lines, layout.beside)
         for index, (heading, plot) in enumerate(zip(layout.headings, plots, strict=True)):
             _draw_plot(plot, index, layout, limits)
-            plot.text(0, 1.03, heading, transform=plot.transAxes, fontsize=10.5, fontweight="bold", **PLAIN_TEXT)
-        plots[0].set_ylabel(layout.measured, fontsize=9.5, **PLAIN_TEXT)
+            plot.text(0, 1.03, heading, transform=plot.transAxes, fontsize=10.5, fontweight="bold", **_PLAIN_TEXT)
+        plots[0].set_ylabel(layout.measured, fontsize=9.5, **_PLAIN_TEXT)
         place = plots[-1].get_position()
         _name_lines(plots[-1], (place.width * width, place.height * height), layout, limits)
         left = 0.12 / width
-        small: dict[str, Any] = {"fontsize": 8.5, "color": GREY, **PLAIN_TEXT}
-        figure.text(left, 1 - 0.2 / height, layout.title, fontsize=12.5, fontweight="bold", va="top", **PLAIN_TEXT)
+        small: dict[str, Any] = {"fontsize": 8.5, "color": GREY, **_PLAIN_TEXT}
+        figure.text(left, 1 - 0.2 / height, layout.title, fontsize=12.5, fontweight="bold", va="top", **_PLAIN_TEXT)
         figure.text(left, 1 - 0.47 / height, told, va="top", **small)
         figure.text(left, 0.1 / height, notes, va="bottom", **small)
 
@@ -57,7 +72,7 @@ def draw_layout(layout: Layout) -> dict[str, bytes]:
 
 def _wrapped(lines: Sequence[str], width: float) -> str:
     """Break lines to the width of a figure, in inches."""
-    characters = int((width - 0.3) * CHARACTERS_AN_INCH)
+    characters = int((width - 0.3) * _CHARACTERS_AN_INCH)
     return "\n".join("\n".join(textwrap.wrap(line, characters)) for line in lines)
 
 
@@ -71,17 +86,17 @@ def _names(layout: Layout) -> list[tuple[str, dict[str, Any]]]:
         off = " ▲" if mean > high else " ▼" if mean < low else ""
         style = {"color": GREY, "linestyle": "--" if one.oracle else "-"}
         names.append((f"{one.label} {mean:.1f}{doubt}{off}", style))
-    return [("\n".join(textwrap.wrap(text, LABEL_WIDTH)), style) for text, style in names]
+    return [("\n".join(textwrap.wrap(text, _LABEL_WIDTH)), style) for text, style in names]
 
 
 def _limits(lines: Sequence[Line], beside: Sequence[Beside]) -> tuple[float, float]:
     """Return the ends of the vertical axis: around the curves, and what stands beside them, if it is near."""
     ends = [bound for line in lines for one in line.numbers() for bound in one if bound is not None]
     low, high = min(ends), max(ends)
-    room = NEAR * max(high - low, LEAST_HEIGHT)
+    room = _NEAR * max(high - low, _LEAST_HEIGHT)
     near = [one.number.mean for one in beside if low - room <= one.number.mean <= high + room]
     low, high = min([low, *near]), max([high, *near])
-    return low - 0.06 * max(high - low, LEAST_HEIGHT), high + 0.06 * max(high - low, LEAST_HEIGHT)
+    return low - 0.06 * max(high - low, _LEAST_HEIGHT), high + 0.06 * max(high - low, _LEAST_HEIGHT)
 
 
 def _style(index: int) -> dict[str, Any]:
@@ -116,8 +131,8 @@ def _draw_plot(plot: "Axes", index: int, layout: Layout, limits: tuple[float, fl
     plot.set_xlim(*axis.ends)
     plot.set_ylim(*limits)
     ticks = axis.ticks()
-    plot.set_xticks([axis.places[value] for value in ticks], list(map(tick_name, ticks)), **PLAIN_TEXT)
-    plot.set_xlabel(axis.name, fontsize=9.5, **PLAIN_TEXT)
+    plot.set_xticks([axis.places[value] for value in ticks], list(map(tick_name, ticks)), **_PLAIN_TEXT)
+    plot.set_xlabel(axis.name, fontsize=9.5, **_PLAIN_TEXT)
 
 
 def _lengths(numbers: Sequence[Number], end: str) -> list[float]:
@@ -150,7 +165,7 @@ def _name_lines(plot: "Axes", inches: tuple[float, float], layout: Layout, limit
     ends += [(layout.axis.ends[1], one.number.mean) for one in layout.beside]
     means = [line.numbers()[-1].mean if end is None else end[1] for line, end in zip(layout.lines, ends, strict=False)]
     wanted = [100 * (mean - low) / (high - low) for mean in [*means, *(one.number.mean for one in layout.beside)]]
-    row = 100 * NAME_ROW / height
+    row = 100 * _NAME_ROW / height
     heights = spread(wanted, [row * (1 + text.count("\n")) + 0.6 for text, _ in names], top=102)
     beside = plot.get_yaxis_transform()
     lead_to, marker_from, marker, marker_to, text_at = (1 + x / width for x in (0.16, 0.2, 0.31, 0.42, 0.5))
@@ -162,7 +177,7 @@ def _name_lines(plot: "Axes", inches: tuple[float, float], layout: Layout, limit
             plot.annotate("", end, (lead_to, at), xycoords="data", textcoords=beside, arrowprops=lead)
         plot.plot([marker_from, marker, marker_to], [at] * 3, transform=beside, clip_on=False, markevery=[1], **style)
         written: dict[str, Any] = {"color": GREY if colour == GREY else "black", "va": "center", "fontsize": 9.5}
-        plot.text(text_at, at, text, transform=beside, linespacing=1.05, **written, **PLAIN_TEXT)
+        plot.text(text_at, at, text, transform=beside, linespacing=1.05, **written, **_PLAIN_TEXT)
 
 
 def _end(line: Line, place: int, layout: Layout) -> tuple[float, float] | None:

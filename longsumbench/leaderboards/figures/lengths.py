@@ -19,17 +19,17 @@ from tabulate import tabulate
 from longsumbench.leaderboards.figures.recall import CHANCE, Line, Panel, Point, draw, name_of, pooled, settings_of
 from longsumbench.runs.record import RunRecord, source_seen
 
-ALL = "fact_recall"
+_ALL = "fact_recall"
 KINDS = {  # measure → heading of its panel
     "fact_recall_single": "Single facts\nstated in one place",
     "fact_recall_relayed": "Relayed facts\nfrom two places, the link written out",
     "fact_recall_silent": "Silent facts\nfrom two places, the link left out",
 }
 WHOLE = 99.0  # percent of the source; who sees less is drawn hollow
-NOT_THE_SYSTEM = ("batch_size", "limit")  # of decode: what long texts leave no room or time for
-DECIMALS = 4  # of numbers in the CSV
+_NOT_THE_SYSTEM = ("batch_size", "limit")  # of decode: what long texts leave no room or time for
+_DECIMALS = 4  # of numbers in the CSV
 
-Group = tuple[RunRecord, ...]
+_Group = tuple[RunRecord, ...]
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class System:
 
     label: str
     trained: int
-    tested: dict[int, Group]
+    tested: dict[int, _Group]
 
     def seen(self, length: int) -> float | None:
         """Return the share of the source that the run saw which saw least, in percent; None without a ledger."""
@@ -67,7 +67,7 @@ def systems_at_lengths(records: Iterable[RunRecord]) -> tuple[System, ...]:
     """
     systems: dict[tuple[str, ...], dict[int, list[RunRecord]]] = {}
     for record in records:
-        if not record.oracle and record.fit["steps"] and ALL in record.measures and _lengths(record, record.split):
+        if not record.oracle and record.fit["steps"] and _ALL in record.measures and _lengths(record, record.split):
             tested = systems.setdefault(_belongs_to(record), {})
             tested.setdefault(max(_lengths(record, record.split)), []).append(record)
     several = {key: tested for key, tested in systems.items() if len(tested) > 1}
@@ -88,12 +88,12 @@ def _belongs_to(record: RunRecord) -> tuple[str, ...]:
     name = " ".join([name_of(record), *(f"{option}={value}" for option, value in options.items())])
     trained = record.corpus["generated"].get("train"), record.corpus.get("examples", {}).get("train")
     texts = [record.dataset, record.split, record.corpus.get("generator"), options, trained]
-    return name, json.dumps(texts, sort_keys=True), settings_of(record, NOT_THE_SYSTEM)
+    return name, json.dumps(texts, sort_keys=True), settings_of(record, _NOT_THE_SYSTEM)
 
 
 def _system(name: str, shared: bool, tested: dict[int, list[RunRecord]]) -> System:
     """Put a system together: of a seed that was tested twice at a length, the run on more examples."""
-    kept: dict[int, Group] = {}
+    kept: dict[int, _Group] = {}
     for length, runs in sorted(tested.items()):
         by_seed = {run.seed: run for run in sorted(runs, key=lambda run: (run.n, run.run_id))}
         kept[length] = tuple(sorted(by_seed.values(), key=lambda run: (run.seed or 0, run.run_id)))
@@ -103,7 +103,7 @@ def _system(name: str, shared: bool, tested: dict[int, list[RunRecord]]) -> Syst
 
 
 def _best_first(system: System) -> tuple[float, str]:
-    longest = system.point(ALL, max(system.tested))
+    longest = system.point(_ALL, max(system.tested))
     return (-longest.mean if longest else 0.0), system.label
 
 
@@ -170,13 +170,13 @@ def lengths_csv(systems: Sequence[System]) -> str:
         for length, runs in system.tested.items():
             row: dict[str, Any] = {"system": system.label, "train_length": system.trained, "document_length": length}
             row |= {"seeds": len(runs), "n": min(run.n for run in runs), "source_seen": system.seen(length)}
-            for measure in (ALL, *KINDS, CHANCE):
+            for measure in (_ALL, *KINDS, CHANCE):
                 point = system.point(measure, length)
                 mean, low, high = (point.mean, point.low, point.high) if point else (None, None, None)
                 row |= {measure: mean, f"{measure}_lo": low, f"{measure}_hi": high}
             row["run_ids"] = " ".join(run.run_id for run in runs)
             rows.append(
-                {name: round(value, DECIMALS) if isinstance(value, float) else value for name, value in row.items()}
+                {name: round(value, _DECIMALS) if isinstance(value, float) else value for name, value in row.items()}
             )
     return pd.DataFrame(rows, dtype=object).to_csv(index=False, lineterminator="\n")
 

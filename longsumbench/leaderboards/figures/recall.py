@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 CHANCE = "fact_recall_chance"
 MOST_LINES = 14  # the best ones are drawn
 # of train and decode: runs that differ in them are pooled
-NOT_THE_SYSTEM = ("seed", "device", "workers", "evidence", "reference_evidence")
+_NOT_THE_SYSTEM = ("seed", "device", "workers", "evidence", "reference_evidence")
 
-SIZE, RESOLUTION = (13.0, 4.6), 150  # inches, dots an inch
-LABEL_WIDTH, LABEL_HEIGHT = 30, 4.6  # characters; percent of recall that a row of a label takes
+_SIZE, _RESOLUTION = (13.0, 4.6), 150  # inches, dots an inch
+_LABEL_WIDTH, _LABEL_HEIGHT = 30, 4.6  # characters; percent of recall that a row of a label takes
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def settings_of(record: RunRecord, beside: Collection[str] = ()) -> str:
         record: of the run.
         beside: more settings of training and decoding in which they may differ.
     """
-    apart = {*NOT_THE_SYSTEM, *beside}
+    apart = {*_NOT_THE_SYSTEM, *beside}
     recipe = {key: value for key, value in record.config["train"].items() if key not in apart}
     decode = {key: value for key, value in record.config.get("decode", {}).items() if key not in apart}
     return json.dumps([record.config["model"], recipe, decode], sort_keys=True, default=str)
@@ -166,7 +166,7 @@ def draw(title: str, lines: Sequence[Line], panels: Sequence[Panel] = PANELS, to
     panels = [panel for panel in panels if any(set(panel.places) & set(line.points) for line in shown)]
     own = {"text.parse_math": False}  # a "$" in a variant is a "$"
     with matplotlib.style.context(["default", own]):  # whatever settings the machine has
-        figure = Figure(SIZE, dpi=RESOLUTION)
+        figure = Figure(_SIZE, dpi=_RESOLUTION)
         plots = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         figure.subplots_adjust(left=0.055, right=0.79, top=0.8, bottom=0.205, wspace=0.07)
         for panel, plot in zip(panels, plots, strict=True):
@@ -254,12 +254,12 @@ def _name_lines(plot: "Axes", panel: Panel, lines: Sequence[Line]) -> None:
     for index, line in enumerate(lines):
         known = [name for name in panel.places if name in line.points]
         end = (panel.places[known[-1]], line.points[known[-1]].mean) if known else None
-        names.append(("\n".join(textwrap.wrap(line.label, LABEL_WIDTH)), end, _style(index)))
+        names.append(("\n".join(textwrap.wrap(line.label, _LABEL_WIDTH)), end, _style(index)))
     right = plot.get_xlim()[1]
     for chance in _chances(lines):
         names.append((f"chance {chance:.1f}", (right, chance), {"color": GREY, "marker": ""}))
     wanted = [end[1] if end else 0.0 for _, end, _ in names]
-    heights = spread(wanted, [LABEL_HEIGHT * (1 + text.count("\n")) + 1 for text, _, _ in names])
+    heights = spread(wanted, [_LABEL_HEIGHT * (1 + text.count("\n")) + 1 for text, _, _ in names])
     beside = plot.get_yaxis_transform()
     for (text, end, style), height in zip(names, heights, strict=True):
         colour = style["color"]

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from longsumbench.modeling.nn.folded_attention import FoldedCache, FoldedGeneration, watched
 
-LEAST = 1e-9  # of the attention that a token got, under wu's logarithm: what got less counts as this, -20.7 β
+_LEAST = 1e-9  # of the attention that a token got, under wu's logarithm: what got less counts as this, -20.7 β
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Penalties:
             real: [Q, S], True where a token is real.
         """
         summary = self.coverage == "summary"
-        of_tokens = (1 - attention).clamp(max=0) if summary else attention.clamp(LEAST, 1).log()
+        of_tokens = (1 - attention).clamp(max=0) if summary else attention.clamp(_LEAST, 1).log()
         return self.coverage_penalty * of_tokens.masked_fill(~real, 0).sum(-1)
 
     def at_best(self, of_coverage: Tensor) -> Tensor:

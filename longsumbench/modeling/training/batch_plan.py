@@ -14,8 +14,8 @@ from torch.utils.data import Sampler
 from longsumbench.api.config import Recipe
 
 LEAST_EXAMPLES, MOST_EXAMPLES = 4, 64  # of a batch made by `train.batch_words`: long examples learn from few, too
-SMALLEST_GROUP = 0.05  # share of the examples below which a group is joined with the next longer one
-ALIKE = 8  # lengths to a doubling that are told apart when batches are made: a batch differs by about a twelfth
+_SMALLEST_GROUP = 0.05  # share of the examples below which a group is joined with the next longer one
+_ALIKE = 8  # lengths to a doubling that are told apart when batches are made: a batch differs by about a twelfth
 
 
 def whole_budget(rows: Mapping[str, Sequence[int]], recipe: Recipe) -> Sampler[list[int]] | None:
@@ -49,7 +49,7 @@ def length_groups(words: Sequence[int]) -> list[list[int]]:
     small: list[int] = []
     for _, members in sorted(powers.items()):
         small += members
-        if len(small) >= SMALLEST_GROUP * len(words):
+        if len(small) >= _SMALLEST_GROUP * len(words):
             groups.append(small)
             small = []
     if small:
@@ -81,7 +81,7 @@ def pack(members: Sequence[int], words: Sequence[int], recipe: Recipe) -> list[l
         words: of every example's source.
         recipe: says how large a batch is.
     """
-    order = about_longest_first(members, words)
+    order = _about_longest_first(members, words)
     batches: list[list[int]] = []
     start = 0
     while start < len(order):
@@ -108,7 +108,7 @@ def pack_tokens(members: Sequence[int], lengths: Sequence[int], batch_tokens: in
     """
     batches: list[list[int]] = []
     longest = 0
-    for index in about_longest_first(members, lengths):
+    for index in _about_longest_first(members, lengths):
         longest = max(1, longest, lengths[index])
         if not batches or longest * (len(batches[-1]) + 1) > batch_tokens:
             batches.append([])
@@ -117,9 +117,9 @@ def pack_tokens(members: Sequence[int], lengths: Sequence[int], batch_tokens: in
     return batches
 
 
-def about_longest_first(members: Sequence[int], lengths: Sequence[int]) -> list[int]:
-    """Sort indices into `lengths`, longest first; about equal lengths, by `ALIKE`, stay in the order given."""
-    return sorted(members, key=lambda index: -round(ALIKE * math.log2(max(1, lengths[index]))))
+def _about_longest_first(members: Sequence[int], lengths: Sequence[int]) -> list[int]:
+    """Sort indices into `lengths`, longest first; about equal lengths, by `_ALIKE`, stay in the order given."""
+    return sorted(members, key=lambda index: -round(_ALIKE * math.log2(max(1, lengths[index]))))
 
 
 class TokenBatches(Sampler[list[int]]):
@@ -146,7 +146,7 @@ class TokenBatches(Sampler[list[int]]):
         for _ in range(len(self)):
             if not waiting:
                 order = torch.randperm(len(self.lengths), generator=generator).tolist()
-                waiting = shuffled(pack_tokens(order, self.lengths, self.batch_tokens), generator)
+                waiting = _shuffled(pack_tokens(order, self.lengths, self.batch_tokens), generator)
             yield waiting.pop()
 
 
@@ -181,9 +181,9 @@ class WordBatches(Sampler[list[int]]):
     def _pass(self, group: Sequence[int], generator: torch.Generator) -> list[list[int]]:
         """Return the batches of one pass over a group, in a drawn order."""
         order = [group[place] for place in torch.randperm(len(group), generator=generator).tolist()]
-        return shuffled(pack(order, self.words, self.recipe), generator)
+        return _shuffled(pack(order, self.words, self.recipe), generator)
 
 
-def shuffled(batches: Sequence[list[int]], generator: torch.Generator) -> list[list[int]]:
+def _shuffled(batches: Sequence[list[int]], generator: torch.Generator) -> list[list[int]]:
     """Return batches in a drawn order."""
     return [batches[place] for place in torch.randperm(len(batches), generator=generator).tolist()]

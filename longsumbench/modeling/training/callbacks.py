@@ -16,7 +16,7 @@ from longsumbench.interrupts import Delayed
 from longsumbench.modeling.training.data_parallel import num_trained_on, of_all, of_the_first, place
 from longsumbench.progress import Progress, tell
 
-SECONDS_BETWEEN_SAVES = 300.0  # a killed training loses no more, but for a step and a validation
+_SECONDS_BETWEEN_SAVES = 300.0  # a killed training loses no more, but for a step and a validation
 
 
 class Budget(TrainerCallback, ExportableState):
@@ -177,7 +177,7 @@ class SaveInTime(TrainerCallback):
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """Ask for a checkpoint if it is time for one."""
-        due = time.monotonic() - self._saved >= SECONDS_BETWEEN_SAVES
+        due = time.monotonic() - self._saved >= _SECONDS_BETWEEN_SAVES
         wishes = of_all((bool(self.interrupted), due))
         if wishes[0][1] or any(interrupted for interrupted, _ in wishes):  # clocks differ: the first one's counts
             control.should_save = True

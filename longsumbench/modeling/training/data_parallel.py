@@ -50,7 +50,7 @@ def of_the_first(value: Any) -> Any:
     return of_all(value)[0]
 
 
-def summed(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+def _summed(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
     """Add up counts by name."""
     names = dict.fromkeys(name for one in counts for name in one)
     return {name: sum(one.get(name, 0) for one in counts) for name in names}
@@ -111,12 +111,12 @@ class Marked:
         """Collate a batch."""
         batch = self.collate(rows)
         if rows[0][SPARE]:
-            batch |= {name: torch.tensor(0) for name in batch if is_count(name)}
+            batch |= {name: torch.tensor(0) for name in batch if _is_count(name)}
             batch |= {"labels": torch.full_like(batch["labels"], IGNORED), SPARE: True}
         return batch
 
 
-def is_count(name: str) -> bool:
+def _is_count(name: str) -> bool:
     """Tell whether an entry of a batch counts things over which a loss is a mean."""
     return name.startswith("num_")
 
@@ -130,9 +130,9 @@ def counted_together(batches: Sequence[dict[str, Any]]) -> dict[str, int]:
     Returns:
         `examples`, `source_tokens`, `target_tokens` of the other processes.
     """
-    counts = [{name: int(value) for name, value in batch.items() if is_count(name)} for batch in batches]
-    own, named = summed([num_trained_on(batch) for batch in batches]), summed(counts)
-    whole = summed(of_all({**own, **named}))
+    counts = [{name: int(value) for name, value in batch.items() if _is_count(name)} for batch in batches]
+    own, named = _summed([num_trained_on(batch) for batch in batches]), _summed(counts)
+    whole = _summed(of_all({**own, **named}))
     for batch, its_own in zip(batches, counts, strict=True):
         batch |= {name: torch.tensor(whole[name]) for name in its_own}
     return {name: whole[name] - own[name] for name in own}

@@ -61,9 +61,9 @@ from longsumbench.progress import Progress, tell, track
 transformers.utils.logging.set_verbosity_error()  # its advice is for people who call it themselves
 transformers.utils.logging.disable_progress_bar()
 
-LOGGED_PARTS = 50  # stretches of a training whose mean loss is kept
-OTHER_DRAWS = 1_000_003  # between the seeds of processes that train together: each draws its own dropout
-ADAGRAD_START = 0.1  # of its sum of squares, as with those who brought in the rate of 0.15 (See et al. 2017, §6)
+_LOGGED_PARTS = 50  # stretches of a training whose mean loss is kept
+_OTHER_DRAWS = 1_000_003  # between the seeds of processes that train together: each draws its own dropout
+_ADAGRAD_START = 0.1  # of its sum of squares, as with those who brought in the rate of 0.15 (See et al. 2017, §6)
 
 Schedule = Callable[[int], float]
 
@@ -94,17 +94,17 @@ def learning_rate(recipe: Recipe, width: int) -> Schedule:
     return schedules[recipe.schedule]
 
 
-def optimizer_settings(recipe: Recipe) -> tuple[type[Optimizer], dict[str, Any]]:
+def _optimizer_settings(recipe: Recipe) -> tuple[type[Optimizer], dict[str, Any]]:
     """Return the library's optimizer and its arguments.
 
     Adafactor scales its steps by the parameters' size, as its paper does; without that a rate of 0.01 diverges.
-    Adagrad's sum of squared gradients begins at `ADAGRAD_START`; from 0, its first step would move every weight by the
+    Adagrad's sum of squared gradients begins at `_ADAGRAD_START`; from 0, its first step would move every weight by the
     whole rate.
     """
     if recipe.optimizer == "adagrad":
         return Adagrad, {
             "lr": 1.0,
-            "initial_accumulator_value": ADAGRAD_START,
+            "initial_accumulator_value": _ADAGRAD_START,
             "weight_decay": recipe.weight_decay,
         }
     if recipe.optimizer == "adafactor":
@@ -136,7 +136,7 @@ class BudgetTrainer(Trainer):
     def __init__(self, recipe: Recipe, lengths: list[int], losses: CheckLoss, **kwargs: Any) -> None:
         self.recipe, self.losses = recipe, losses
         self._order = EpochSampler(recipe.batch_size * recipe.accumulation, lengths, recipe.seed)
-        super().__init__(optimizer_cls_and_kwargs=optimizer_settings(recipe), **kwargs)
+        super().__init__(optimizer_cls_and_kwargs=_optimizer_settings(recipe), **kwargs)
 
     @property
     def budget(self) -> Budget:
@@ -216,7 +216,7 @@ class BudgetTrainer(Trainer):
         nats, tokens = 0.0, 0
         with torch.no_grad():
             batches = self.get_eval_dataloader()
-            for batch in track(batches, "validating", len(batches), "batches", shown_to()):
+            for batch in track(batches, "validating", len(batches), "batches", _shown_to()):
                 prepared = self._prepare_inputs(batch)
                 with self.compute_loss_context_manager():
                     loss = self.model(**prepared, num_items_in_batch=1).loss
@@ -258,8 +258,8 @@ def train(
         UsageError: the loss is infinite or not a number.
         KeyboardInterrupt: it was interrupted.
     """
-    arguments = training_arguments(recipe, folder, validates=validation is not None)
-    with delayed() as interrupted, Progress(shown_as, recipe.max_steps, "steps", shown_to()) as progress:
+    arguments = _training_arguments(recipe, folder, validates=validation is not None)
+    with delayed() as interrupted, Progress(shown_as, recipe.max_steps, "steps", _shown_to()) as progress:
         losses = CheckLoss(shown_as)
         callbacks: list[TrainerCallback] = [Shown(progress), losses]
         if (most := max(recipe.keep_best, recipe.average_weights)) > 1:
@@ -281,23 +281,23 @@ def train(
         )
         trainer.remove_callback(PrinterCallback)
         if place():
-            set_seed(recipe.seed + OTHER_DRAWS * place())
+            set_seed(recipe.seed + _OTHER_DRAWS * place())
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", ".*broadcast_buffers", FutureWarning)  # accelerate hands it on
             trainer.train(resume_from_checkpoint=found_checkpoint(folder))
-    done = report(trainer, arguments)
+    done = _report(trainer, arguments)
     if done.averaged:
-        model.load_state_dict(mean_weights([weights_folder(folder, step) for step, _ in done.averaged], type(model)))
+        model.load_state_dict(_mean_weights([weights_folder(folder, step) for step, _ in done.averaged], type(model)))
     wait()  # before anyone deletes what others may still read
     return done
 
 
-def shown_to() -> io.StringIO | None:
+def _shown_to() -> io.StringIO | None:
     """Return where progress is shown: of processes that train together, the first one's stderr alone."""
     return None if place() == 0 else io.StringIO()
 
 
-def training_arguments(recipe: Recipe, folder: Path, validates: bool) -> TrainingArguments:
+def _training_arguments(recipe: Recipe, folder: Path, validates: bool) -> TrainingArguments:
     """Translate a recipe into the Trainer's own arguments."""
     on_cpu = choose_device(recipe.device).type == "cpu"
     bf16 = recipe.bf16
@@ -323,7 +323,7 @@ def training_arguments(recipe: Recipe, folder: Path, validates: bool) -> Trainin
         load_best_model_at_end=validates,
         metric_for_best_model="eval_loss" if validates else None,
         greater_is_better=False if validates else None,
-        logging_steps=max(1, recipe.max_steps // LOGGED_PARTS),
+        logging_steps=max(1, recipe.max_steps // _LOGGED_PARTS),
         logging_nan_inf_filter=False,  # CheckLoss ends the training
         dataloader_num_workers=recipe.workers,
         dataloader_pin_memory=not on_cpu,
@@ -362,7 +362,7 @@ def newest_checkpoint(folder: Path) -> str | None:
     return None
 
 
-def mean_weights(folders: Sequence[Path], model_class: type[PreTrainedModel]) -> dict[str, Tensor]:
+def _mean_weights(folders: Sequence[Path], model_class: type[PreTrainedModel]) -> dict[str, Tensor]:
     """Return the mean of the weights in some folders, summed in double precision; of whole numbers, the first ones."""
     first = model_class.from_pretrained(folders[0]).state_dict()
     sums = {name: weight.double() for name, weight in first.items() if weight.is_floating_point()}
@@ -372,7 +372,7 @@ def mean_weights(folders: Sequence[Path], model_class: type[PreTrainedModel]) ->
     return {**first, **{name: (total / len(folders)).to(first[name].dtype) for name, total in sums.items()}}
 
 
-def report(trainer: BudgetTrainer, arguments: TrainingArguments) -> FitReport:
+def _report(trainer: BudgetTrainer, arguments: TrainingArguments) -> FitReport:
     """Return what training was."""
     state, budget, recipe = trainer.state, trainer.budget, trainer.recipe
     losses = [entry["loss"] for entry in state.log_history if "loss" in entry]

@@ -17,24 +17,24 @@ from numpy.typing import NDArray
 from longsumbench.report.evidence.views import Relations, Run, Scale, Selections, Weights, scale_of, scale_of_weights
 from longsumbench.report.palette import COLOURS
 
-FILL = COLOURS[:-1]  # without the black, for which the page has the colour of its letters
-NUM_COLOURS = len(FILL) + 1  # then they come again; numbers tell apart what has the same one
-MAP_WIDTH = 860  # pixels that the steps take, as long as a cell is
-NARROWEST, WIDEST = 5, 22  # pixels wide
-ROOMY = 10  # pixels from which lines between the cells help
-TICK = 34  # pixels between the numbers of steps, at least
-UNIT_WIDTH = 13  # pixels of a column that is a unit
-SQUARE, SMALLEST, LARGEST = 500, 13, 24  # pixels of a map of units by units, and of a cell of it
-MOST_CELLS = 100_000  # of single heads that a page holds
+_FILL = COLOURS[:-1]  # without the black, for which the page has the colour of its letters
+NUM_COLOURS = len(_FILL) + 1  # then they come again; numbers tell apart what has the same one
+_MAP_WIDTH = 860  # pixels that the steps take, as long as a cell is
+_NARROWEST, _WIDEST = 5, 22  # pixels wide
+_ROOMY = 10  # pixels from which lines between the cells help
+_TICK = 34  # pixels between the numbers of steps, at least
+_UNIT_WIDTH = 13  # pixels of a column that is a unit
+_SQUARE, _SMALLEST, _LARGEST = 500, 13, 24  # pixels of a map of units by units, and of a cell of it
+_MOST_CELLS = 100_000  # of single heads that a page holds
 BEGINNING = 200  # characters of a unit that are told at its number
 HINT = "Point at a cell or a token, or step through the map with the arrow keys."
-READOUT = '<p class="readout soft"></p>'
+_READOUT = '<p class="readout soft"></p>'
 STYLE = (
     ":root { --shade: #08519c; --cursor: #d55e00; "
-    + " ".join(f"--c{place}: {colour};" for place, colour in enumerate(FILL))
-    + f" --c{len(FILL)}: var(--ink); }}\n"
+    + " ".join(f"--c{place}: {colour};" for place, colour in enumerate(_FILL))
+    + f" --c{len(_FILL)}: var(--ink); }}\n"
     + "\n".join(f".c{place} {{ --c: var(--c{place}); }}" for place in range(NUM_COLOURS))
-    + f"\n.c{len(FILL)} {{ --tint: .4; }}"  # of the letters' own colour, on which they could not be read
+    + f"\n.c{len(_FILL)} {{ --tint: .4; }}"  # of the letters' own colour, on which they could not be read
     + """
 @media (prefers-color-scheme: dark) { :root { --shade: #82c0ff; --cursor: #ff9d5c; --c0: #3f9fe6; } }
 .heat { margin: .6rem 0; padding-bottom: .4rem; }
@@ -137,7 +137,7 @@ def number(value: float) -> str:
     return f"{value:.3g}".replace("-", "−")
 
 
-def percent(value: float) -> str:
+def _percent(value: float) -> str:
     """Write a share."""
     return f"{100 * value:.2f} %" if np.isfinite(value) else "no number"
 
@@ -172,7 +172,7 @@ def legend(scale: Scale, kind: str = "scale", write: Callable[[float], str] = nu
 
 def _map_of_weights(view: Weights, shades: NDArray[np.float64]) -> str:
     num_units, num_steps = view.values.shape
-    width = max(NARROWEST, min(WIDEST, MAP_WIDTH // num_steps))
+    width = max(_NARROWEST, min(_WIDEST, _MAP_WIDTH // num_steps))
     rows = []
     for unit in range(num_units):
         cells = [
@@ -185,8 +185,8 @@ def _map_of_weights(view: Weights, shades: NDArray[np.float64]) -> str:
     ]
     rows.append(f'<tr class="strongest"><th class="name" scope="row">strongest</th>{"".join(cells)}</tr>')
     head = f'<tr><th class="name">step</th>{_ticks(num_steps, width)}</tr>'
-    kind = "roomy" if width >= ROOMY else "narrow"
-    return _map(kind, f"calc(6.2rem + {num_steps * width}px)", num_steps, head, rows, "units by steps") + READOUT
+    kind = "roomy" if width >= _ROOMY else "narrow"
+    return _map(kind, f"calc(6.2rem + {num_steps * width}px)", num_steps, head, rows, "units by steps") + _READOUT
 
 
 def _map(kind: str, width: str, num_columns: int, head: str, rows: Sequence[str], label: str) -> str:
@@ -214,7 +214,7 @@ def _link(unit: int, before: str = "") -> str:
 
 def _ticks(num_steps: int, width: int) -> str:
     """Return the numbers of steps, as far apart as they need."""
-    apart = next(count for count in (2, 5, 10, 20, 50) if count * width >= TICK)
+    apart = next(count for count in (2, 5, 10, 20, 50) if count * width >= _TICK)
     starts = range(0, num_steps, apart)
     return "".join(f'<th class="tick" colspan="{min(apart, num_steps - start)}">{start + 1}</th>' for start in starts)
 
@@ -267,8 +267,8 @@ def _map_of_selections(view: Selections, scale: Scale | None) -> str:
         rows.append(f"<tr>{name}{''.join(cells)}</tr>")
     units = "".join(f'<th class="unit" scope="col">{_link(unit)}</th>' for unit in range(num_units))
     head = f'<tr><th class="name">segment</th>{units}</tr>'
-    width = f"calc(clamp(9rem, 30vw, 22rem) + {num_units * UNIT_WIDTH}px)"
-    return _map("roomy segments", width, num_units, head, rows, "segments by units") + READOUT
+    width = f"calc(clamp(9rem, 30vw, 22rem) + {num_units * _UNIT_WIDTH}px)"
+    return _map("roomy segments", width, num_units, head, rows, "segments by units") + _READOUT
 
 
 def _selection_cell(view: Selections, segment: int, unit: int, shade: float) -> str:
@@ -306,12 +306,12 @@ def relations(view: Relations) -> str:
 
 
 def _can_choose_heads(view: Relations) -> bool:
-    return len(view.heads) > 1 and view.values.size <= MOST_CELLS
+    return len(view.heads) > 1 and view.values.size <= _MOST_CELLS
 
 
 def _layer(view: Relations, layer: int) -> str:
     """Return the maps of a layer, of which one is shown."""
-    cell = max(SMALLEST, min(LARGEST, SQUARE // len(view.units)))
+    cell = max(_SMALLEST, min(_LARGEST, _SQUARE // len(view.units)))
     maps = list(_maps_of_relations(view, layer, cell))
     if len(maps) == 1:
         shown = f'<p class="soft">{escape(maps[0][0])}</p>{maps[0][1]}'
@@ -325,7 +325,7 @@ def _layer(view: Relations, layer: int) -> str:
         about = escape(f"heads of {view.layers[layer]}")
         shown = f'<div class="heads" role="radiogroup" aria-label="{about}">\n{choices}\n</div>'
     width = f"--cell:{cell}px;width:max(24rem, calc(4.8rem + {len(view.units) * cell}px))"
-    return f'<div class="view layer" style="{width}"><h3>{escape(view.layers[layer])}</h3>\n{shown}\n{READOUT}</div>'
+    return f'<div class="view layer" style="{width}"><h3>{escape(view.layers[layer])}</h3>\n{shown}\n{_READOUT}</div>'
 
 
 def _maps_of_relations(view: Relations, layer: int, cell: int) -> Iterator[tuple[str, str]]:
@@ -342,7 +342,7 @@ def _maps_of_relations(view: Relations, layer: int, cell: int) -> Iterator[tuple
 
 def _map_of_relation(view: Relations, name: str, values: NDArray[np.float64], scale: Scale, cell: int) -> str:
     """Return a map of units by units, with what its colours mean above it."""
-    write, shades = percent if view.shares else number, scale.shades(values)
+    write, shades = _percent if view.shares else number, scale.shades(values)
     numbers = [_unit(view, unit) for unit in view.units]
     rows = []
     for row, unit in enumerate(view.units):

@@ -38,27 +38,27 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
     from numpy.typing import NDArray
 
-WIDTH, RESOLUTION = 12.0, 150  # inches, dots an inch
-SHADES = "Blues"  # darker: higher
-GREYS = ("#FAFAFA", "#8C8C8C")  # likewise, behind marks in colours
-LIGHT = COLOURS[3:6]  # on which black is read
-MOST_TOKENS = 90  # that can be read under a map
-MOST_ROWS, MOST_COLUMNS = 32, 20  # that are numbered
-TOKEN_LENGTH, TEXT_WIDTH, TITLE_WIDTH = 12, 46, 105  # characters
-TEXT_LINES = 2  # of a segment's text
-MOST_WRITTEN = 1200  # source tokens whose text is written
-LETTERS, LINE, MARGIN = 8.0, 0.215, 0.12  # of the source: points, inches a line, inches to its left
-TEXT_SHARE = 0.92  # of the width, with that margin
-GAP = 1.5  # points between a token's letters and the end of its colour
-MOST_LETTERS = 60  # of a source token
-DEEP = 0.6  # the shade from which letters are white
-CELL = 0.8  # inches of a head's windows
-LOOK = COLOURS[2]  # of windows
-MOST_BARS = 150  # of a head
-FEWEST_HEADS = 4  # that there is room for
-HEADS_BESIDE = 4  # maps in a row, if there are at most 8
-NAME_LENGTH = 24  # characters
-HEADING: dict[str, Any] = {"loc": "left", "fontsize": 10, "parse_math": False}  # of a view
+_WIDTH, _RESOLUTION = 12.0, 150  # inches, dots an inch
+_SHADES = "Blues"  # darker: higher
+_GREYS = ("#FAFAFA", "#8C8C8C")  # likewise, behind marks in colours
+_LIGHT = COLOURS[3:6]  # on which black is read
+_MOST_TOKENS = 90  # that can be read under a map
+_MOST_ROWS, _MOST_COLUMNS = 32, 20  # that are numbered
+_TOKEN_LENGTH, _TEXT_WIDTH, _TITLE_WIDTH = 12, 46, 105  # characters
+_TEXT_LINES = 2  # of a segment's text
+_MOST_WRITTEN = 1200  # source tokens whose text is written
+_LETTERS, _LINE, _MARGIN = 8.0, 0.215, 0.12  # of the source: points, inches a line, inches to its left
+_TEXT_SHARE = 0.92  # of the width, with that margin
+_GAP = 1.5  # points between a token's letters and the end of its colour
+_MOST_LETTERS = 60  # of a source token
+_DEEP = 0.6  # the shade from which letters are white
+_CELL = 0.8  # inches of a head's windows
+_LOOK = COLOURS[2]  # of windows
+_MOST_BARS = 150  # of a head
+_FEWEST_HEADS = 4  # that there is room for
+_HEADS_BESIDE = 4  # maps in a row, if there are at most 8
+_NAME_LENGTH = 24  # characters
+_HEADING: dict[str, Any] = {"loc": "left", "fontsize": 10, "parse_math": False}  # of a view
 
 
 def draw(title: str, drawn: Sequence[View]) -> bytes:
@@ -71,7 +71,7 @@ def draw(title: str, drawn: Sequence[View]) -> bytes:
     heights = [_height(view) for view in drawn] or [0.4]
     with _figure(sum(heights) + 0.5) as (figure, image):
         figure.suptitle(
-            textwrap.shorten(title, TITLE_WIDTH, placeholder=" …"),
+            textwrap.shorten(title, _TITLE_WIDTH, placeholder=" …"),
             **{"x": 0.008, "ha": "left", "fontsize": 12, "fontweight": "bold", "parse_math": False},
         )
         panels = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
@@ -97,7 +97,7 @@ def _figure(height: float) -> "Iterator[tuple[Figure, io.BytesIO]]":
 
     image = io.BytesIO()
     with matplotlib.style.context("default"), _any_script():  # whatever settings the machine has
-        figure = Figure((WIDTH, height), dpi=RESOLUTION, layout="constrained")
+        figure = Figure((_WIDTH, height), dpi=_RESOLUTION, layout="constrained")
         yield figure, image
         figure.savefig(image, format="png", metadata={"Software": None})
 
@@ -122,7 +122,7 @@ def _height(view: View) -> float:
             return 0.35 + _height_of_layer(view) * len(view.layers)
         case SourceText():
             marks = _height_of_marks(view) if view.marks else 0.0
-            return marks + (0.9 + CELL * min(16, len(view.windows.layers)) if view.windows else 0.0)
+            return marks + (0.9 + _CELL * min(16, len(view.windows.layers)) if view.windows else 0.0)
         case Plane():
             return 0.9 + (min(5.0, max(0.5, 0.2 * len(view.values))) if view.values.size else 0.0)
 
@@ -147,24 +147,24 @@ def _draw_weights(panel: "SubFigure", view: Weights) -> None:
     plot, strip = panel.subplots(2, 1, sharex=True, height_ratios=(max(4.0, tall), 1 if tall > 10 else 0.6))
     _heat(panel, plot, view.values, view.scale, view.name, [plot, strip])
     plot.set_ylabel("unit")
-    plot.set_title(f"{view.name} of the units at each step of the {view.text}", **HEADING)
-    _number(plot.yaxis, tall, MOST_ROWS)
+    plot.set_title(f"{view.name} of the units at each step of the {view.text}", **_HEADING)
+    _number(plot.yaxis, tall, _MOST_ROWS)
     plot.tick_params(axis="x", labelbottom=False)
     _draw_strip(strip, view)
     if _names_tokens(view):
         assert view.tokens is not None
         names = [token.strip() for token in view.tokens]
-        names = [name if len(name) <= TOKEN_LENGTH else f"{name[: TOKEN_LENGTH - 1]}…" for name in names]
+        names = [name if len(name) <= _TOKEN_LENGTH else f"{name[: _TOKEN_LENGTH - 1]}…" for name in names]
         strip.set_xticks(range(len(names)), names, rotation=90, fontsize=7.5)
         for written in strip.get_xticklabels():
             written.set_parse_math(False)
     else:
-        _number(strip.xaxis, view.values.shape[1], MOST_COLUMNS)
+        _number(strip.xaxis, view.values.shape[1], _MOST_COLUMNS)
     strip.set_xlabel(f"step of the {view.text}")
 
 
 def _names_tokens(view: Weights) -> bool:
-    return view.tokens is not None and len(view.tokens) <= MOST_TOKENS
+    return view.tokens is not None and len(view.tokens) <= _MOST_TOKENS
 
 
 def _draw_strip(strip: "Axes", view: Weights) -> None:
@@ -173,11 +173,11 @@ def _draw_strip(strip: "Axes", view: Weights) -> None:
     strongest = view.strongest
     strip.imshow([[to_rgb(_colour(unit)) for unit in strongest]], aspect="auto", interpolation="nearest")
     strip.set_yticks([0], ["strongest"])
-    room = WIDTH * 0.85 / len(strongest)  # inches of a step
+    room = _WIDTH * 0.85 / len(strongest)  # inches of a step
     for run in runs_of(strongest):
         first, last = run.steps[0], run.steps[-1]
         if room * (last - first + 1) >= 0.09 * len(f"{run.unit + 1}"):
-            ink = "black" if _colour(run.unit) in LIGHT else "white"
+            ink = "black" if _colour(run.unit) in _LIGHT else "white"
             strip.text((first + last) / 2, 0, f"{run.unit + 1}", color=ink, fontsize=7.5, ha="center", va="center")
     strip.tick_params(length=0)
 
@@ -193,7 +193,7 @@ def _draw_selections(panel: "SubFigure", view: Selections) -> None:
     plot = panel.subplots()
     num_segments, num_units = view.taken.shape
     if view.scores is not None and view.scores_name is not None:
-        greys = LinearSegmentedColormap.from_list("greys", GREYS)
+        greys = LinearSegmentedColormap.from_list("greys", _GREYS)
         _heat(panel, plot, view.scores, scale_of(view.scores), view.scores_name, [plot], greys)
     for segment in range(num_segments):
         bars = [(unit - 0.33, 0.66) for unit in np.flatnonzero(view.taken[segment]).tolist()]
@@ -201,14 +201,14 @@ def _draw_selections(panel: "SubFigure", view: Selections) -> None:
     heading = f"{view.name}: the units that were selected for each segment (bars)"
     if view.scores_name:
         heading += f", and {view.scores_name} behind"
-    plot.set_title(heading, **HEADING)
+    plot.set_title(heading, **_HEADING)
     plot.set_xlim(-0.5, num_units - 0.5)
     plot.set_ylim(num_segments - 0.5, -0.5)
     plot.set_xlabel("unit")
     plot.set_ylabel("segment")
-    _number(plot.xaxis, num_units, MOST_COLUMNS)
-    _number(plot.yaxis, num_segments, MOST_ROWS)
-    if view.texts and num_segments <= MOST_ROWS:
+    _number(plot.xaxis, num_units, _MOST_COLUMNS)
+    _number(plot.yaxis, num_segments, _MOST_ROWS)
+    if view.texts and num_segments <= _MOST_ROWS:
         names = [f"{_beginning(text)}  {segment}" for segment, text in enumerate(view.texts, 1)]
         plot.set_yticks(range(num_segments), names, fontsize=7.5)
         for written in plot.get_yticklabels():
@@ -222,7 +222,7 @@ def _height_of_layer(view: Relations) -> float:
 
 def _grid(num_heads: int) -> tuple[int, int]:
     """Return in how many rows and columns the maps of heads stand; none for the only one."""
-    columns = max(HEADS_BESIDE, -(-num_heads // 2))
+    columns = max(_HEADS_BESIDE, -(-num_heads // 2))
     return (-(-num_heads // columns), columns) if num_heads > 1 else (0, columns)
 
 
@@ -262,20 +262,20 @@ def _draw_heads(panel: "SubFigure", view: Relations, layer: int) -> None:
 def _draw_square(plot: "Axes", values: "NDArray[np.float64]", scale: Scale, name: str) -> "ScalarMappable":
     image = _shade(plot, values, scale)
     plot.set_aspect("equal", anchor="NW")
-    plot.set_title(name, **{**HEADING, "fontsize": 9})
+    plot.set_title(name, **{**_HEADING, "fontsize": 9})
     return image
 
 
 def _number_some(axis: "Axis", units: Sequence[int]) -> None:
     """Number units of which some are left out, from 0."""
-    numbers = {number - 1 for number in numbered(units[-1] + 1, MOST_COLUMNS)}
+    numbers = {number - 1 for number in numbered(units[-1] + 1, _MOST_COLUMNS)}
     places = [place for place, unit in enumerate(units) if unit in numbers]
     axis.set_ticks(places, [f"{units[place] + 1}" for place in places])
     axis.set_tick_params(labelsize=8, length=2)
 
 
 def _beginning(text: str) -> str:
-    lines = textwrap.wrap(" ".join(text.split()), TEXT_WIDTH, max_lines=TEXT_LINES, placeholder=" …")
+    lines = textwrap.wrap(" ".join(text.split()), _TEXT_WIDTH, max_lines=_TEXT_LINES, placeholder=" …")
     return "\n".join(lines)
 
 
@@ -294,11 +294,11 @@ def _draw_source(panel: "SubFigure", view: SourceText) -> None:
 
 
 def _is_written(view: SourceText) -> bool:
-    return view.tokens is not None and len(view.tokens) <= MOST_WRITTEN
+    return view.tokens is not None and len(view.tokens) <= _MOST_WRITTEN
 
 
 def _height_of_marks(view: SourceText) -> float:
-    return 0.75 + LINE * max(3, len(_lines(view))) if _is_written(view) else 1.3
+    return 0.75 + _LINE * max(3, len(_lines(view))) if _is_written(view) else 1.3
 
 
 def _about_marks(marks: Marks) -> str:
@@ -312,19 +312,19 @@ def _lines(view: SourceText) -> list[list[tuple[int, str, float, float]]]:
     from matplotlib.textpath import TextToPath
 
     assert view.tokens is not None
-    font, measure, room = FontProperties(size=LETTERS), TextToPath(), 72 * (WIDTH * TEXT_SHARE - MARGIN)
+    font, measure, room = FontProperties(size=_LETTERS), TextToPath(), 72 * (_WIDTH * _TEXT_SHARE - _MARGIN)
     lines: list[list[tuple[int, str, float, float]]] = [[]]
     left, before = 0.0, ""
     for place, token in enumerate(view.tokens):
-        letters = "".join(letter for letter in token.strip() if letter.isprintable())[:MOST_LETTERS] or "·"
+        letters = "".join(letter for letter in token.strip() if letter.isprintable())[:_MOST_LETTERS] or "·"
         with _any_script():
             width, _, _ = measure.get_text_width_height_descent(letters, font, ismath=False)
-        left += LETTERS / 3 if token[:1].isspace() or before[-1:].isspace() else 0.0
+        left += _LETTERS / 3 if token[:1].isspace() or before[-1:].isspace() else 0.0
         if lines[-1] and left + width > room:
             lines.append([])
         left = left if lines[-1] else 0.0
         lines[-1].append((place, letters, left, width))
-        left, before = left + width + 2 * GAP, token
+        left, before = left + width + 2 * _GAP, token
     return lines
 
 
@@ -337,31 +337,31 @@ def _draw_marked_text(panel: "Figure | SubFigure", view: SourceText, marks: Mark
 
     lines, means = _lines(view), marks.mean
     tall = _height_of_marks(view)
-    text, top, bar = LINE * len(lines) / tall, 1 - 0.4 / tall, min(2.5, LINE * max(3, len(lines))) / tall
-    plot = panel.add_axes((MARGIN / WIDTH, top - text, TEXT_SHARE - MARGIN / WIDTH, text))
-    plot.set(xlim=(0, 72 * (WIDTH * TEXT_SHARE - MARGIN)), ylim=(len(lines), 0))
+    text, top, bar = _LINE * len(lines) / tall, 1 - 0.4 / tall, min(2.5, _LINE * max(3, len(lines))) / tall
+    plot = panel.add_axes((_MARGIN / _WIDTH, top - text, _TEXT_SHARE - _MARGIN / _WIDTH, text))
+    plot.set(xlim=(0, 72 * (_WIDTH * _TEXT_SHARE - _MARGIN)), ylim=(len(lines), 0))
     plot.set_axis_off()
-    plot.set_title(_about_marks(marks), **HEADING)
+    plot.set_title(_about_marks(marks), **_HEADING)
     scale = scale_of_weights(means)
-    shades, colours = scale.shades(means), colormaps[SHADES]
+    shades, colours = scale.shades(means), colormaps[_SHADES]
     for row, (place, letters, left, width) in ((row, one) for row, line in enumerate(lines) for one in line):
         shade = float(shades[place])
-        box = Rectangle((left, row + 0.06), width + 2 * GAP, 0.88, color=colours(shade), linewidth=0)
+        box = Rectangle((left, row + 0.06), width + 2 * _GAP, 0.88, color=colours(shade), linewidth=0)
         plot.add_patch(box)
-        ink = "white" if shade > DEEP else "black"
-        plot.text(left + GAP, row + 0.7, letters, size=LETTERS, color=ink, parse_math=False)
-    within = panel.add_axes((TEXT_SHARE + 0.025, top - bar, 0.011, bar))
-    _say_shades(panel, ScalarMappable(Normalize(*scale), SHADES), marks.name, [plot], within)
+        ink = "white" if shade > _DEEP else "black"
+        plot.text(left + _GAP, row + 0.7, letters, size=_LETTERS, color=ink, parse_math=False)
+    within = panel.add_axes((_TEXT_SHARE + 0.025, top - bar, 0.011, bar))
+    _say_shades(panel, ScalarMappable(Normalize(*scale), _SHADES), marks.name, [plot], within)
 
 
 def _draw_marks(panel: "Figure | SubFigure", marks: Marks) -> None:
     """Draw the mean of the marks along the source."""
     plot, means = panel.subplots(), marks.mean[None]
     _heat(panel, plot, means, scale_of_weights(means), marks.name, [plot])
-    plot.set_title(_about_marks(marks), **HEADING)
+    plot.set_title(_about_marks(marks), **_HEADING)
     plot.set_yticks([])
     plot.set_xlabel("source token")
-    _number(plot.xaxis, means.shape[1], MOST_COLUMNS)
+    _number(plot.xaxis, means.shape[1], _MOST_COLUMNS)
 
 
 def _draw_windows(panel: "Figure | SubFigure", windows: Windows) -> None:
@@ -373,23 +373,23 @@ def _draw_windows(panel: "Figure | SubFigure", windows: Windows) -> None:
     plot, means = panel.subplots(), windows.mean_widths
     num_layers, num_heads = means.shape
     scale = scale_of_weights(means)
-    shades, colours = scale.shades(means), colormaps[SHADES]
+    shades, colours = scale.shades(means), colormaps[_SHADES]
     for layer, head in np.ndindex(num_layers, num_heads):
         _draw_bars(plot, windows, layer, head)
         shade, mean = shades[layer, head], means[layer, head]
         plot.broken_barh([(head - 0.46, 0.92)], (layer + 0.27, 0.2), color=[colours(shade)], linewidth=0)
         told = f"{mean:.3g}" if np.isfinite(mean) else "no number"
-        ink = "white" if shade > DEEP else "black"
+        ink = "white" if shade > _DEEP else "black"
         plot.text(head, layer + 0.37, told, size=7.5, color=ink, ha="center", va="center_baseline")
-    plot.set(xlim=(-0.5, max(num_heads, FEWEST_HEADS) - 0.5), ylim=(num_layers - 0.5, -0.5))
+    plot.set(xlim=(-0.5, max(num_heads, _FEWEST_HEADS) - 0.5), ylim=(num_layers - 0.5, -0.5))
     plot.spines[:].set_visible(False)
-    plot.set_title(f"{windows.name}: the window of each source token, the first on top; the mean width", **HEADING)
+    plot.set_title(f"{windows.name}: the window of each source token, the first on top; the mean width", **_HEADING)
     for axis, names in ((plot.xaxis, windows.heads), (plot.yaxis, windows.layers)):
         axis.set_ticks(range(len(names)), [_short(name) for name in names])
         axis.set_tick_params(labelsize=8, length=0)
         for written in axis.get_ticklabels():
             written.set_parse_math(False)
-    _say_shades(panel, ScalarMappable(Normalize(*scale), SHADES), f"mean width of {windows.name}", [plot])
+    _say_shades(panel, ScalarMappable(Normalize(*scale), _SHADES), f"mean width of {windows.name}", [plot])
 
 
 def _draw_bars(plot: "Axes", windows: Windows, layer: int, head: int) -> None:
@@ -398,7 +398,7 @@ def _draw_bars(plot: "Axes", windows: Windows, layer: int, head: int) -> None:
     from matplotlib.patches import Rectangle
 
     plot.add_patch(Rectangle((head - 0.46, layer - 0.46), 0.92, 0.7, facecolor="#F6F7F9", linewidth=0))
-    places = windows.places(MOST_BARS)
+    places = windows.places(_MOST_BARS)
     tall = 0.7 / len(places)
     begins, ends = (edge[layer, head, places] for edge in windows.edges())
     middles = windows.centers()[layer, head, places]
@@ -407,16 +407,16 @@ def _draw_bars(plot: "Axes", windows: Windows, layer: int, head: int) -> None:
         left, right = (head - 0.46 + 0.92 * np.clip(edge, 0, 1) for edge in (lefts, rights))
         corners = np.array([[left, tops], [right, tops], [right, tops + tall], [left, tops + tall]])
         bars = corners.transpose(2, 0, 1)[np.isfinite(left)]
-        plot.add_collection(PolyCollection(bars.tolist(), facecolor=LOOK, alpha=opacity, linewidth=0))
+        plot.add_collection(PolyCollection(bars.tolist(), facecolor=_LOOK, alpha=opacity, linewidth=0))
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 1]}…"
+    return name if len(name) <= _NAME_LENGTH else f"{name[: _NAME_LENGTH - 1]}…"
 
 
 def _draw_plane(panel: "Figure | SubFigure", view: Plane) -> None:
     plot = panel.subplots()
-    plot.set_title(about_plane(view), **HEADING)
+    plot.set_title(about_plane(view), **_HEADING)
     if not view.values.size:
         plot.set_axis_off()
         return
@@ -424,8 +424,8 @@ def _draw_plane(panel: "Figure | SubFigure", view: Plane) -> None:
     *_, rows, columns = ("", "", *view.axes)
     plot.set_ylabel(rows)
     plot.set_xlabel(columns)
-    _number(plot.yaxis, view.values.shape[0], MOST_ROWS)
-    _number(plot.xaxis, view.values.shape[1], MOST_COLUMNS)
+    _number(plot.yaxis, view.values.shape[0], _MOST_ROWS)
+    _number(plot.xaxis, view.values.shape[1], _MOST_COLUMNS)
 
 
 def about_plane(view: Plane) -> str:
@@ -445,14 +445,14 @@ def _heat(
     scale: Scale,
     name: str,
     beside: "Sequence[Axes]",
-    shades: "Colormap | str" = SHADES,
+    shades: "Colormap | str" = _SHADES,
 ) -> None:
     """Draw values as shades, darker for higher ones, and beside them what the shades mean."""
     _say_shades(panel, _shade(plot, values, scale, shades), name, beside)
 
 
 def _shade(
-    plot: "Axes", values: "NDArray[np.float64]", scale: Scale, shades: "Colormap | str" = SHADES
+    plot: "Axes", values: "NDArray[np.float64]", scale: Scale, shades: "Colormap | str" = _SHADES
 ) -> "ScalarMappable":
     """Draw values as shades."""
     finite = np.ma.masked_invalid(values)
@@ -468,7 +468,7 @@ def _say_shades(
     within: "Axes | None" = None,
 ) -> None:
     """Draw beside some axes, or within others, what their shades mean."""
-    tall = panel.bbox.height / RESOLUTION  # inches
+    tall = panel.bbox.height / _RESOLUTION  # inches
     room: dict[str, Any] = {"ax": list(beside), "pad": 0.01, "fraction": 0.05, "aspect": 5 * tall}
     bar = panel.colorbar(shades, **({"cax": within} if within else room))
     bar.set_label(name, fontsize=9, parse_math=False)

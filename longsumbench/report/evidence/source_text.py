@@ -19,8 +19,8 @@ from longsumbench.report.evidence.views import Marks, Scale, SourceText, Windows
 
 DIGITS = ascii_letters + digits + "-_"  # of base 64
 NOTHING = 64 * 64 - 1  # stands for what is no number; below it are the levels
-MOST_VALUES = 1_000_000  # of an array that a page holds
-SIZE = 48  # of a cell's picture, in pixels: the rows that it has room for
+_MOST_VALUES = 1_000_000  # of an array that a page holds
+_SIZE = 48  # of a cell's picture, in pixels: the rows that it has room for
 STYLE = """
 :root { --on: #000; --deep: #fff; --turn: .75; --look: #009e73; }
 @media (prefers-color-scheme: dark) { :root { --on: #fff; --deep: #000; --turn: .55; --look: #2fc79a; } }
@@ -232,7 +232,7 @@ def _hint(view: SourceText) -> str:
 
 def _steps(marks: Marks) -> str:
     """Return the tokens of the steps."""
-    texts = written(marks.tokens, len(marks.values))
+    texts = _written(marks.tokens, len(marks.values))
     tokens = "".join(_token("o", text, f"step {place}") for place, text in enumerate(texts, 1))
     whole = '<button class="whole" type="button" hidden>all steps</button>'
     column = f'{escape(marks.name)} of <span class="whom"></span> {legend(scale_of_weights(marks.values))}'
@@ -240,7 +240,7 @@ def _steps(marks: Marks) -> str:
     return f'{heading}\n<p class="steps{"" if marks.tokens else " numbers"}">{tokens}</p>'
 
 
-def written(tokens: Sequence[str] | None, count: int) -> list[str]:
+def _written(tokens: Sequence[str] | None, count: int) -> list[str]:
     """Return what stands for tokens: their texts or, where these are not known, their numbers."""
     return list(tokens) if tokens else [f" {place}" for place in range(1, count + 1)]
 
@@ -266,7 +266,7 @@ def _bar(marks: Marks | None) -> str:
 
 def _source(view: SourceText) -> str:
     """Return the source, shaded by the mean of its marks, with all that the script needs."""
-    texts = written(view.tokens, view.num_tokens)
+    texts = _written(view.tokens, view.num_tokens)
     means = view.marks.mean if view.marks else np.zeros(len(texts))
     shades = scale_of_weights(means).shades(means)
     titles = _titles(view, texts, means)
@@ -302,11 +302,11 @@ def _data(view: SourceText) -> dict[str, str]:
 
 
 def _can_choose_steps(marks: Marks | None) -> bool:
-    return marks is not None and marks.text is not None and marks.values.size <= MOST_VALUES
+    return marks is not None and marks.text is not None and marks.values.size <= _MOST_VALUES
 
 
 def _can_choose_windows(windows: Windows | None) -> bool:
-    return windows is not None and windows.middles.size <= MOST_VALUES
+    return windows is not None and windows.middles.size <= _MOST_VALUES
 
 
 def _coded(name: str, values: NDArray[np.float64], scale: Scale) -> dict[str, str]:
@@ -373,14 +373,14 @@ def _widths(windows: Windows) -> str:
 
 def _picture(windows: Windows, layer: int, head: int) -> str:
     """Return the windows of a head: a row a source token, of as many tokens as there is room for, evenly apart."""
-    places = windows.places(SIZE)
-    height = SIZE / len(places)
-    begins, ends = (SIZE * edge[layer, head, places] for edge in windows.edges())
-    middles = SIZE * windows.centers()[layer, head, places]
+    places = windows.places(_SIZE)
+    height = _SIZE / len(places)
+    begins, ends = (_SIZE * edge[layer, head, places] for edge in windows.edges())
+    middles = _SIZE * windows.centers()[layer, head, places]
     rows = [(height * (row + 0.5), *one) for row, one in enumerate(zip(begins, ends, middles, strict=True))]
     rows = [row for row in rows if not np.isnan(row[-1])]
     bars = "".join(f"M{begin:.3g},{y:.3g}H{end:.3g}" for y, begin, end, _ in rows)
     centers = "".join(f"M{middle - 0.5:.3g},{y:.3g}h1" for y, _, _, middle in rows)
     paths = f'<path class="far" d="{bars}"></path><path d="{centers}"></path>'
-    box = f'viewBox="0 0 {SIZE} {SIZE}" preserveAspectRatio="none" stroke-width="{height:.3g}" aria-hidden="true"'
+    box = f'viewBox="0 0 {_SIZE} {_SIZE}" preserveAspectRatio="none" stroke-width="{height:.3g}" aria-hidden="true"'
     return f"<svg {box}>{paths}</svg>"

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from longsumbench.api.system import ATTENDED_AXIS, REFERENCE_AXIS, WINDOW_AXIS, Evidence
 
-STEPS = {"step": "summary", REFERENCE_AXIS: "reference"}  # axis → the text whose tokens are its steps
-MARKS = (*((axis, "source_token") for axis in STEPS), ("source_token",))
+_STEPS = {"step": "summary", REFERENCE_AXIS: "reference"}  # axis → the text whose tokens are its steps
+MARKS = (*((axis, "source_token") for axis in _STEPS), ("source_token",))
 WINDOWS = ("layer", "head", "source_token", WINDOW_AXIS)
-ROUNDING = 1e-3  # of a sum of shares that were kept in half precision
+_ROUNDING = 1e-3  # of a sum of shares that were kept in half precision
 RELATIONS = ("layer", "head", "unit", ATTENDED_AXIS)
 
 
@@ -58,7 +58,7 @@ def scale_of_weights(values: NDArray[np.float64]) -> Scale:
     return Scale(min(0.0, low), max(high, min(middle, 1.0) if high <= 1 else middle))
 
 
-def mean_of(values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+def _mean_of(values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
     """Return the mean along an axis of what is finite; no number where nothing is."""
     finite = np.isfinite(values)
     counts = finite.sum(axis=axis)
@@ -171,13 +171,13 @@ class Relations:
     @property
     def means(self) -> NDArray[np.float64]:
         """[layer, unit, attended unit], over the heads."""
-        return mean_of(self.values, axis=1)
+        return _mean_of(self.values, axis=1)
 
     @property
     def shares(self) -> bool:
         """Whether all values can be told as percentages: none is below 0 or, but for rounding, above 1."""
         scale = scale_of(self.values)
-        return scale.low >= 0 and scale.high <= 1 + ROUNDING
+        return scale.low >= 0 and scale.high <= 1 + _ROUNDING
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ class Marks:
     @property
     def mean(self) -> NDArray[np.float64]:
         """[source token], over the steps."""
-        return mean_of(self.values, axis=0)
+        return _mean_of(self.values, axis=0)
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ class Windows:
     @property
     def mean_widths(self) -> NDArray[np.float64]:
         """[layer, head], over the source tokens."""
-        return mean_of(self.widths, axis=2)
+        return _mean_of(self.widths, axis=2)
 
     def centers(self) -> NDArray[np.float64]:
         """Return where the middles are, [layer, head, source token]: shares of the text, inside it.
@@ -316,7 +316,7 @@ def views(evidence: Evidence) -> list[View]:
     """Return what is to be drawn of evidence: weights, selections, relations, the source, then the rest, by names."""
     arrays = {name: np.asarray(array) for name, array in sorted(evidence.arrays.items())}
     axes = {name: evidence.axes[name] for name, array in arrays.items() if array.size}
-    weights = [name for name in axes if axes[name] in {("unit", axis) for axis in STEPS}]
+    weights = [name for name in axes if axes[name] in {("unit", axis) for axis in _STEPS}]
     by_segment = [name for name in axes if axes[name] == ("segment", "unit")]
     selection = _selection({name: arrays[name] for name in by_segment}, evidence.texts.get("segment"))
     relations = [name for name in axes if axes[name] == RELATIONS and len(set(arrays[name].shape[2:])) == 1]
@@ -334,7 +334,7 @@ def views(evidence: Evidence) -> list[View]:
 
 def _weights(name: str, array: NDArray[Any], evidence: Evidence) -> Weights:
     axis = evidence.axes[name][1]
-    return Weights(name, STEPS[axis], array.astype(np.float64), evidence.texts.get(axis))
+    return Weights(name, _STEPS[axis], array.astype(np.float64), evidence.texts.get(axis))
 
 
 def _selection(arrays: Mapping[str, NDArray[Any]], texts: tuple[str, ...] | None) -> Selections | None:
@@ -384,7 +384,7 @@ def _marks(name: str, array: NDArray[Any], evidence: Evidence) -> Marks:
     values = np.atleast_2d(array.astype(np.float64))
     if not before:
         return Marks(name, None, values, None)
-    return Marks(name, STEPS[before[0]], values, evidence.texts.get(before[0]))
+    return Marks(name, _STEPS[before[0]], values, evidence.texts.get(before[0]))
 
 
 def _windows(name: str, array: NDArray[Any], evidence: Evidence) -> Windows:

@@ -53,7 +53,7 @@ def test_worked_example() -> None:
 @pytest.mark.parametrize("at_once", [1, 7, 10_000])
 def test_sums_are_those_of_all_pairs(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dense or sparse, and however many cosines are held at once, the sums equal those over all pairs."""
-    monkeypatch.setattr(locality, "COSINES_AT_ONCE", at_once)
+    monkeypatch.setattr(locality, "_COSINES_AT_ONCE", at_once)
     draw_ = np.random.default_rng(0)
     dense = draw_.normal(size=(11, 4))
     dense /= np.linalg.norm(dense, axis=1, keepdims=True)
@@ -123,7 +123,7 @@ def test_one_example_shows_no_reach() -> None:
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 3,000 sentences no product holds more cosines than it may."""
-    monkeypatch.setattr(locality, "COSINES_AT_ONCE", 100_000)
+    monkeypatch.setattr(locality, "_COSINES_AT_ONCE", 100_000)
     largest = 0
 
     class Watched(np.ndarray):

@@ -30,8 +30,8 @@ from longsumbench.errors import DataError, EnvironmentProblem
 @pytest.fixture(autouse=True)
 def early(monkeypatch: pytest.MonkeyPatch) -> None:
     """Start processes after the first rows, and hand them a few at a time."""
-    monkeypatch.setattr(rows, "ALONE", 300)
-    monkeypatch.setattr(rows, "BATCH_BYTES", 600)
+    monkeypatch.setattr(rows, "_ALONE", 300)
+    monkeypatch.setattr(rows, "_BATCH_BYTES", 600)
 
 
 def row(number: int) -> dict[str, Any]:

@@ -173,7 +173,7 @@ BY_THE_CLOCK = {
 def test_saving_by_the_clock_changes_nothing(recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a checkpoint at every step, training ends with the same weights as with those of validations alone."""
     without, whole = fit(StageStore(tmp_path / "a"), recipe)
-    monkeypatch.setattr(training_callbacks, "SECONDS_BETWEEN_SAVES", 0.0)
+    monkeypatch.setattr(training_callbacks, "_SECONDS_BETWEEN_SAVES", 0.0)
     each, saved = fit(StageStore(tmp_path / "b"), recipe)
     assert [getattr(saved, name) for name in COUNTED] == [getattr(whole, name) for name in COUNTED]
     assert files(each.checkpoint) == files(without.checkpoint)
@@ -181,7 +181,7 @@ def test_saving_by_the_clock_changes_nothing(recipe: Recipe, tmp_path: Path, mon
 
 def test_a_killed_training_continues_from_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed in step 5, before any validation, it continues from step 4, to the same bits."""
-    monkeypatch.setattr(training_callbacks, "SECONDS_BETWEEN_SAVES", 0.0)
+    monkeypatch.setattr(training_callbacks, "_SECONDS_BETWEEN_SAVES", 0.0)
     other, _ = fit(StageStore(tmp_path / "a"), RECIPE)
 
     def die(self: Any, args: Any, state: Any, control: Any, **_: Any) -> None:

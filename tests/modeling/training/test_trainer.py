@@ -136,7 +136,7 @@ def test_killed_behind_the_last_checkpoint(tmp_path: Path, monkeypatch: pytest.M
     """A training that had ended when it was killed is not trained further: same bits, same counts, same end."""
     undisturbed, whole = fit(StageStore(tmp_path / "a"), recipe)
     with monkeypatch.context() as patched:
-        patched.setattr(training, "report", lambda *_: 1 / 0)
+        patched.setattr(training, "_report", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             fit(StageStore(tmp_path / "b"), recipe)
     resumed, pieces = fit(StageStore(tmp_path / "b"), recipe)

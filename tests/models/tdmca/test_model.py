@@ -363,7 +363,7 @@ def test_the_source_s_loss_is_a_plain_mean_of_cross_entropies(
     smoothing: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What training adds is the mean over all source tokens of predicting the next, the separator last; in pieces."""
-    monkeypatch.setattr(tdmca, "PIECE_TOKENS", 4)
+    monkeypatch.setattr(tdmca, "_PIECE_TOKENS", 4)
     model, given, target = network(label_smoothing=smoothing).train(), batch(11, 0, 1, 6), labels(5, 7, 2, 3)
     following = []
     for ids, real in zip(given["input_ids"][:, 0], given["unit_mask"][:, 0], strict=True):

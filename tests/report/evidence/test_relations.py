@@ -126,7 +126,7 @@ def test_one_head_needs_no_choice() -> None:
 
 def test_too_many_heads_are_told_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where single heads would make a page too heavy, it has the means alone, and says so."""
-    monkeypatch.setattr(heat_map, "MOST_CELLS", 7)
+    monkeypatch.setattr(heat_map, "_MOST_CELLS", 7)
     text = page_of(related())
     assert len(told(text, "td")) == 4
     assert "too many values (8) to show single heads" in Reading(text).text

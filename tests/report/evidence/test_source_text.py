@@ -175,7 +175,7 @@ def test_a_page_is_small() -> None:
 
 def test_what_has_no_room_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of more values than a page holds it shows the means, and says so."""
-    monkeypatch.setattr(module, "MOST_VALUES", 5)
+    monkeypatch.setattr(module, "_MOST_VALUES", 5)
     text = page_of(both(**TOKENS))
     assert "There are too many values (6) to show single steps on a page." in text
     assert "There are too many of them (6) to show single ones on a page." in text
