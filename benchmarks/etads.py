@@ -28,7 +28,7 @@ from torch.nn import functional as F
 from longsumbench.modeling.neural_system import network_sizes
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.models.etads.config import EtadsConfig
-from longsumbench.models.etads.focus import Windows, flex, plain, rank_two
+from longsumbench.models.etads.focus import FocusWindows, flex_focus, plain_focus, rank_two_focus
 from longsumbench.models.etads.model import EtadsForConditionalGeneration, EtadsModelConfig
 
 PAPER = EtadsConfig()
@@ -125,11 +125,11 @@ def show_forms(options: argparse.Namespace) -> None:
     shape = (TEXTS, PAPER.num_heads, SOURCE, PAPER.d_model // PAPER.num_heads)
     states = [torch.randn(shape, device=options.device, requires_grad=True) for _ in range(3)]
     centres, shares = torch.rand(2, *shape[:3], device=options.device)
-    windows = Windows((SOURCE * centres).requires_grad_(), (SOURCE * (0.25 + 0.75 * shares)).requires_grad_())
+    windows = FocusWindows((SOURCE * centres).requires_grad_(), (SOURCE * (0.25 + 0.75 * shares)).requires_grad_())
     real = torch.ones(TEXTS, SOURCE, dtype=torch.bool, device=options.device)
-    forms: dict[str, Callable[..., Tensor]] = {"plain": plain, "rank_two": rank_two}
+    forms: dict[str, Callable[..., Tensor]] = {"plain": plain_focus, "rank_two": rank_two_focus}
     if options.device == "cuda":
-        forms["flex"] = flex
+        forms["flex"] = flex_focus
 
     def attend(form: Callable[..., Tensor]) -> Callable[[], object]:
         return lambda: torch.autograd.grad(form(*states, windows, real).sum(), [*states, *windows])

@@ -31,8 +31,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from longsumbench.leaderboards.figures.lengths import KINDS as LENGTH_KINDS
-from longsumbench.leaderboards.figures.lengths import WHOLE, System, systems_at_lengths
+from longsumbench.leaderboards.figures.lengths import FACT_PANELS as LENGTH_KINDS
+from longsumbench.leaderboards.figures.lengths import WHOLE, LengthCurves, systems_at_lengths
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, read_scores
 from longsumbench.runs.record import Results, RunRecord
 
@@ -244,7 +244,7 @@ def lengths_table(results: Results) -> Table:
     return Table(FINDINGS, ("single / relayed / silent facts right, %", *(f"{length:,}" for length in lengths)), rows)
 
 
-def at_length(systems: Sequence[System], length: int) -> str:
+def at_length(systems: Sequence[LengthCurves], length: int) -> str:
     """Return the highest recalls of some systems at a length; of one alone also how much it saw, if not all."""
     points = [[system.point(kind, length) for system in systems] for kind in LENGTH_KINDS]
     highest = " / ".join(f"{max(one.mean for one in of_kind if one):.0f}" for of_kind in points)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tabulate import tabulate
 
 from longsumbench.models.seal.proxy_labels import proxy_labels
-from longsumbench.rouge.all_pairs import MEASURES
+from longsumbench.rouge.all_pairs import PAIR_MEASURES
 
 SNIPPETS, SNIPPET_LENGTH, SEGMENTS, SEGMENT_LENGTH = 224, 128, 8, 96  # SEAL, Table 4: arXiv
 VOCABULARY = 32_776
@@ -91,7 +91,7 @@ def main() -> None:
     documents = [document(seed) for seed in range(DOCUMENTS)]
     print(f"{SNIPPETS} snippets of {SNIPPET_LENGTH} tokens, {SEGMENTS} segments of {SEGMENT_LENGTH}; ms of one core")
     rows = []
-    for sequential, n, measure in product((False, True), (1, 2), MEASURES):
+    for sequential, n, measure in product((False, True), (1, 2), PAIR_MEASURES):
         slow = milliseconds(plain, documents, n, measure, sequential)
         fast = milliseconds(proxy_labels, documents, n, measure, sequential)
         beside = "" if sequential else f"{fast / ASKED:.2f}"

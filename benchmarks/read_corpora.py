@@ -79,14 +79,14 @@ def measured(name: str, folder: Path, limit: int | None, workers: int | None) ->
     import resource
 
     from longsumbench.api.config import DatasetSettings
-    from longsumbench.cache.artifacts import StageStore
-    from longsumbench.corpora.reading.load import load
+    from longsumbench.cache.artifacts import ArtifactCache
+    from longsumbench.corpora.reading.load import load_texts
     from longsumbench.runs.environment import peak_memory_gb
 
     settings = DatasetSettings(name=name, path=str(folder), limit=limit, workers=workers)
     with tempfile.TemporaryDirectory() as cache:
         started = time.perf_counter()
-        texts = load(settings, StageStore(Path(cache)))
+        texts = load_texts(settings, ArtifactCache(Path(cache)))
         seconds, peak = time.perf_counter() - started, peak_memory_gb() * 1000
         helper = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 / 1e6  # KiB on Linux
         counts = counted(example for split in texts.splits.values() for example in split)

@@ -26,24 +26,24 @@ from tabulate import tabulate
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Example
-from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora.jsonl import from_row
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.corpora.jsonl import jsonl_example
 from longsumbench.corpora.reading.files import lines_of, row_in
-from longsumbench.corpora.reading.load import load
+from longsumbench.corpora.reading.load import load_texts
 from longsumbench.corpora.reading.overlaps import hash_of
-from longsumbench.corpora.reading.rows import made
-from longsumbench.corpora.reading.source import several
+from longsumbench.corpora.reading.rows import make_examples
+from longsumbench.corpora.reading.source import as_examples
 from longsumbench.corpora.reading.store import SplitWriter
 
 ASKED = 1_000  # documents of 4,000 words a second on two cores
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "elife"
 
 
-def prose(folder: Path | None, stages: StageStore) -> Iterator[str]:
+def prose(folder: Path | None, stages: ArtifactCache) -> Iterator[str]:
     """Yield long texts, blank lines between their paragraphs, over and over."""
     while True:
         if folder is None:
-            for example in load(DatasetSettings(name="pydoc"), stages).splits["train"]:
+            for example in load_texts(DatasetSettings(name="pydoc"), stages).splits["train"]:
                 yield "\n\n".join(" ".join(sentences) for sentences in example.texts("paragraph"))
             continue
         for file in sorted(folder.glob("*.jsonl.gz")):
@@ -74,7 +74,7 @@ def reading(path: Path, folder: Path, workers: int, found: set[str]) -> tuple[fl
     """Return the seconds of reading a file, and those of all cores together; add the fingerprint of what was read."""
     shutil.rmtree(folder, ignore_errors=True)
     before, started = sum(os.times()[:4]), time.perf_counter()
-    texts = load(DatasetSettings(name="jsonl", path=str(path), workers=workers), StageStore(folder))
+    texts = load_texts(DatasetSettings(name="jsonl", path=str(path), workers=workers), ArtifactCache(folder))
     found.add(texts.fingerprint)
     return time.perf_counter() - started, sum(os.times()[:4]) - before
 
@@ -97,14 +97,14 @@ def steps(path: Path, folder: Path) -> dict[str, float]:
 
     lines = timed("lines", lambda: list(lines_of(path)))
     parsed = timed("JSON", lambda: [row_in(line) for line in lines])
-    examples: list[Example] = timed("sentences", lambda: [from_row(row) for row in parsed])
+    examples: list[Example] = timed("sentences", lambda: [jsonl_example(row) for row in parsed])
     timed("counting words", lambda: [example.source_words() for example in examples])
     timed(
         "to JSON",
         lambda: [json.dumps(one.to_dict(), ensure_ascii=False, separators=(",", ":")).encode() for one in examples],
     )
     timed("hashes of texts", lambda: [hash_of(example.sentences()) for example in examples])
-    ready: Any = [made("test", partial(several, example)) for example in examples]
+    ready: Any = [make_examples("test", partial(as_examples, example)) for example in examples]
     timed("SHA-256", lambda: hashlib.sha256(b"".join(one.example.text for (one,) in ready)).digest())
     timed("SHA-256 and writing", write)
     seconds["writing"] = seconds.pop("SHA-256 and writing") - seconds["SHA-256"]
@@ -123,7 +123,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         path = folder / "texts.jsonl"
-        texts = prose(options.text, StageStore(folder / "pydoc"))
+        texts = prose(options.text, ArtifactCache(folder / "pydoc"))
         write_lines(path, islice(cut(texts, options.words), options.documents))
         counts = (1, options.workers)
         found: set[str] = set()

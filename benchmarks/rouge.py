@@ -18,7 +18,7 @@ import rouge_pairs
 from rouge_score.rouge_scorer import RougeScorer as Library
 from tabulate import tabulate
 
-from longsumbench.rouge.scorer import TYPES, RougeScorer
+from longsumbench.rouge.scorer import ROUGE_TYPES, RougeScorer
 
 Pair = tuple[list[str], list[str]]  # sentences of the candidate and of the reference
 
@@ -70,7 +70,7 @@ def compile_kernels() -> float:
 
 def rows_of(tokens: int, pairs: list[Pair], kernels: list[str]) -> list[list[object]]:
     """Measure the pairs of one length: each kernel, with a cold and with a warm vocabulary."""
-    library = Library(list(TYPES), use_stemmer=True)
+    library = Library(list(ROUGE_TYPES), use_stemmer=True)
     lines = [("\n".join(reference), "\n".join(candidate)) for candidate, reference in pairs]
     beside = seconds(lambda: [library.score(*one) for one in lines], repeats=3)
     rows: list[list[object]] = []

@@ -20,8 +20,8 @@ from rouge_score.rouge_scorer import RougeScorer as Library
 from rouge_score.tokenizers import Tokenizer
 from tabulate import tabulate
 
-from longsumbench.rouge.all_pairs import MEASURES, numbered, rouge_n
-from longsumbench.rouge.fusion import TYPES, best_pairs
+from longsumbench.rouge.all_pairs import PAIR_MEASURES, number_words, rouge_n
+from longsumbench.rouge.fusion import FUSION_TYPES, best_pairs
 from longsumbench.rouge.scorer import RougeScorer
 
 Texts = list[list[str]]  # their words
@@ -92,7 +92,7 @@ def as_snippets(source: Texts, summary: Texts) -> list[list[list[int]]]:
         words = [word for text in texts for word in text]
         words *= -(-number * length // len(words))
         cut.append([words[start : start + length] for start in range(0, number * length, length)])
-    return numbered(*cut)
+    return number_words(*cut)
 
 
 def label_one_by_one(snippets: Sequence[Sequence[int]], segments: Sequence[Sequence[int]]) -> None:
@@ -101,7 +101,7 @@ def label_one_by_one(snippets: Sequence[Sequence[int]], segments: Sequence[Seque
     for wanted in [ngrams(list(ids), 2) for ids in segments]:
         for one in held:
             common = (one & wanted).total()
-            for measure in MEASURES:
+            for measure in PAIR_MEASURES:
                 measured(common, one.total(), wanted.total(), measure)
 
 
@@ -128,7 +128,7 @@ def rows() -> list[list[str]]:
     lines = [row(what, LABELS_ASKED, fast, "Counter", slow)]
     source, summary = documents[0]
     sample = random.Random(1).sample(source, SAMPLE)  # noqa: S311 - not for secrets
-    for kind in TYPES:
+    for kind in FUSION_TYPES:
         fast = sum(milliseconds(lambda one=one, kind=kind: best_pairs(*one, kind)) for one in documents)
         slow = milliseconds(lambda kind=kind: search_one_by_one(sample, summary, kind))
         what = f"best of {comb(SENTENCES, 2):,} pairs for each of {SUMMARY_SENTENCES} sentences, {kind} recall"

@@ -18,7 +18,7 @@ import numpy as np
 from rouge_score import rouge_scorer
 from tabulate import tabulate
 
-from longsumbench.rouge.scorer import TYPES
+from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.sentences import split_summary
 
 VOCABULARY = 30_000  # distinct words
@@ -84,7 +84,7 @@ def _core_seconds() -> float:
 
 def rouge_score_seconds(pairs: list[tuple[str, str]]) -> float:
     """Return the seconds of the core that rouge_score takes for a pair, both sides split beforehand."""
-    scorer = rouge_scorer.RougeScorer(list(TYPES), use_stemmer=True)
+    scorer = rouge_scorer.RougeScorer(list(ROUGE_TYPES), use_stemmer=True)
     lines = [("\n".join(split_summary(reference)), "\n".join(split_summary(text))) for text, reference in pairs]
     started = time.process_time()
     for reference, prediction in lines:

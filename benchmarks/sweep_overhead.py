@@ -103,10 +103,10 @@ def steps(folder: Path) -> dict[str, float]:
 def straight_line(overrides: Sequence[str]) -> dict[str, float]:
     """Do the distinct work of the sweep with nothing around it; return step → seconds."""
     from longsumbench.api import registry
-    from longsumbench.cache.artifacts import StageStore
-    from longsumbench.corpora.reading.load import load
+    from longsumbench.cache.artifacts import ArtifactCache
+    from longsumbench.corpora.reading.load import load_texts
     from longsumbench.metrics.aggregate import aggregate, aggregate_measures, columns_in, score_all
-    from longsumbench.runs.pipeline import units
+    from longsumbench.runs.pipeline import metric_units
     from longsumbench.runs.plan import plan
     from longsumbench.runs.predictions import length_buckets
 
@@ -123,8 +123,8 @@ def straight_line(overrides: Sequence[str]) -> dict[str, float]:
     system = registry.systems.load(config.model.name)(config.model)
     clock = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
-        stages = StageStore(Path(name))
-        texts = load(config.dataset, stages)
+        stages = ArtifactCache(Path(name))
+        texts = load_texts(config.dataset, stages)
         lap("read")
         system.fit(texts.splits.get("train"), texts.splits.get("validation"), config.train, Path(name) / "work", stages)
         lap("fit")
@@ -139,7 +139,7 @@ def straight_line(overrides: Sequence[str]) -> dict[str, float]:
             examples = {split[place].id: split[place] for place in range(len(lengths))}
             table = score_all([rouge, *others], ((one.text, examples[one.id]) for one in written)).per_example
             aggregate(table[list(rouge.columns)], config.score.resamples)
-            aggregate_measures(table[columns_in(others, table)], config.score.resamples, in_units=units(others))
+            aggregate_measures(table[columns_in(others, table)], config.score.resamples, in_units=metric_units(others))
             lap("score")
     return seconds
 

@@ -162,7 +162,7 @@ def _disk_is_full(error: BaseException) -> bool:
 
 
 @contextmanager
-def naming(path: Path) -> Iterator[None]:
+def naming_path(path: Path) -> Iterator[None]:
     """Put a path into what the system says of a full disk when an open file is written, which does not name it."""
     try:
         yield

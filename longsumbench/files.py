@@ -28,12 +28,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from longsumbench.errors import IMPOSSIBLE, EnvironmentProblem, naming
+from longsumbench.errors import IMPOSSIBLE, EnvironmentProblem, naming_path
 
 _LARGEST = 2**63  # numbers from a file stay below it
-COUNT = range(_LARGEST)
-TIME = slice(0, 1e11)  # seconds since 1970
-TOLD = 40  # characters of a value that a message shows
+COUNTS = range(_LARGEST)
+TIMES = slice(0, 1e11)  # seconds since 1970
+LONGEST_SHOWN = 40  # characters of a value that a message shows
 _CONTAINERS: dict[type, str] = {dict: "an object", list: "a list"}
 _NAMES: dict[object, str] = {
     str: "text",
@@ -42,6 +42,7 @@ _NAMES: dict[object, str] = {
     int: "a whole number",
     float: "a finite number",
 }
+_LEFT_FOR = 86_400.0  # seconds, in which a process that writes a file has either finished or died
 
 
 def value_of_depth(depth: int) -> Any:
@@ -87,7 +88,7 @@ def parse_json(text: str, shape: Any) -> Any:
         raise BadFile("nested too deeply") from error
     except ValueError as error:
         raise BadFile(f"not JSON: {error}") from error
-    if wrong := misfit(content, shape):
+    if wrong := describe_misfit(content, shape):
         raise BadFile(wrong)
     return content
 
@@ -102,19 +103,19 @@ def read_json(path: Path, shape: Any) -> Any:
     return parse_json(read_text(path), shape)
 
 
-def misfit(value: Any, shape: Any, where: str = "") -> str:
+def describe_misfit(value: Any, shape: Any, where: str = "") -> str:
     """Return where and how a value departs from a shape ("n: null, not a whole number"); "" if it does not."""
     if type(shape) is tuple:
         inside = ""
         for one in shape:
-            if not (problem := misfit(value, one, where)):
+            if not (problem := describe_misfit(value, one, where)):
                 return ""
             inside = problem if type(one) is type(value) else inside
         return inside or _message(value, shape, where)
     if type(shape) is dict and type(value) is dict:
         return _misfit_of_object(value, shape, where)
     if type(shape) is list and type(value) is list:
-        found = (misfit(item, shape[0], f"{where}[{place}]") for place, item in enumerate(value))
+        found = (describe_misfit(item, shape[0], f"{where}[{place}]") for place, item in enumerate(value))
         return next(filter(None, found), "")
     return "" if _fits(value, shape) else _message(value, shape, where)
 
@@ -126,14 +127,14 @@ def _misfit_of_object(value: dict[str, Any], shape: dict[Any, Any], where: str) 
         name = key if key is str else key.removesuffix("?")
         named[name] = expected
         if name in value:
-            if problem := misfit(value[name], expected, f"{inside}{name}"):
+            if problem := describe_misfit(value[name], expected, f"{inside}{name}"):
                 return problem
         elif name == key and key is not str:
             return f"{inside}{name} is missing"
     for key in value.keys() - named.keys() if str in shape else ():
         if not _is_writable(key):
             return f"{inside}{key!a} is not a text"
-        if problem := misfit(value[key], shape[str], f"{inside}{key}"):
+        if problem := describe_misfit(value[key], shape[str], f"{inside}{key}"):
             return problem
     return ""
 
@@ -167,7 +168,7 @@ def _is_writable(text: str) -> bool:
 def _message(value: Any, shape: Any, where: str) -> str:
     shown = "null" if value is None else _CONTAINERS.get(type(value))
     expected = " or ".join(map(_name, shape if type(shape) is tuple else (shape,)))
-    return f"{where or 'it'} is {shown or repr(value)[:TOLD]}, not {expected}"
+    return f"{where or 'it'} is {shown or repr(value)[:LONGEST_SHOWN]}, not {expected}"
 
 
 def _name(shape: Any) -> str:
@@ -183,10 +184,7 @@ def _name(shape: Any) -> str:
     return _NAMES.get(shape, "a single value")
 
 
-_LEFT_FOR = 86_400.0  # seconds, in which a process that writes a file has either finished or died
-
-
-def writable(folder: Path, chosen_by: str) -> Path:
+def writable_folder(folder: Path, chosen_by: str) -> Path:
     """Return a folder, made if need be.
 
     Args:
@@ -213,7 +211,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     _remove_left_over(path)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with naming(path), os.fdopen(handle, "wb") as file:
+        with naming_path(path), os.fdopen(handle, "wb") as file:
             file.write(content.encode("utf-8") if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())

@@ -11,17 +11,17 @@ import sys
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-def one_line(text: object) -> str:
+def escape_line(text: object) -> str:
     """Return a text with all control characters escaped, line breaks too."""
     return _CONTROLS.sub(lambda found: _escape(found[0]), str(text))
 
 
-def lines(text: object) -> str:
+def escape_lines(text: object) -> str:
     """Return a text with all control characters escaped but line breaks and tabs."""
     return _CONTROLS.sub(lambda found: found[0] if found[0] in "\n\t" else _escape(found[0]), str(text))
 
 
-def counted(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """Return a number with its noun: "1 run", "2,000 runs"."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
@@ -34,14 +34,14 @@ def print_text(*texts: object) -> None:
 
 def for_stdout(text: object) -> str:
     """Return a text as it is printed to stdout."""
-    return lines(text) if sys.stdout.isatty() else str(text)
+    return escape_lines(text) if sys.stdout.isatty() else str(text)
 
 
 def _escape(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Write a time for people: "42 s", "7.5 min", "3.2 h"."""
     if seconds < 100:
         return f"{seconds:.0f} s"
@@ -53,7 +53,7 @@ def percent(part: float, whole: float | None) -> float | None:
     return 100.0 * part / whole if whole else None
 
 
-def lasting(seconds: float) -> str:
+def format_rough_time(seconds: float) -> str:
     """Write a time for people, roughly: "42 s", "3 min", "2 h", "5 days"."""
     for unit, length, until in (("s", 1, 60), ("min", 60, 3_600), ("h", 3_600, 48 * 3_600)):
         if seconds < until:
@@ -61,7 +61,7 @@ def lasting(seconds: float) -> str:
     return f"{int(seconds // 86_400)} days"
 
 
-def sized(size: float) -> str:
+def format_bytes(size: float) -> str:
     """Write a number of bytes for people, in units of thousands: "0.2 MB", "1.4 GB"."""
     if 0 < size < 1e5:
         return "< 0.1 MB"

@@ -11,7 +11,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def ended_by_sigterm() -> Iterator[None]:
+def sigterm_as_interrupt() -> Iterator[None]:
     """Let SIGTERM (`kill`, a cluster's time limit) raise KeyboardInterrupt inside, as Ctrl-C does.
 
     A handler that somebody else has set stays: submitit ignores SIGTERM, and acts on another signal.
@@ -26,7 +26,7 @@ def ended_by_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-class Delayed:
+class SignalNote:
     """Notes the first SIGINT and the first SIGTERM; a second one of a kind raises KeyboardInterrupt at once."""
 
     def __init__(self) -> None:
@@ -50,12 +50,12 @@ class Delayed:
 
 
 @contextmanager
-def delayed() -> Iterator[Delayed]:
+def delayed_interrupts() -> Iterator[SignalNote]:
     """Delay the KeyboardInterrupt of SIGINT and SIGTERM inside.
 
     The code inside raises it at a safe point; otherwise it is raised on exit.
     """
-    handler = Delayed()
+    handler = SignalNote()
     changed = [one for one in _ENDING if _in_main_thread() and signal.getsignal(one) is signal.default_int_handler]
     for one in changed:
         signal.signal(one, handler)

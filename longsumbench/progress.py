@@ -12,7 +12,7 @@ from typing import TextIO, TypeVar
 
 from tqdm import tqdm
 
-from longsumbench.formatting import one_line
+from longsumbench.formatting import escape_line
 
 _Item = TypeVar("_Item")
 SECONDS_UNTIL_SHOWN = 4.0  # of a step's first line
@@ -88,7 +88,7 @@ class Progress:
 
     def _print_line(self) -> None:
         self._said = time.monotonic()
-        print(one_line(self.line()), file=self._stream, flush=True)
+        print(escape_line(self.line()), file=self._stream, flush=True)
 
     def line(self) -> str:
         """Return the progress as plain text: "training: 120/500 steps, 0:48 left, loss 4.21"."""
@@ -102,7 +102,7 @@ class Progress:
 
 
 @contextmanager
-def watched(watcher: Callable[[Progress], None]) -> Iterator[None]:
+def watching_progress(watcher: Callable[[Progress], None]) -> Iterator[None]:
     """Tell somebody of every advance of every step inside."""
     _watchers.append(watcher)
     try:
@@ -124,7 +124,7 @@ def track(
 @contextmanager
 def phase(what: str) -> Iterator[None]:
     """Print the name of a step without items ("loading the libraries") if it takes more than four seconds."""
-    line = threading.Timer(SECONDS_UNTIL_SHOWN, tell, [f"{what} …"])
+    line = threading.Timer(SECONDS_UNTIL_SHOWN, print_line, [f"{what} …"])
     line.daemon = True
     line.start()
     try:
@@ -133,7 +133,7 @@ def phase(what: str) -> Iterator[None]:
         line.cancel()
 
 
-def tell(line: str) -> None:
+def print_line(line: str) -> None:
     """Print a line to stderr, its control characters escaped, above the bars that are shown there."""
-    tqdm.write(one_line(line), file=sys.stderr)
+    tqdm.write(escape_line(line), file=sys.stderr)
     sys.stderr.flush()

@@ -13,8 +13,8 @@ with a capital ("Of approx. three"), in lower-cased prose it did not ("… was s
 
 import re
 
-VERSION = 1  # changes with any change of outcome: it is part of stage keys and of score signatures
-NAME = f"longsumbench-sentences-{VERSION}"
+SENTENCES_VERSION = 1  # changes with any change of outcome: it is part of stage keys and of score signatures
+SPLITTER_NAME = f"longsumbench-sentences-{SENTENCES_VERSION}"
 
 _CLOSERS = "\"'’”»)\\]}*_`"
 _OPENERS = "\"'“‘«([{<*_`¿¡"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from longsumbench.cache.artifacts import CACHE_VARIABLE, StageStore
+from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache
 
 # No test depends on the speed of the machine. A folder of `tmp_path` may serve all examples of a test.
 UNCHECKED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
@@ -70,6 +70,6 @@ def float64() -> Iterator[None]:
 
 
 @pytest.fixture
-def stages(tmp_path: Path) -> StageStore:
+def stages(tmp_path: Path) -> ArtifactCache:
     """An empty stage store."""
-    return StageStore(tmp_path / "stages")
+    return ArtifactCache(tmp_path / "stages")

@@ -13,10 +13,10 @@ import pytest
 from support.paths import ROOT
 from support.run_records import record
 
-from longsumbench.formatting import duration
-from longsumbench.leaderboards.comparability import TYPES
+from longsumbench.formatting import format_duration
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.metrics.aggregate import write_scores
-from longsumbench.runs.record import Results, RunRecord, mean_of, source_seen
+from longsumbench.runs.record import Results, RunRecord, measured_mean, source_seen
 
 
 def benchmark() -> ModuleType:
@@ -169,10 +169,12 @@ def test_the_table_of_pubmed() -> None:
     for row in (dict(zip(names, row, strict=True)) for row in rows):
         if record := records.get(row["run"]):
             found += 1
-            assert [row[name].strip("* ") for name in TYPES.values()] == [score_of(record, kind) for kind in TYPES]
+            assert [row[name].strip("* ") for name in ROUGE_HEADINGS.values()] == [
+                score_of(record, kind) for kind in ROUGE_HEADINGS
+            ]
             seen, trained = source_seen(record), record.fit["steps"]
             assert row["source seen"] == ("" if seen is None else f"{seen:.0f} %")
-            assert row["train time"] == (duration(record.fit["seconds"]) if trained else "")
+            assert row["train time"] == (format_duration(record.fit["seconds"]) if trained else "")
     assert found == len(records)
 
 
@@ -181,7 +183,7 @@ def cells_of(line: str) -> list[str]:
 
 
 def score_of(record: RunRecord, kind: str) -> str:
-    number = mean_of(record, kind)
+    number = measured_mean(record, kind)
     assert number is not None
     mean, low, high = number
     assert low is not None

@@ -12,7 +12,7 @@ from support.paths import ROOT
 from longsumbench.api import registry
 from longsumbench.api.config import SECTIONS
 from longsumbench.api.ranker import RankerSettings
-from longsumbench.cli.main import read
+from longsumbench.cli.main import parse_words
 from longsumbench.conf import CONF
 from longsumbench.errors import UsageError
 from longsumbench.runs.plan import as_hydra
@@ -47,7 +47,7 @@ def test_commands_on_pages_can_be_typed(page: Path) -> None:
     wrong = []
     for words in commands_in(page.read_text(encoding="utf-8")):
         try:
-            options = read(words)
+            options = parse_words(words)
             for word in options.overrides if options.command == "run" else ():
                 if not word.startswith("hydra") and not word.isupper():  # MODEL stands for words
                     as_hydra(word)

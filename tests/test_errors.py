@@ -16,7 +16,7 @@ from longsumbench.errors import (
     UsageError,
     as_suite_error,
     did_you_mean,
-    naming,
+    naming_path,
 )
 
 
@@ -69,7 +69,11 @@ def test_only_a_near_name_is_suggested() -> None:
 
 def test_a_full_disk_is_named_and_other_errors_are_left_alone(tmp_path: Path) -> None:
     """A write to an open file does not say where; what a network says has nothing to do with the place."""
-    with pytest.raises(OSError, match="No space left") as full, naming(tmp_path), Path("/dev/full").open("w") as file:
+    with (
+        pytest.raises(OSError, match="No space left") as full,
+        naming_path(tmp_path),
+        Path("/dev/full").open("w") as file,
+    ):
         file.write("x")
     assert str(as_suite_error(full.value)).startswith(f"the disk is full at {tmp_path}; ")
     for error in (
@@ -78,6 +82,6 @@ def test_a_full_disk_is_named_and_other_errors_are_left_alone(tmp_path: Path) ->
         OSError(errno.ENOSPC, "full", "a"),
     ):
         before = str(error)
-        with suppress(OSError), naming(tmp_path):
+        with suppress(OSError), naming_path(tmp_path):
             raise error
         assert str(error) == before

@@ -9,8 +9,8 @@ import pytest
 from support.toys import write_jsonl
 
 from longsumbench.cli.main import main
-from longsumbench.formatting import lines, one_line, print_text
-from longsumbench.progress import tell
+from longsumbench.formatting import escape_line, escape_lines, print_text
+from longsumbench.progress import print_line
 from longsumbench.report.tables import Block, terminal
 
 HOSTILE = "\x1b[31mred\x07\r\n\x9b2J\u202eevil\u2066x\u2028y"
@@ -19,22 +19,22 @@ ESCAPED = r"\x1b[31mred\x07\r\n\x9b2J\u202eevil\u2066x\u2028y"
 
 def test_every_control_character_is_escaped_and_nothing_else() -> None:
     """Of all characters, exactly controls, separators of lines, direction overrides and halves are changed."""
-    changed = {code for code in range(sys.maxunicode + 1) if one_line(chr(code)) != chr(code)}
+    changed = {code for code in range(sys.maxunicode + 1) if escape_line(chr(code)) != chr(code)}
     by_category = {code for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) in ("Cc", "Cs")}
     assert changed == by_category | {*range(0x2028, 0x202F), *range(0x2066, 0x206A)}
-    assert changed - {code for code in changed if lines(chr(code)) != chr(code)} == {ord("\n"), ord("\t")}
+    assert changed - {code for code in changed if escape_lines(chr(code)) != chr(code)} == {ord("\n"), ord("\t")}
 
 
 def test_a_text_is_escaped_as_python_writes_it() -> None:
     """What is left can be encoded, and shows which characters were there."""
-    assert one_line(HOSTILE) == ESCAPED
-    assert one_line("caf\udce9").encode() == rb"caf\udce9"
-    assert lines("a\tb\nc\x1b") == "a\tb\nc\\x1b"
+    assert escape_line(HOSTILE) == ESCAPED
+    assert escape_line("caf\udce9").encode() == rb"caf\udce9"
+    assert escape_lines("a\tb\nc\x1b") == "a\tb\nc\\x1b"
 
 
 def test_messages_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     """What is told on stderr is one line, whatever it names; a table's cell is one line, too."""
-    tell(f"example {HOSTILE}")
+    print_line(f"example {HOSTILE}")
     assert capsys.readouterr().err == f"example {ESCAPED}\n"
     assert main(["inspect", HOSTILE, "0", "--results-dir", "nowhere"]) == 2
     assert ESCAPED in capsys.readouterr().err
@@ -49,7 +49,7 @@ def test_stdout_is_escaped_on_a_terminal_only(
     """In a file or a pipe a text stays as it is."""
     monkeypatch.setattr(sys.stdout, "isatty", lambda: on_terminal)
     print_text(HOSTILE)
-    assert capsys.readouterr().out == (lines(HOSTILE) if on_terminal else HOSTILE) + "\n"
+    assert capsys.readouterr().out == (escape_lines(HOSTILE) if on_terminal else HOSTILE) + "\n"
 
 
 def test_hostile_ids_reach_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,5 +60,5 @@ def test_hostile_ids_reach_no_terminal(tmp_path: Path, capsys: pytest.CaptureFix
     words = ["run", "model=lead", "dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'r'}"]
     assert main(words) == 3
     (line,) = capsys.readouterr().err.splitlines()
-    assert one_line(line) == line
+    assert escape_line(line) == line
     assert "the document is empty" in line

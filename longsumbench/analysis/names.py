@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from longsumbench.analysis.coherence import plot as of_coherence
-from longsumbench.analysis.coherence.coherence import coherence
+from longsumbench.analysis.coherence.coherence import analyze_coherence
 from longsumbench.analysis.fusion import page as of_fusion
-from longsumbench.analysis.fusion.fusion import fusion
+from longsumbench.analysis.fusion.fusion import analyze_fusion
 from longsumbench.analysis.locality import plot as of_locality
-from longsumbench.analysis.locality.locality import locality
+from longsumbench.analysis.locality.locality import analyze_locality
 
 
 class Analysis(NamedTuple):
@@ -25,7 +25,7 @@ class Analysis(NamedTuple):
 
 
 ANALYSES: Mapping[str, Analysis] = {
-    "locality": Analysis(locality, of_locality.write),
-    "fusion": Analysis(fusion, of_fusion.write),
-    "coherence": Analysis(coherence, of_coherence.write),
+    "locality": Analysis(analyze_locality, of_locality.write_locality),
+    "fusion": Analysis(analyze_fusion, of_fusion.write_fusion),
+    "coherence": Analysis(analyze_coherence, of_coherence.write_coherence),
 }

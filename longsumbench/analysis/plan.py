@@ -18,14 +18,14 @@ from longsumbench.analysis.dataset.stats import StatsSettings
 from longsumbench.analysis.fusion.fusion import FusionSettings
 from longsumbench.analysis.locality.locality import LocalitySettings
 from longsumbench.analysis.sampled import SampleSettings
-from longsumbench.api.config import DatasetSettings, RunConfig, settle
+from longsumbench.api.config import DatasetSettings, RunConfig, build_settings
 from longsumbench.api.ranker import RankerSettings
 from longsumbench.errors import UsageError
-from longsumbench.runs.plan import as_hydra, compose, expand, offer_plugins, plan, translate
+from longsumbench.runs.plan import as_hydra, compose, expand, offer_plugins, plan, translate_hydra_error
 
 _OF_RANKING = ("rank", "unit", "ranker")  # what `longsumbench stats` is asked of rankers
 _OF_SYSTEMS = ("model", "scale", "train", "decode", "experiment", "device")  # and of what systems would see
-OF_ANALYSES = {"locality": LocalitySettings, "fusion": FusionSettings, "coherence": CoherenceSettings}
+ANALYSIS_SETTINGS = {"locality": LocalitySettings, "fusion": FusionSettings, "coherence": CoherenceSettings}
 
 
 def asks_for_ranking(words: Sequence[str]) -> bool:
@@ -55,7 +55,7 @@ def plan_description(words: Sequence[str]) -> tuple[DatasetSettings, StatsSettin
     named = [word.partition("=")[2].strip() for word in words if word.partition("=")[0] == "run"]  # ids are no numbers
     others = [word for word in words if word not in of_systems and word.partition("=")[0] != "run"]
     texts, own = _dataset_and_own(others, "stats")
-    asked: StatsSettings = settle(StatsSettings, {**own, **({"run": named[-1]} if named else {})}, "")
+    asked: StatsSettings = build_settings(StatsSettings, {**own, **({"run": named[-1]} if named else {})}, "")
     models = [word for word in of_systems if word.partition("=")[0] == "model"]
     if not of_systems:
         return texts, asked, []
@@ -85,11 +85,11 @@ def plan_stats(words: Sequence[str]) -> tuple[DatasetSettings, RankRecallSetting
         raise UsageError(f"ranker={of_ranker} is not a group of settings; set ranker.<setting>=<value>, or rank=<name>")
     if own.get("rank") is None:  # "rank=": nothing is asked for
         own.pop("rank", None)
-    asked: RankRecallSettings = settle(RankRecallSettings, {str(key): value for key, value in own.items()}, "")
+    asked: RankRecallSettings = build_settings(RankRecallSettings, {str(key): value for key, value in own.items()}, "")
     inherited = {"unit": asked.unit, "seed": asked.seed, "device": asked.device}
     for key in inherited.keys() & of_ranker.keys():
         raise UsageError(f"ranker.{key} follows {key}: set {key}={of_ranker[key]}")
-    return texts, asked, settle(RankerSettings, {**inherited, **of_ranker}, "ranker.")
+    return texts, asked, build_settings(RankerSettings, {**inherited, **of_ranker}, "ranker.")
 
 
 def plan_analyze(analysis: str, words: Sequence[str]) -> tuple[DatasetSettings, SampleSettings]:
@@ -107,7 +107,9 @@ def plan_analyze(analysis: str, words: Sequence[str]) -> tuple[DatasetSettings, 
     texts, own = _dataset_and_own(others, "analyze")
     if runs and analysis == "locality":
         raise UsageError("run= has no meaning for locality, which looks at sources only: leave it out")
-    asked: SampleSettings = settle(OF_ANALYSES[analysis], {**own, **({"run": runs[-1]} if runs else {})}, "")
+    asked: SampleSettings = build_settings(
+        ANALYSIS_SETTINGS[analysis], {**own, **({"run": runs[-1]} if runs else {})}, ""
+    )
     return texts, asked
 
 
@@ -133,10 +135,12 @@ def _dataset_and_own(words: Sequence[str], command: str) -> tuple[DatasetSetting
             section = OmegaConf.to_container(compose(chosen, None).dataset, resolve=True)
         own = OmegaConf.to_container(OmegaConf.merge({}, *map(_read, others)))
     except (HydraException, OmegaConfBaseException) as error:
-        raise translate(error) from error
+        raise translate_hydra_error(error) from error
     assert isinstance(section, dict)
     assert isinstance(own, dict)
-    texts: DatasetSettings = settle(DatasetSettings, {str(key): value for key, value in section.items()}, "dataset.")
+    texts: DatasetSettings = build_settings(
+        DatasetSettings, {str(key): value for key, value in section.items()}, "dataset."
+    )
     return texts, {str(key): value for key, value in own.items()}
 
 

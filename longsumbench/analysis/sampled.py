@@ -13,14 +13,14 @@ from longsumbench.api.bounds import Count, Seed, check_settings
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Example
 from longsumbench.api.system import Split
-from longsumbench.cache.artifacts import CACHE_VARIABLE, StageStore, cache_folder
-from longsumbench.corpora.reading.load import Texts, load
+from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache, cache_folder
+from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError
-from longsumbench.files import writable
-from longsumbench.formatting import counted
-from longsumbench.progress import tell, track
+from longsumbench.files import writable_folder
+from longsumbench.formatting import format_count
+from longsumbench.progress import print_line, track
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import Results, RunRecord, check_written, label
+from longsumbench.runs.record import Results, RunRecord, check_written, run_label
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Outputs:
     @property
     def label(self) -> str:
         """Its model, variant, seed and id, short enough for a heading."""
-        return label(self.record)
+        return run_label(self.record)
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Sampled:
     def about(self) -> str:
         """Say which examples these are."""
         if len(self) == len(self.split):
-            return f"{self.split.name} split, all {counted(len(self), 'example')}"
+            return f"{self.split.name} split, all {format_count(len(self), 'example')}"
         among = ", of those that all runs summarized," if self.runs else ""
         return (
             f"{self.split.name} split, {len(self):,} of {len(self.split):,} examples{among} drawn by seed {self.seed}"
@@ -104,7 +104,9 @@ class Sampled:
         return "|".join([f"{analysis}:{version}", *(f"{name}:{value}" for name, value in {**parts, **drawn}.items())])
 
 
-def draw(dataset: DatasetSettings, settings: SampleSettings, run: str = "", results: Results | None = None) -> Sampled:
+def sample_dataset(
+    dataset: DatasetSettings, settings: SampleSettings, run: str = "", results: Results | None = None
+) -> Sampled:
     """Read a dataset and draw examples from one of its splits.
 
     Args:
@@ -118,7 +120,10 @@ def draw(dataset: DatasetSettings, settings: SampleSettings, run: str = "", resu
         DataError: the dataset has no such split, or a file cannot be used.
     """
     found = _find_runs(run, results or Results(Path("results")), dataset)
-    texts = load(dataset, StageStore(writable(cache_folder(), f"the environment variable {CACHE_VARIABLE}"), say=tell))
+    texts = load_texts(
+        dataset,
+        ArtifactCache(writable_folder(cache_folder(), f"the environment variable {CACHE_VARIABLE}"), say=print_line),
+    )
     if dataset.split not in texts.splits:
         known = ", ".join(texts.splits)
         raise DataError(f"dataset '{texts.name}' has no split '{dataset.split}'; dataset.split can be: {known}")
@@ -138,13 +143,13 @@ def _find_runs(named: str, results: Results, dataset: DatasetSettings) -> list[t
         folder = results.find(name)
         record = RunRecord.read(folder)
         if record.run_id in [other.run_id for _, other in found]:
-            raise UsageError(f"{label(record)} is named twice; name each run once")
+            raise UsageError(f"{run_label(record)} is named twice; name each run once")
         if record.dataset != dataset.name:
             told = f"is a run on {record.dataset}, and not on {dataset.name}: name another run, or its dataset"
-            raise UsageError(f"{label(record)} {told} (dataset={record.dataset})")
+            raise UsageError(f"{run_label(record)} {told} (dataset={record.dataset})")
         if record.split != dataset.split:
             told = f"summarized the {record.split} split: set dataset.split={record.split}, or name another run"
-            raise UsageError(f"{label(record)} {told}")
+            raise UsageError(f"{run_label(record)} {told}")
         check_written(folder, record, ["predictions.jsonl"])
         found.append((folder, record))
     return found
@@ -153,5 +158,5 @@ def _find_runs(named: str, results: Results, dataset: DatasetSettings) -> list[t
 def _open(folder: Path, record: RunRecord, texts: Texts) -> Outputs:
     if record.fingerprint != texts.fingerprint:
         told = f"has read other texts (fingerprint {record.fingerprint[:12]}, these have {texts.fingerprint[:12]})"
-        raise UsageError(f"{label(record)} {told}: set dataset.* as that run did, which its config.yaml says")
+        raise UsageError(f"{run_label(record)} {told}: set dataset.* as that run did, which its config.yaml says")
     return Outputs(record, {one.id: one.text for one in read_summaries(folder / "predictions.jsonl")})

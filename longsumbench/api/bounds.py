@@ -19,6 +19,7 @@ from longsumbench.errors import UsageError, did_you_mean
 
 _LONGEST_TEXT = 4_096  # characters of a text; no path is longer on Linux
 _SHOWN = 60  # characters of a refused value that a message repeats
+_MOST = 10**9  # of what is counted, where nothing else sets a limit
 
 
 class Bound(ABC):
@@ -105,20 +106,19 @@ class FreeText(Bound):
         return None
 
 
-_MOST = 10**9  # of what is counted, where nothing else sets a limit
 Seed = Annotated[int, Between(0, 2**32 - 1)]  # numpy takes no other
 Count = Annotated[int, Between(1, _MOST)]  # at least one
-Number = Annotated[int, Between(0, _MOST)]
+NonNegative = Annotated[int, Between(0, _MOST)]
 BatchSize = Annotated[int, Between(1, 10**6)]
 Processes = Annotated[int, Between(1, 1_024)]
-Tokens = Annotated[int, Between(1, 10**7)]  # of a text
+TokenCount = Annotated[int, Between(1, 10**7)]  # of a text
 TargetTokens = Annotated[int, Between(2, 10**7)]  # of a summary: at least one and its end
 Width = Annotated[int, Between(1, 10**6)]
 Heads = Annotated[int, Between(1, 10**4)]
 Depth = Annotated[int, Between(1, 1_000)]
-Vocabulary = Annotated[int, Between(1, 10**7)]
-Share = Annotated[float, Between(0, 1)]
-Partial = Annotated[float, Between(0, 1, open_high=True)]  # never all of it
+VocabularySize = Annotated[int, Between(1, 10**7)]
+Fraction = Annotated[float, Between(0, 1)]
+FractionBelowOne = Annotated[float, Between(0, 1, open_high=True)]  # never all of it
 Percentage = Annotated[float, Between(0, 100)]
 Weight = Annotated[float, Between(0, 10**6)]
 Positive = Annotated[float, Between(0, 10**6, open_low=True)]
@@ -153,7 +153,7 @@ def check_value(key: str, value: Any, bound: Bound | None) -> None:
         UsageError: it is out of its bound.
     """
     if bound and (problem := bound.problem(value)):
-        raise UsageError(f"{key}={shown(value)}{problem}")
+        raise UsageError(f"{key}={shorten(value)}{problem}")
 
 
 @lru_cache
@@ -170,7 +170,7 @@ def _bound_in(hint: Any) -> Bound | None:
     return next((bound for bound in inner if bound is not None), None)
 
 
-def shown(value: Any) -> str:
+def shorten(value: Any) -> str:
     """Return a value as a message repeats it: on one line, and not at any length."""
     text = str(value)
     text = text if text.isprintable() else ascii(text)

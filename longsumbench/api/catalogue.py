@@ -24,7 +24,7 @@ _TABLES = {
 _FILES = {"scales": "scale", "experiments": "experiment"}  # kinds that are YAML files and nothing else
 
 
-def names(what: str) -> str:
+def list_names(what: str) -> str:
     """Return a table of the names of a kind, with a line about each."""
     if what in _FILES:
         files = sorted((CONF / _FILES[what]).glob("*.yaml"))
@@ -56,7 +56,7 @@ def first_comment(path: Path) -> str:
     return next((comment for comment in comments if not comment.startswith("@package")), "")
 
 
-def settings(model: str | None) -> str:
+def list_settings(model: str | None) -> str:
     """Return all settings with their defaults and what they mean, those of a model first when one is named."""
     schemas = {**SECTIONS, "": RunConfig}
     if model:

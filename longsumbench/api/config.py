@@ -1,7 +1,7 @@
 """What can be set, as dataclasses: a field's default stands here once, with its unit and its source.
 
-The YAML files under `conf/` list only departures from these defaults; `resolve` lays them over the dataclasses and
-refuses unknown keys, wrong types and values outside the allowed ones before any work is done.
+YAML files under `conf/` list only departures from these defaults. `resolve_config` merges them into the dataclasses.
+Before any work, it refuses unknown keys, wrong types and values that are not allowed.
 """
 
 import math
@@ -20,27 +20,27 @@ from longsumbench.api.bounds import (
     Between,
     Count,
     Device,
+    Fraction,
+    FractionBelowOne,
     Minutes,
-    Number,
+    NonNegative,
     OneOf,
-    Partial,
     Positive,
     Processes,
     Resamples,
     Seed,
-    Share,
     Text,
     Weight,
     check_settings,
-    shown,
+    shorten,
 )
 from longsumbench.errors import UsageError, did_you_mean
 
 # The tokenizers that are trained on the training split, and the fewest entries they can have, four special ones
 # included. trained: byte-level BPE, which below 256 bytes cannot spell every text; words: word level, a word or more.
-TRAINED = {"trained": 260, "words": 5}
-# Settings of train, decode and score that came later, with what was done before: see `without_later`.
-LATER = {
+TRAINED_TOKENIZERS = {"trained": 260, "words": 5}
+# Settings of train, decode and score that came later, with what was done before: see `without_later_settings`.
+LATER_SETTINGS = {
     "wordnet": None,
     "tokenizer": "default",
     "references": None,
@@ -54,15 +54,15 @@ LATER = {
     "average_weights": 1,
 }
 # Of dataset: those that only generated datasets know.
-GENERATED = ("document_length", "train_length", "sources", "redundancy", "contradiction", "agenda")
+GENERATED_SETTINGS = ("document_length", "train_length", "sources", "redundancy", "contradiction", "agenda")
 
 
-Ranking = Annotated[str, OneOf("none", more=lambda: registry.rankers.targets())]  # by what a system orders its units
+RankerName = Annotated[str, OneOf("none", more=lambda: registry.rankers.targets())]  # by what a system orders its units
 SplitName = Annotated[str, OneOf("train", "validation", "test")]
 Length = Annotated[int, Between(32, 10**7)]  # tokens of a generated document
 Agenda = Annotated[str, OneOf("fixed", "told", "asked")]
 Optimizer = Annotated[str, OneOf("adafactor", "adam", "adagrad")]
-Course = Annotated[str, OneOf("sqrt_decay", "noam", "pagesum", "linear", "constant", "hold")]
+ScheduleName = Annotated[str, OneOf("sqrt_decay", "noam", "pagesum", "linear", "constant", "hold")]
 _Budget = Annotated[int, Between(0, 10**15)]  # tokens
 Best = Annotated[int, Between(1, 1_000)]  # checkpoints
 Helpers = Annotated[int, Between(0, 1_024)]
@@ -95,8 +95,8 @@ class DatasetSettings:
     document_length: Length | None = None  # tokens of a tested document, of generated datasets; None: as they say
     train_length: Length | None = None  # tokens of a training or validation document; None: as long as those tested
     sources: Count | None = None  # documents of a generated example; None: as the dataset says, as for all below
-    redundancy: Share | None = None  # share of the planted facts that are stated twice, in other words
-    contradiction: Share | None = None  # share of the planted facts that overrule what was stated before
+    redundancy: Fraction | None = None  # share of the planted facts that are stated twice, in other words
+    contradiction: Fraction | None = None  # share of the planted facts that overrule what was stated before
     agenda: Agenda | None = None  # what a summary is about: fixed | told (drawn, in the text) | asked (drawn, as query)
 
     def __post_init__(self) -> None:
@@ -109,20 +109,24 @@ class Recipe:
 
     optimizer: Optimizer = "adafactor"  # adafactor (with parameter scaling, as its paper) | adam | adagrad
     learning_rate: Positive = 0.01  # peak of sqrt_decay, linear, constant and hold; the factor of noam and pagesum
-    schedule: Course = "sqrt_decay"  # sqrt_decay | noam | pagesum | linear | constant | hold (falls in the second half)
-    warmup_steps: Number = 10_000  # optimizer steps; the step from which sqrt_decay falls
-    adam_beta1: Partial = 0.9  # decay of the mean gradient
-    adam_beta2: Partial = 0.999  # decay of the mean squared gradient
+    schedule: ScheduleName = (
+        "sqrt_decay"  # sqrt_decay | noam | pagesum | linear | constant | hold (falls in the second half)
+    )
+    warmup_steps: NonNegative = 10_000  # optimizer steps; the step from which sqrt_decay falls
+    adam_beta1: FractionBelowOne = 0.9  # decay of the mean gradient
+    adam_beta2: FractionBelowOne = 0.999  # decay of the mean squared gradient
     adam_epsilon: Positive = 1e-8  # added to Adam's denominator
     weight_decay: Weight = 0.0  # pull towards zero, per unit of learning rate
     max_grad_norm: Weight = 0.0  # gradients are clipped to this norm; 0: not at all
-    label_smoothing: Partial = 0.0  # ε, spread as ε/V over every column
+    label_smoothing: FractionBelowOne = 0.0  # ε, spread as ε/V over every column
     batch_size: BatchSize = 16  # examples a forward pass
     batch_words: Count | None = None  # source words a forward pass, 4 to 64 examples; training then has no batch_size
     batch_tokens: Count | None = None  # source tokens a forward pass, padding counted; training then has no batch_size
-    unlock: Partial = 0.0  # share of max_steps over which longer and longer examples are let in; 0: all at once
+    unlock: FractionBelowOne = (
+        0.0  # share of max_steps over which longer and longer examples are let in; 0: all at once
+    )
     accumulation: Count = 16  # forward passes an optimizer step
-    max_steps: Number = 200_000  # optimizer steps; the budget ends with whichever of the three comes first
+    max_steps: NonNegative = 200_000  # optimizer steps; the budget ends with whichever of the three comes first
     max_tokens: _Budget | None = None  # source + target tokens the model was trained on
     max_minutes: Minutes | None = None  # of training, validation not counted; makes a run not repeatable
     eval_steps: Count = 1_000  # optimizer steps between validations (and checkpoints)
@@ -227,7 +231,7 @@ class RunConfig:
 SECTIONS = {"dataset": DatasetSettings, "train": Recipe, "decode": Decoding, "score": Scoring}
 
 
-def resolve(composed: DictConfig, model_config: type) -> RunConfig:
+def resolve_config(composed: DictConfig, model_config: type) -> RunConfig:
     """Lay a composed configuration over the dataclasses.
 
     Args:
@@ -248,7 +252,9 @@ def resolve(composed: DictConfig, model_config: type) -> RunConfig:
         if key not in sections and key not in scalars:
             raise UsageError(f"unknown setting '{key!s}'{did_you_mean(str(key), [*sections, *scalars])}")
     top = {str(key): value for key, value in plain.items() if key in scalars}
-    settle(RunConfig, top, prefix="", given=dict.fromkeys(sections))  # before the sections that inherit some of them
+    build_settings(
+        RunConfig, top, prefix="", given=dict.fromkeys(sections)
+    )  # before the sections that inherit some of them
     shared: dict[str, Any] = {name: top[name] for name in ("seed", "device") if name in top}
     settled = {}
     for name, schema in sections.items():
@@ -258,14 +264,14 @@ def resolve(composed: DictConfig, model_config: type) -> RunConfig:
         given = {str(key): value for key, value in section.items()}
         known = {item.name for item in fields(schema)}
         inherited = {key: value for key, value in shared.items() if key in known and name != "model"}
-        settled[name] = settle(schema, {**inherited, **given}, prefix=f"{name}.")
-    config: RunConfig = settle(RunConfig, top, prefix="", given=settled)
+        settled[name] = build_settings(schema, {**inherited, **given}, prefix=f"{name}.")
+    config: RunConfig = build_settings(RunConfig, top, prefix="", given=settled)
     return config
 
 
-def without_later(settings: Mapping[str, Any]) -> dict[str, Any]:
+def without_later_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings without those that came later and say what was done before, so that earlier runs keep ids."""
-    return {key: value for key, value in settings.items() if key not in LATER or value != LATER[key]}
+    return {key: value for key, value in settings.items() if key not in LATER_SETTINGS or value != LATER_SETTINGS[key]}
 
 
 def check_lengths(model: Any, decode: Decoding) -> None:
@@ -285,7 +291,7 @@ def check_lengths(model: Any, decode: Decoding) -> None:
             raise UsageError(f"decode.{name}={asked} is above model.decode_length={limit}, the longest it can write")
 
 
-def settle(schema: type, values: Mapping[str, Any], prefix: str, given: Mapping[str, Any] | None = None) -> Any:
+def build_settings(schema: type, values: Mapping[str, Any], prefix: str, given: Mapping[str, Any] | None = None) -> Any:
     """Build the dataclass `schema` from plain values, checking names and types.
 
     Args:
@@ -314,7 +320,7 @@ def settle(schema: type, values: Mapping[str, Any], prefix: str, given: Mapping[
         except OmegaConfBaseException as error:
             form = ": write a list in brackets" if _is_list(types[key]) else ""
             raise UsageError(
-                f"{prefix}{key}={shown(repr(value))} is not of type {_type_name(types[key])}{form}"
+                f"{prefix}{key}={shorten(repr(value))} is not of type {_type_name(types[key])}{form}"
             ) from error
     chosen = {key: OmegaConf.to_container(checked)[key] for key in values}  # type: ignore[index, call-overload]
     for key, value in chosen.items():
@@ -365,21 +371,21 @@ def check_network(width: int, heads: int, tokenizer: str, vocabulary_size: int) 
     Args:
         width: d (`model.d_model`).
         heads: of every attention (`model.num_heads`).
-        tokenizer: one of `TRAINED`, or one that is there.
+        tokenizer: one of `TRAINED_TOKENIZERS`, or one that is there.
         vocabulary_size: of a trained one.
 
     Raises:
         UsageError: they cannot be meant.
     """
-    if tokenizer in TRAINED:
-        at_least("model.vocabulary_size", vocabulary_size, TRAINED[tokenizer])
+    if tokenizer in TRAINED_TOKENIZERS:
+        check_minimum("model.vocabulary_size", vocabulary_size, TRAINED_TOKENIZERS[tokenizer])
     if width % heads:
         raise UsageError(f"model.d_model={width} cannot be shared equally by model.num_heads={heads}")
     if width % 2:
         raise UsageError(f"model.d_model={width} is odd: half of it holds the sines of the positions, half the cosines")
 
 
-def allowed(key: str, value: str, choices: tuple[str, ...]) -> None:
+def check_choice(key: str, value: str, choices: tuple[str, ...]) -> None:
     """Check that a setting is one of its choices.
 
     Raises:
@@ -389,7 +395,7 @@ def allowed(key: str, value: str, choices: tuple[str, ...]) -> None:
         raise UsageError(f"{key}={value}{did_you_mean(str(value), choices)}; allowed: {', '.join(choices)}")
 
 
-def at_least(key: str, value: float | None, least: float) -> None:
+def check_minimum(key: str, value: float | None, least: float) -> None:
     """Check that a number, if given, is not below `least`.
 
     Raises:

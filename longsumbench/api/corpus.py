@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Example
 
+Row = Mapping[str, Any]
+
 
 class Thinned(NamedTuple):
     """An example of whose text something was left out on purpose.
@@ -56,9 +58,6 @@ class Source:
     facts: Mapping[str, Any]
     entries: Callable[[set[str]], Iterator[Entry]]
     size: int | None = None
-
-
-Row = Mapping[str, Any]
 
 
 FromRow = Callable[[Row], Read]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from longsumbench.formatting import counted
+from longsumbench.formatting import format_count
 
 Sentences = tuple[str, ...]  # a paragraph, or a reference
 
@@ -193,7 +193,7 @@ class Truncation:
         return self.words - sum(cut.words for cut in self.cuts)
 
 
-def total(ledgers: Sequence[Truncation]) -> Truncation:
+def total_truncation(ledgers: Sequence[Truncation]) -> Truncation:
     """Add up ledgers, cause by cause."""
     causes: dict[str, Cut] = {}
     for cut in (cut for ledger in ledgers for cut in ledger.cuts):
@@ -203,14 +203,14 @@ def total(ledgers: Sequence[Truncation]) -> Truncation:
     return Truncation(tokens, words, tuple(causes.values()), sum(ledger.documents_merged for ledger in ledgers))
 
 
-def what_was_read(ledger: Truncation | None) -> str:
+def describe_reading(ledger: Truncation | None) -> str:
     """Say in words how much of a text was read, and what cut the rest; None: of a system that reads all of it."""
     if ledger is None:
         return "read all of the text"
     if not ledger.cuts:
-        read = f"read all of the text, {counted(ledger.words, 'word')}"
+        read = f"read all of the text, {format_count(ledger.words, 'word')}"
     else:
-        cuts = ", ".join(f"{cut.cause} cut {counted(cut.words, 'word')}" for cut in ledger.cuts)
+        cuts = ", ".join(f"{cut.cause} cut {format_count(cut.words, 'word')}" for cut in ledger.cuts)
         read = f"read {100 * ledger.words_seen // max(1, ledger.words)} % of the text: {cuts}"
     if merged := ledger.documents_merged:
         read += f"; {merged} documents beyond max_documents share the last one's place"

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from longsumbench.api import registry
 from longsumbench.api.bounds import BatchSize, Between, Count, Device, OneOf, Seed, Width, check_settings
-from longsumbench.api.config import TRAINED
+from longsumbench.api.config import TRAINED_TOKENIZERS
 from longsumbench.api.documents import Example
 from longsumbench.api.system import Split
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 
 Scores: TypeAlias = NDArray[np.float64]
 
@@ -25,13 +25,13 @@ Ranker: TypeAlias = Callable[[str | None, Sequence[str]], Scores]
 UNRANKED = "none"  # the name of no ranker: texts stay in the order they have
 
 
-RANKED = ("paragraph", "section")  # what of an example can be ranked
+RANKABLE_UNITS = ("paragraph", "section")  # what of an example can be ranked
 
 
-RankedUnit = Annotated[str, OneOf(*RANKED)]
+RankedUnit = Annotated[str, OneOf(*RANKABLE_UNITS)]
 
 
-RankerVocabulary = Annotated[int, Between(TRAINED["trained"], 10**7)]
+RankerVocabulary = Annotated[int, Between(TRAINED_TOKENIZERS["trained"], 10**7)]
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class LearnedRanker(ABC):
     @classmethod
     @abstractmethod
     def fitted(
-        cls, train: Split | None, validation: Split | None, settings: RankerSettings, stages: StageStore
+        cls, train: Split | None, validation: Split | None, settings: RankerSettings, stages: ArtifactCache
     ) -> Self:
         """Return it fitted to a training split, found as the finished stage "ranker" or built as that.
 
@@ -100,7 +100,7 @@ class LearnedRanker(ABC):
         """
 
 
-def learned(name: str) -> type[LearnedRanker] | None:
+def learned_ranker(name: str) -> type[LearnedRanker] | None:
     """Return the class of a registered ranker that learns; None for one that does not, and for "none".
 
     Raises:

@@ -9,14 +9,18 @@ from typing import Any, ClassVar, Protocol, Self
 
 from numpy.typing import NDArray
 
-from longsumbench.api.config import Decoding, Recipe, settle
+from longsumbench.api.config import Decoding, Recipe, build_settings
 from longsumbench.api.documents import Example, Truncation
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import BadFile, read_json
 
 _SAVED = "system.json"  # of a checkpoint: what every system saves
 _PARTS = {"system": str, "config": {}, "state": {}}  # its shape
+REFERENCE_AXIS = "reference_step"  # a token of the reference, fed instead of what the system would write
+WINDOW_AXIS = "window"  # of length 2: the middle, then the width of a stretch, both in source tokens from 0
+ATTENDED_AXIS = "attended_unit"  # a unit, too: one that a unit attends to
+AXES = ("step", REFERENCE_AXIS, "segment", "unit", ATTENDED_AXIS, "source_token", "layer", "head", WINDOW_AXIS)
 
 
 class Split(Protocol):
@@ -68,12 +72,6 @@ class Evidence:
     arrays: Mapping[str, NDArray[Any]]
     axes: Mapping[str, tuple[str, ...]]
     texts: Mapping[str, tuple[str, ...]]
-
-
-REFERENCE_AXIS = "reference_step"  # a token of the reference, fed instead of what the system would write
-WINDOW_AXIS = "window"  # of length 2: the middle, then the width of a stretch, both in source tokens from 0
-ATTENDED_AXIS = "attended_unit"  # a unit, too: one that a unit attends to
-AXES = ("step", REFERENCE_AXIS, "segment", "unit", ATTENDED_AXIS, "source_token", "layer", "head", WINDOW_AXIS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +179,7 @@ class System(ABC):
         """
 
     def fit(
-        self, train: Split | None, validation: Split | None, recipe: Recipe, workdir: Path, stages: StageStore
+        self, train: Split | None, validation: Split | None, recipe: Recipe, workdir: Path, stages: ArtifactCache
     ) -> FitReport:
         """Learn from the training split. Nothing to do unless a system says otherwise.
 
@@ -198,7 +196,7 @@ class System(ABC):
         return FitReport()
 
     def ready_to_read(  # noqa: B027 - most read any text as it is
-        self, train: Split | None, validation: Split | None, recipe: Recipe, stages: StageStore
+        self, train: Split | None, validation: Split | None, recipe: Recipe, stages: ArtifactCache
     ) -> None:
         """Learn what decides how texts are read (a tokenizer, a ranker), without training; `fit` begins with it.
 
@@ -262,7 +260,7 @@ class System(ABC):
         """
         content = read_checkpoint(folder, cls.Config)
         try:
-            system = cls(settle(cls.Config, content["config"], "model."))
+            system = cls(build_settings(cls.Config, content["config"], "model."))
         except UsageError as problem:  # saved by another version, or edited
             told = f"its settings are not those of model '{content['system']}' ({problem})"
             raise DataError(told, folder / _SAVED) from problem

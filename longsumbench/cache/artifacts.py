@@ -20,14 +20,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from longsumbench.cache.checksums import damage, replace_text, write_checksums
-from longsumbench.cache.locks import held, share, unshare
-from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, as_suite_error, naming
+from longsumbench.cache.checksums import find_damage, replace_text, write_checksums
+from longsumbench.cache.locks import exclusive_lock, hold_shared_lock, release_shared_lock
+from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, as_suite_error, naming_path
 from longsumbench.files import digest
 
 CACHE_VARIABLE = "LONGSUMBENCH_CACHE"
 LAYOUT = 1  # of a cache folder; rises when an older version could not use what a newer one keeps there
-MARKER = "layout"  # the file that says which it is
+LAYOUT_FILE = "layout"  # the file that says which it is
+Build = Callable[[Path], None]
 
 
 def cache_folder() -> Path:
@@ -39,10 +40,7 @@ def cache_folder() -> Path:
     return user_cache_path("longsumbench")
 
 
-Build = Callable[[Path], None]
-
-
-class MissingStage(Exception):
+class MissingArtifact(Exception):
     """A stage is not there, and was not to be built.
 
     Args:
@@ -57,7 +55,7 @@ class MissingStage(Exception):
 
 
 @dataclass
-class StageStore:
+class ArtifactCache:
     """The stages under one folder.
 
     Attributes:
@@ -100,11 +98,11 @@ class StageStore:
         afresh = name in self.rebuild and folder not in self.used.values()
         check_layout(self.root)
         if folder.is_dir() or not self.finished_only:
-            share(used := beside(folder, "used"))
+            hold_shared_lock(used := side_path(folder, "used"))
             self.in_use.add(used)
-        whole = folder.is_dir() and not damage(folder)
+        whole = folder.is_dir() and not find_damage(folder)
         if self.finished_only and not whole:
-            raise MissingStage(name, beside(folder, "partial"), build)
+            raise MissingArtifact(name, side_path(folder, "partial"), build)
         if not whole or (afresh and is_older(folder / "inputs.json", self.before)):
             self._build(folder, inputs, build, afresh)
         self.used[name if name not in self.used or self.used[name] == folder else f"{name}-{key[:8]}"] = folder
@@ -113,23 +111,23 @@ class StageStore:
     def release(self) -> None:
         """Let others delete, or build anew, what this store has returned."""
         while self.in_use:
-            unshare(self.in_use.pop())
+            release_shared_lock(self.in_use.pop())
 
     def _build(self, folder: Path, inputs: Mapping[str, Any], build: Build, afresh: bool) -> None:
-        partial, used, name = beside(folder, "partial"), beside(folder, "used"), folder.parent.name
-        unshare(used)  # whoever has the lock may wait for all that hold it
-        with locked(beside(folder, "lock"), name, self.say):
+        partial, used, name = side_path(folder, "partial"), side_path(folder, "used"), folder.parent.name
+        release_shared_lock(used)  # whoever has the lock may wait for all that hold it
+        with locked_artifact(side_path(folder, "lock"), name, self.say):
             if afresh and is_older(folder / "inputs.json", self.before):
                 self._discard_unused(folder)
             self._set_damaged_aside(folder)
-            share(used)
+            hold_shared_lock(used)
             if _is_there(folder):  # the process waited for has finished it
                 return
             if afresh and is_older(partial, self.before):
-                discard(partial)
+                discard_folder(partial)
             partial.mkdir(exist_ok=True)
             note = json.dumps(dict(inputs), indent=1, sort_keys=True)
-            with naming(partial):
+            with naming_path(partial):
                 (partial / "inputs.json").write_text(note, encoding="utf-8")  # it is known what a killed one began
                 build(partial)
                 (partial / "inputs.json").write_text(note, encoding="utf-8")  # a builder may clear the folder
@@ -140,12 +138,12 @@ class StageStore:
     def _discard_unused(self, folder: Path) -> None:
         """Delete a stage that is to be built anew, as soon as no other process uses it."""
         with self._unused(folder):
-            discard(folder)
+            discard_folder(folder)
 
     def _set_damaged_aside(self, folder: Path) -> None:
         """Rename a damaged stage as soon as no other process uses it: hours of training are not deleted unasked."""
-        if problems := damage(folder):
-            aside = beside(folder, f"damaged-{uuid.uuid4().hex[:8]}")
+        if problems := find_damage(folder):
+            aside = side_path(folder, f"damaged-{uuid.uuid4().hex[:8]}")
             with self._unused(folder):
                 folder.rename(aside)
             told = f"damaged: {folder.parent.name} {folder} ({_summed(problems)})"
@@ -154,7 +152,7 @@ class StageStore:
     def _unused(self, folder: Path) -> AbstractContextManager[None]:
         """Wait until no other process uses a stage."""
         waiting = f"waiting for other processes that use the {folder.parent.name}"
-        return held(beside(folder, "used"), lambda other: self.say(waiting))
+        return exclusive_lock(side_path(folder, "used"), lambda other: self.say(waiting))
 
 
 def check_layout(root: Path) -> None:
@@ -163,7 +161,7 @@ def check_layout(root: Path) -> None:
     Raises:
         EnvironmentProblem: they are not.
     """
-    marker = root / MARKER
+    marker = root / LAYOUT_FILE
     found = marker.read_bytes().strip().decode("ascii", "replace") if marker.is_file() else ""
     if marker.is_dir() or (found and not found.isdecimal()):
         raise EnvironmentProblem(f"{marker} is damaged: delete it and run the same command again; the stages stay")
@@ -179,7 +177,7 @@ def check_layout(root: Path) -> None:
 def mark_layout(root: Path) -> None:
     """Say in a cache folder how stages are kept there."""
     root.mkdir(parents=True, exist_ok=True)
-    replace_text(root / MARKER, f"{LAYOUT}\n")
+    replace_text(root / LAYOUT_FILE, f"{LAYOUT}\n")
 
 
 def _summed(problems: Sequence[str]) -> str:
@@ -187,13 +185,13 @@ def _summed(problems: Sequence[str]) -> str:
     return problems[0] + (f", and {len(problems) - 1} more" if len(problems) > 1 else "")
 
 
-def beside(folder: Path, what: str) -> Path:
+def side_path(folder: Path, what: str) -> Path:
     """Return what stands beside a stage: its "lock", its "used", its "partial"."""
     return folder.with_name(f"{folder.name}.{what}")
 
 
 @contextmanager
-def locked(path: Path, what: str, say: Callable[[str], None]) -> Iterator[None]:
+def locked_artifact(path: Path, what: str, say: Callable[[str], None]) -> Iterator[None]:
     """Hold a lock, saying for whom this process waits, and whose work it takes over.
 
     Args:
@@ -201,7 +199,7 @@ def locked(path: Path, what: str, say: Callable[[str], None]) -> Iterator[None]:
         what: is done under it, for people.
         say: shows a line.
     """
-    with held(
+    with exclusive_lock(
         path,
         lambda other: say(f"waiting for another process: {what} ({other})"),
         lambda killed: say(f"taking over from {killed.name}, which ended before it was done: {what}"),
@@ -243,23 +241,23 @@ def _publish(partial: Path, folder: Path) -> None:
     except OSError as error:
         if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
             raise
-        discard(partial)
+        discard_folder(partial)
 
 
-def discard(folder: Path) -> None:
+def discard_folder(folder: Path) -> None:
     """Delete a folder; others see it whole or not at all."""
     if folder.is_dir():
-        folder.rename(old := beside(folder, f"old-{uuid.uuid4().hex[:8]}"))
+        folder.rename(old := side_path(folder, f"old-{uuid.uuid4().hex[:8]}"))
         shutil.rmtree(old, ignore_errors=True)  # NFS keeps open files; `longsumbench cache prune` deletes what is left
 
 
-def clear(folder: Path) -> None:
+def clear_partial(folder: Path) -> None:
     """Empty a partial folder whose builder cannot continue what is there."""
     for item in folder.iterdir():
-        remove(item)
+        remove_path(item)
 
 
-def remove(path: Path, ignore_errors: bool = False) -> None:
+def remove_path(path: Path, ignore_errors: bool = False) -> None:
     """Delete a file, a link or a folder.
 
     Args:
@@ -273,7 +271,7 @@ def remove(path: Path, ignore_errors: bool = False) -> None:
 
 
 @contextmanager
-def opening(folder: Path) -> Iterator[None]:
+def reading_artifact(folder: Path) -> Iterator[None]:
     """Read a finished stage; what goes wrong in that ends in one line that names it and how to be rid of it.
 
     Raises:
@@ -297,6 +295,6 @@ def refuse_damaged(folders: Iterable[Path], cause: Exception) -> None:
         DataError: one is damaged.
     """
     for folder in folders:
-        if problems := damage(folder, in_full=True):
+        if problems := find_damage(folder, in_full=True):
             told = f"this stage is damaged ({_summed(problems)})"
             raise DataError(f"{told}; run the same command again, which builds it anew", folder) from cause

@@ -19,7 +19,7 @@ _DAMAGED = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)  # what the system says of
 _UNKNOWN_TIME = -1  # no file has it, so the next check reads the file
 
 
-class Entry(NamedTuple):
+class _Entry(NamedTuple):
     """What is known of one file: bytes, time of the last change in nanoseconds, SHA-256 in hexadecimal."""
 
     size: int
@@ -34,7 +34,7 @@ def write_checksums(folder: Path) -> None:
     _write(folder, {path.relative_to(folder).as_posix(): _entry(path) for path in files})
 
 
-def damage(folder: Path, in_full: bool = False) -> list[str]:
+def find_damage(folder: Path, in_full: bool = False) -> list[str]:
     """Return a line for each damaged file of a finished stage; none if the stage is whole.
 
     A folder without readable checksums is taken as it is, and gets them. New times are stored; a damaged file is marked
@@ -66,7 +66,7 @@ def damage(folder: Path, in_full: bool = False) -> list[str]:
     return problems
 
 
-def _compare(path: Path, entry: Entry, in_full: bool) -> tuple[str, Entry]:
+def _compare(path: Path, entry: _Entry, in_full: bool) -> tuple[str, _Entry]:
     """Return what is wrong with a file, if anything, and what the next check shall compare it with."""
     again = entry._replace(time=_UNKNOWN_TIME)
     try:
@@ -85,25 +85,25 @@ def _compare(path: Path, entry: Entry, in_full: bool) -> tuple[str, Entry]:
     return "", entry
 
 
-def _entry(path: Path) -> Entry:
+def _entry(path: Path) -> _Entry:
     with path.open("rb") as file:
         status = os.fstat(file.fileno())  # before the content: a change during reading is found by the next check
-        return Entry(status.st_size, status.st_mtime_ns, hashlib.file_digest(file, "sha256").hexdigest())
+        return _Entry(status.st_size, status.st_mtime_ns, hashlib.file_digest(file, "sha256").hexdigest())
 
 
-def _read(folder: Path) -> dict[str, Entry] | None:
+def _read(folder: Path) -> dict[str, _Entry] | None:
     """Return file → entry; None where the checksums are missing or damaged themselves."""
     path = folder / CHECKSUMS
     try:
         own, text = path.read_text(encoding="ascii").splitlines() if path.is_file() else ("", "")
         if own == _digest(text):
-            return {name: Entry(*entry) for name, entry in json.loads(text).items()}
+            return {name: _Entry(*entry) for name, entry in json.loads(text).items()}
     except ValueError:
         pass
     return None
 
 
-def _write(folder: Path, entries: Mapping[str, Entry]) -> None:
+def _write(folder: Path, entries: Mapping[str, _Entry]) -> None:
     text = json.dumps(entries)
     replace_text(folder / CHECKSUMS, f"{_digest(text)}\n{text}\n")
 

@@ -8,6 +8,8 @@ import os
 import threading
 import urllib.request
 
+_PROBE_SECONDS = 2.5
+
 
 def unreachable() -> str | None:
     """Say why the hub cannot be reached; None when it can. Takes `_PROBE_SECONDS` at most."""
@@ -31,6 +33,3 @@ def _probe(endpoint: str) -> str | None:
         return f"HTTP {error.code}" if error.code >= 500 else None
     except (OSError, ValueError, http.client.HTTPException) as error:
         return str(getattr(error, "reason", error)) or type(error).__name__
-
-
-_PROBE_SECONDS = 2.5

@@ -23,7 +23,7 @@ from filelock import lock_descriptor, unlock_descriptor
 
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.files import parse_json
-from longsumbench.formatting import lasting
+from longsumbench.formatting import format_rough_time
 
 _SECONDS_BETWEEN_TRIES = 0.05
 _SECONDS_UNSAID = 0.2  # a shorter wait is none: somebody only looked who holds the lock
@@ -63,7 +63,7 @@ class Holder:
         return f"process {self.pid} on {self.host}" if self.pid else "another process"
 
     def __str__(self) -> str:
-        return f"{self.name}, for {lasting(time.time() - self.since)}" if self.pid else self.name
+        return f"{self.name}, for {format_rough_time(time.time() - self.since)}" if self.pid else self.name
 
     @property
     def is_dead(self) -> bool:
@@ -87,7 +87,7 @@ def _say_nothing(holder: Holder) -> None:
 
 
 @contextmanager
-def held(
+def exclusive_lock(
     path: Path, waiting: Callable[[Holder], None] = _say_nothing, took_over: Callable[[Holder], None] = _say_nothing
 ) -> Iterator[None]:
     """Hold a lock that no other process, and no other thread, holds at the same time.
@@ -115,7 +115,7 @@ def held(
             _close(descriptor)
 
 
-def holder(path: Path) -> Holder | None:
+def lock_holder(path: Path) -> Holder | None:
     """Return who holds a lock right now; None when nobody does. Whoever waits for it is not disturbed.
 
     Raises:
@@ -140,8 +140,10 @@ def holder(path: Path) -> Holder | None:
         time.sleep(_SECONDS_BETWEEN_TRIES / 10)  # its holder is about to write it
 
 
-def share(path: Path) -> None:
-    """Hold a lock together with others until `unshare` or the end of this process, and set its file's time to now.
+def hold_shared_lock(path: Path) -> None:
+    """Hold a lock together with others, and set its file's time to now.
+
+    It is held until `release_shared_lock`, or until the process ends.
 
     Waits while a process has it alone. Of more than `_MOST_SHARED` locks, the first is given up. In a folder where this
     process may only read, it is held without its time being set, or not at all where the file is not there yet.
@@ -167,18 +169,18 @@ def share(path: Path) -> None:
         else:
             _close(descriptor)
     while len(_shared_here) > _MOST_SHARED:
-        unshare(next(iter(_shared_here)))
+        release_shared_lock(next(iter(_shared_here)))
     with suppress(OSError):  # somebody else's, or where one may only read
         os.utime(_shared_here[path])
 
 
-def unshare(path: Path) -> None:
+def release_shared_lock(path: Path) -> None:
     """Give up a lock that this process shares; nothing when it does not."""
     if (descriptor := _shared_here.pop(path, None)) is not None:
         _close(descriptor)
 
 
-def is_shared(path: Path) -> bool:
+def is_lock_shared(path: Path) -> bool:
     """Tell whether any process shares a lock right now, this one included."""
     try:
         descriptor = _opened(path, os.O_RDWR)

@@ -17,11 +17,11 @@ from typing import Any
 
 from tabulate import tabulate
 
-from longsumbench.cache.artifacts import beside, check_layout, discard, mark_layout, remove
-from longsumbench.cache.checksums import damage
-from longsumbench.cache.locks import Holder, held, holder, is_shared
+from longsumbench.cache.artifacts import check_layout, discard_folder, mark_layout, remove_path, side_path
+from longsumbench.cache.checksums import find_damage
+from longsumbench.cache.locks import Holder, exclusive_lock, is_lock_shared, lock_holder
 from longsumbench.errors import DataError, UsageError, did_you_mean
-from longsumbench.formatting import lasting, print_text, sized
+from longsumbench.formatting import format_bytes, format_rough_time, print_text
 from longsumbench.progress import Progress
 
 _DAY = 86_400.0  # seconds
@@ -31,10 +31,11 @@ _KEY = re.compile(r"[0-9a-f]{24}")
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)([smhdw])")
 _LONGEST_SPAN = 100_000 * _DAY
 _SPANS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": _DAY, "w": 7 * _DAY}
+_ALIGNED = ("left", "right", "right", "right", "right", "right", "right")
 
 
 @dataclass(frozen=True)
-class Stage:
+class CachedArtifact:
     """All that stands in the cache under one key.
 
     Attributes:
@@ -73,18 +74,18 @@ class Stage:
     @cached_property
     def last_used(self) -> float:
         """When it was asked for last, or written to; seconds since 1970."""
-        every = [beside(self.folder, "used"), self.folder, *self.rests, *_files_in(self.rests)]
+        every = [side_path(self.folder, "used"), self.folder, *self.rests, *_files_in(self.rests)]
         return max((status.st_mtime for path in every if (status := _status_of(path))), default=0.0)
 
     @cached_property
     def builder(self) -> Holder | None:
         """Who builds it right now."""
-        return holder(beside(self.folder, "lock"))
+        return lock_holder(side_path(self.folder, "lock"))
 
     @cached_property
     def is_used(self) -> bool:
         """Whether a process uses it right now."""
-        return is_shared(beside(self.folder, "used"))
+        return is_lock_shared(side_path(self.folder, "used"))
 
     @property
     def is_left_over(self) -> bool:
@@ -108,20 +109,22 @@ class Stage:
         return ", ".join([*parts, *(["left over"] if self.is_left_over else [])])
 
 
-def stages_in(root: Path) -> list[Stage]:
+def artifacts_in(root: Path) -> list[CachedArtifact]:
     """Return all stages of a cache folder, by kind and key. Nothing else that stands there is looked at."""
-    found: list[Stage] = []
+    found: list[CachedArtifact] = []
     for kind in sorted(entry for entry in root.iterdir() if entry.is_dir()) if root.is_dir() else ():
         rests: dict[str, list[Path]] = {}
         for path in sorted(kind.iterdir()):
             key, _, what = path.name.partition(".")
             if _KEY.fullmatch(key) and (what in ("", "partial") or what.startswith(("old-", "damaged-"))):
                 rests.setdefault(key, []).extend([path] if what else [])
-        found += [Stage(kind / key, tuple(left)) for key, left in rests.items()]
+        found += [CachedArtifact(kind / key, tuple(left)) for key, left in rests.items()]
     return found
 
 
-def chosen(stages: Sequence[Stage], kinds: Collection[str] = (), keys: Iterable[str] = ()) -> list[Stage]:
+def select_artifacts(
+    stages: Sequence[CachedArtifact], kinds: Collection[str] = (), keys: Iterable[str] = ()
+) -> list[CachedArtifact]:
     """Return the stages of some kinds, or whose keys begin in some ways; all where nothing is asked for.
 
     Raises:
@@ -142,7 +145,7 @@ def chosen(stages: Sequence[Stage], kinds: Collection[str] = (), keys: Iterable[
     return [stage for stage in wanted if not keys or stage.key.startswith(tuple(keys))]
 
 
-def overview(root: Path, stages: Sequence[Stage]) -> str:
+def list_kinds(root: Path, stages: Sequence[CachedArtifact]) -> str:
     """Return the table of the kinds of stages, the largest first."""
     kinds = {stage.kind: [one for one in stages if one.kind == stage.kind] for stage in stages}
     rows = [_row(kind, members) for kind, members in kinds.items()]
@@ -155,20 +158,17 @@ def overview(root: Path, stages: Sequence[Stage]) -> str:
     return "\n".join([f"{root}", "", table, *([""] if builders else []), *builders]) if rows else f"{root}: no stages"
 
 
-_ALIGNED = ("left", "right", "right", "right", "right", "right", "right")
-
-
-def _row(name: str, members: Sequence[Stage]) -> list[str]:
+def _row(name: str, members: Sequence[CachedArtifact]) -> list[str]:
     finished = [stage for stage in members if stage.is_finished]
     left = [stage for stage in members if stage.is_left_over]
     numbers = (sum(stage.is_used for stage in members), sum(stage.builder is not None for stage in members))
-    rests = f"{len(left)} ({sized(sum(stage.rest_size for stage in left))})" if left else ""
-    used = f"{lasting(time.time() - max(stage.last_used for stage in members))} ago"
-    size = sized(sum(stage.size for stage in finished))
+    rests = f"{len(left)} ({format_bytes(sum(stage.rest_size for stage in left))})" if left else ""
+    used = f"{format_rough_time(time.time() - max(stage.last_used for stage in members))} ago"
+    size = format_bytes(sum(stage.size for stage in finished))
     return [name, f"{len(finished)}", size, used, *(f"{number or ''}" for number in numbers), rests]
 
 
-def listing(root: Path, stages: Sequence[Stage], everything: Sequence[Stage]) -> str:
+def list_artifacts(root: Path, stages: Sequence[CachedArtifact], everything: Sequence[CachedArtifact]) -> str:
     """Return the table of the stages one by one, the last used first.
 
     Args:
@@ -179,8 +179,13 @@ def listing(root: Path, stages: Sequence[Stage], everything: Sequence[Stage]) ->
     texts, now = _known_texts(everything), time.time()
     rows = [
         [
-            *(stage.kind, stage.key, sized(stage.size + stage.rest_size), f"{lasting(now - stage.last_used)} ago"),
-            *(stage.state(), told_of(stage.inputs, texts)),
+            *(
+                stage.kind,
+                stage.key,
+                format_bytes(stage.size + stage.rest_size),
+                f"{format_rough_time(now - stage.last_used)} ago",
+            ),
+            *(stage.state(), describe_artifact(stage.inputs, texts)),
         ]
         for stage in sorted(stages, key=lambda stage: -stage.last_used)
     ]
@@ -190,19 +195,19 @@ def listing(root: Path, stages: Sequence[Stage], everything: Sequence[Stage]) ->
     return f"{root}\n\n{table}" if rows else f"{root}: no stages"
 
 
-def _known_texts(stages: Iterable[Stage]) -> dict[str, str]:
+def _known_texts(stages: Iterable[CachedArtifact]) -> dict[str, str]:
     """Return fingerprint → dataset and split, of the corpora in the cache."""
     texts: dict[str, str] = {}
     for stage in stages:
         if stage.kind == "corpus":
             with suppress(OSError, ValueError, KeyError, AttributeError):
                 content = json.loads((stage.folder / "corpus.json").read_text(encoding="utf-8"))
-                name = told_of(stage.inputs, {})
+                name = describe_artifact(stage.inputs, {})
                 texts |= {fingerprint: f"{name} {split}" for split, fingerprint in content["splits"].items()}
     return texts
 
 
-def told_of(inputs: Mapping[str, Any], texts: Mapping[str, str]) -> str:
+def describe_artifact(inputs: Mapping[str, Any], texts: Mapping[str, str]) -> str:
     """Say in a few words what a stage is of: its dataset, or its system and texts.
 
     Args:
@@ -249,7 +254,7 @@ class Pruning:
     freed: int = 0
     kept: list[str] = field(default_factory=list)
 
-    def delete(self, stage: Stage, rests_only: bool = False) -> None:
+    def delete(self, stage: CachedArtifact, rests_only: bool = False) -> None:
         """Delete a stage with all that belongs to it, or only what is left over; not what others use or build."""
         rests_only = rests_only and stage.is_finished
         if stage.builder is not None:
@@ -265,16 +270,16 @@ class Pruning:
                 if finished:
                     self.deleted[stage.kind] = self.deleted.get(stage.kind, 0) + 1
 
-    def _delete(self, stage: Stage, rests_only: bool) -> bool:
+    def _delete(self, stage: CachedArtifact, rests_only: bool) -> bool:
         """Delete it under its locks; False when another process came first."""
-        lock, used = beside(stage.folder, "lock"), beside(stage.folder, "used")
+        lock, used = side_path(stage.folder, "lock"), side_path(stage.folder, "used")
         try:
-            with held(lock, _in_use):
+            with exclusive_lock(lock, _in_use):
                 if rests_only:
                     _delete_folders(stage.rests)
                 else:
-                    with held(used, _in_use):
-                        discard(stage.folder)
+                    with exclusive_lock(used, _in_use):
+                        discard_folder(stage.folder)
                         _delete_folders(stage.rests)
                         used.unlink(missing_ok=True)
                 if not stage.folder.is_dir():
@@ -284,15 +289,15 @@ class Pruning:
             return False
         return True
 
-    def _keep(self, stage: Stage, reason: str) -> None:
-        self.kept.append(f"kept: {stage.kind} {stage.key}, {sized(stage.size + stage.rest_size)}: {reason}")
+    def _keep(self, stage: CachedArtifact, reason: str) -> None:
+        self.kept.append(f"kept: {stage.kind} {stage.key}, {format_bytes(stage.size + stage.rest_size)}: {reason}")
 
     def told(self) -> str:
         """Say what was freed, or would be, and what was kept."""
         parts = [f"{number} {kind}" for kind, number in self.deleted.items()]
         parts += [f"{self.rests} left over" if self.rests else ""]
         of = f" ({', '.join(part for part in parts if part)})" if any(parts) else ""
-        return "\n".join([*self.kept, f"{'would free' if self.dry_run else 'freed'} {sized(self.freed)}{of}"])
+        return "\n".join([*self.kept, f"{'would free' if self.dry_run else 'freed'} {format_bytes(self.freed)}{of}"])
 
 
 def _in_use(other: Holder) -> None:
@@ -303,7 +308,7 @@ def _delete_folders(folders: Iterable[Path]) -> None:
     """Delete folders that nobody uses; what is not finished need not be seen whole."""
     for folder in folders:
         with suppress(OSError):
-            remove(folder, ignore_errors=True)
+            remove_path(folder, ignore_errors=True)
 
 
 def prune(
@@ -333,24 +338,24 @@ def prune(
     if not everything and root.is_dir():
         check_layout(root)
     now = time.time()
-    for stage in chosen(stages_in(root), kinds, keys):
+    for stage in select_artifacts(artifacts_in(root), kinds, keys):
         idle = now - stage.last_used
         if everything or keys or (not rests_only and idle > unused_for):
             pruning.delete(stage)
         elif stage.rests and (rests_only or idle > _LEFT_FOR):
             pruning.delete(stage, rests_only=True)
-    if everything and not kinds and not pruning.dry_run and root.is_dir() and not stages_in(root):
+    if everything and not kinds and not pruning.dry_run and root.is_dir() and not artifacts_in(root):
         mark_layout(root)
 
 
-def verify(stages: Iterable[Stage]) -> str:
+def verify_artifacts(stages: Iterable[CachedArtifact]) -> str:
     """Read finished stages in full, print a line for each damaged one, and return how many are whole.
 
     Raises:
         DataError: one is damaged.
     """
     finished = [stage for stage in stages if os.path.lexists(stage.folder)]
-    damaged, size = 0, sized(sum(stage.size for stage in finished))
+    damaged, size = 0, format_bytes(sum(stage.size for stage in finished))
     with Progress("verifying", len(finished), "stages") as progress:
         for stage in finished:
             if problems := _problems_of(stage):
@@ -364,10 +369,10 @@ def verify(stages: Iterable[Stage]) -> str:
     return f"{of} verified: nothing is damaged"
 
 
-def _problems_of(stage: Stage) -> list[str]:
+def _problems_of(stage: CachedArtifact) -> list[str]:
     """Read a finished stage in full; return what is damaged in it, or cannot be read."""
     try:
-        problems = damage(stage.folder, in_full=True)
+        problems = find_damage(stage.folder, in_full=True)
     except OSError as error:
         problems = [f"{error.filename} cannot be read ({error.strerror})"]
     return problems if os.path.lexists(stage.folder) else []  # another process has deleted it meanwhile
@@ -393,7 +398,7 @@ def _status_of(path: Path) -> os.stat_result | None:
         return None
 
 
-def seconds_of(span: str) -> float:
+def parse_seconds(span: str) -> float:
     """Read a span of time: "30d", "12h", "2w".
 
     Raises:

@@ -38,14 +38,14 @@ def _add_arguments(command: Parser) -> None:
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.analysis.names import ANALYSES
     from longsumbench.analysis.plan import plan_analyze
-    from longsumbench.files import writable
+    from longsumbench.files import writable_folder
     from longsumbench.runs.record import Results
 
     dataset, asked = plan_analyze(options.what, options.overrides)
     results = Results(Path(options.results_dir).expanduser())
     folder = Path(options.output).expanduser() if options.output else results.root / "analysis" / dataset.name
     analysis = ANALYSES[options.what]
-    writable(folder, "--output")
+    writable_folder(folder, "--output")
     try:
         found = analysis.find(dataset, asked, results)
         written = analysis.write(found, folder)

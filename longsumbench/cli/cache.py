@@ -52,13 +52,13 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         raise UsageError(f"{given[0]} goes with `longsumbench cache prune`")
     if root.is_dir():
         check_layout(root)
-    there = cache.stages_in(root)
+    there = cache.artifacts_in(root)
     if options.keys[:1] == ["verify"]:
-        print(cache.verify(cache.chosen(there, options.kind, options.keys[1:])))
+        print(cache.verify_artifacts(cache.select_artifacts(there, options.kind, options.keys[1:])))
         return
-    wanted = cache.chosen(there, options.kind, options.keys)
+    wanted = cache.select_artifacts(there, options.kind, options.keys)
     one_by_one = options.all or options.keys
-    print_text(cache.listing(root, wanted, there) if one_by_one else cache.overview(root, wanted))
+    print_text(cache.list_artifacts(root, wanted, there) if one_by_one else cache.list_kinds(root, wanted))
 
 
 def _prune_command(options: argparse.Namespace, root: Path, keys: Sequence[str]) -> None:
@@ -68,7 +68,7 @@ def _prune_command(options: argparse.Namespace, root: Path, keys: Sequence[str])
     asked = {"KEY": keys, "--all": options.all, "--left-over": options.left_over, "--unused-for": options.unused_for}
     if len(together := [name for name, value in asked.items() if value]) > 1:
         raise UsageError(f"{' and '.join(together)} do not go together: each says what to delete")
-    unused_for = cache.UNUSED_FOR if options.unused_for is None else cache.seconds_of(options.unused_for)
+    unused_for = cache.UNUSED_FOR if options.unused_for is None else cache.parse_seconds(options.unused_for)
     pruning = cache.Pruning(options.dry_run)
     try:
         cache.prune(root, pruning, options.kind, keys, unused_for, options.left_over, options.all)

@@ -34,18 +34,18 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.analysis.runs.compare import compare, default_folder
-    from longsumbench.analysis.runs.compare_page import write
+    from longsumbench.analysis.runs.compare import compare_runs, comparison_folder
+    from longsumbench.analysis.runs.compare_page import write_comparison
     from longsumbench.api.bounds import Between, check_value
-    from longsumbench.files import writable
+    from longsumbench.files import writable_folder
     from longsumbench.runs.record import Results
 
     check_value("--examples", options.examples, Between(0, 10**6))
     results = Results(Path(options.results_dir).expanduser())
     try:
-        comparison = compare(options.runs, results, options.examples, options.intersect, options.all_pairs)
-        folder = Path(options.output).expanduser() if options.output else default_folder(results, comparison.runs)
-        written = write(comparison, writable(folder, "--output"))
+        comparison = compare_runs(options.runs, results, options.examples, options.intersect, options.all_pairs)
+        folder = Path(options.output).expanduser() if options.output else comparison_folder(results, comparison.runs)
+        written = write_comparison(comparison, writable_folder(folder, "--output"))
     except KeyboardInterrupt:
         raise KeyboardInterrupt("the runs are as they were; the same command compares them anew") from None
     print_text(comparison.render(), "", *written)

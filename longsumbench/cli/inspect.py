@@ -30,16 +30,16 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.analysis.runs.inspect_page import write
-    from longsumbench.analysis.runs.inspect_run import default_folder, inspect
-    from longsumbench.files import writable
+    from longsumbench.analysis.runs.inspect_page import write_inspection
+    from longsumbench.analysis.runs.inspect_run import inspect_example, inspection_folder
+    from longsumbench.files import writable_folder
     from longsumbench.runs.record import Results
 
     results = Results(Path(options.results_dir).expanduser())
     try:
-        inspection = inspect(options.run, options.example, results)
-        folder = Path(options.output).expanduser() if options.output else default_folder(results, inspection.record)
-        print_text(*write(inspection, writable(folder, "--output")))
+        inspection = inspect_example(options.run, options.example, results)
+        folder = Path(options.output).expanduser() if options.output else inspection_folder(results, inspection.record)
+        print_text(*write_inspection(inspection, writable_folder(folder, "--output")))
     except KeyboardInterrupt:
         raise KeyboardInterrupt("the run is as it was; the same command shows the example anew") from None
 

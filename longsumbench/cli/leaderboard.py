@@ -41,15 +41,15 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.api.config import allowed
+    from longsumbench.api.config import check_choice
     from longsumbench.errors import UnknownName
     from longsumbench.leaderboards import table as leaderboard
-    from longsumbench.leaderboards.comparability import PARTS
+    from longsumbench.leaderboards.comparability import ROUGE_PARTS
     from longsumbench.report import tables
     from longsumbench.runs.record import Results
 
-    parts = {name.lower(): part for part, name in PARTS.items()}
-    allowed("--measure", options.measure, tuple(parts))
+    parts = {name.lower(): part for part, name in ROUGE_PARTS.items()}
+    check_choice("--measure", options.measure, tuple(parts))
     part = parts[options.measure]
     results = Results(Path(options.results_dir).expanduser())
     found = results.datasets()
@@ -61,7 +61,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     drawn = _draw_against(options, results, names)
     for name in names:
         try:
-            table = leaderboard.update(results, name)
+            table = leaderboard.update_table(results, name)
         except DataError as error:  # no record of this dataset can be read; others may be
             if len(names) == 1:
                 raise
@@ -90,7 +90,7 @@ def _draw_against(options: argparse.Namespace, results: "Results", names: Sequen
         return []
     from longsumbench.leaderboards.figures import curves as sweep
 
-    return sweep.update(results, names[0], options.against, options.kind)
+    return sweep.update_curves(results, names[0], options.against, options.kind)
 
 
 leaderboard_command = Command("leaderboard", "rebuild and print tables from results/", _HELP, _add_arguments, _execute)

@@ -27,7 +27,9 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
 
     if options.model and options.what != "settings":
         raise UsageError(f"'{options.model}' is one word too many: longsumbench list {options.what}")
-    print_text(catalogue.settings(options.model) if options.what == "settings" else catalogue.names(options.what))
+    print_text(
+        catalogue.list_settings(options.model) if options.what == "settings" else catalogue.list_names(options.what)
+    )
 
 
 list_command = Command("list", "list what can be named", _HELP, _add_arguments, _execute)

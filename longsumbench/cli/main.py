@@ -22,8 +22,8 @@ from longsumbench.cli.stats import stats_command
 from longsumbench.cli.status import status_command
 from longsumbench.cli.summarize import summarize_command
 from longsumbench.errors import INTERRUPTED, PointsFailed, UsageError, did_you_mean
-from longsumbench.formatting import lines, one_line
-from longsumbench.interrupts import ended_by_sigterm
+from longsumbench.formatting import escape_line, escape_lines
+from longsumbench.interrupts import sigterm_as_interrupt
 
 COMMANDS = (
     run_command,
@@ -65,18 +65,18 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
 """
 
 
-@ended_by_sigterm()
+@sigterm_as_interrupt()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
     typed = list(sys.argv[1:] if arguments is None else arguments)
     words = [word for word in typed if word not in _VERBOSE]  # what is shown of an error is no part of a run's command
     try:
-        options = read(words)
+        options = parse_words(words)
         options.execute(options, words)
         sys.stdout.flush()
     except KeyboardInterrupt as interrupt:
         kept = f"{interrupt}" or "what is finished is kept, the same command continues it"
-        print(one_line(f"longsumbench: interrupted; {kept}"), file=sys.stderr)
+        print(escape_line(f"longsumbench: interrupted; {kept}"), file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # whoever read the output has seen enough: `longsumbench list settings | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -87,17 +87,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _show_problem(error: Exception, verbose: bool) -> int:
     """Print an error as one line, with `verbose` its traceback before it; return the exit code."""
-    from longsumbench.runs.bug_report import explained
+    from longsumbench.runs.bug_report import as_reported_error
 
-    problem = explained(error)
+    problem = as_reported_error(error)
     if verbose:
-        print(lines("".join(traceback.format_exception(error))), file=sys.stderr)
-    escaped = lines if isinstance(problem, PointsFailed) else one_line  # which has a table, escaped when it was drawn
+        print(escape_lines("".join(traceback.format_exception(error))), file=sys.stderr)
+    escaped = (
+        escape_lines if isinstance(problem, PointsFailed) else escape_line
+    )  # which has a table, escaped when it was drawn
     print(escaped(f"longsumbench: {problem}"), file=sys.stderr)
     return problem.exit_code
 
 
-def read(words: Sequence[str]) -> argparse.Namespace:
+def parse_words(words: Sequence[str]) -> argparse.Namespace:
     """Parse the words of a command line; overrides may stand on either side of a flag.
 
     Returns: the command's arguments, and its name as `command`.

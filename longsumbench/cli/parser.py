@@ -71,7 +71,7 @@ def output_file(name: str | None, flag: str) -> Path | None:
         UsageError: there is a folder, a pipe, a device or a loop of links, which a file must not replace.
         EnvironmentProblem: nothing can be written there.
     """
-    from longsumbench.files import writable
+    from longsumbench.files import writable_folder
 
     if name is None:
         return None
@@ -79,5 +79,5 @@ def output_file(name: str | None, flag: str) -> Path | None:
     if os.path.lexists(table) and not table.is_file():
         what = "a folder" if table.is_dir() else "no file (a pipe, a device or a loop of links)"
         raise UsageError(f"{flag} {name or '.'} is {what}: name a file")
-    writable(table.parent, flag)
+    writable_folder(table.parent, flag)
     return table

@@ -29,20 +29,20 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.analysis.runs.reproduce import page, reproduce, write
-    from longsumbench.files import writable
+    from longsumbench.analysis.runs.reproduce import reproduce, reproduction_page, write_reproduction
+    from longsumbench.files import writable_folder
     from longsumbench.runs.record import Results
 
     found = reproduce(options.run, Results(Path(options.results_dir).expanduser()))
-    folder = writable(Path(options.output).expanduser(), "--output") if options.output else None
-    print_text(page(found))
+    folder = writable_folder(Path(options.output).expanduser(), "--output") if options.output else None
+    print_text(reproduction_page(found))
     if folder is not None:
-        print_text("", *write(found, folder))
+        print_text("", *write_reproduction(found, folder))
     if options.check:
-        from longsumbench.analysis.runs.repeat import check
+        from longsumbench.analysis.runs.repeat import check_repeat
 
         try:
-            print_text("", check(found))
+            print_text("", check_repeat(found))
         except KeyboardInterrupt:
             raise KeyboardInterrupt("the run is as it was; the same command repeats it anew") from None
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from longsumbench.cli.parser import Command, Parser
 from longsumbench.conf import CONF
 from longsumbench.errors import PointsFailed
-from longsumbench.formatting import counted, lines, one_line, print_text
+from longsumbench.formatting import escape_line, escape_lines, format_count, print_text
 
 if TYPE_CHECKING:
     from longsumbench.sweeps.sweep import Launch
@@ -67,7 +67,7 @@ def _run(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.progress import phase
 
     with phase("loading the libraries"):
-        from longsumbench.runs.plan import apart, plan, show, swept_settings
+        from longsumbench.runs.plan import plan, show_config, split_sweep_overrides, swept_settings
         from longsumbench.sweeps.launchers import HERE, Engine, is_hydras
         from longsumbench.sweeps.sweep import Launch
 
@@ -78,7 +78,12 @@ def _run(options: argparse.Namespace, words: Sequence[str]) -> None:
         if engine.sweeper == HERE:
             launch.points = plan(of_points, options.multirun, options.config_dir, probe=not options.show)
     if options.show:  # of a search, what all of its points share
-        print_text(show(launch.points or plan(apart(of_points, options.config_dir)[0], config_dir=options.config_dir)))
+        print_text(
+            show_config(
+                launch.points
+                or plan(split_sweep_overrides(of_points, options.config_dir)[0], config_dir=options.config_dir)
+            )
+        )
         return
     try:
         if engine.sweeper == HERE:
@@ -91,16 +96,16 @@ def _run(options: argparse.Namespace, words: Sequence[str]) -> None:
     with phase("making the tables"):
         _show_tables(launch, swept_settings(of_points, options.config_dir))
     if table := launch.table():
-        print(lines(f"\n{table}"), file=sys.stderr)
+        print(escape_lines(f"\n{table}"), file=sys.stderr)
     if launch.failed or launch.failed_baselines:
         from tabulate import tabulate
 
         failed = {**launch.failed, **launch.failed_baselines}
         reasons = tabulate(
-            [map(one_line, pair) for pair in failed.items()], headers=["point", "reason"], tablefmt="plain"
+            [map(escape_line, pair) for pair in failed.items()], headers=["point", "reason"], tablefmt="plain"
         )
-        beside = f" and {counted(len(launch.failed_baselines), 'baseline')}" if launch.failed_baselines else ""
-        told = f"{len(launch.failed)} of {counted(launch.planned(), 'point')}{beside} failed"
+        beside = f" and {format_count(len(launch.failed_baselines), 'baseline')}" if launch.failed_baselines else ""
+        told = f"{len(launch.failed)} of {format_count(launch.planned(), 'point')}{beside} failed"
         raise PointsFailed(f"{told}, the others are kept:\n{reasons}")
 
 
@@ -118,13 +123,13 @@ def _show_tables(launch: "Launch", swept: Sequence[str] = ()) -> None:
     for folder in sorted(folders):
         results = Results(Path(folder).expanduser())
         for name in sorted({record.dataset for record in launch.finished} & set(results.datasets())):
-            table = leaderboard.update(results, name)
+            table = leaderboard.update_table(results, name)
             print_text(table.render())
             print_text(f"\n{results.root / 'leaderboard' / name}.csv, .md, .tex")
             for file in table.pictures():
                 print_text(results.root / "leaderboard" / file)
             if len(swept) in (1, 2):
-                for path in sweep.update(results, name, swept, required=False, wanted=ran):
+                for path in sweep.update_curves(results, name, swept, required=False, wanted=ran):
                     print_text(path)
 
 

@@ -71,23 +71,23 @@ def _ranked_paragraphs(options: argparse.Namespace) -> str:
 
 def _description(options: argparse.Namespace) -> str:
     """Return the tables of what a dataset is like, and which files were written."""
-    from longsumbench.analysis.dataset.page import write
-    from longsumbench.analysis.dataset.stats import describe
-    from longsumbench.analysis.dataset.tables import render, to_csv
+    from longsumbench.analysis.dataset.page import write_dataset_page
+    from longsumbench.analysis.dataset.stats import describe_dataset
+    from longsumbench.analysis.dataset.tables import render_stats, stats_csv
     from longsumbench.analysis.plan import plan_description
-    from longsumbench.files import writable, write_atomically
+    from longsumbench.files import writable_folder, write_atomically
 
     asked = plan_description(options.overrides)
     table = output_file(options.csv, "--csv")
-    folder = writable(Path(options.output).expanduser(), "--output") if options.output else None
+    folder = writable_folder(Path(options.output).expanduser(), "--output") if options.output else None
     try:
-        stats = describe(*asked)
+        stats = describe_dataset(*asked)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("nothing was written; the same command counts anew") from None
     if table is not None:
-        write_atomically(table, to_csv(stats))
-    written = write(stats, folder) if folder is not None else []
-    return "\n".join([render(stats), *([""] if written else []), *map(str, written)])
+        write_atomically(table, stats_csv(stats))
+    written = write_dataset_page(stats, folder) if folder is not None else []
+    return "\n".join([render_stats(stats), *([""] if written else []), *map(str, written)])
 
 
 stats_command = Command("stats", "print what a dataset is like", _HELP, _add_arguments, _execute)

@@ -27,7 +27,7 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.sweeps.status import render, watch
+    from longsumbench.sweeps.status import render_status, watch
 
     results = Path(options.results_dir).expanduser()
     if options.watch is not None:
@@ -35,7 +35,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
             watch(results, options.sweep, options.watch)
         except KeyboardInterrupt:
             raise KeyboardInterrupt("a sweep that is running goes on") from None
-    print_text(render(results, options.sweep))
+    print_text(render_status(results, options.sweep))
 
 
 status_command = Command("status", "show what a sweep is at", _HELP, _add_arguments, _execute)

@@ -20,7 +20,7 @@ from longsumbench.corpora.formats.cnn_stories import example_of, stories_source
 from longsumbench.corpora.reading.fields import id_in, paragraphs_in, text_in
 
 
-def from_row(row: Row) -> Example:
+def cnn_dailymail_example(row: Row) -> Example:
     """Turn one row of the hub into an Example.
 
     Raises:
@@ -38,7 +38,7 @@ CORPUS = Corpus(
     homepage="https://github.com/abisee/cnn-dailymail",
     version=1,
     hub=Hub("abisee/cnn_dailymail", config="3.0.0"),
-    from_hub_row=from_row,
-    from_file_row=from_row,
+    from_hub_row=cnn_dailymail_example,
+    from_file_row=cnn_dailymail_example,
     release=stories_source,
 )

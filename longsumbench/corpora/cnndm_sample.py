@@ -6,7 +6,7 @@ deals out of the one file. A dataset of its own, so that no table sets its numbe
 """
 
 from longsumbench.api.corpus import Corpus
-from longsumbench.corpora.cnn_dailymail import from_row
+from longsumbench.corpora.cnn_dailymail import cnn_dailymail_example
 
 CORPUS = Corpus(
     name="cnndm_sample",
@@ -14,5 +14,5 @@ CORPUS = Corpus(
     licence="none stated; the stories: © CNN and Daily Mail",
     homepage="https://github.com/EileenFeng/Text-Summarization-NLP",
     version=1,
-    from_file_row=from_row,
+    from_file_row=cnn_dailymail_example,
 )

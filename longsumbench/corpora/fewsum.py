@@ -17,7 +17,7 @@ from longsumbench.corpora.reading.fields import id_in, paragraphs_in, plain_docu
 _REVIEWS, _SUMMARIES = 8, 3
 
 
-def from_row(row: Row) -> Example:
+def fewsum_example(row: Row) -> Example:
     """Turn one group of reviews into an Example.
 
     Raises:
@@ -38,5 +38,5 @@ CORPUS = Corpus(
     homepage="https://github.com/abrazinskas/FewSum",
     version=1,
     multi_document=True,
-    from_file_row=from_row,
+    from_file_row=fewsum_example,
 )

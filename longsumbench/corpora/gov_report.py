@@ -37,8 +37,8 @@ from longsumbench.corpora.reading.fields import (
     id_in,
     list_in,
     object_in,
+    optional_in,
     plain_document,
-    said_in,
     sentences_in,
     text_in,
 )
@@ -49,7 +49,7 @@ _LETTER, _RECOMMENDATIONS = "Letter", "What GAO Recommends"
 _LEFT_OUT = {_LETTER: "letter paragraphs", _RECOMMENDATIONS: "recommendation paragraphs"}  # what the record calls them
 
 
-def from_hub_row(row: Row) -> Example:
+def gov_report_hub_example(row: Row) -> Example:
     """Turn one row of the hub's copy into an Example: a line is a paragraph.
 
     Raises:
@@ -59,14 +59,14 @@ def from_hub_row(row: Row) -> Example:
     return _example(row, plain_document(report), tuple(chain.from_iterable(summary)))
 
 
-def from_file_row(row: Row) -> Example | Thinned:
+def gov_report_example(row: Row) -> Example | Thinned:
     """Turn one report of the release, or one row of the hub's copy, into an Example.
 
     Raises:
         BadRow: a field is missing, empty or has the wrong type.
     """
     if isinstance(row.get("report"), str):
-        return from_hub_row(row)
+        return gov_report_hub_example(row)
     if row.get("highlight") is None:
         return _from_crs(row)
     if row.get("summary") is not None:
@@ -100,7 +100,7 @@ def _from_gao(row: Row) -> Thinned:
     highlights = _parts(list_in(row["highlight"], "highlight"), "highlight")
     told, recommended = _without(_RECOMMENDATIONS, highlights)
     summary = tuple(chain.from_iterable(chain.from_iterable(part.paragraphs for part in told)))
-    example = _example(row, _document(report, said_in(row, "url")), summary)
+    example = _example(row, _document(report, optional_in(row, "url")), summary)
     return Thinned(example, {_LEFT_OUT[_LETTER]: letter, _LEFT_OUT[_RECOMMENDATIONS]: recommended})
 
 
@@ -149,7 +149,7 @@ def _example(row: Row, document: Document, summary: Sentences) -> Example:
         raise BadRow("the report is empty", LEAVE_OUT)
     if not summary:
         raise BadRow("the summary is empty", LEAVE_OUT)
-    return Example(id_in(row, "id"), said_in(row, "title"), None, (document,), (summary,))
+    return Example(id_in(row, "id"), optional_in(row, "title"), None, (document,), (summary,))
 
 
 CORPUS = Corpus(
@@ -159,7 +159,7 @@ CORPUS = Corpus(
     homepage="https://gov-report-data.github.io",
     version=1,
     hub=Hub("ccdv/govreport-summarization", config="document"),
-    from_hub_row=from_hub_row,
-    from_file_row=from_file_row,
-    release=partial(reports_source, from_row=from_file_row),
+    from_hub_row=gov_report_hub_example,
+    from_file_row=gov_report_example,
+    release=partial(reports_source, from_row=gov_report_example),
 )

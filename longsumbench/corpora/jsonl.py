@@ -24,7 +24,7 @@ from longsumbench.corpora.reading.fields import (
 from longsumbench.sentences import split_sentences
 
 
-def from_row(row: Row) -> Example:
+def jsonl_example(row: Row) -> Example:
     """Turn one JSON object of the schema above into an Example.
 
     Raises:
@@ -77,5 +77,5 @@ CORPUS = Corpus(
     licence="yours",
     homepage="",
     version=2,
-    from_file_row=from_row,
+    from_file_row=jsonl_example,
 )

@@ -53,7 +53,7 @@ def _example_of(identity: str, cluster: str, summary: str, summary_at: str = "")
     return Example(identity, None, None, documents, (reference,))
 
 
-def from_row(row: Row) -> Example:
+def multi_news_example(row: Row) -> Example:
     """Turn one row of the hub into an Example.
 
     Raises:
@@ -146,7 +146,7 @@ CORPUS = Corpus(
     version=1,
     multi_document=True,
     hub=Hub("Awesome075/multi_news_parquet"),
-    from_hub_row=from_row,
-    from_file_row=from_row,
+    from_hub_row=multi_news_example,
+    from_file_row=multi_news_example,
     release=_release_source,
 )

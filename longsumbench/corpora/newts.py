@@ -16,7 +16,7 @@ from longsumbench.corpora.reading.fields import id_in, paragraphs_in, plain_docu
 from longsumbench.sentences import split_summary
 
 
-def from_row(row: Row) -> tuple[Example, ...]:
+def newts_example(row: Row) -> tuple[Example, ...]:
     """Turn one story into two Examples, a topic each; their ids are the assignment's and the topic's.
 
     Raises:
@@ -43,5 +43,5 @@ CORPUS = Corpus(
     licence="CC BY-NC-SA 4.0",
     homepage="https://github.com/ali-bahrainian/NEWTS",
     version=1,
-    from_file_row=from_row,
+    from_file_row=newts_example,
 )

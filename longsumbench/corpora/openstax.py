@@ -17,11 +17,11 @@ from longsumbench.api.documents import Document, Example, Section, Sentences
 from longsumbench.corpora.reading.fields import BadRow, id_in, list_in, object_in, texts_in, words_in
 from longsumbench.sentences import split_sentences
 
-HEADING = "# "
+MODULE_HEADING = "# "
 BARE = "headings without text"  # what the record calls them
 
 
-def from_row(row: Row) -> Thinned:
+def openstax_example(row: Row) -> Thinned:
     """Turn one chapter into an Example.
 
     Raises:
@@ -58,8 +58,8 @@ def document_of(module: Row, source: str) -> tuple[Document, int]:
     """
     headed: list[tuple[str | None, list[Sentences]]] = [(None, [])]
     for text in texts_in(module, "paragraphs"):
-        if text.startswith(HEADING):
-            headed.append((" ".join(text.removeprefix(HEADING).split()) or None, []))
+        if text.startswith(MODULE_HEADING):
+            headed.append((" ".join(text.removeprefix(MODULE_HEADING).split()) or None, []))
         elif sentences := split_sentences(text):
             headed[-1][1].append(sentences)
     sections = tuple(Section(name, tuple(paragraphs)) for name, paragraphs in headed if paragraphs)
@@ -82,5 +82,5 @@ CORPUS = Corpus(
     homepage="https://openstax.org",
     version=1,
     multi_document=True,
-    from_file_row=from_row,
+    from_file_row=openstax_example,
 )

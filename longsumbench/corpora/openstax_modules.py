@@ -11,7 +11,7 @@ from longsumbench.corpora.openstax import BARE, document_of, modules_in, summary
 from longsumbench.corpora.reading.fields import BadRow, id_in, words_in
 
 
-def from_row(row: Row) -> tuple[Thinned, ...]:
+def openstax_modules_example(row: Row) -> tuple[Thinned, ...]:
     """Turn one chapter into Examples, one a module.
 
     Raises:
@@ -36,5 +36,5 @@ CORPUS = Corpus(
     licence="CC BY-NC-SA 4.0, or CC BY 4.0, as each row states",
     homepage="https://openstax.org",
     version=1,
-    from_file_row=from_row,
+    from_file_row=openstax_modules_example,
 )

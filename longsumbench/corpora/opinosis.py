@@ -23,7 +23,7 @@ from longsumbench.corpora.reading.fields import (
 )
 
 
-def from_row(row: Row) -> Example:
+def opinosis_example(row: Row) -> Example:
     """Turn one topic into an Example; its id is the topic as given.
 
     Raises:
@@ -44,5 +44,5 @@ CORPUS = Corpus(
     licence="Apache-2.0; the reviews: © Tripadvisor, Edmunds and Amazon, and their users",
     homepage="https://github.com/kavgan/opinosis-summarization",
     version=1,
-    from_file_row=from_row,
+    from_file_row=opinosis_example,
 )

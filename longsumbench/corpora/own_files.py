@@ -18,9 +18,9 @@ from longsumbench.corpora import jsonl
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.files import check_readable, files_source
 from longsumbench.corpora.reading.markdown import MarkdownReader
-from longsumbench.corpora.reading.source import thinned
+from longsumbench.corpora.reading.source import as_thinned
 from longsumbench.errors import DataError, UsageError
-from longsumbench.formatting import counted
+from longsumbench.formatting import format_count
 
 _STANDARD_INPUT = "-"
 
@@ -58,7 +58,7 @@ def read_inputs(files: Sequence[str]) -> list[Input]:
     return [found for file, read in readers for found in read(file)]
 
 
-def put_together(inputs: Sequence[Input]) -> Input:
+def merge_inputs(inputs: Sequence[Input]) -> Input:
     """Return one input that has the documents of all.
 
     Raises:
@@ -94,7 +94,7 @@ def _reader(file: str) -> Callable[[str], Iterator[Input]]:
 
 def _plain_text(file: str) -> Iterator[Input]:
     """Yield a file of text as one document."""
-    found = jsonl.from_row({"id": file, "document": _text_in(file), "summary": ""})
+    found = jsonl.jsonl_example({"id": file, "document": _text_in(file), "summary": ""})
     documents = tuple(replace(document, source=_named(file)) for document in found.documents)
     yield _checked(Input(_named(file), replace(found, documents=documents)), file)
 
@@ -114,7 +114,7 @@ def _rows(file: str) -> Iterator[Input]:
         for entry in files_source(path, _from_row, split_by_hash=False).entries(set()):
             try:
                 (read,) = entry.read()
-                example = thinned(read).example
+                example = as_thinned(read).example
                 yield _checked(Input(f"{file}: {example.id}", example), file, entry.line)
             except BadRow as problem:
                 raise DataError(f"{problem}", entry.path, entry.line) from problem
@@ -123,7 +123,7 @@ def _rows(file: str) -> Iterator[Input]:
 
 
 def _from_row(row: Row) -> Example:
-    return jsonl.from_row({**row, "references": None, "summary": ""})
+    return jsonl.jsonl_example({**row, "references": None, "summary": ""})
 
 
 def _checked(one: Input, file: str, line: int | None = None) -> Input:
@@ -133,7 +133,7 @@ def _checked(one: Input, file: str, line: int | None = None) -> Input:
         DataError: it has not.
     """
     if not one.example.source_words():
-        beside = f" ({counted(one.words_left_out, 'word')} of code or HTML left out)" if one.words_left_out else ""
+        beside = f" ({format_count(one.words_left_out, 'word')} of code or HTML left out)" if one.words_left_out else ""
         raise DataError(f"there is no text to summarize in it{beside}", _named(file), line)
     try:
         json.dumps(one.example.to_dict(), ensure_ascii=False).encode()

@@ -21,7 +21,7 @@ FIELDS = ("SUMMARY", "STRENGTHS", "WEAKNESSES", "STRENGTHS AND WEAKNESSES", "QUE
 _HEADING = re.compile(rf"^({'|'.join(FIELDS)}):[^\S\n]*$", re.MULTILINE)
 
 
-def from_row(row: Row) -> Example:
+def peer_reviews_example(row: Row) -> Example:
     """Turn one paper's reviews into an Example; a review without text is left out, the others keep their numbers.
 
     Raises:
@@ -53,5 +53,5 @@ CORPUS = Corpus(
     homepage="https://github.com/djroytburg/10718peerread",
     version=1,
     multi_document=True,
-    from_file_row=from_row,
+    from_file_row=peer_reviews_example,
 )

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from longsumbench.api.corpus import Corpus, Row
 from longsumbench.api.documents import Example
-from longsumbench.corpora.formats.scientific_papers import from_release_row
+from longsumbench.corpora.formats.scientific_papers import paper_of_release_row
 from longsumbench.corpora.reading.fields import text_in
 
 
@@ -18,7 +18,7 @@ def _from_row(row: Row) -> Example:
     Raises:
         BadRow: a field is missing or has the wrong type.
     """
-    example, address = from_release_row(row), text_in(row, "url", required=False) or None
+    example, address = paper_of_release_row(row), text_in(row, "url", required=False) or None
     return replace(example, documents=tuple(replace(document, source=address) for document in example.documents))
 
 

@@ -4,7 +4,7 @@ From the hub it comes without section names; with `dataset.path=` the release's 
 """
 
 from longsumbench.api.corpus import Corpus, Hub
-from longsumbench.corpora.formats.scientific_papers import from_hub_row, from_release_row
+from longsumbench.corpora.formats.scientific_papers import paper_of_hub_row, paper_of_release_row
 
 CORPUS = Corpus(
     name="pubmed",
@@ -13,6 +13,6 @@ CORPUS = Corpus(
     homepage="https://github.com/armancohan/long-summarization",
     version=1,
     hub=Hub("ccdv/pubmed-summarization", config="section"),
-    from_hub_row=from_hub_row,
-    from_file_row=from_release_row,
+    from_hub_row=paper_of_hub_row,
+    from_file_row=paper_of_release_row,
 )

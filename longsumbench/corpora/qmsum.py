@@ -34,13 +34,13 @@ from longsumbench.corpora.reading.files import ORDER, SPLITS, row_in_file
 from longsumbench.errors import DataError
 from longsumbench.sentences import split_sentences
 
-MARKS = "marks of sounds and breaks"  # what the record calls them …
+SOUND_MARKS = "marks of sounds and breaks"  # what the record calls them …
 SILENT = "turns without words"  # … and these
 _MARK = re.compile(r"\{\s*(?:vocalsound|nonvocalsound|disfmarker|pause|gap|comment)\s*\}")
 _PLACE = re.compile(r"[0-9]{1,9}")
 
 
-def from_row(row: Row) -> tuple[Thinned, ...]:
+def qmsum_example(row: Row) -> tuple[Thinned, ...]:
     """Turn one meeting into Examples, one a question; their ids are the meeting's, the question's kind and its place.
 
     Raises:
@@ -87,7 +87,7 @@ def _entries(named: list[tuple[str, Path]], full: set[str]) -> Iterator[Entry]:
 
 
 def _read(file: Path) -> tuple[Thinned, ...]:
-    return from_row({**row_in_file(file), "meeting_id": file.stem})
+    return qmsum_example({**row_in_file(file), "meeting_id": file.stem})
 
 
 def _objects(row: Row, field: str, required: bool = True) -> list[Row]:
@@ -109,7 +109,7 @@ def _meeting(row: Row, meeting: str) -> tuple[Document, Mapping[str, int]]:
     for name, stretch in groupby(zip(_topics(row, len(turns)), turns, strict=True), key=lambda pair: pair[0]):
         if paragraphs := tuple(turn for _, turn in stretch if turn):
             sections.append(Section(name, paragraphs))
-    return Document(meeting, tuple(sections)), {MARKS: marks, SILENT: sum(not turn for turn in turns)}
+    return Document(meeting, tuple(sections)), {SOUND_MARKS: marks, SILENT: sum(not turn for turn in turns)}
 
 
 def _turn(speaker: str, words: str) -> Sentences:
@@ -148,6 +148,6 @@ CORPUS = Corpus(
     licence="MIT; the meetings of AMI and ICSI: CC BY 4.0",
     homepage="https://github.com/Yale-LILY/QMSum",
     version=1,
-    from_file_row=from_row,
+    from_file_row=qmsum_example,
     release=_release_source,
 )

@@ -27,14 +27,14 @@ from longsumbench.corpora.reading.fields import (
     id_in,
     list_in,
     object_in,
+    optional_in,
     paragraphs_in,
-    said_in,
     sentences_in,
     text_in,
 )
 
 
-def from_row(row: Row) -> Thinned:
+def search2wiki_example(row: Row) -> Thinned:
     """Turn one article and its search results into an Example without clones.
 
     Raises:
@@ -44,11 +44,11 @@ def from_row(row: Row) -> Thinned:
     listed = list_in(row["sections"], "sections") if row.get("sections") is not None else []
     results = [_result(item) for item in list_in(row.get("results"), "results")]
     sections = [lead, *(_section(item, "sections") for item in listed)]
-    return article_of(id_in(row, "id"), said_in(row, "title"), sections, results, _rule(row))
+    return article_of(id_in(row, "id"), optional_in(row, "title"), sections, results, _rule(row))
 
 
 def _rule(row: Row) -> str:
-    rule = said_in(row, "clones") or RULES[0]
+    rule = optional_in(row, "clones") or RULES[0]
     if rule not in RULES:
         raise BadRow(f"the field 'clones' must be {', '.join(RULES[:-1])} or {NO_RULE}", f"not '{rule}'")
     return rule
@@ -56,7 +56,7 @@ def _rule(row: Row) -> str:
 
 def _result(item: Any) -> Document:
     fields = object_in(item, "results")
-    address, source = said_in(fields, "url"), said_in(fields, "source")
+    address, source = optional_in(fields, "url"), optional_in(fields, "source")
     if address and source:
         raise BadRow("the fields 'url' and 'source' are both given; give one of them")
     return Document(address or source, (_section(fields, "results"),))
@@ -70,7 +70,7 @@ def _section(item: Any, field: str) -> Section:
         which = "both given" if given else "missing"
         raise BadRow(f"the fields 'paragraphs' and 'text' are {which}; give one of them", f"in '{field}'")
     text = _listed(fields, "paragraphs") if given == ["paragraphs"] else paragraphs_in(text_in(fields, "text") or "")
-    return Section(said_in(fields, "title"), text)
+    return Section(optional_in(fields, "title"), text)
 
 
 def _listed(row: Row, field: str) -> Paragraphs:
@@ -85,6 +85,6 @@ CORPUS = Corpus(
     homepage="https://arxiv.org/abs/2006.10213",
     version=1,
     multi_document=True,
-    from_file_row=from_row,
+    from_file_row=search2wiki_example,
     release=folders_source,
 )

@@ -26,7 +26,7 @@ from longsumbench.corpora.reading.fields import (
 )
 
 
-def from_row(row: Row) -> tuple[Example, ...]:
+def squality_example(row: Row) -> tuple[Example, ...]:
     """Turn one story into Examples, one a question; their ids are the story's and the question's number.
 
     Raises:
@@ -56,5 +56,5 @@ CORPUS = Corpus(
     licence="CC BY 4.0; the stories: Project Gutenberg",
     homepage="https://github.com/nyu-mll/SQuALITY",
     version=1,
-    from_file_row=from_row,
+    from_file_row=squality_example,
 )

@@ -7,7 +7,7 @@ sets its numbers beside those published for PubMed.
 """
 
 from longsumbench.api.corpus import Corpus
-from longsumbench.corpora.formats.scientific_papers import from_release_row
+from longsumbench.corpora.formats.scientific_papers import paper_of_release_row
 
 CORPUS = Corpus(
     name="sumpubmed",
@@ -15,5 +15,5 @@ CORPUS = Corpus(
     licence="MIT, non-commercial academic purposes; the articles: CC BY",
     homepage="https://github.com/vgupta123/sumpubmed",
     version=1,
-    from_file_row=from_release_row,
+    from_file_row=paper_of_release_row,
 )

@@ -17,7 +17,7 @@ from longsumbench.corpora.reading.fields import BadRow, id_in, list_in, object_i
 _ADDRESS = "https://en.wikipedia.org/?curid={}"
 
 
-def from_row(row: Row) -> Example:
+def wiki_sections_example(row: Row) -> Example:
     """Turn one article into an Example; its lead is one reference, of the sentences of all its paragraphs.
 
     Raises:
@@ -49,5 +49,5 @@ CORPUS = Corpus(
     licence="CC BY-SA 3.0; each document names its article",
     homepage="https://github.com/Vibhas-hs-edu/WikiTasks",
     version=1,
-    from_file_row=from_row,
+    from_file_row=wiki_sections_example,
 )

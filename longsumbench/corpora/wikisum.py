@@ -30,8 +30,8 @@ from longsumbench.corpora.reading.fields import (
     json_type,
     list_in,
     object_in,
+    optional_in,
     plain_document,
-    said_in,
     text_in,
 )
 from longsumbench.sentences import split_sentences
@@ -41,7 +41,7 @@ _CLONES = "clone paragraphs"  # what the record calls them
 _Paragraph = tuple[str | None, Sentences]  # its source, its text
 
 
-def from_row(row: Row) -> Thinned:
+def wikisum_example(row: Row) -> Thinned:
     """Turn one article into an Example without clones of its summary.
 
     Raises:
@@ -57,7 +57,7 @@ def from_row(row: Row) -> Thinned:
     if not documents:
         raise BadRow("all paragraphs are clones of the summary", "each holds more than 80 % of its bigrams")
     return Thinned(
-        Example(id_in(row, "id"), said_in(row, "title"), None, documents, (summary,)), {_CLONES: sum(clones)}
+        Example(id_in(row, "id"), optional_in(row, "title"), None, documents, (summary,)), {_CLONES: sum(clones)}
     )
 
 
@@ -79,7 +79,7 @@ def _paragraph(item: Any) -> _Paragraph:
         return None, _text(item, "paragraphs")
     fields = object_in(item, "paragraphs")
     text = split_sentences(text_in(fields, "text") or "")
-    return said_in(fields, "source"), text
+    return optional_in(fields, "source"), text
 
 
 def _text(item: Any, field: str) -> Sentences:
@@ -108,6 +108,6 @@ CORPUS = Corpus(
     homepage="https://github.com/nlpyang/hiersumm",
     version=1,
     multi_document=True,
-    from_file_row=from_row,
+    from_file_row=wikisum_example,
     tokenized=ranked_source,
 )

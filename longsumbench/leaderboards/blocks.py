@@ -7,13 +7,21 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import groupby
 from operator import itemgetter
 
-from longsumbench.formatting import counted, duration
-from longsumbench.leaderboards.comparability import PARTS, TYPES, difference
-from longsumbench.leaderboards.notes import notes
+from longsumbench.formatting import format_count, format_duration
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS, describe_difference
+from longsumbench.leaderboards.notes import table_notes
 from longsumbench.report.tables import Block, Stressed, Tied
-from longsumbench.runs.record import RANKED_BY, SHORT_ID, RunRecord, mean_of, parts_of, ranked_by, source_seen
+from longsumbench.runs.record import (
+    RANKED_BY,
+    SHORT_ID,
+    RunRecord,
+    measured_mean,
+    ranked_by,
+    source_seen,
+    split_variant,
+)
 
-MEASURES = {  # what is shown of them; of a metric that is not among these, its first measure
+MEASURE_HEADINGS = {  # what is shown of them; of a metric that is not among these, its first measure
     "fact_recall_single": "single",
     "fact_recall_relayed": "relayed",
     "fact_recall_silent_same": "silent\nsame",
@@ -26,7 +34,7 @@ _TYPES_BESIDE_MEASURES = (RANKED_BY,)  # of ROUGE; all of them stand in the CSV
 
 
 _WHO, _COST = ("model", "variant", "seed"), ("source\nseen", "steps", "train\ntime", "run")
-VIEW = (*_WHO, *TYPES.values(), *_COST)
+TABLE_COLUMNS = (*_WHO, *ROUGE_HEADINGS.values(), *_COST)
 _VIEW_WIDTHS = (("model", 20), ("variant", 30))
 _VIEW_WIDTHS_BESIDE_MEASURES = (("model", 13), ("variant", 15))
 
@@ -47,20 +55,20 @@ def run_blocks(
         tested: what is said of how that was found out; empty where nothing was tested.
         part: of ROUGE, that is shown: one of `PARTS`.
     """
-    heading = f"{members[0].split} split, {counted(members[0].n, 'example')}"
-    if unlike := difference(members[0], first):
+    heading = f"{members[0].split} split, {format_count(members[0].n, 'example')}"
+    if unlike := describe_difference(members[0], first):
         heading += f"; not comparable with the first block: {unlike}"
     ranked = [record for record in members if not record.oracle]
     oracles = [record for record in members if record.oracle]
     shown = numbers_shown(members, part)
-    widths = _VIEW_WIDTHS if set(shown) <= set(TYPES) else _VIEW_WIDTHS_BESIDE_MEASURES
+    widths = _VIEW_WIDTHS if set(shown) <= set(ROUGE_HEADINGS) else _VIEW_WIDTHS_BESIDE_MEASURES
     words = any(record.outputs for record in members)
     view = (*_WHO, *shown.values(), *(["words"] if words else []), *_COST)
     align = f"ll{'r' * (len(view) - 3)}l"
     best = {}
     if len(ranked) > 1:
         best = {name: mean for name, (mean, _) in best_runs(ranked, shown, part).items()}
-    told = (*notes(members, part), tested) if tested else notes(members, part)
+    told = (*table_notes(members, part), tested) if tested else table_notes(members, part)
     groups = _groups(shown, part, words)
     rows = [_row(one, shown, best, tied, part, words) for one in ranked]
     blocks = [Block(heading, told, view, align, rows, widths, groups)] if ranked else []
@@ -76,7 +84,7 @@ def best_runs(ranked: Sequence[RunRecord], shown: Iterable[str], part: str = "f"
     """Return for each number that was measured the highest mean and the run that has it, the first of several."""
     best = {}
     for name in shown:
-        if found := [(number[0], record) for record in ranked if (number := mean_of(record, name, part))]:
+        if found := [(number[0], record) for record in ranked if (number := measured_mean(record, name, part))]:
             best[name] = max(found, key=itemgetter(0))
     return best
 
@@ -84,7 +92,12 @@ def best_runs(ranked: Sequence[RunRecord], shown: Iterable[str], part: str = "f"
 def _groups(shown: Iterable[str], part: str, words: bool) -> tuple[tuple[str, int], ...]:
     """Return the headings over the columns of a view: of planted facts, of ROUGE and of training."""
     kinds = [
-        f"ROUGE {PARTS[part]}" if name in TYPES else "facts stated right" if name in MEASURES else "" for name in shown
+        f"ROUGE {ROUGE_PARTS[part]}"
+        if name in ROUGE_HEADINGS
+        else "facts stated right"
+        if name in MEASURE_HEADINGS
+        else ""
+        for name in shown
     ]
     numbers = [(heading, len(list(columns))) for heading, columns in groupby(kinds)]
     return (("", len(_WHO)), *numbers, ("", 1 + words), ("training", 2), ("", 1))
@@ -97,11 +110,11 @@ def numbers_shown(members: Sequence[RunRecord], part: str = "f") -> dict[str, st
     nothing else is shown.
     """
     first = ranked_by(members[0], part)
-    if first in TYPES:
-        return TYPES
+    if first in ROUGE_HEADINGS:
+        return ROUGE_HEADINGS
     measured = {name for record in members for name in record.measures}
-    shown = {name: heading for name, heading in MEASURES.items() if name in measured}
-    return {**(shown or {first: first}), **{kind: TYPES[kind] for kind in _TYPES_BESIDE_MEASURES}}
+    shown = {name: heading for name, heading in MEASURE_HEADINGS.items() if name in measured}
+    return {**(shown or {first: first}), **{kind: ROUGE_HEADINGS[kind] for kind in _TYPES_BESIDE_MEASURES}}
 
 
 def _row(
@@ -113,7 +126,7 @@ def _row(
     words: bool,
 ) -> list[str]:
     oracle = record.oracle and record.model != "oracle"
-    told = (", ".join(parts_of(record.variant)), *remarks(record))
+    told = (", ".join(split_variant(record.variant)), *remarks(record))
     seen, seconds = source_seen(record), record.fit["seconds"]
     return [
         f"{record.model} (oracle)" if oracle else record.model,
@@ -123,7 +136,7 @@ def _row(
         *([f"{record.outputs['words']:.0f}" if "words" in record.outputs else ""] if words else []),
         "" if seen is None else f"{seen:.0f} %",
         f"{record.fit['steps']:,}" if record.fit["steps"] else "",
-        duration(seconds) if record.fit["steps"] else "",
+        format_duration(seconds) if record.fit["steps"] else "",
         record.run_id[:SHORT_ID],
     ]
 
@@ -140,7 +153,7 @@ def remarks(record: RunRecord) -> list[str]:
 
 
 def _cell(record: RunRecord, name: str, best: Mapping[str, float], tied: Set[tuple[str, str]], part: str) -> str:
-    if (number := mean_of(record, name, part)) is None:
+    if (number := measured_mean(record, name, part)) is None:
         return ""
     mean, low, high = number
     cell = f"{mean:.1f}" if low is None or high is None else f"{mean:.1f} ±{(high - low) / 2:.1f}"

@@ -2,23 +2,23 @@
 
 from pathlib import PurePath
 
-from longsumbench.runs.record import SHORT_ID, RunRecord, mean_of, ranked_by
+from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, ranked_by
 
-TYPES = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
+ROUGE_HEADINGS = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
 
 
-PARTS = {"f": "F1", "p": "precision", "r": "recall"}  # of ROUGE: as scores name them → as tables do
+ROUGE_PARTS = {"f": "F1", "p": "precision", "r": "recall"}  # of ROUGE: as scores name them → as tables do
 
 
 _DECIDES_NO_TEXT = ("name", "split", "workers")  # of the dataset settings
 
 
-def condition(record: RunRecord) -> tuple[str, str, str, str]:
+def comparison_key(record: RunRecord) -> tuple[str, str, str, str]:
     """Return what must agree before two runs may be ranked together."""
     return record.split, record.fingerprint, record.examples, record.signature
 
 
-def difference(one: RunRecord, other: RunRecord) -> str:
+def describe_difference(one: RunRecord, other: RunRecord) -> str:
     """Say in what the conditions of two runs differ, from the first one's side; nothing when they agree."""
     parts = []
     if one.split != other.split:
@@ -54,9 +54,9 @@ def _dataset_settings(record: RunRecord) -> dict[str, str]:
     return {key: _plain(value) for key, value in settings.items()}
 
 
-def rank(record: RunRecord, part: str = "f") -> tuple[bool, float, str, str, int, str]:
+def ranking_key(record: RunRecord, part: str = "f") -> tuple[bool, float, str, str, int, str]:
     """Return a sorting key by a part of ROUGE: best first, oracles last; ties by name, variant and seed."""
-    score = mean_of(record, ranked_by(record, part), part)
+    score = measured_mean(record, ranked_by(record, part), part)
     assert score is not None
     return record.oracle, -score[0], record.model, record.variant, record.seed or 0, record.run_id
 

@@ -11,18 +11,18 @@ import numpy as np
 import pandas as pd
 
 from longsumbench.api.config import Scoring
-from longsumbench.leaderboards.comparability import TYPES
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, PERCENT
 from longsumbench.metrics.statistics import intervals_over_repeats
-from longsumbench.runs.record import RunRecord, mean_of
+from longsumbench.runs.record import RunRecord, measured_mean
 
 # How an interval came about: of the only run; resampled over examples and seeds; around the intervals of all seeds.
-OF_A_RUN, RESAMPLED, RANGE = "run", "examples and seeds", "range of seeds"
+INTERVAL_OF_RUN, RESAMPLED, RANGE = "run", "examples and seeds", "range of seeds"
 
-Scores = Callable[[RunRecord], pd.DataFrame | None]
+SeedScores = Callable[[RunRecord], pd.DataFrame | None]
 
 
-class Number(NamedTuple):
+class Estimate(NamedTuple):
     """A mean over examples and seeds, 0–100 or in its own unit, and its 95 % interval, None where it is not known."""
 
     mean: float
@@ -31,28 +31,28 @@ class Number(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Point:
+class CurvePoint:
     """The runs of a system with the same settings, one a seed.
 
     Attributes:
         runs: by seed.
         repeated: earlier runs with a seed of theirs, which do not count.
         numbers: type of ROUGE, or measure → what all the runs made of it.
-        interval: how its intervals came about: `OF_A_RUN`, `RESAMPLED` or `RANGE`.
+        interval: how its intervals came about: `INTERVAL_OF_RUN`, `RESAMPLED` or `RANGE`.
     """
 
     runs: tuple[RunRecord, ...]
     repeated: tuple[RunRecord, ...]
-    numbers: Mapping[str, Number]
+    numbers: Mapping[str, Estimate]
     interval: str
 
 
-def one_a_seed(records: Sequence[RunRecord]) -> Point:
+def latest_per_seed(records: Sequence[RunRecord]) -> CurvePoint:
     """Put together the runs of a place; of a seed that was run twice (by other versions), the later run."""
     latest = sorted(records, key=lambda record: (record.finished, record.run_id))
     by_seed = {_seeds(record): record for record in latest}
     runs = tuple(by_seed[seeds] for seeds in sorted(by_seed, key=_by_size))
-    return Point(runs, tuple(record for record in latest if record not in runs), {}, OF_A_RUN)
+    return CurvePoint(runs, tuple(record for record in latest if record not in runs), {}, INTERVAL_OF_RUN)
 
 
 def _by_size(seeds: Sequence[int | None]) -> list[int]:
@@ -66,11 +66,11 @@ def _seeds(record: RunRecord) -> tuple[Any, ...]:
     return record.seed, *(record.config.get(section, {}).get("seed") for section in ("train", "decode"))
 
 
-def with_numbers(point: Point, scores: Scores) -> Point:
+def average_seeds(point: CurvePoint, scores: SeedScores) -> CurvePoint:
     """Average over the seeds of a point what all of them measured."""
     first, *others = point.runs
-    kinds = [kind for kind in (*TYPES, *first.measures) if all(mean_of(run, kind) for run in point.runs)]
-    found = {kind: [Number(*_known(run, kind)) for run in point.runs] for kind in kinds}
+    kinds = [kind for kind in (*ROUGE_HEADINGS, *first.measures) if all(measured_mean(run, kind) for run in point.runs)]
+    found = {kind: [Estimate(*_known(run, kind)) for run in point.runs] for kind in kinds}
     if not others:
         return replace(point, numbers={kind: numbers[0] for kind, numbers in found.items()})
     means = {kind: sum(one.mean for one in numbers) / len(numbers) for kind, numbers in found.items()}
@@ -78,16 +78,16 @@ def with_numbers(point: Point, scores: Scores) -> Point:
     resampled = _resampled(point.runs, kinds, scores)
     bounds = around if resampled is None else {**around, **resampled}
     how = RANGE if resampled is None else RESAMPLED
-    return replace(point, numbers={kind: Number(means[kind], *bounds[kind]) for kind in kinds}, interval=how)
+    return replace(point, numbers={kind: Estimate(means[kind], *bounds[kind]) for kind in kinds}, interval=how)
 
 
 def _known(record: RunRecord, kind: str) -> tuple[float, float | None, float | None]:
-    found = mean_of(record, kind)
+    found = measured_mean(record, kind)
     assert found is not None
     return found
 
 
-def _around(numbers: Sequence[Number]) -> tuple[float | None, float | None]:
+def _around(numbers: Sequence[Estimate]) -> tuple[float | None, float | None]:
     """Return the lowest end of any interval and the highest, as the pictures of fact recall show seeds."""
     low, high = [one.low for one in numbers], [one.high for one in numbers]
     return (
@@ -97,13 +97,13 @@ def _around(numbers: Sequence[Number]) -> tuple[float | None, float | None]:
 
 
 def _resampled(
-    runs: Sequence[RunRecord], kinds: Sequence[str], scores: Scores
+    runs: Sequence[RunRecord], kinds: Sequence[str], scores: SeedScores
 ) -> dict[str, tuple[float, float]] | None:
     """Return the intervals of the means over seeds, by examples and seeds; None where scores of one are not at hand.
 
     A number that is the same for every example and seed has none: resampled, it would seem to leave no doubt.
     """
-    columns = [f"{kind}_f" if kind in TYPES else kind for kind in kinds]
+    columns = [f"{kind}_f" if kind in ROUGE_HEADINGS else kind for kind in kinds]
     tables: list[pd.DataFrame] = []
     for run in runs:
         table = scores(run)

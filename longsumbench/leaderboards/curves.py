@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from longsumbench.api.config import LATER
+from longsumbench.api.config import LATER_SETTINGS
 from longsumbench.errors import UsageError, did_you_mean
-from longsumbench.formatting import counted
-from longsumbench.leaderboards.comparability import TYPES, condition, difference
-from longsumbench.leaderboards.curve_points import Point, Scores, one_a_seed, with_numbers
-from longsumbench.leaderboards.notes import HUB_NAME, budget
+from longsumbench.formatting import format_count
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, comparison_key, describe_difference
+from longsumbench.leaderboards.curve_points import CurvePoint, SeedScores, average_seeds, latest_per_seed
+from longsumbench.leaderboards.notes import HUB_NAME, describe_budget
 from longsumbench.runs.record import SHORT_ID, RunRecord, ranked_by
 
 _MOST_KEYS = 2
-LACKS = ""  # the setting of a system that does not have it
+NO_SETTING = ""  # the setting of a system that does not have it
 _NULL = "null"
 _SPLITS = ("test", "validation", "train")
 # of train and decode: they decide no outcome, or the seed, over which curves are means, or which examples were scored
@@ -47,7 +47,7 @@ class Curve:
     """
 
     label: str
-    points: Mapping[_Place, Point]
+    points: Mapping[_Place, CurvePoint]
     settings: Settings
     follows: Settings
 
@@ -64,7 +64,7 @@ class Curve:
     @property
     def lacks(self) -> bool:
         """Whether it has none of the swept settings: it is shown beside those that do."""
-        return all(value == LACKS for place in self.points for value in place)
+        return all(value == NO_SETTING for place in self.points for value in place)
 
     def records(self) -> Iterator[RunRecord]:
         """Yield its runs that count."""
@@ -98,7 +98,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class SweepCurves:
     """What is known of one or two settings on a dataset.
 
     Attributes:
@@ -114,7 +114,7 @@ class Sweep:
     def kinds(self) -> list[str]:
         """Return all that was measured: types of ROUGE, then measures."""
         measured = {name: None for group in self.groups for record in group.records() for name in record.measures}
-        return [*TYPES, *measured]
+        return [*ROUGE_HEADINGS, *measured]
 
     def ranked_by(self) -> str:
         """Return what the runs of the first group are ranked by; where they disagree, most of them."""
@@ -124,7 +124,7 @@ class Sweep:
     def values(self, index: int, group: Group | None = None) -> list[str]:
         """Return the values of a swept setting in a group, the first unless told otherwise: numbers by size first."""
         curves = (group or self.groups[0]).curves
-        return sorted({place[index] for curve in curves for place in curve.points} - {LACKS}, key=by_size)
+        return sorted({place[index] for curve in curves for place in curve.points} - {NO_SETTING}, key=by_size)
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class _Settled:
     settings: Settings
 
     def place(self, keys: Sequence[str]) -> _Place:
-        return tuple(self.settings.get(key, LACKS) for key in keys)
+        return tuple(self.settings.get(key, NO_SETTING) for key in keys)
 
     def others(self, keys: Collection[str]) -> Settings:
         return {key: value for key, value in self.settings.items() if key not in keys}
@@ -145,9 +145,9 @@ def sweep_of(
     dataset: str,
     records: Iterable[RunRecord],
     words: Sequence[str],
-    scores: Scores | None = None,
+    scores: SeedScores | None = None,
     wanted: Collection[str] = (),
-) -> Sweep:
+) -> SweepCurves:
     """Return the curves of all finished runs on a dataset against one or two settings.
 
     Args:
@@ -172,16 +172,16 @@ def sweep_of(
     if constant:
         told = f"no two comparable runs on {dataset} differ in {constant[0]}, all else being equal"
         raise UsageError(f"{told}; {_those_that_vary(settled)}")
-    return Sweep(dataset, keys, tuple(_measured(group, scores or (lambda _: None)) for group in groups))
+    return SweepCurves(dataset, keys, tuple(_measured(group, scores or (lambda _: None)) for group in groups))
 
 
 def by_size(value: str) -> tuple[int, float, str]:
     """Return a sorting key of a setting's values: numbers by size, then words."""
-    found = number(value)
+    found = parse_number(value)
     return (1, 0.0, value) if found is None else (0, found, value)
 
 
-def number(value: str) -> float | None:
+def parse_number(value: str) -> float | None:
     """Return the number that a setting's value is; None for a word."""
     try:
         found = float(value)
@@ -190,22 +190,22 @@ def number(value: str) -> float | None:
     return found if np.isfinite(found) else None
 
 
-def shown(value: str) -> str:
+def format_value(value: str) -> str:
     """Return a setting's value for people: of a folder only its own name."""
     if "/" not in value or HUB_NAME.fullmatch(value):
         return value
     return PurePath(value).name or value
 
 
-def short(key: str) -> str:
+def short_name(key: str) -> str:
     """Return a setting's name without "model."."""
     return key.removeprefix("model.")
 
 
-def typed(value: Any) -> str:
+def format_typed(value: Any) -> str:
     """Return a setting's value as it is typed on the command line."""
     if isinstance(value, list | tuple):
-        return f"[{','.join(map(typed, value))}]"
+        return f"[{','.join(map(format_typed, value))}]"
     return {"None": _NULL, "True": "true", "False": "false", "": '""'}.get(str(value), str(value))
 
 
@@ -217,7 +217,7 @@ def _settled(records: Iterable[RunRecord]) -> list[_Settled]:
         for record in ordered
         for section in ("train", "decode")
         for key in record.config.get(section, {})
-        if key in LATER
+        if key in LATER_SETTINGS
     }
     return [_Settled(record, _settings(record, later)) for record in ordered]
 
@@ -230,13 +230,13 @@ def _settings(record: RunRecord, later: Collection[str]) -> dict[str, str]:
         later: settings that came when some records were already written, which have the value of what was done before.
     """
     learned = record.fit.get("steps") or record.fit.get("parameters")
-    found = {f"model.{key}": typed(value) for key, value in record.config["model"].items() if key != "name"}
+    found = {f"model.{key}": format_typed(value) for key, value in record.config["model"].items() if key != "name"}
     for section in ("train", "decode") if learned else ():
         values = record.config.get(section, {})
-        found |= {f"{section}.{key}": typed(value) for key, value in values.items() if key not in _APART}
+        found |= {f"{section}.{key}": format_typed(value) for key, value in values.items() if key not in _APART}
         for name in later:
             if name.startswith(f"{section}."):
-                found.setdefault(name, typed(LATER[name.partition(".")[2]]))
+                found.setdefault(name, format_typed(LATER_SETTINGS[name.partition(".")[2]]))
     return found
 
 
@@ -281,7 +281,7 @@ def _groups(settled: Sequence[_Settled], keys: tuple[str, ...], wanted: Collecti
     """
     conditions: dict[tuple[str, ...], list[_Settled]] = {}
     for one in settled:
-        conditions.setdefault(condition(one.record), []).append(one)
+        conditions.setdefault(comparison_key(one.record), []).append(one)
     found = []
     for members in conditions.values():
         curves = [curve for model in _by_model(members) for curve in _curves(model, keys)]
@@ -336,9 +336,9 @@ def _group(place: int, own: list[Curve], beside: list[Curve], first: RunRecord |
     curves = sorted(named[: len(own)], key=lambda curve: (-len(curve.points), curve.label))
     others = sorted(named[len(own) :], key=lambda curve: curve.label)
     one = own[0].first
-    told = [f"{one.split} split, {counted(one.n, 'example')}"]
-    told += [unlike] if first is not None and (unlike := difference(one, first)) else []
-    told += [budget([record for curve in named for record in curve.records()]).rstrip(".")]
+    told = [f"{one.split} split, {format_count(one.n, 'example')}"]
+    told += [unlike] if first is not None and (unlike := describe_difference(one, first)) else []
+    told += [describe_budget([record for curve in named for record in curve.records()]).rstrip(".")]
     return Group(place, tuple(curves), tuple(others), tuple(told))
 
 
@@ -351,12 +351,12 @@ def _curves(members: Sequence[_Settled], keys: tuple[str, ...]) -> list[Curve]:
     found = []
     for runs in systems.values():
         places: dict[_Place, list[RunRecord]] = {}
-        never = [all(one.place(keys)[index] in (_NULL, LACKS) for one in runs) for index in range(len(keys))]
+        never = [all(one.place(keys)[index] in (_NULL, NO_SETTING) for one in runs) for index in range(len(keys))]
         for one in runs:
-            place = tuple(LACKS if no else value for no, value in zip(never, one.place(keys), strict=True))
+            place = tuple(NO_SETTING if no else value for no, value in zip(never, one.place(keys), strict=True))
             places.setdefault(place, []).append(one.record)
         ordered = sorted(places, key=lambda place: [by_size(value) for value in place])
-        points = {place: one_a_seed(places[place]) for place in ordered}
+        points = {place: latest_per_seed(places[place]) for place in ordered}
         apart = follows if len(points) > 1 else {}
         shared = {key: value for key, value in runs[0].others(keys).items() if key not in apart}
         found.append(Curve(runs[0].record.model, points, shared, apart))
@@ -369,17 +369,17 @@ def _following(members: Sequence[_Settled], keys: tuple[str, ...]) -> dict[str, 
     They are null with these values and have one value with all others; what is swept are words: of numbers, none takes
     the meaning from another setting.
     """
-    if all(number(value) is not None for one in members for value in one.place(keys)):
+    if all(parse_number(value) is not None for one in members for value in one.place(keys)):
         return {}
     found = {}
     for key in sorted({key for one in members for key in one.others(keys) if key.startswith("model.")}):
         at: dict[_Place, set[str]] = {}
         for one in members:
-            at.setdefault(one.place(keys), set()).add(one.settings.get(key, LACKS))
+            at.setdefault(one.place(keys), set()).add(one.settings.get(key, NO_SETTING))
         values = set().union(*at.values()) - {_NULL}
         if (
             len(values) == 1
-            and LACKS not in values
+            and NO_SETTING not in values
             and {_NULL} in at.values()
             and all(len(v) == 1 for v in at.values())
         ):
@@ -395,11 +395,13 @@ def _labels(curves: Sequence[Curve]) -> list[str]:
     names = []
     for curve in curves:
         same = [other.settings for other in curves if other.first.model == curve.first.model]
-        keys = [key for key in curve.settings if len({other.get(key, LACKS) for other in same}) > 1]
+        keys = [key for key in curve.settings if len({other.get(key, NO_SETTING) for other in same}) > 1]
         if len(keys) >= _MOST_DIFFERENCES:
-            keys = [key for key in keys if not _usual(curve.settings[key], [other.get(key, LACKS) for other in same])]
+            keys = [
+                key for key in keys if not _usual(curve.settings[key], [other.get(key, NO_SETTING) for other in same])
+            ]
         keys = [key for key in keys if curve.settings[key] != _NULL] or keys  # which mostly follows from another
-        told = [f"{key.partition('.')[2]}={shown(curve.settings[key])}" for key in keys]
+        told = [f"{key.partition('.')[2]}={format_value(curve.settings[key])}" for key in keys]
         names.append(" ".join([curve.first.model, *told[:_MOST_DIFFERENCES]]))
     return [
         name if names.count(name) == 1 else f"{name} [{curve.first.run_id[:SHORT_ID]}]"
@@ -411,10 +413,10 @@ def _usual(value: str, values: Sequence[str]) -> bool:
     return 2 * values.count(value) > len(values)
 
 
-def _measured(group: Group, scores: Scores) -> Group:
+def _measured(group: Group, scores: SeedScores) -> Group:
     """Put in what the runs measured."""
 
     def of(curve: Curve) -> Curve:
-        return replace(curve, points={place: with_numbers(point, scores) for place, point in curve.points.items()})
+        return replace(curve, points={place: average_seeds(point, scores) for place, point in curve.points.items()})
 
     return replace(group, curves=tuple(map(of, group.curves)), beside=tuple(map(of, group.beside)))

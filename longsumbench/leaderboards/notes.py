@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from longsumbench.api.config import LATER
-from longsumbench.formatting import counted
-from longsumbench.leaderboards.comparability import PARTS, TYPES, _plain
+from longsumbench.api.config import LATER_SETTINGS
+from longsumbench.formatting import format_count
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS, _plain
 from longsumbench.metrics.output_facts import output_warnings
-from longsumbench.runs.record import SHORT_ID, RunRecord, mean_of, ranked_by
+from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, ranked_by
 
 PLANTED = "fact_recall"  # a measure of generated texts alone
 
@@ -40,12 +40,16 @@ _TOLD_ELSEWHERE = (
 )
 
 
-def notes(members: Sequence[RunRecord], part: str = "f") -> tuple[str, ...]:
+def table_notes(members: Sequence[RunRecord], part: str = "f") -> tuple[str, ...]:
     """Say what the budget of a block was, what the block is good for, and what its numbers are."""
-    lines = [line for line in (budget(members), training_differences(members), starts(members)) if line]
+    lines = [
+        line
+        for line in (describe_budget(members), describe_training_differences(members), describe_starts(members))
+        if line
+    ]
     lines += [told] if (told := caution(members)) else []
     if left_out := len(members[0].empty_references):
-        lines.append(f"Left out for want of a reference: {counted(left_out, 'example')}.")
+        lines.append(f"Left out for want of a reference: {format_count(left_out, 'example')}.")
     empty = [
         f"{one.model} {one.run_id[:SHORT_ID]}: {one.empty_predictions}" for one in members if one.empty_predictions
     ]
@@ -57,9 +61,9 @@ def notes(members: Sequence[RunRecord], part: str = "f") -> tuple[str, ...]:
     if beside := dict.fromkeys(name for record in members for name in record.measured_by):
         lines.append(f"Also measured, in the CSV: {', '.join(sorted(beside))}.")
     doubt = "± half its 95 % interval"
-    if any(None in (mean_of(record, kind, part) or ()) for record in members for kind in TYPES):
+    if any(None in (measured_mean(record, kind, part) or ()) for record in members for kind in ROUGE_HEADINGS):
         doubt += ", where the scores of each example (scores.csv) are at hand"
-    lines.append(f"ROUGE {PARTS[part]} (0–100) {doubt}; {members[0].signature.replace('|', ' ')}")
+    lines.append(f"ROUGE {ROUGE_PARTS[part]} (0–100) {doubt}; {members[0].signature.replace('|', ' ')}")
     return tuple(lines)
 
 
@@ -80,12 +84,14 @@ def caution(members: Sequence[RunRecord]) -> str:
     lows = [low for low, _ in _intervals([one for one in members if one.fit["steps"]], name)]
     if not highs or not lows or max(lows) > max(highs):
         return ""
-    return f"No trained system is ahead of Lead: no 95 % interval of {TYPES.get(name, name)} lies above Lead's."
+    return (
+        f"No trained system is ahead of Lead: no 95 % interval of {ROUGE_HEADINGS.get(name, name)} lies above Lead's."
+    )
 
 
 def _intervals(members: Iterable[RunRecord], name: str) -> list[tuple[float, float]]:
     """Return the interval of a number for each run that has it; its mean twice where there is no interval."""
-    found = [number for record in members if (number := mean_of(record, name))]
+    found = [number for record in members if (number := measured_mean(record, name))]
     return [(mean if low is None else low, mean if high is None else high) for mean, low, high in found]
 
 
@@ -94,10 +100,10 @@ def _measure_told(record: RunRecord) -> str:
     name = ranked_by(record)
     chance = record.measures.get(f"{name}_chance")
     reached = f"; chance reaches {chance['mean']:.1f}" if chance else ""
-    return "" if name in TYPES else f"{_MEANING.get(name, f'Ranked by {name} (0–100)')}{reached}."
+    return "" if name in ROUGE_HEADINGS else f"{_MEANING.get(name, f'Ranked by {name} (0–100)')}{reached}."
 
 
-def budget(members: Sequence[RunRecord]) -> str:
+def describe_budget(members: Sequence[RunRecord]) -> str:
     """Say in one line whether the trained runs had the same optimizer steps × examples a step.
 
     Batches of so many tokens hold more examples the less of each is read: then it says how many there were in all.
@@ -106,7 +112,7 @@ def budget(members: Sequence[RunRecord]) -> str:
     for record in members:
         if steps := record.fit["steps"]:
             models.setdefault((steps, _step_size(record.config["train"])), set()).add(record.model)
-    told = [(f"{counted(steps, 'step')} × {size}", models[steps, size]) for steps, size in sorted(models)]
+    told = [(f"{format_count(steps, 'step')} × {size}", models[steps, size]) for steps, size in sorted(models)]
     if not told:
         return "Nothing was trained for these rows."
     if len(told) == 1:
@@ -130,23 +136,23 @@ def _step_size(recipe: Mapping[str, Any]) -> str:
         return f"{passes}batches of {words:,} source words, 4 to 64 examples"
     if tokens := recipe.get("batch_tokens"):
         return f"{passes}batches of {tokens:,} source tokens"
-    return counted(recipe["batch_size"] * recipe["accumulation"], "example")
+    return format_count(recipe["batch_size"] * recipe["accumulation"], "example")
 
 
-def training_differences(members: Sequence[RunRecord]) -> str:
+def describe_training_differences(members: Sequence[RunRecord]) -> str:
     """Name the `train` settings in which the trained runs differ, beside the budget, and whose they are."""
     recipes = [(record.config["train"], record.run_id[:SHORT_ID]) for record in members if record.fit["steps"]]
     told = []
     for key in dict.fromkeys(key for recipe, _ in recipes for key in recipe if key not in _TOLD_ELSEWHERE):
         runs: dict[str, list[str]] = {}
         for recipe, run in recipes:
-            runs.setdefault(_plain(recipe.get(key, LATER.get(key))), []).append(run)
+            runs.setdefault(_plain(recipe.get(key, LATER_SETTINGS.get(key))), []).append(run)
         if len(runs) > 1:
             told.append(f"{key} " + ", ".join(f"{value} ({', '.join(sorted(runs[value]))})" for value in sorted(runs)))
     return f"Rows differ in training: {'; '.join(told)}." if told else ""
 
 
-def starts(members: Sequence[RunRecord]) -> str:
+def describe_starts(members: Sequence[RunRecord]) -> str:
     """Say which models' weights were random to begin with and which came from a checkpoint; nothing where none has any.
 
     Of a checkpoint in a folder, only the folder's own name is told.

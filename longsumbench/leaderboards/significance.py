@@ -16,11 +16,11 @@ import pandas as pd
 
 from longsumbench.errors import DataError
 from longsumbench.leaderboards.blocks import best_runs, numbers_shown
-from longsumbench.leaderboards.comparability import TYPES
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.metrics.aggregate import PERCENT, read_scores
 from longsumbench.metrics.statistics import holm, randomization_p_values, smallest_detectable_difference
 from longsumbench.report.tables import TIED
-from longsumbench.runs.record import SHORT_ID, Results, RunRecord, mean_of
+from longsumbench.runs.record import SHORT_ID, Results, RunRecord, measured_mean
 
 LEVEL, _POWER = 0.05, 0.8
 RESAMPLES = 10_000
@@ -72,7 +72,7 @@ def read_scores_of_run(folder: Path, record: RunRecord) -> pd.DataFrame:
     scores = read_scores(path)
     if len(scores) != record.n:
         raise DataError(f"scores of {len(scores):,} examples, not of {record.n:,}; {again}", path)
-    columns = [f"{kind}_{part}" for kind in TYPES for part in "prf"]
+    columns = [f"{kind}_{part}" for kind in ROUGE_HEADINGS for part in "prf"]
     if lacking := [name for name in columns if name not in scores or not scores[name].between(0, 1).all()]:
         raise DataError(f"column {lacking[0]} is missing or not between 0 and 1; {again}", path)
     if infinite := [name for name in scores if np.isinf(scores[name]).any()]:
@@ -97,9 +97,9 @@ def against_best(members: Sequence[RunRecord], scores: Mapping[str, pd.DataFrame
     untested: dict[str, str] = {}
     for name, (highest, best) in best_runs(ranked, numbers_shown(members, part), part).items():
         for record in ranked:
-            if (number := mean_of(record, name, part)) is None or number[0] == highest:
+            if (number := measured_mean(record, name, part)) is None or number[0] == highest:
                 continue
-            column = f"{name}_{part}" if name in TYPES else name
+            column = f"{name}_{part}" if name in ROUGE_HEADINGS else name
             paired = _differences(scores.get(best.run_id), scores.get(record.run_id), column)
             if paired is None:
                 untested[record.run_id] = f"{record.model} {record.run_id[:SHORT_ID]}"

@@ -13,14 +13,20 @@ from typing import Any
 import pandas as pd
 
 from longsumbench.api.config import Scoring
-from longsumbench.cache.locks import held
+from longsumbench.cache.locks import exclusive_lock
 from longsumbench.errors import DataError, UsageError, did_you_mean
 from longsumbench.files import write_atomically
-from longsumbench.formatting import counted, percent
+from longsumbench.formatting import format_count, percent
 from longsumbench.leaderboards.blocks import run_blocks
-from longsumbench.leaderboards.comparability import PARTS, TYPES, condition, rank
-from longsumbench.leaderboards.figures.lengths import System, draw_lengths, lengths_csv, systems_at_lengths, title_of
-from longsumbench.leaderboards.figures.recall import Line, draw, recall_lines
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS, comparison_key, ranking_key
+from longsumbench.leaderboards.figures.lengths import (
+    LengthCurves,
+    draw_lengths,
+    lengths_csv,
+    systems_at_lengths,
+    title_of,
+)
+from longsumbench.leaderboards.figures.recall import RecallLine, draw_recall, recall_lines
 from longsumbench.leaderboards.published import COLUMNS as PUBLISHED_SCORES
 from longsumbench.leaderboards.published import Published, read_published
 from longsumbench.leaderboards.significance import AgainstBest, against_best, read_all_scores
@@ -32,11 +38,11 @@ from longsumbench.runs.record import Results, RunRecord, source_seen
 
 _COLUMNS = (
     *("model", "variant", "dataset", "split", "n"),
-    *(f"{kind}{bound}" for kind in TYPES for bound in ("", "_lo", "_hi")),
+    *(f"{kind}{bound}" for kind in ROUGE_HEADINGS for bound in ("", "_lo", "_hi")),
     *("source_seen", "targets_cut", "outputs_cut", "parameters"),
     *("train_steps", "train_examples", "train_source_tokens", "train_target_tokens", "train_seconds"),
     *("tokens_per_second", "peak_memory_gb", "seed", "signature", "run_id"),
-    *(f"{kind}_{part}" for kind in TYPES for part in "pr"),
+    *(f"{kind}_{part}" for kind in ROUGE_HEADINGS for part in "pr"),
 )
 _OUTPUT_COLUMNS = {  # of tables with records that know it → as these name it
     "output_words": "words",
@@ -127,13 +133,13 @@ class Table:
 
     def heading(self) -> str:
         """Return the table's."""
-        return f"longsumbench: {self.dataset}" + (f", ROUGE {PARTS[self.part]}" if self.part != "f" else "")
+        return f"longsumbench: {self.dataset}" + (f", ROUGE {ROUGE_PARTS[self.part]}" if self.part != "f" else "")
 
-    def lines(self) -> tuple[Line, ...]:
+    def lines(self) -> tuple[RecallLine, ...]:
         """Return what can be drawn of the first runs that may be compared and have it; nothing if none have."""
         return next((lines for group in self.runs if (lines := recall_lines(group))), ())
 
-    def at_lengths(self) -> tuple[System, ...]:
+    def at_lengths(self) -> tuple[LengthCurves, ...]:
         """Return the systems that were tested on texts of several lengths, which stand in several groups."""
         return systems_at_lengths(record for group in self.runs for record in group)
 
@@ -145,7 +151,7 @@ class Table:
     def title(self) -> str:
         """Return the picture's."""
         first = next(group[0] for group in self.runs if recall_lines(group))
-        of = f"{first.split} split, {counted(first.n, 'example')}"
+        of = f"{first.split} split, {format_count(first.n, 'example')}"
         return f"{self.dataset}: planted facts that the summaries state right ({of})"
 
     def blocks(self, brief: bool = False, ledger: bool = False) -> list[Block]:
@@ -162,7 +168,7 @@ class Table:
         return ours + published_blocks(self.dataset, [one for group in self.runs for one in group], brief, self.part)
 
 
-def update(results: Results, dataset: str) -> Table:
+def update_table(results: Results, dataset: str) -> Table:
     """Rebuild `leaderboard/<dataset>.csv`, `.md`, `.tex` and the pictures from all finished runs on a dataset.
 
     Jobs that finish at the same time take turns, so that the last table holds them all.
@@ -174,7 +180,7 @@ def update(results: Results, dataset: str) -> Table:
     if dataset not in results.datasets():
         near = did_you_mean(dataset, results.datasets())
         raise UsageError(f"no finished run on '{dataset}' under {results.root}{near}")
-    with held(results.root / f".leaderboard-{dataset}.lock"):
+    with exclusive_lock(results.root / f".leaderboard-{dataset}.lock"):
         table = read_table(results, dataset)
         if not table.runs:
             raise DataError("no run can be read", results.root / "runs" / dataset)
@@ -182,7 +188,7 @@ def update(results: Results, dataset: str) -> Table:
         for suffix, text in (("csv", table.csv()), ("md", table.markdown()), ("tex", table.latex())):
             write_atomically(stem.with_name(f"{stem.name}.{suffix}"), text)
         if lines := table.lines():
-            write_atomically(stem.with_name(_picture(dataset)), draw(table.title(), lines))
+            write_atomically(stem.with_name(_picture(dataset)), draw_recall(table.title(), lines))
         else:
             stem.with_name(_picture(dataset)).unlink(missing_ok=True)
         _write_by_length(table, stem)
@@ -211,7 +217,7 @@ def read_table(results: Results, dataset: str, part: str = "f") -> Table:
     scores = read_all_scores(results, records)
     if part != "f":
         records = [_with_intervals(one, scores[one.run_id], part) if one.run_id in scores else one for one in records]
-    runs = group(records, part)
+    runs = group_runs(records, part)
     return Table(dataset, runs, tuple(against_best(members, scores, part) for members in runs), part)
 
 
@@ -244,15 +250,15 @@ def _by_length(dataset: str) -> str:
     return f"{dataset}-lengths"
 
 
-def group(records: Iterable[RunRecord], part: str = "f") -> tuple[tuple[RunRecord, ...], ...]:
+def group_runs(records: Iterable[RunRecord], part: str = "f") -> tuple[tuple[RunRecord, ...], ...]:
     """Put together what may be compared: largest group first; in a group best first, oracles last."""
     groups: dict[tuple[str, ...], list[RunRecord]] = {}
     for record in records:
-        groups.setdefault(condition(record), []).append(record)
+        groups.setdefault(comparison_key(record), []).append(record)
     ordered = sorted(
         groups.items(), key=lambda item: (-len(item[1]), _SPLITS.index(item[1][0].split), -item[1][0].n, item[0])
     )
-    return tuple(tuple(sorted(members, key=lambda one: rank(one, part))) for _, members in ordered)
+    return tuple(tuple(sorted(members, key=lambda one: ranking_key(one, part))) for _, members in ordered)
 
 
 def _row(record: RunRecord) -> dict[str, Any]:
@@ -263,7 +269,7 @@ def _row(record: RunRecord) -> dict[str, Any]:
     fit = record.fit
     trained = bool(fit["steps"])
     values: dict[str, Any] = {name: getattr(record, name) for name in ("model", "variant", "dataset", "split", "n")}
-    for kind in TYPES:
+    for kind in ROUGE_HEADINGS:
         score = record.scores[kind]
         values |= {kind: score["f"], f"{kind}_lo": score["f_lo"], f"{kind}_hi": score["f_hi"]}
         values |= {f"{kind}_{part}": score[part] for part in "pr"}
@@ -312,7 +318,7 @@ def published_blocks(dataset: str, ours: Sequence[RunRecord], brief: bool = Fals
 
 def _published_notes(shown: Sequence[Published], local: bool, part: str) -> list[str]:
     lines = [
-        f"As printed, on the official data, each scored in its source's own way: {PARTS[part]}, not ranked with our "
+        f"As printed, on the official data, each scored as its source does: {ROUGE_PARTS[part]}, not ranked with our "
         "rows. Sentence-level and summary-level R-L of one output can differ by 10–20 points."
     ]
     if any(one.doubted for one in shown):

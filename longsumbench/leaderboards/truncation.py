@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from longsumbench.formatting import percent
 from longsumbench.report.tables import Block
-from longsumbench.runs.record import RunRecord, label, source_seen
+from longsumbench.runs.record import RunRecord, run_label, source_seen
 
 _HEADING = "What was not read, not learned, not finished"
 _NOTE = (
@@ -42,12 +42,12 @@ def ledger_block(records: Sequence[RunRecord]) -> Block:
 def _row(record: RunRecord) -> list[str]:
     seen, shares = source_seen(record), cut_shares(record)
     return [
-        label(record),
+        run_label(record),
         record.split,
         _ABSENT if seen is None else f"{seen:.1f}",
         ", ".join(f"{cause} {share:.1f}" for cause, share in shares.items()) or _ABSENT,
         _targets(record),
-        part_of(record.outputs_cut, record.n + len(record.empty_references)),
+        format_share(record.outputs_cut, record.n + len(record.empty_references)),
     ]
 
 
@@ -58,10 +58,10 @@ def _targets(record: RunRecord) -> str:
         return _ABSENT
     examples = record.corpus.get("examples", {}).get("train") or 0
     share = percent(sum(cut["tokens"] for cut in targets["cuts"]), targets["tokens"]) or 0.0
-    return f"{part_of(record.fit['targets_cut'], examples)}, {share:.1f} % of tokens"
+    return f"{format_share(record.fit['targets_cut'], examples)}, {share:.1f} % of tokens"
 
 
-def part_of(part: int, whole: int) -> str:
+def format_share(part: int, whole: int) -> str:
     """Write a count and its share: "12 (3.40 %)"; without a whole, the count alone."""
     share = percent(part, whole)
     return f"{part:,}" if share is None else f"{part:,} ({share:.2f} %)"

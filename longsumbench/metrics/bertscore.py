@@ -9,13 +9,13 @@ from longsumbench.api.documents import Example
 from longsumbench.api.metric import Metric
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.modeling.checkpoints import (
-    SAFELY,
+    SAFE_LOADING,
     check_finite,
     load_encoder,
     model_folder,
     model_signature,
     read_config,
-    reading,
+    reading_checkpoint,
 )
 
 _SETTING = "score.bertscore_model"
@@ -40,7 +40,7 @@ class BertScore(Metric):
     def check(self) -> None:
         """Load the model and compare a long text with itself, which is the only way to know that it can be used."""
         _library()
-        with reading(named := f"{_SETTING}={model_folder(self.scoring.bertscore_model, _SETTING)}"):
+        with reading_checkpoint(named := f"{_SETTING}={model_folder(self.scoring.bertscore_model, _SETTING)}"):
             check_finite((value.item() for value in self._library_scorer().score([_LONG], [_LONG])), named)
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
@@ -71,7 +71,7 @@ class BertScore(Metric):
             named = f"{_SETTING}={folder}"
             load_encoder(folder, named)  # the library, which loads it once more, checks nothing
             layer, device = self._layer(), str(choose_device(self.scoring.device))
-            with reading(named):
+            with reading_checkpoint(named):
                 self._scorer = bert_score.BERTScorer(model_type=str(folder), num_layers=layer, device=device)
                 tokenizer, config = self._scorer._tokenizer, self._scorer._model.config
                 # a tokenizer that knows no limit has a number here that the library cannot hand on
@@ -86,8 +86,8 @@ class BertScore(Metric):
         name = self.scoring.bertscore_model
         folder = model_folder(name, _SETTING)
         read_config(folder)
-        with reading(f"{_SETTING}={folder}"):
-            config = AutoConfig.from_pretrained(folder, **SAFELY)
+        with reading_checkpoint(f"{_SETTING}={folder}"):
+            config = AutoConfig.from_pretrained(folder, **SAFE_LOADING)
             return int(model2layers.get(name, config.num_hidden_layers))
 
 

@@ -18,7 +18,7 @@ from longsumbench.modeling.checkpoints import (
     model_folder,
     model_signature,
     read_tokenizer,
-    reading,
+    reading_checkpoint,
 )
 from longsumbench.sentences import split_summary
 
@@ -49,7 +49,7 @@ class Coherence(Metric):
 
     def check(self) -> None:
         """Load the model and ask it about a long pair, which is the only way to know that it can be used."""
-        with reading(named := f"{self.setting}={model_folder(self.scoring.coherence_model, self.setting)}"):
+        with reading_checkpoint(named := f"{self.setting}={model_folder(self.scoring.coherence_model, self.setting)}"):
             check_finite(self._probabilities([_LONG_PAIR]), named)
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
@@ -63,7 +63,7 @@ class Coherence(Metric):
     def signature(self, n: int) -> str:
         """Name the metric, its version, the model and the sentence splitter; the mean is over summaries of several."""
         model = model_signature(self.scoring.coherence_model, self.setting)
-        return f"{self.name}:{self.version}|model:{model}|sentences:{sentences.NAME}"
+        return f"{self.name}:{self.version}|model:{model}|sentences:{sentences.SPLITTER_NAME}"
 
     def _probabilities(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Return for each pair how likely the second sentence is to follow the first."""

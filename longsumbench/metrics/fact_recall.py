@@ -23,11 +23,11 @@ _ENDS = re.compile(r"[.!?…][^\w\s]*(?:\s+|$)|[\r\n]+")
 class FactRecall(Metric):
     """The share of an example's planted facts that its summary states right.
 
-    Words stand between blanks; neither their case nor punctuation around them matters. A sentence ends at a full stop,
-    a question or an exclamation mark with a blank behind it, and at a line break. A fact is looked up in the first
-    sentence that has its subject as a word: of the words behind the (first) subject, at most `_REACH`, the first that is
-    among `fact.values` is what the summary says. The fact is right when that is `fact.value`; it is wrong when that is
-    another one, when there is none, and when no sentence names the subject.
+    Words are separated by blanks; their case and punctuation around them do not matter. A sentence ends at a line
+    break, or at a full stop, a question mark or an exclamation mark that a blank follows. A fact is looked up in the
+    first sentence that has its subject as a word. Of the at most `_REACH` words after the first subject, the first one
+    in `fact.values` is what the summary says. The fact is right if that is `fact.value`. It is wrong if it is another
+    value, if there is none, or if no sentence names the subject.
 
     Columns, each the share of right ones among the example's facts of some sort, NaN where it has none of it:
 
@@ -57,7 +57,7 @@ class FactRecall(Metric):
         shares: dict[str, list[float]] = {column: [] for column in self.columns}
         sentences = words_of(prediction)
         for fact in example.facts:
-            right = float(stated(sentences, fact) == fact.value.casefold())
+            right = float(stated_values(sentences, fact) == fact.value.casefold())
             for column in _columns_of(fact):
                 shares.setdefault(column, []).append(right)
             shares["fact_recall_chance"].append(1 / len(fact.values))
@@ -68,7 +68,7 @@ class FactRecall(Metric):
         return f"{self.name}:{self.version}"
 
 
-def stated(sentences: Iterable[Sequence[str]], fact: Fact) -> str | None:
+def stated_values(sentences: Iterable[Sequence[str]], fact: Fact) -> str | None:
     """Return which of a fact's values a summary says of its subject, in lower case; None when it says none.
 
     Args:

@@ -15,7 +15,7 @@ FEWEST = 5  # outputs that a warning is given about
 _SAME = 0.8  # two outputs that share at least this part of their sequences are nearly identical
 _REPEATED = 0.5  # an output is repetitive if at least this part of its sequences occurred earlier in it
 _MOST = 0.5  # there is a warning if at least this part of the outputs has the fault
-LONGEST = 5_000  # words of an output in which sequences are looked for
+LONGEST_COMPARED = 5_000  # words of an output in which sequences are looked for
 
 Grams = frozenset[tuple[str, ...]]
 
@@ -68,7 +68,7 @@ def output_warnings(facts: Mapping[str, float], num_cut: int = 0) -> list[str]:
 
 def _grams(words: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the sequences of an output; one of fewer words is a sequence itself."""
-    words = words[:LONGEST]
+    words = words[:LONGEST_COMPARED]
     return list(zip(words, words[1:], words[2:], strict=False)) or [tuple(words)]
 
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from longsumbench.api.documents import Example
-from longsumbench.metrics.words import LONGEST, WordMetric, ngrams
+from longsumbench.metrics.words import LONGEST_NGRAM, WordMetric, ngrams
 
 
 class Repetition(WordMetric):
@@ -15,7 +15,7 @@ class Repetition(WordMetric):
     """
 
     name: ClassVar[str] = "repetition"
-    columns: ClassVar[tuple[str, ...]] = tuple(f"repetition_{n}" for n in range(1, LONGEST + 1))
+    columns: ClassVar[tuple[str, ...]] = tuple(f"repetition_{n}" for n in range(1, LONGEST_NGRAM + 1))
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `repetition_1` … `repetition_4` → 0–1 or NaN."""

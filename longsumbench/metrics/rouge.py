@@ -5,7 +5,7 @@ from typing import ClassVar
 from longsumbench.api.config import Scoring
 from longsumbench.api.documents import Example
 from longsumbench.api.metric import Metric
-from longsumbench.rouge.scorer import TYPES, RougeScorer
+from longsumbench.rouge.scorer import ROUGE_TYPES, RougeScorer
 from longsumbench.rouge.signature import signature
 from longsumbench.sentences import split_summary
 
@@ -18,7 +18,7 @@ class Rouge(Metric):
     """
 
     name: ClassVar[str] = "rouge"
-    columns: ClassVar[tuple[str, ...]] = tuple(f"{kind}_{part}" for kind in TYPES for part in "prf")
+    columns: ClassVar[tuple[str, ...]] = tuple(f"{kind}_{part}" for kind in ROUGE_TYPES for part in "prf")
 
     def __init__(self, scoring: Scoring) -> None:
         super().__init__(scoring)
@@ -29,7 +29,7 @@ class Rouge(Metric):
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `rouge1_p` … `rougeLsum_f` → 0–1."""
         scores = self._rouge.score(split_summary(prediction), example.references)
-        return {f"{kind}_{part}": value for kind in TYPES for part, value in scores[kind]._asdict().items()}
+        return {f"{kind}_{part}": value for kind in ROUGE_TYPES for part, value in scores[kind]._asdict().items()}
 
     def can_score(self, example: Example) -> bool:
         """Return whether any reference holds a word; with `score.empty_references=zero`, whether there is one."""

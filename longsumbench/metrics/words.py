@@ -7,7 +7,7 @@ from longsumbench.api.documents import Example, Sentences
 from longsumbench.api.metric import Metric
 from longsumbench.rouge.tokenizer import MARK, named_tokenizer
 
-LONGEST = 4  # words of an n-gram
+LONGEST_NGRAM = 4  # words of an n-gram
 
 _Words = tuple[bytes, ...]
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from longsumbench.api.config import Recipe
 from longsumbench.api.documents import Example
-from longsumbench.api.ranker import RANKED, LearnedRanker, RankerSettings
+from longsumbench.api.ranker import RANKABLE_UNITS, LearnedRanker, RankerSettings
 from longsumbench.api.system import Split
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.modeling.neural_system import Encode, NeuralSystem, Rows
 from longsumbench.modeling.paragraph_orders import Orders
-from longsumbench.modeling.paragraphs import Limits, Paragraph, best, joined, paragraphs_of
+from longsumbench.modeling.paragraphs import Limits, Paragraph, best_paragraphs, join_sentences, paragraphs_of
 from longsumbench.modeling.rankers import RankedConfig, RankedUnits
-from longsumbench.modeling.units import EncodedSentence, Units, ask, group
+from longsumbench.modeling.units import EncodedSentence, Units, group_units, prepend_query
 
 DECIDE_UNITS: tuple[str, ...] = (
     "rank",
@@ -34,9 +34,9 @@ class BestParagraphs(RankedUnits, NeuralSystem):
     config: RankedConfig
     _orders: Orders | None = None  # while rows of a split are made
 
-    def _rows(self, split: Split, examples: int, stages: StageStore) -> Rows:
+    def _rows(self, split: Split, examples: int, stages: ArtifactCache) -> Rows:
         """Return a split as rows; points that rank the same paragraphs by the same learned ranker rank them once."""
-        if isinstance(self.ranker, LearnedRanker) and self.config.unit in RANKED:
+        if isinstance(self.ranker, LearnedRanker) and self.config.unit in RANKABLE_UNITS:
             decided_by = {"ranker": self.ranker.identity, "unit": self.config.unit}
             self._orders = Orders(split, examples, self._ranked, decided_by, stages)
         try:
@@ -50,7 +50,7 @@ class BestParagraphs(RankedUnits, NeuralSystem):
     def ranker_settings(self, recipe: Recipe) -> RankerSettings:
         """Return how a learned ranker is made."""
         config = self.config
-        unit = config.unit if config.unit in RANKED else RANKED[0]
+        unit = config.unit if config.unit in RANKABLE_UNITS else RANKABLE_UNITS[0]
         return replace(
             super().ranker_settings(recipe),
             dimension=config.ranker_dimension,
@@ -78,7 +78,7 @@ class BestParagraphs(RankedUnits, NeuralSystem):
         query = self.query(example, encode, limits.input_length)
         limits = replace(limits, input_length=limits.input_length - len(query))
         apart = self.marked(self.best(example, encode, limits)[0])
-        units = ask(group(apart, [0] * len(apart.ids)), query)
+        units = prepend_query(group_units(apart, [0] * len(apart.ids)), query)
         return units if any(units.ids) else replace(units, ids=(), documents=(), words=())
 
     def marked(self, units: Units) -> Units:
@@ -95,7 +95,7 @@ class BestParagraphs(RankedUnits, NeuralSystem):
             order = self._orders(example.id)
         ranked = [paragraphs[index] for index in order]
         documents = [paragraph.place[0] for paragraph in ranked]
-        units = best(title, [encoded[index] for index in order], documents, limits)
+        units = best_paragraphs(title, [encoded[index] for index in order], documents, limits)
         return units, ranked[: len(units.ids) - 1]
 
     def paragraphs(
@@ -107,7 +107,7 @@ class BestParagraphs(RankedUnits, NeuralSystem):
         sentences = encode([sentence for paragraph in found for sentence in paragraph.sentences])
         encoded, start = [], 0
         for paragraph in found:
-            encoded.append(joined(sentences[start : start + len(paragraph.sentences)]))
+            encoded.append(join_sentences(sentences[start : start + len(paragraph.sentences)]))
             start += len(paragraph.sentences)
         return _packed(found, encoded, snippet_length) if unit == "snippet" else (found, encoded)
 
@@ -134,5 +134,5 @@ def _packed(
         so_far[document] += 1
     return (
         [Paragraph(place, text) for place, text in zip(numbered, texts, strict=True)],
-        [joined([encoded[index] for index in group]) for group in groups],
+        [join_sentences([encoded[index] for index in group]) for group in groups],
     )

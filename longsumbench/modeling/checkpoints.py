@@ -22,8 +22,10 @@ from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, Usage
 from longsumbench.files import BadFile, read_json
 
 _FILES = ("*.json", "*.txt", "*.model", "*.safetensors")  # of a model on the hub: settings, tokenizer, weights
-SAFELY = MappingProxyType({"local_files_only": True, "trust_remote_code": False})  # how transformers reads a folder
-AGAIN = "fetch or save it again, or give another"  # what to do about a damaged checkpoint
+SAFE_LOADING = MappingProxyType(
+    {"local_files_only": True, "trust_remote_code": False}
+)  # how transformers reads a folder
+FETCH_AGAIN = "fetch or save it again, or give another"  # what to do about a damaged checkpoint
 _CONFIG, _WEIGHTS, _SHARDS = "config.json", "model.safetensors", "model.safetensors.index.json"
 _TEMPLATES = "additional_chat_templates"  # of a tokenizer; a folder
 _VOCABULARIES = ("tokenizer.json", "vocab.*", "*.model")  # of which a folder with a tokenizer has one
@@ -38,7 +40,7 @@ _NO_SIZES = ("_id", "_ids", "theta")
 _LARGEST_CONFIG = 16_000_000  # bytes
 
 
-class Loaded(NamedTuple):
+class LoadedNetwork(NamedTuple):
     """A network and how its weights fit.
 
     Attributes:
@@ -103,7 +105,7 @@ def model_signature(name: str | None, setting: str) -> str:
     return f"{Path(name or '').name}@{model_digest(model_folder(name, setting))}"
 
 
-def load_network(kind: Any, folder: Path, named: str, config: Any = None, **options: Any) -> Loaded:
+def load_network(kind: Any, folder: Path, named: str, config: Any = None, **options: Any) -> LoadedNetwork:
     """Load a network from the folder of a checkpoint.
 
     Args:
@@ -120,15 +122,17 @@ def load_network(kind: Any, folder: Path, named: str, config: Any = None, **opti
     """
     check_files(folder)
     described = read_config(folder)
-    with reading(named):
+    with reading_checkpoint(named):
         if config is None:
             config = _config_of(kind, folder, described["model_type"], named)
         build = getattr(kind, "from_config", kind)
         check_memory(lambda: build(deepcopy(config)), named)
         told = {"output_loading_info": True, "ignore_mismatched_sizes": True}  # the caller says what does not fit
-        network, info = kind.from_pretrained(folder, config=config, use_safetensors=True, **told, **options, **SAFELY)
+        network, info = kind.from_pretrained(
+            folder, config=config, use_safetensors=True, **told, **options, **SAFE_LOADING
+        )
     missing = {*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])}
-    return Loaded(network, frozenset(missing), frozenset(info["unexpected_keys"]))
+    return LoadedNetwork(network, frozenset(missing), frozenset(info["unexpected_keys"]))
 
 
 def _config_of(kind: Any, folder: Path, model_type: str, named: str) -> Any:
@@ -140,7 +144,7 @@ def _config_of(kind: Any, folder: Path, model_type: str, named: str) -> Any:
         raise UsageError(f"{named} is a checkpoint of '{model_type}', not of '{own.model_type}'")
     if own is None and model_type not in CONFIG_MAPPING:
         raise UsageError(f"{named} cannot be read: transformers has no model of type '{model_type}'; give another")
-    return (own or AutoConfig).from_pretrained(folder, **SAFELY)
+    return (own or AutoConfig).from_pretrained(folder, **SAFE_LOADING)
 
 
 def read_tokenizer(folder: Path, named: str) -> Any:
@@ -153,9 +157,9 @@ def read_tokenizer(folder: Path, named: str) -> Any:
     from transformers import AutoTokenizer
 
     check_files(folder)
-    with reading(named):
+    with reading_checkpoint(named):
         try:
-            tokenizer = AutoTokenizer.from_pretrained(folder, **SAFELY)
+            tokenizer = AutoTokenizer.from_pretrained(folder, **SAFE_LOADING)
             tokenizer("a text")  # some damages show in use only
         except (OSError, ValueError) as error:
             if any(any(folder.glob(pattern)) for pattern in _VOCABULARIES):
@@ -177,8 +181,10 @@ def load_encoder(folder: Path, named: str) -> tuple[Any, Any]:
     tokenizer = read_tokenizer(folder, named)
     network, missing, _ = load_network(AutoModel, folder, named)
     if lacking := sorted(name for name in missing if "pooler" not in name):
-        raise DataError(f"{named}: the weights lack {', '.join(lacking[:3])}, or have it in another shape; {AGAIN}")
-    with reading(named):
+        raise DataError(
+            f"{named}: the weights lack {', '.join(lacking[:3])}, or have it in another shape; {FETCH_AGAIN}"
+        )
+    with reading_checkpoint(named):
         check_vocabulary(tokenizer, network.config.vocab_size, named)
     return tokenizer, network
 
@@ -195,7 +201,9 @@ def check_vocabulary(tokenizer: Any, entries: int, named: str) -> None:
     special = [getattr(tokenizer, f"{name}_token") for name in ("pad", "bos", "eos", "unk", "cls", "sep")]
     used = (pieces.keys() - set(tokenizer.all_special_tokens)) | {one for one in special if one in pieces}
     if used and (largest := max(pieces[one] for one in used)) >= entries:
-        raise DataError(f"{named}: its tokenizer has token {largest:,}, its network {entries:,} embeddings; {AGAIN}")
+        raise DataError(
+            f"{named}: its tokenizer has token {largest:,}, its network {entries:,} embeddings; {FETCH_AGAIN}"
+        )
 
 
 def check_finite(values: Iterable[float], named: str) -> None:
@@ -205,7 +213,7 @@ def check_finite(values: Iterable[float], named: str) -> None:
         DataError: one is infinite or not a number.
     """
     if not all(map(math.isfinite, values)):
-        raise DataError(f"{named}: the model returns numbers that are not finite; {AGAIN}")
+        raise DataError(f"{named}: the model returns numbers that are not finite; {FETCH_AGAIN}")
 
 
 def check_memory(build: Callable[[], Any], named: str) -> None:
@@ -232,7 +240,7 @@ def check_memory(build: Callable[[], Any], named: str) -> None:
 
 
 @contextmanager
-def reading(named: str) -> Iterator[None]:
+def reading_checkpoint(named: str) -> Iterator[None]:
     """Turn what the libraries raise while a checkpoint is read or tried out into one line; silence their logs.
 
     Args:
@@ -253,7 +261,7 @@ def reading(named: str) -> Iterator[None]:
             raise  # the machine's problem; transformers' own errors have no number
         other = isinstance(error, ImportError) or "Unrecognized configuration class" in str(error)
         kind = UsageError if other else DataError
-        raise kind(f"{named} cannot be read ({describe_error(error)}); {AGAIN}") from error
+        raise kind(f"{named} cannot be read ({describe_error(error)}); {FETCH_AGAIN}") from error
 
 
 @contextmanager
@@ -287,11 +295,11 @@ def check_files(folder: Path) -> None:
         DataError: one is a pipe, a device, a folder or a broken link; the list of shards is wrong.
     """
     if not folder.is_dir():
-        raise DataError(f"no such folder; {AGAIN}", folder)
+        raise DataError(f"no such folder; {FETCH_AGAIN}", folder)
     for path in (*folder.iterdir(), *folder.glob(f"{_TEMPLATES}/*")):
         is_folder = path.is_dir() and not any(path.match(pattern) for pattern in _FILES)
         if not (path.is_file() or is_folder):
-            raise DataError(f"not a regular file; {AGAIN}", path)
+            raise DataError(f"not a regular file; {FETCH_AGAIN}", path)
     if (folder / _SHARDS).is_file() and not (folder / _WEIGHTS).is_file():
         _check_shards(folder)
 
@@ -301,13 +309,13 @@ def _check_shards(folder: Path) -> None:
     path = folder / _SHARDS
     shards = _read_object(path).get("weight_map")
     if not isinstance(shards, dict) or not shards or not all(isinstance(name, str) for name in shards.values()):
-        raise DataError(f"names no shard for each weight; {AGAIN}", path)
+        raise DataError(f"names no shard for each weight; {FETCH_AGAIN}", path)
     for name in sorted(set(shards.values())):
         shard = PurePosixPath(name)
         if shard.is_absolute() or ".." in shard.parts:
-            raise DataError(f"names the shard {name!r}, which is outside the checkpoint's folder; {AGAIN}", path)
+            raise DataError(f"names the shard {name!r}, which is outside the checkpoint's folder; {FETCH_AGAIN}", path)
         if not (folder / shard).is_file():
-            raise DataError(f"names the shard {name!r}, which is missing; {AGAIN}", path)
+            raise DataError(f"names the shard {name!r}, which is missing; {FETCH_AGAIN}", path)
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -318,10 +326,10 @@ def read_config(folder: Path) -> dict[str, Any]:
     """
     path = folder / _CONFIG
     if not path.is_file():
-        raise DataError(f"this checkpoint has no {_CONFIG}; {AGAIN}", folder)
+        raise DataError(f"this checkpoint has no {_CONFIG}; {FETCH_AGAIN}", folder)
     described = _read_object(path)
     if not isinstance(described.get("model_type"), str):
-        raise DataError(f"model_type is missing, or no text; {AGAIN}", path)
+        raise DataError(f"model_type is missing, or no text; {FETCH_AGAIN}", path)
     _check_values(described, path)
     return described
 
@@ -331,22 +339,22 @@ def _check_values(described: dict[str, Any], path: Path) -> None:
         if isinstance(value, dict):
             _check_values(value, path)
         if "_implementation" in key and "/" in str(value):  # a kernel, whose code transformers would fetch and run
-            raise DataError(f"{key}={value} names code on the hub, which is not run here; {AGAIN}", path)
+            raise DataError(f"{key}={value} names code on the hub, which is not run here; {FETCH_AGAIN}", path)
         if not isinstance(value, int) or isinstance(value, bool) or key.endswith(_NO_SIZES):
             continue
         least, most = (1 if key in _AT_LEAST_ONE else -_MOST), (_MOST_LAYERS if "layer" in key else _MOST)
         if not least <= value <= most:
-            raise DataError(f"{key}={value} is not between {least:,} and {most:,}; {AGAIN}", path)
+            raise DataError(f"{key}={value} is not between {least:,} and {most:,}; {FETCH_AGAIN}", path)
 
 
 def _read_object(path: Path) -> dict[str, Any]:
     """Read a JSON object of a sane size."""
     if path.stat().st_size > _LARGEST_CONFIG:
-        raise DataError(f"larger than {_LARGEST_CONFIG:,} bytes; {AGAIN}", path)
+        raise DataError(f"larger than {_LARGEST_CONFIG:,} bytes; {FETCH_AGAIN}", path)
     try:
         content: dict[str, Any] = read_json(path, {})
     except BadFile as error:
-        raise DataError(f"not a JSON object ({error}); {AGAIN}", path) from error
+        raise DataError(f"not a JSON object ({error}); {FETCH_AGAIN}", path) from error
     return content
 
 

@@ -15,14 +15,14 @@ from datasets.arrow_writer import ArrowWriter
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from longsumbench.cache.artifacts import StageStore, clear, opening
+from longsumbench.cache.artifacts import ArtifactCache, clear_partial, reading_artifact
 from longsumbench.modeling.units import Units
 
 _WRITTEN_TOGETHER = 100  # rows; the library's 1,000, as Python's lists of token ids, would take a gigabyte
 IGNORED = -100  # the label of a position that is no target token (torch's cross-entropy leaves it out)
 
 
-def row(units: Units, labels: Sequence[int] = ()) -> dict[str, Any]:
+def row_of_units(units: Units, labels: Sequence[int] = ()) -> dict[str, Any]:
     """Return the plain values from which a batch is collated: what the `units` stage keeps on disk."""
     return {
         "units": [list(ids) for ids in units.ids],
@@ -37,7 +37,7 @@ def stored_rows(
     inputs: Mapping[str, Any],
     features: datasets.Features,
     rows: Iterator[dict[str, Any]],
-    stages: StageStore,
+    stages: ArtifactCache,
 ) -> datasets.Dataset:
     """Return rows from a stage on disk, which is made from the iterator where there is none.
 
@@ -50,7 +50,7 @@ def stored_rows(
     """
 
     def build(folder: Path) -> None:
-        clear(folder)
+        clear_partial(folder)
         path = str(folder / "rows.arrow")
         with ArrowWriter(path=path, features=features, writer_batch_size=_WRITTEN_TOGETHER) as writer:
             for one in rows:
@@ -58,7 +58,7 @@ def stored_rows(
             writer.finalize()
 
     folder = stages.get(stage, inputs, build)
-    with opening(folder):
+    with reading_artifact(folder):
         stored: datasets.Dataset = datasets.Dataset.from_file(str(folder / "rows.arrow"))
     return stored
 

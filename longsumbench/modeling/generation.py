@@ -40,7 +40,7 @@ def generation_config(model: PreTrainedModel, decoding: Decoding, limit: int) ->
     )
 
 
-def ranking(model: PreTrainedModel, decoding: Decoding) -> AbstractContextManager[None]:
+def ranked_search(model: PreTrainedModel, decoding: Decoding) -> AbstractContextManager[None]:
     """Return the context in which a search ranks as the settings say.
 
     Raises:
@@ -66,7 +66,7 @@ def decode(
     """
     model.eval()
     inputs = {name: value.to(model.device) for name, value in batch.items() if name != "labels"}
-    with ranking(model, decoding):
+    with ranked_search(model, decoding):
         outputs = model.generate(**inputs, generation_config=generation_config(model, decoding, limit))
     end = model.config.eos_token_id
     rows = [ids[1:] for ids in outputs.tolist()]  # without the start token

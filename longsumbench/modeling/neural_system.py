@@ -17,15 +17,15 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
-from longsumbench.api.config import TRAINED, Decoding, Recipe, without_later
+from longsumbench.api.config import TRAINED_TOKENIZERS, Decoding, Recipe, without_later_settings
 from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.api.system import Evidence, FitReport, Split, Summary, System, read_checkpoint
-from longsumbench.cache.artifacts import StageStore, opening
+from longsumbench.cache.artifacts import ArtifactCache, reading_artifact
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.files import write_atomically
 from longsumbench.modeling import tokenizer as tokenization
 from longsumbench.modeling.checkpoints import (
-    AGAIN,
+    FETCH_AGAIN,
     check_files,
     check_memory,
     check_vocabulary,
@@ -33,9 +33,9 @@ from longsumbench.modeling.checkpoints import (
     model_digest,
     model_folder,
     read_config,
-    reading,
+    reading_checkpoint,
 )
-from longsumbench.modeling.collate import UnitCollator, row, stored_rows
+from longsumbench.modeling.collate import UnitCollator, row_of_units, stored_rows
 from longsumbench.modeling.generation import decode
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.modeling.training.callbacks import weights_folder
@@ -92,7 +92,7 @@ class NeuralSystem(System):
         """Build the network from random initialisation; its seed is set."""
 
     def fit(
-        self, train: Split | None, validation: Split | None, recipe: Recipe, workdir: Path, stages: StageStore
+        self, train: Split | None, validation: Split | None, recipe: Recipe, workdir: Path, stages: ArtifactCache
     ) -> FitReport:
         """Train on the training split, or find the finished checkpoint of the same training.
 
@@ -107,13 +107,13 @@ class NeuralSystem(System):
         rows = self.add_columns(rows, self._units_inputs(train, len(train)), stages)
         watched = min(len(validation), recipe.eval_examples or len(validation)) if validation is not None else 0
         validation_rows = self._rows(validation, watched, stages) if validation is not None and watched else None
-        decided = without_later(asdict(recipe))
+        decided = without_later_settings(asdict(recipe))
         inputs = {
             "config": {key: value for key, value in self.identity().items() if key not in self.reading_settings},
             "recipe": {name: value for name, value in decided.items() if name not in ("device", "workers")},
             "train": train.fingerprint,
             "validation": [validation.fingerprint, watched] if validation is not None else None,
-            "tokenizer": tokenization.identity(self.tokenizer),
+            "tokenizer": tokenization.tokenizer_identity(self.tokenizer),
             **({"multi_document": True} if self.multi_document else {}),
             **self._queried(),
             **self.units_also_decided_by(),
@@ -121,11 +121,13 @@ class NeuralSystem(System):
         }
         build = partial(self._train, rows=rows, validation=validation_rows, recipe=recipe, stages=stages)
         self.checkpoint = stages.get("checkpoint", inputs, build)
-        with opening(self.checkpoint):
+        with reading_artifact(self.checkpoint):
             self.tokenizer, self.model = self._open(self.checkpoint)
             return read_report(self.checkpoint)
 
-    def ready_to_read(self, train: Split | None, validation: Split | None, recipe: Recipe, stages: StageStore) -> None:
+    def ready_to_read(
+        self, train: Split | None, validation: Split | None, recipe: Recipe, stages: ArtifactCache
+    ) -> None:
         """Make the tokenizer, or find it, and what else units are made with.
 
         Raises:
@@ -154,13 +156,13 @@ class NeuralSystem(System):
 
     def use_kept(self, number: int) -> None:
         """Read the weights of one of the checkpoints that were kept."""
-        with opening(self.checkpoint):
+        with reading_artifact(self.checkpoint):
             self.model = self._open(kept_folder(self.checkpoint, number))[1]
 
-    def prepare(self, train: Split, validation: Split | None, recipe: Recipe, stages: StageStore) -> None:
+    def prepare(self, train: Split, validation: Split | None, recipe: Recipe, stages: ArtifactCache) -> None:
         """Learn what units are made with, when the tokenizer is there; here nothing."""
 
-    def _train(self, folder: Path, rows: Any, validation: Any, recipe: Recipe, stages: StageStore) -> None:
+    def _train(self, folder: Path, rows: Any, validation: Any, recipe: Recipe, stages: ArtifactCache) -> None:
         """Build the checkpoint stage; a killed training continues from its newest whole checkpoint.
 
         A process that only helps to train (`stages.finished_only`) saves nothing.
@@ -196,7 +198,7 @@ class NeuralSystem(System):
     def _initial_model(self) -> PreTrainedModel:
         folder = self.start()
         if self.adopts and folder:
-            with reading(f"model.init={folder}"):
+            with reading_checkpoint(f"model.init={folder}"):
                 return self.adopt(folder)
         check_memory(lambda: self.build_model(self.tokenizer), f"model={self.config.name}")
         model = self.build_model(self.tokenizer)
@@ -226,7 +228,7 @@ class NeuralSystem(System):
         except EnvironmentProblem as problem:
             raise EnvironmentProblem(f"{problem}, or start at random: model.init=random") from problem
         described = read_config(folder)
-        with reading(f"model.init={folder}"):
+        with reading_checkpoint(f"model.init={folder}"):
             if (found := described["model_type"]) not in self.adopts:
                 wanted = " or ".join(self.adopts)
                 raise UsageError(f"model.init={self.config.init} is a checkpoint of '{found}', not of {wanted}")
@@ -258,8 +260,8 @@ class NeuralSystem(System):
         if folder := self.start():
             settings["init"] = model_digest(folder)
             settings["tokenizer"] = "the checkpoint's"
-        elif self.config.tokenizer not in TRAINED:
-            settings["tokenizer"] = tokenization.identity(tokenization.load_tokenizer(self.config.tokenizer))
+        elif self.config.tokenizer not in TRAINED_TOKENIZERS:
+            settings["tokenizer"] = tokenization.tokenizer_identity(tokenization.load_tokenizer(self.config.tokenizer))
         elif self.config.tokenizer == "words":
             settings["tokenizer"] = f"words {tokenization.WORDS_VERSION}"
         return settings
@@ -267,21 +269,21 @@ class NeuralSystem(System):
     @classmethod
     def versions(cls) -> dict[str, int]:
         """Return the version numbers of the steps that decide the outcome."""
-        steps = {"fit": _FIT_VERSION, "units": _UNITS_VERSION, "tokenizer": tokenization.VERSION}
+        steps = {"fit": _FIT_VERSION, "units": _UNITS_VERSION, "tokenizer": tokenization.TOKENIZER_VERSION}
         return {**super().versions(), **steps}
 
-    def _find_tokenizer(self, train: Split, stages: StageStore) -> PreTrainedTokenizerBase:
+    def _find_tokenizer(self, train: Split, stages: ArtifactCache) -> PreTrainedTokenizerBase:
         """Return the tokenizer the settings name: the checkpoint's, a trained one, or a Hugging Face one."""
         kind, size = self.config.tokenizer, self.config.vocabulary_size
         if folder := self.start():
             return tokenization.load_tokenizer(folder) if self.adopts else self._open(folder)[0]
-        if kind not in TRAINED:
+        if kind not in TRAINED_TOKENIZERS:
             tokenizer = tokenization.load_tokenizer(kind)
             check_vocabulary(tokenizer, len(tokenizer), f"model.tokenizer={kind}")
             return tokenizer
         return tokenization.trained_tokenizer(train, size, stages, kind)
 
-    def _rows(self, split: Split, examples: int, stages: StageStore) -> Rows:
+    def _rows(self, split: Split, examples: int, stages: ArtifactCache) -> Rows:
         """Return the first examples of a split as rows of units on disk, made once."""
         inputs = self._units_inputs(split, examples)
         made = (self.row(split[index]) for index in track(range(examples), f"tokenizing {split.name}", examples))
@@ -292,7 +294,7 @@ class NeuralSystem(System):
         return {
             "system": self.config.name,
             "settings": {name: getattr(self.config, name) for name in (*self.units_decided_by, "decode_length")},
-            "tokenizer": tokenization.identity(self.tokenizer),
+            "tokenizer": tokenization.tokenizer_identity(self.tokenizer),
             "split": split.fingerprint,
             "examples": examples,
             "multi_document": self.multi_document,
@@ -320,7 +322,7 @@ class NeuralSystem(System):
         """Return what else decides `units`, beside settings, tokenizer and texts: JSON values; here nothing."""
         return {}
 
-    def add_columns(self, rows: Rows, inputs: dict[str, Any], stages: StageStore) -> Rows:
+    def add_columns(self, rows: Rows, inputs: dict[str, Any], stages: ArtifactCache) -> Rows:
         """Return the rows of the training split with the columns that a system adds in a stage of its own; here none.
 
         Args:
@@ -356,7 +358,7 @@ class NeuralSystem(System):
 
     def values(self, units: Units, labels: Sequence[int] = ()) -> dict[str, Any]:
         """Return the plain values from which a batch is collated; a system whose collator takes more overrides this."""
-        return row(units, labels)
+        return row_of_units(units, labels)
 
     def training_units(self, example: Example, encode: Encode) -> Units:
         """Cut an example of the training or validation split into units; here as any other."""
@@ -408,7 +410,7 @@ class NeuralSystem(System):
         Raises:
             DataError: it cannot, because its checkpoint is damaged.
         """
-        with reading(named):
+        with reading_checkpoint(named):
             list(self.summarize([_SHORT_TEXT], Decoding(max_length=2, evidence="none", device=device)))
 
     def _reference(self, example: Example) -> list[int]:
@@ -478,7 +480,7 @@ class NeuralSystem(System):
             names = ", ".join(sorted(odd)[:3])
             raise UsageError(f"the weights in {folder} are not those of the network that it describes: {names} …")
         if model.config.decoder_start_token_id is None:
-            raise DataError(f"{named}: its config.json lacks decoder_start_token_id; {AGAIN}")
+            raise DataError(f"{named}: its config.json lacks decoder_start_token_id; {FETCH_AGAIN}")
         tokenizer = tokenization.load_tokenizer(folder)
         check_vocabulary(tokenizer, model.config.vocab_size, named)
         return tokenizer, model

@@ -7,7 +7,7 @@ import datasets
 
 from longsumbench.api.documents import Example
 from longsumbench.api.system import Split
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.modeling.collate import stored_rows
 from longsumbench.progress import track
 
@@ -32,7 +32,7 @@ class Orders:
         examples: int,
         rank: Callable[[Example], Sequence[int]],
         decided_by: Mapping[str, Any],
-        stages: StageStore,
+        stages: ArtifactCache,
     ) -> None:
         self._split, self._examples, self._rank, self._stages = split, examples, rank, stages
         self._inputs = {**decided_by, "split": split.fingerprint, "examples": examples, "version": _VERSION}

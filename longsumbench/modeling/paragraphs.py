@@ -45,7 +45,7 @@ def paragraphs_of(example: Example, unit: str) -> list[Paragraph]:
     ]
 
 
-def joined(sentences: Sequence[EncodedSentence]) -> EncodedSentence:
+def join_sentences(sentences: Sequence[EncodedSentence]) -> EncodedSentence:
     """Join the tokens and words of a paragraph's sentences."""
     return EncodedSentence(list(chain.from_iterable(one.ids for one in sentences)), sum(one.words for one in sentences))
 
@@ -67,7 +67,7 @@ class Limits:
     taken: int = 0
 
 
-def best(
+def best_paragraphs(
     title: EncodedSentence | None, ranked: Sequence[EncodedSentence], documents: Sequence[int], limits: Limits
 ) -> Units:
     """Return the title as the first unit, empty where there is none, and the best paragraphs that fit.

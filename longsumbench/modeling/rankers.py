@@ -13,26 +13,28 @@ from longsumbench.api import registry
 from longsumbench.api.bounds import (
     BatchSize,
     Count,
+    FractionBelowOne,
     OneOf,
-    Partial,
     TargetTokens,
     Text,
-    Tokens,
-    Vocabulary,
+    TokenCount,
+    VocabularySize,
     Width,
     check_settings,
 )
-from longsumbench.api.config import Decoding, Ranking, Recipe
+from longsumbench.api.config import Decoding, RankerName, Recipe
 from longsumbench.api.documents import Example
-from longsumbench.api.ranker import UNRANKED, LearnedRanker, Ranker, RankerSettings, learned
+from longsumbench.api.ranker import UNRANKED, LearnedRanker, Ranker, RankerSettings, learned_ranker
 from longsumbench.api.system import Split, Summary, System
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
 from longsumbench.modeling.ranking import rank
 
+Unit = Annotated[str, OneOf("paragraph", "section", "snippet")]
+
 
 def find_ranker(
-    name: str, train: Split | None, validation: Split | None, settings: RankerSettings, stages: StageStore
+    name: str, train: Split | None, validation: Split | None, settings: RankerSettings, stages: ArtifactCache
 ) -> Ranker:
     """Return a registered ranker: a plain one as it is, one that learns fitted.
 
@@ -47,7 +49,7 @@ def find_ranker(
         UnknownName: nobody registered the ranker.
         DataError: it learns, and there is nothing to learn from.
     """
-    if kind := learned(name):
+    if kind := learned_ranker(name):
         return kind.fitted(train, validation, settings, stages)
     ranker: Ranker = registry.rankers.load(name)
     return ranker
@@ -99,7 +101,7 @@ class RankedUnits(System):
             UsageError: there is one.
         """
         super().check_examples(examples)
-        if self.config.rank != UNRANKED and not learned(self.config.rank):
+        if self.config.rank != UNRANKED and not learned_ranker(self.config.rank):
             for example in examples:
                 if example.topic is None:
                     self.order(example, ["any text"])
@@ -116,12 +118,12 @@ class RankedUnits(System):
 
     def _loaded_ranker(self) -> Ranker:
         if self.ranker is None:
-            if learned(self.config.rank):
+            if learned_ranker(self.config.rank):
                 raise RuntimeError(f"the ranker '{self.config.rank}' learns: fit or load the system first")
             self.ranker = registry.rankers.load(self.config.rank)
         return self.ranker
 
-    def prepare(self, train: Split, validation: Split | None, recipe: Recipe, stages: StageStore) -> None:
+    def prepare(self, train: Split, validation: Split | None, recipe: Recipe, stages: ArtifactCache) -> None:
         """Fit the ranker, or find it."""
         if self.config.rank != UNRANKED:
             self.ranker = find_ranker(self.config.rank, train, validation, self.ranker_settings(recipe), stages)
@@ -132,7 +134,7 @@ class RankedUnits(System):
 
     def identity(self) -> dict[str, Any]:
         """Return the settings, with the version of a learned ranker."""
-        kind = learned(self.config.rank)
+        kind = learned_ranker(self.config.rank)
         return {**super().identity(), **({"ranker": kind.version} if kind else {})}
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
@@ -157,12 +159,9 @@ class RankedUnits(System):
             DataError: a file of it is damaged or missing.
         """
         system = super().load(folder)
-        if kind := learned(system.config.rank):
+        if kind := learned_ranker(system.config.rank):
             system.ranker = kind.load(folder / "ranker")
         return system
-
-
-Unit = Annotated[str, OneOf("paragraph", "section", "snippet")]
 
 
 @dataclass
@@ -170,18 +169,20 @@ class RankedConfig:
     """What the three share: paragraphs, their ranking, the vocabulary."""
 
     name: Text = ""  # as it is registered
-    rank: Ranking = "lstm"  # none | lstm | tfidf | title | …: by what paragraphs are ranked (longsumbench list rankers)
+    rank: RankerName = (
+        "lstm"  # none | lstm | tfidf | title | …: by what paragraphs are ranked (longsumbench list rankers)
+    )
     ranker_dimension: Width = 256  # width of the LSTMs that rank (Hierarchical Transformer §4)
     ranker_steps: Count = 5_000  # optimizer steps of the ranker's training; unstated in the paper
     ranker_batch_size: BatchSize = 8  # titles with about 2,000 tokens of paragraphs a step of it; unstated in the paper
     unit: Unit = "paragraph"  # paragraph | section | snippet (sentences packed to paragraph_length): what is ranked
-    paragraph_length: Tokens = 500  # tokens of a paragraph at most (unstated in the paper; the release's default)
-    input_length: Tokens = 1600  # tokens that are read at most, the title included (Hierarchical Transformer §4)
-    test_input_length: Tokens | None = None  # of the examples that are summarized; None: as in training
+    paragraph_length: TokenCount = 500  # tokens of a paragraph at most (unstated in the paper; the release's default)
+    input_length: TokenCount = 1600  # tokens that are read at most, the title included (Hierarchical Transformer §4)
+    test_input_length: TokenCount | None = None  # of the examples that are summarized; None: as in training
     decode_length: TargetTokens = 400  # target and output tokens at most (the release's)
-    dropout: Partial = 0.1  # Hierarchical Transformer §4
+    dropout: FractionBelowOne = 0.1  # Hierarchical Transformer §4
     tokenizer: Text = "trained"  # trained (byte-level BPE) | words (word level) | a Hugging Face name or folder
-    vocabulary_size: Vocabulary = 32_000  # of a trained tokenizer (Hierarchical Transformer §4)
+    vocabulary_size: VocabularySize = 32_000  # of a trained tokenizer (Hierarchical Transformer §4)
     init: Text = "random"  # random, or the folder of a checkpoint of this system
 
     def __post_init__(self) -> None:

@@ -19,15 +19,15 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedToken
 
 from longsumbench.api.documents import Example
 from longsumbench.api.system import Split
-from longsumbench.cache.artifacts import StageStore, clear, opening
+from longsumbench.cache.artifacts import ArtifactCache, clear_partial, reading_artifact
 from longsumbench.cache.hub import unreachable
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.files import digest
-from longsumbench.modeling.checkpoints import SAFELY, describe_error, read_tokenizer, reading
+from longsumbench.modeling.checkpoints import SAFE_LOADING, describe_error, read_tokenizer, reading_checkpoint
 from longsumbench.modeling.units import EncodedSentence
 from longsumbench.progress import track
 
-VERSION = 1  # rises when byte-level BPE would come out differently
+TOKENIZER_VERSION = 1  # rises when byte-level BPE would come out differently
 WORDS_VERSION = 1  # rises when a vocabulary of words would
 _PAD, _START, _END, _UNKNOWN = _SPECIAL = ["<pad>", "<s>", "</s>", "<unk>"]
 _TRAINING_WORDS = 5_000_000  # beyond this the merges of a vocabulary of tens of thousands hardly change
@@ -85,7 +85,7 @@ def train_tokenizer(train: Iterable[Example], vocabulary_size: int, kind: str = 
 
 
 def trained_tokenizer(
-    train: Split, vocabulary_size: int, stages: StageStore, kind: str = "trained"
+    train: Split, vocabulary_size: int, stages: ArtifactCache, kind: str = "trained"
 ) -> PreTrainedTokenizerBase:
     """Return a tokenizer trained on a training split, the same stage for whoever asks for the same one.
 
@@ -100,20 +100,20 @@ def trained_tokenizer(
     """
 
     def build(folder: Path) -> None:
-        clear(folder)
-        chosen = sample(train, kind)
+        clear_partial(folder)
+        chosen = training_sample(train, kind)
         texts = track((train[index] for index in chosen), "training the tokenizer", len(chosen))
         train_tokenizer(texts, vocabulary_size, kind).save_pretrained(folder)
 
     inputs = {"train": train.fingerprint, "vocabulary_size": vocabulary_size, **_decided_by(kind)}
     folder = stages.get("tokenizer", inputs, build)
-    with opening(folder):
+    with reading_artifact(folder):
         return load_tokenizer(folder)
 
 
 def _decided_by(kind: str) -> dict[str, Any]:
     """Return what, beside texts and size, decides how a kind of trained tokenizer comes out."""
-    return {"kind": kind, "version": WORDS_VERSION} if kind == "words" else {"version": VERSION}
+    return {"kind": kind, "version": WORDS_VERSION} if kind == "words" else {"version": TOKENIZER_VERSION}
 
 
 def _words(train: Iterable[Example], vocabulary_size: int) -> Tokenizer:
@@ -125,9 +125,10 @@ def _words(train: Iterable[Example], vocabulary_size: int) -> Tokenizer:
     trainer = trainers.WordLevelTrainer(vocab_size=vocabulary_size, special_tokens=_SPECIAL, show_progress=False)
     tokenizer.train_from_iterator(_texts(train), trainer)
     if (found := tokenizer.get_vocab_size()) < vocabulary_size:
+        words = f"{found - len(_SPECIAL)} different words, with the special entries {found}; give {found} or less"
         raise UsageError(
             f"model.vocabulary_size={vocabulary_size} is more than model.tokenizer=words can have here: the training"
-            f" split has {found - len(_SPECIAL)} different words, with the special entries {found}; give {found} or less"
+            f" split has {words}"
         )
     return tokenizer
 
@@ -147,7 +148,7 @@ def _byte_pairs(train: Iterable[Example], vocabulary_size: int) -> Tokenizer:
     return tokenizer
 
 
-def sample(train: Split, kind: str = "trained") -> list[int]:
+def training_sample(train: Split, kind: str = "trained") -> list[int]:
     """Return the examples a tokenizer is trained on: all, or BPE on every n-th of a split above TRAINING_WORDS."""
     step = 1 if kind == "words" else max(1, -(-sum(train.source_words) // _TRAINING_WORDS))
     return list(range(0, len(train), step))
@@ -181,9 +182,9 @@ def load_tokenizer(name: str | Path) -> PreTrainedTokenizerBase:
 def _fetched(name: str) -> PreTrainedTokenizerBase:
     """Load a tokenizer from the hub, or the copy of it on this machine."""
     problem = unreachable()  # asked first, for the library tries for most of a minute
-    with reading(f"tokenizer '{name}'"):
+    with reading_checkpoint(f"tokenizer '{name}'"):
         try:
-            return AutoTokenizer.from_pretrained(name, **{**SAFELY, "local_files_only": problem is not None})
+            return AutoTokenizer.from_pretrained(name, **{**SAFE_LOADING, "local_files_only": problem is not None})
         except (OSError, ValueError) as error:
             if problem is not None:
                 raise EnvironmentProblem(
@@ -194,7 +195,7 @@ def _fetched(name: str) -> PreTrainedTokenizerBase:
             raise UsageError(f"no tokenizer '{name}': give a Hugging Face name or a folder ({reason})") from error
 
 
-def identity(tokenizer: PreTrainedTokenizerBase) -> str:
+def tokenizer_identity(tokenizer: PreTrainedTokenizerBase) -> str:
     """Return a hash of all that a tokenizer does."""
     return digest([tokenizer.backend_tokenizer.to_str(), tokenizer.special_tokens_map])
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, islice
 from operator import itemgetter
 
-from longsumbench.api.config import at_least
+from longsumbench.api.config import check_minimum
 from longsumbench.api.documents import Cut, Truncation
 
 QUERIES_VERSION = 1  # rises when units with queries change
@@ -85,7 +85,7 @@ class Query:
         return len(self.kept.ids)
 
 
-def snippets(encoded: Sequence[Sequence[EncodedSentence]], snippet_length: int, num_snippets: int) -> Units:
+def split_snippets(encoded: Sequence[Sequence[EncodedSentence]], snippet_length: int, num_snippets: int) -> Units:
     """Pack whole consecutive sentences into snippets, in order of appearance (SEAL, §3.1).
 
     A snippet is closed when the next sentence would pass `snippet_length`, and never crosses a document boundary. A
@@ -100,8 +100,8 @@ def snippets(encoded: Sequence[Sequence[EncodedSentence]], snippet_length: int, 
     Raises:
         UsageError: a limit is below 1.
     """
-    at_least("snippet_length", snippet_length, 1)
-    at_least("num_snippets", num_snippets, 1)
+    check_minimum("snippet_length", snippet_length, 1)
+    check_minimum("num_snippets", num_snippets, 1)
     every = (
         (index, packed)
         for index, document in enumerate(encoded)
@@ -137,7 +137,7 @@ def reorder(units: Units, order: Sequence[int]) -> Units:
     return Units(ids, documents, words, units.truncation)
 
 
-def join(units: Units, input_length: int) -> Units:
+def join_units(units: Units, input_length: int) -> Units:
     """Join the leading units into one and cut it at `input_length` (Trunc: SEAL, §3.2); the rest is cut for that cause.
 
     Of the unit that crosses the limit, words are left out as `EncodedSentence.head` does.
@@ -145,7 +145,7 @@ def join(units: Units, input_length: int) -> Units:
     Raises:
         UsageError: the limit is below 1.
     """
-    at_least("input_length", input_length, 1)
+    check_minimum("input_length", input_length, 1)
     if not units.ids:
         return units
     joined: list[int] = []
@@ -160,7 +160,7 @@ def join(units: Units, input_length: int) -> Units:
     return Units((joined,), units.documents[:1], (words,), Truncation(ledger.tokens, ledger.words, cuts))
 
 
-def group(units: Units, keys: Sequence[int]) -> Units:
+def group_units(units: Units, keys: Sequence[int]) -> Units:
     """Join consecutive units that have the same key into one; nothing is cut (CA's groups of snippets: SEAL, §3.3).
 
     Args:
@@ -174,7 +174,7 @@ def group(units: Units, keys: Sequence[int]) -> Units:
     return Units(ids, documents, words, units.truncation)
 
 
-def ask(units: Units, query: Query) -> Units:
+def prepend_query(units: Units, query: Query) -> Units:
     """Put a query before the text of every unit that has any.
 
     The ledger counts it once, as text; what of it is not put there is cut for the cause "query".
@@ -189,7 +189,7 @@ def ask(units: Units, query: Query) -> Units:
     return replace(units, ids=ids, truncation=truncation, query_length=len(query))
 
 
-def share_last(units: Units, max_documents: int) -> Units:
+def number_documents(units: Units, max_documents: int) -> Units:
     """Number the documents that have units from 0, those beyond `max_documents` as the last one.
 
     The ledger counts how many share its number; nothing is cut.
@@ -197,7 +197,7 @@ def share_last(units: Units, max_documents: int) -> Units:
     Raises:
         UsageError: the limit is below 1.
     """
-    at_least("max_documents", max_documents, 1)
+    check_minimum("max_documents", max_documents, 1)
     numbers = {document: number for number, document in enumerate(dict.fromkeys(units.documents))}
     documents = tuple(min(numbers[document], max_documents - 1) for document in units.documents)
     merged = max(0, len(numbers) - max_documents)

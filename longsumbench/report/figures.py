@@ -18,7 +18,7 @@ _RESOLUTION = 110  # dots an inch, of the PNG
 _GRID = "#E4E4E4"
 
 
-def picture(size: tuple[float, float], draw: "Callable[[Figure], None]") -> dict[str, bytes]:
+def render_picture(size: tuple[float, float], draw: "Callable[[Figure], None]") -> dict[str, bytes]:
     """Draw a picture; return "png" and "svg" → its bytes.
 
     Args:
@@ -39,7 +39,7 @@ def picture(size: tuple[float, float], draw: "Callable[[Figure], None]") -> dict
     return found
 
 
-def write_files(folder: Path, contents: dict[str, str | bytes]) -> list[Path]:
+def write_pictures(folder: Path, contents: dict[str, str | bytes]) -> list[Path]:
     """Write files, each whole or not at all; return their paths.
 
     Args:

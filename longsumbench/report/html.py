@@ -32,7 +32,7 @@ figcaption { color: var(--soft); font-size: .9rem; margin-top: .4rem; }
 """
 
 
-def frame(title: str, parts: Sequence[str], style: str = "", head: str = "") -> str:
+def html_page(title: str, parts: Sequence[str], style: str = "", head: str = "") -> str:
     """Return a whole page.
 
     Args:
@@ -50,7 +50,7 @@ def frame(title: str, parts: Sequence[str], style: str = "", head: str = "") -> 
     )
 
 
-def table(names: Sequence[str], align: str, rows: Iterable[Sequence[str]]) -> str:
+def html_table(names: Sequence[str], align: str, rows: Iterable[Sequence[str]]) -> str:
     """Return a table, which scrolls where it is wider than the page.
 
     Args:

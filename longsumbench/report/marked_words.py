@@ -11,7 +11,7 @@ _WORD = re.compile(r"[^\W_]+")  # as ROUGE takes texts apart; of a script withou
 SHORTEST_WORD = 4  # letters; shorter ones are in any text, and marking them would tell nothing
 
 
-def marked(text: str, shared: Callable[[str], str | None]) -> str:
+def mark_words(text: str, shared: Callable[[str], str | None]) -> str:
     """Escape a text, its longer words marked by what `shared` says of their stems: a class of `mark`, None for none."""
     parts, end = [], 0
     for word in _WORD.finditer(text):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tabulate import tabulate
 
-from longsumbench.formatting import one_line
+from longsumbench.formatting import escape_line
 
 _TERMINAL_WIDTH = 130  # columns; longer notes are wrapped
 TIED = "≈"  # behind a cell that is not distinguishable from the best of its column
@@ -27,7 +27,7 @@ class Tied(str):
     """A cell that is not distinguishable from what it is compared with: with `TIED` behind it."""
 
 
-class Marks(NamedTuple):
+class _Marks(NamedTuple):
     """What is written before and behind a stressed cell, and behind a tied one."""
 
     before: str
@@ -73,11 +73,11 @@ def terminal(title: str, blocks: Sequence[Block]) -> str:
         wraps = [widths.get(column) for column in block.columns]
         told = [textwrap.fill(line, _TERMINAL_WIDTH, break_on_hyphens=False) for line in (block.heading, *block.notes)]
         rows = [
-            [type(cell)(_broken(one_line(cell), width)) for cell, width in zip(row, wraps, strict=True)]
+            [type(cell)(_broken(escape_line(cell), width)) for cell, width in zip(row, wraps, strict=True)]
             for row in block.rows
         ]
         shown = replace(block, rows=rows)
-        drawn = _draw(shown, "simple", Marks("*", "", TIED), maxcolwidths=wraps) if rows else ""
+        drawn = _draw(shown, "simple", _Marks("*", "", TIED), maxcolwidths=wraps) if rows else ""
         parts.append("\n".join(part for part in (*told, drawn, _legend(block, "*")) if part))
     return "\n\n".join(parts)
 
@@ -98,7 +98,7 @@ def markdown(title: str, blocks: Sequence[Block]) -> str:
     """Write Markdown, ending with a line break."""
     parts = [f"# {_escape_markdown(title)}"]
     for block in map(_escaped_for_markdown, blocks):
-        drawn = _draw(block, "github", Marks("**", "**", f" {TIED}")) if block.rows else ""
+        drawn = _draw(block, "github", _Marks("**", "**", f" {TIED}")) if block.rows else ""
         heading = block.heading and f"## {block.heading}"
         parts += [part for part in (heading, *block.notes, drawn, _legend(block, "**Bold**")) if part]
     return "\n\n".join(parts) + "\n"
@@ -126,7 +126,7 @@ def latex(title: str, blocks: Sequence[Block]) -> str:
 
 
 def _latex_table(block: Block) -> str:
-    drawn = _draw(block, "latex_booktabs", Marks(_STRESS, _END, _TIE))
+    drawn = _draw(block, "latex_booktabs", _Marks(_STRESS, _END, _TIE))
     drawn = drawn.replace(_STRESS, r"\textbf{").replace(_END, "}").replace(_TIE, rf"\rlap{{\,{TIED}}}")
     drawn = drawn.replace(r"\toprule", "\n".join([r"\toprule", *_group_headings(block.groups)]), 1)
     told = ". ".join(part.rstrip(".") for part in (block.heading, *block.notes, _legend(block, "Bold")) if part)
@@ -163,7 +163,7 @@ def _escape(text: str) -> str:
     return line.strip().removesuffix(r"\\").strip()
 
 
-def _draw(block: Block, style: str, marks: Marks, maxcolwidths: Sequence[int | None] | None = None) -> str:
+def _draw(block: Block, style: str, marks: _Marks, maxcolwidths: Sequence[int | None] | None = None) -> str:
     cells = [[marks.put(cell) for cell in row] for row in block.rows]
     names = block.columns if style == "simple" else [name.replace("\n", " ") for name in block.columns]
     alignment = [{"l": "left", "r": "right"}[letter] for letter in block.align]

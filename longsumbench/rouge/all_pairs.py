@@ -1,6 +1,6 @@
 """ROUGE-n of many texts against many references at once, from counts; exact.
 
-Pure functions over ids: a tokenizer's, or those `numbered` gives to words. Letters: T texts, R references, K distinct
+Pure functions over ids, a tokenizer's or those of `number_words`. Letters: T texts, R references, K distinct
 n-grams of the references.
 """
 
@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.api.config import at_least
+from longsumbench.api.config import check_minimum
 
-MEASURES = ("f1", "precision", "recall")
+PAIR_MEASURES = ("f1", "precision", "recall")
 
 Ids = Sequence[int]
 Ints = NDArray[np.int64]
 
 
-def numbered(*collections: Sequence[Sequence[Hashable]]) -> list[list[list[int]]]:
+def number_words(*collections: Sequence[Sequence[Hashable]]) -> list[list[list[int]]]:
     """Give every distinct word a number and return the texts of each collection as these ids."""
     ids: dict[Hashable, int] = {}
     return [[[ids.setdefault(word, len(ids)) for word in text] for text in texts] for texts in collections]
@@ -41,14 +41,14 @@ def rouge_n(texts: Sequence[Ids], references: Sequence[Ids], ngram: int = 2) -> 
     Raises:
         UsageError: n is below 1.
     """
-    at_least("ngram", ngram, 1)
+    check_minimum("ngram", ngram, 1)
     held, wanted = shared_ngrams(texts, references, ngram)
     common = np.zeros((len(references), len(texts)), np.int64)
     for row, counts in zip(common, wanted, strict=True):
         own = np.flatnonzero(counts)
         np.minimum(held[own], counts[own, None]).sum(axis=0, out=row)
     sizes, size = num_ngrams(texts, ngram), wanted.sum(axis=1)[:, None]
-    return {measure: score(common, sizes, size, measure) for measure in MEASURES}
+    return {measure: score_counts(common, sizes, size, measure) for measure in PAIR_MEASURES}
 
 
 def shared_ngrams(texts: Sequence[Ids], references: Sequence[Ids], ngram: int) -> tuple[Ints, Ints]:
@@ -80,7 +80,7 @@ def num_ngrams(texts: Sequence[Ids], ngram: int) -> Ints:
     return np.array([max(0, len(ids) - ngram + 1) for ids in texts], np.int64)
 
 
-def score(common: Ints, sizes: Ints, size: Ints | int, measure: str) -> NDArray[np.float64]:
+def score_counts(common: Ints, sizes: Ints, size: Ints | int, measure: str) -> NDArray[np.float64]:
     """Return ROUGE from counts: of what is common, of what the texts have and of what the reference has.
 
     One division of whole numbers each, so equal scores are equal bit for bit.

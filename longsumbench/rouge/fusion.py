@@ -16,11 +16,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.api.config import allowed
-from longsumbench.rouge.all_pairs import MEASURES, Ids, Ints, numbered, score, shared_ngrams
+from longsumbench.api.config import check_choice
+from longsumbench.rouge.all_pairs import PAIR_MEASURES, Ids, Ints, number_words, score_counts, shared_ngrams
 from longsumbench.rouge.cut_lcs import TextsToMatch
 
-TYPES = ("rouge1", "rouge2", "rougeL")
+FUSION_TYPES = ("rouge1", "rouge2", "rougeL")
 _ROUNDING = 1e-9  # bounds and differences of scores are trusted up to this
 _PAIRS_AT_ONCE = 1 << 20  # held in memory together
 _PROMISING = 32  # sentences whose pairs are scored first, for a score to beat
@@ -91,11 +91,11 @@ def best_pairs(
         UsageError: an unknown type or measure.
         ValueError: the source has fewer than two sentences.
     """
-    allowed("kind", kind, TYPES)
-    allowed("measure", measure, MEASURES)
+    check_choice("kind", kind, FUSION_TYPES)
+    check_choice("measure", measure, PAIR_MEASURES)
     if len(sentences) < 2:
         raise ValueError(f"a pair takes two source sentences, of {len(sentences)}")
-    source, targets = numbered(sentences, summary)
+    source, targets = number_words(sentences, summary)
     unit = 2 if kind == "rouge2" else 1
     lengths = np.array([len(ids) for ids in source], np.int64)
     shared: Iterator[_Shared] = _subsequences(source, targets) if kind == "rougeL" else _ngrams(source, targets, unit)
@@ -121,7 +121,7 @@ class _Search:
 
     def best(self) -> SourcePair:
         """Return the best pair."""
-        alone = score(self._shared.alone, self._num_ngrams(self._lengths), self._size, self._measure)
+        alone = score_counts(self._shared.alone, self._num_ngrams(self._lengths), self._size, self._measure)
         promising = np.sort(np.argsort(-alone, kind="stable")[:_PROMISING])
         _, _, score_to_beat = self._best_of(promising, promising)
         worth, needed = self._worth(score_to_beat)
@@ -142,7 +142,7 @@ class _Search:
         for start in range(0, len(first), rows_at_once):
             rows = first[start : start + rows_at_once]
             sizes = self._num_ngrams(self._lengths[rows, None] + self._lengths[second])
-            scores = score(self._shared.together(rows, second), sizes, self._size, self._measure)
+            scores = score_counts(self._shared.together(rows, second), sizes, self._size, self._measure)
             scores[rows[:, None] >= second] = 0.0
             row, column = divmod(int(scores.argmax()), len(second))
             if scores[row, column] > best[2]:

@@ -18,7 +18,7 @@ class Overlap(NamedTuple):
     union: int  # words of the union LCS, none more often than the candidate has it
 
 
-def overlap(reference: Sequence[int], candidate: Sequence[int]) -> Overlap:
+def count_overlap(reference: Sequence[int], candidate: Sequence[int]) -> Overlap:
     """Count what two texts have in common, in plain Python.
 
     Args:

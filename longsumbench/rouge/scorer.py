@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
-from longsumbench.api.config import allowed
+from longsumbench.api.config import check_choice
 from longsumbench.errors import UsageError
 from longsumbench.rouge import stemmers
-from longsumbench.rouge.overlap import Overlap, overlap
+from longsumbench.rouge.overlap import Overlap, count_overlap
 from longsumbench.rouge.tokenizer import MARK, TOKENIZERS, named_tokenizer
 from longsumbench.rouge.vocabulary import Vocabulary
 
-TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
+ROUGE_TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 _MODES = ("google", "perl")
 _RULES = {"google": "best", "perl": "jackknife"}  # of several references, unless another one is asked for
 _KERNELS = ("auto", "numba", "python")
@@ -68,12 +68,12 @@ class RougeScorer:
         references: str | None = None,
         kernels: str = "auto",
     ) -> None:
-        allowed("mode", mode, _MODES)
-        allowed("tokenizer", tokenizer, TOKENIZERS)
+        check_choice("mode", mode, _MODES)
+        check_choice("tokenizer", tokenizer, TOKENIZERS)
         self._arguments = mode, stem, tokenizer, wordnet, references, kernels
         self.mode, self.tokenizer = mode, tokenizer
         self.references = _RULES[mode] if references is None else references
-        allowed("references", self.references, tuple(_RULES.values()))
+        check_choice("references", self.references, tuple(_RULES.values()))
         self._tokenize = named_tokenizer(tokenizer, mode)
         self.stemmer, chosen = _stemmer(mode, wordnet) if stem else ("none", None)
         self._vocabulary = Vocabulary(chosen)
@@ -87,7 +87,7 @@ class RougeScorer:
             references: at least one, each its sentences.
 
         Returns:
-            Type → score; `TYPES` in their order. Perl mode: five digits.
+            Type → score; `ROUGE_TYPES` in their order. Perl mode: five digits.
 
         Raises:
             TypeError: a text is a string, whose letters would count as sentences.
@@ -110,7 +110,7 @@ class RougeScorer:
             scores = [max(of_type, key=_f) for of_type in zip(*against, strict=True)]
         else:
             scores = [_jackknife(of_type, self.mode) for of_type in zip(*against, strict=True)]
-        return dict(zip(TYPES, scores, strict=True))
+        return dict(zip(ROUGE_TYPES, scores, strict=True))
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), self._arguments  # another process fills a vocabulary of its own
@@ -137,7 +137,7 @@ def _counts(kernels: str) -> Callable[[list[int], list[int], int], Overlap]:
 
     It may be missing, not go with the installed numpy, or find no folder for its cache (a RuntimeError).
     """
-    allowed("kernels", kernels, _KERNELS)
+    check_choice("kernels", kernels, _KERNELS)
     if kernels != "python":
         try:
             from longsumbench.rouge.kernels import Kernels
@@ -148,11 +148,11 @@ def _counts(kernels: str) -> Callable[[list[int], list[int], int], Overlap]:
                 raise UsageError(
                     f"kernels=numba, and numba cannot be loaded ({error}): pip install 'longsumbench[fast]'"
                 ) from error
-    return lambda reference, candidate, words: overlap(reference, candidate)
+    return lambda reference, candidate, words: count_overlap(reference, candidate)
 
 
 def _scores(counts: Overlap, mode: str) -> list[Score]:
-    """Turn counts into the scores of `TYPES`."""
+    """Turn counts into the scores of `ROUGE_TYPES`."""
     reference, candidate, unigrams, bigrams, sequence, union = counts
     score = _google_score if mode == "google" else _perl_score
     return [

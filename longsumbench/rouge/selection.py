@@ -12,8 +12,8 @@ from itertools import chain, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.api.config import allowed, at_least
-from longsumbench.rouge.all_pairs import MEASURES, Ids, Ints, num_ngrams, score, shared_ngrams
+from longsumbench.api.config import check_choice, check_minimum
+from longsumbench.rouge.all_pairs import PAIR_MEASURES, Ids, Ints, num_ngrams, score_counts, shared_ngrams
 
 _Words = Sequence[str]
 Joint = tuple[str | None, str | None]  # the words on either side of where two sentences meet; None: no sentence there
@@ -141,8 +141,8 @@ def sequential_selection(
     Raises:
         UsageError: an unknown measure, or n below 1.
     """
-    allowed("measure", measure, MEASURES)
-    at_least("ngram", ngram, 1)
+    check_choice("measure", measure, PAIR_MEASURES)
+    check_minimum("ngram", ngram, 1)
     held, wanted = shared_ngrams(texts, references, ngram)
     sizes = num_ngrams(texts, ngram)
     return [_while_it_rises(held, counts, sizes, measure) for counts in wanted]
@@ -166,7 +166,7 @@ def _while_it_rises(held: Ints, counts: Ints, sizes: Ints, measure: str) -> list
     best = 0.0
     while len(left):
         gains = np.minimum(held, counts[:, None]).sum(axis=0)
-        scores = score(common + gains, taken + sizes, size, measure)
+        scores = score_counts(common + gains, taken + sizes, size, measure)
         place = int(scores.argmax())
         if scores[place] <= best:
             break

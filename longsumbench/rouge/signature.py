@@ -7,7 +7,9 @@ SCORING_VERSION = 1  # changes only when scores do
 IMPLEMENTATION = f"longsumbench-{SCORING_VERSION}"
 
 
-def signature(scorer: RougeScorer, n: int, splitting: str = sentences.NAME, zero_for_empty: bool = False) -> str:
+def signature(
+    scorer: RougeScorer, n: int, splitting: str = sentences.SPLITTER_NAME, zero_for_empty: bool = False
+) -> str:
     """Describe in one string how a mean ROUGE score was computed.
 
     Args:

@@ -11,7 +11,7 @@ from longsumbench.errors import BrokenPlugin, Bug, SuiteError, as_suite_error
 _ADVICE = "please report it, with that file"
 
 
-def explained(error: Exception) -> SuiteError:
+def as_reported_error(error: Exception) -> SuiteError:
     """Return the problem to show for an error; for a bug, write its traceback to a log and name the log."""
     known = as_suite_error(error)
     if known is not None and not isinstance(known, BrokenPlugin):

@@ -20,7 +20,7 @@ from longsumbench.files import BadFile, read_json, write_atomically
 _SHAPE = {"id": str, "axes": {str: [str]}, "texts": {str: [str]}}  # of <n>.json (see `shapes`)
 
 
-def wanted(asked: str, examples: int) -> range:
+def num_wanted(asked: str, examples: int) -> range:
     """Return of which examples evidence is kept: the first ones.
 
     Args:
@@ -40,12 +40,12 @@ def write_evidence(folder: Path, number: int, summary: Summary) -> None:
         summary: with evidence, which is checked before anything is written.
 
     Raises:
-        ValueError: the system gave none, or it does not say what it is (see `check`).
+        ValueError: the system gave none, or it does not say what it is (see `check_evidence_arrays`).
     """
     evidence = summary.evidence
     if evidence is None:
         raise ValueError(f"the system keeps evidence, and gave none for example '{summary.id}'")
-    check(evidence)
+    check_evidence_arrays(evidence)
     described = folder / f"{number}.json"
     content = {"id": summary.id, "axes": dict(evidence.axes), "texts": dict(evidence.texts)}
     arrays = {name: np.asarray(array, order="C") for name, array in evidence.arrays.items()}  # it writes memory as is
@@ -75,13 +75,13 @@ def read_evidence(folder: Path, number: int) -> tuple[str, Evidence]:
             {name: tuple(axes) for name, axes in content["axes"].items()},
             {axis: tuple(texts) for axis, texts in content["texts"].items()},
         )
-        check(evidence)
+        check_evidence_arrays(evidence)
         return content["id"], evidence
     except (FileNotFoundError, ValueError, SafetensorError) as error:
         raise DataError(f"not the evidence of an example ({error}); remove it and run again", path) from error
 
 
-def kept(folder: Path, of_references: bool = False) -> set[int]:
+def kept_places(folder: Path, of_references: bool = False) -> set[int]:
     """Return the places, in their split, of the examples whose evidence is whole.
 
     Args:
@@ -100,7 +100,7 @@ def _read_axes(path: Path) -> set[str]:
         return set()
 
 
-def check(evidence: Evidence) -> None:
+def check_evidence_arrays(evidence: Evidence) -> None:
     """Check that evidence says what it is: every dimension by its name, every unit by its text.
 
     Raises:

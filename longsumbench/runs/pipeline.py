@@ -18,22 +18,22 @@ from omegaconf import OmegaConf
 
 from longsumbench.api import registry
 from longsumbench.api.config import Decoding, RunConfig
-from longsumbench.api.documents import Example, total
+from longsumbench.api.documents import Example, total_truncation
 from longsumbench.api.metric import Metric, Scored
 from longsumbench.api.system import FitReport, Split, Summary, System
 from longsumbench.cache.artifacts import (
     CACHE_VARIABLE,
-    MissingStage,
-    StageStore,
+    ArtifactCache,
+    MissingArtifact,
     cache_folder,
     is_older,
-    locked,
+    locked_artifact,
     refuse_damaged,
 )
-from longsumbench.corpora.reading.load import Texts, load
+from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, as_suite_error
-from longsumbench.files import digest, writable, write_atomically
-from longsumbench.formatting import counted
+from longsumbench.files import digest, writable_folder, write_atomically
+from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import (
     aggregate,
     aggregate_measures,
@@ -47,9 +47,9 @@ from longsumbench.metrics.aggregate import (
 from longsumbench.metrics.output_facts import describe_outputs
 from longsumbench.progress import track
 from longsumbench.runs.environment import constraints, environment, patch, peak_memory_gb, reset_peak_memory
-from longsumbench.runs.evidence import kept
+from longsumbench.runs.evidence import kept_places
 from longsumbench.runs.predictions import (
-    Crew,
+    WriterGroup,
     asked_evidence,
     num_summarized,
     read_summaries,
@@ -59,7 +59,7 @@ from longsumbench.runs.predictions import (
 from longsumbench.runs.processes import of_this_process
 from longsumbench.runs.rank_tasks import Assistants, assistants
 from longsumbench.runs.record import RANKED_BY, Results, RunRecord, RunSpec, TornRecord, output_files, ranked_by
-from longsumbench.runs.run_id import identity, specify
+from longsumbench.runs.run_id import config_identity, run_spec
 
 BASELINES = ("lead", "random", "oracle")
 
@@ -101,17 +101,17 @@ class Point:
             self.timings[step] = round(self.timings.get(step, 0.0) + time.monotonic() - started, 3)
 
 
-def run(point: Point) -> RunRecord:
+def run_point(point: Point) -> RunRecord:
     """Do a run, or what is missing of it, or nothing when it is finished.
 
     Raises:
         SuiteError: something the user can act on; all that is finished stays finished.
     """
     config = point.config
-    results = Results(writable(Path(config.results_dir).expanduser(), "results_dir="))
-    cache = writable(cache_folder(), f"the environment variable {CACHE_VARIABLE}")
+    results = Results(writable_folder(Path(config.results_dir).expanduser(), "results_dir="))
+    cache = writable_folder(cache_folder(), f"the environment variable {CACHE_VARIABLE}")
     rebuild = frozenset({"checkpoint"} if config.overwrite else ())
-    stages = StageStore(cache, rebuild, before=point.since, say=point.say)
+    stages = ArtifactCache(cache, rebuild, before=point.since, say=point.say)
     try:
         return _run_with(point, results, stages)
     except Exception as error:
@@ -122,13 +122,13 @@ def run(point: Point) -> RunRecord:
         stages.release()
 
 
-def _run_with(point: Point, results: Results, stages: StageStore) -> RunRecord:
+def _run_with(point: Point, results: Results, stages: ArtifactCache) -> RunRecord:
     """Do a run, or what is missing of it, or nothing when it is finished, with the finished stages that are there."""
     config = point.config
     system: System = registry.systems.load(config.model.name)(config.model)
     with point.timed("read"):
-        texts = load(config.dataset, stages)
-    spec = specify(config, system, texts)
+        texts = load_texts(config.dataset, stages)
+    spec = run_spec(config, system, texts)
     folder = results.run_folder(spec)
     record = None
     with suppress(FileNotFoundError):  # another process that was told overwrite=true may begin it anew this moment
@@ -136,9 +136,9 @@ def _run_with(point: Point, results: Results, stages: StageStore) -> RunRecord:
             record = RunRecord.read(folder)
     if record is None:
         (folder / "work").mkdir(parents=True, exist_ok=True)
-        with locked(folder / "work" / ".lock", f"the same run, {folder}", point.say):
+        with locked_artifact(folder / "work" / ".lock", f"the same run, {folder}", point.say):
             if config.overwrite and is_older(folder / "config.yaml", point.since):
-                empty(folder)
+                delete_run_files(folder)
             if not _is_finished(folder):  # a process waited for may have finished it
                 _tell_torn(point, folder)
                 return _carry_out(point, system, spec, texts, stages, folder)
@@ -152,7 +152,7 @@ def _run_with(point: Point, results: Results, stages: StageStore) -> RunRecord:
 
 
 def _carry_out(
-    point: Point, system: System, spec: RunSpec, texts: Texts, stages: StageStore, folder: Path
+    point: Point, system: System, spec: RunSpec, texts: Texts, stages: ArtifactCache, folder: Path
 ) -> RunRecord:
     """Fit, summarize, score; write the run's files, the record last."""
     config, workdir = point.config, folder / "work"
@@ -190,10 +190,10 @@ def _carry_out(
         measures |= _measured(asked, per_example, config)
     seconds = seconds_of_decoding(workdir / "decoding.jsonl")
     facts |= {"fit": asdict(report), **_measure(point, split, written[0], scored[0], seconds)}
-    facts |= {"scores": scores, "measures": measures, "units": units([*its_own, *asked]), "ranked_by": first}
+    facts |= {"scores": scores, "measures": measures, "units": metric_units([*its_own, *asked]), "ranked_by": first}
     facts |= {"signature": "|".join(metric.signature(facts["n"]) for metric in (rouge, *its_own))}
     facts |= {"measured_by": {metric.name: metric.signature(facts["n"]) for metric in asked}}
-    facts |= {"checkpoints": _told_of_each(report, each, units([*its_own, *asked]))}
+    facts |= {"checkpoints": _told_of_each(report, each, metric_units([*its_own, *asked]))}
     record = RunRecord(**facts, repeatable=report.ended_by != "max_minutes")
     record.write(folder)
     return record
@@ -229,7 +229,7 @@ def _summarize_each(
         kept_of_it: tuple[Path | None, Path | None] = (log, evidence) if number == 1 else (None, None)
         if number > 1:
             system.use_kept(number)
-        crew = helped.crew(number, folder / predictions, *kept_of_it) if helped else Crew()
+        crew = helped.crew(number, folder / predictions, *kept_of_it) if helped else WriterGroup()
         written.append(summarize_split(system, split, decoding, folder / predictions, *kept_of_it, name, crew))
     return written
 
@@ -257,7 +257,7 @@ def _told_of_each(
     )
 
 
-def _add_evidence(point: Point, system: System, texts: Texts, stages: StageStore, folder: Path) -> None:
+def _add_evidence(point: Point, system: System, texts: Texts, stages: ArtifactCache, folder: Path) -> None:
     """Decode the batches of a finished run again whose evidence is asked for and not there; all else stays as it is.
 
     Only with the very weights that wrote the summaries: where they are gone, or others have taken their place, that is
@@ -265,12 +265,12 @@ def _add_evidence(point: Point, system: System, texts: Texts, stages: StageStore
     """
     config, split = point.config, texts.splits[point.config.dataset.split]
     lacking, run = _lacking_evidence(config, system, split, folder), f"{config.model.name} on {config.dataset.name}"
-    point.say(f"already finished, but for the evidence of {counted(lacking, 'example')}: {run}, {folder}")
+    point.say(f"already finished, but for the evidence of {format_count(lacking, 'example')}: {run}, {folder}")
     found = replace(stages, rebuild=frozenset(), finished_only=True)
     train, validation = texts.splits.get("train"), texts.splits.get("validation")
     try:
         report = system.fit(train, validation, config.train, folder / "work", found)
-    except MissingStage as stage:
+    except MissingArtifact as stage:
         point.say(f"no evidence is added: the {stage} of that run is not in the cache; overwrite=true does it again")
         return
     if not _is_fitted_by(report, folder):
@@ -280,13 +280,15 @@ def _add_evidence(point: Point, system: System, texts: Texts, stages: StageStore
     summarize_split(system, split, config.decode, folder / "predictions.jsonl", evidence=folder / "evidence")
     if left := _lacking_evidence(config, system, split, folder):
         reason = "their summaries come out differently here than where they were written"
-        point.say(f"no evidence of {counted(left, 'example')} is added: {reason}; overwrite=true does the run again")
+        point.say(
+            f"no evidence of {format_count(left, 'example')} is added: {reason}; overwrite=true does the run again"
+        )
 
 
 def _lacking_evidence(config: RunConfig, system: System, split: Split, folder: Path) -> int:
     """Return of how many examples evidence is asked for and not there yet."""
     asked_for = asked_evidence(system, config.decode, num_summarized(split, config.decode))
-    return len(asked_for - kept(folder / "evidence", config.decode.reference_evidence))
+    return len(asked_for - kept_places(folder / "evidence", config.decode.reference_evidence))
 
 
 def _is_lacking(config: RunConfig, system: System, texts: Texts, folder: Path) -> bool:
@@ -295,7 +297,7 @@ def _is_lacking(config: RunConfig, system: System, texts: Texts, folder: Path) -
     return bool(lacks_evidence or _lacking_metrics(config, texts, RunRecord.read(folder)))
 
 
-def _add_what_is_lacking(point: Point, system: System, texts: Texts, stages: StageStore, folder: Path) -> None:
+def _add_what_is_lacking(point: Point, system: System, texts: Texts, stages: ArtifactCache, folder: Path) -> None:
     """Add the evidence and the measures to a finished run that are asked for and not there."""
     config, split = point.config, texts.splits[point.config.dataset.split]
     if _lacking_evidence(config, system, split, folder):
@@ -319,14 +321,14 @@ def _add_measures(point: Point, metrics: Sequence[Metric], split: Split, folder:
     added = mean_scores(each)
     measures = {name: found for name, found in record.measures.items() if name not in added.columns}
     checkpoints = [
-        {**one, "means": {**one["means"], **column_means(scores, units(metrics))}}
+        {**one, "means": {**one["means"], **column_means(scores, metric_units(metrics))}}
         for one, scores in zip(record.checkpoints, each, strict=False)  # a record of one checkpoint holds none
     ]
     replace(
         record,
         measures={**measures, **_measured(metrics, added, config)},
         checkpoints=tuple(checkpoints),
-        units={**record.units, **units(metrics)},
+        units={**record.units, **metric_units(metrics)},
         ranked_by=ranked_by(record),
         measured_by={**record.measured_by, **{metric.name: metric.signature(record.n) for metric in metrics}},
     ).write(folder)
@@ -347,15 +349,15 @@ def _asked_metrics(config: RunConfig, texts: Texts) -> list[Metric]:
 def _measured(metrics: Sequence[Metric], per_example: pd.DataFrame, config: RunConfig) -> dict[str, dict[str, float]]:
     """Return what a record holds of some metrics' columns."""
     columns = columns_in(metrics, per_example)
-    return aggregate_measures(per_example[columns], config.score.resamples, in_units=units(metrics))
+    return aggregate_measures(per_example[columns], config.score.resamples, in_units=metric_units(metrics))
 
 
-def units(metrics: Sequence[Metric]) -> dict[str, str]:
+def metric_units(metrics: Sequence[Metric]) -> dict[str, str]:
     """Return column → unit, of the metrics' columns that are no shares."""
     return {column: unit for metric in metrics for column, unit in metric.units.items()}
 
 
-def baseline(point: Point, name: str, taken: set[str]) -> Iterator[RunRecord]:
+def score_baseline(point: Point, name: str, taken: set[str]) -> Iterator[RunRecord]:
     """Score a baseline beside a run, on the same examples, so that no number stands alone.
 
     Lead and Random take their length from a training split; without one they are left out, which is said. The seed is
@@ -367,12 +369,12 @@ def baseline(point: Point, name: str, taken: set[str]) -> Iterator[RunRecord]:
     system = registry.systems.load(name)
     model = system.Config()
     config = replace(point.config, model=model, train=train, decode=decode, seed=seed, overwrite=False)
-    key = identity(config, system(model))
+    key = config_identity(config, system(model))
     if key in taken:
         return
     taken.add(key)
     try:
-        yield run(Point(config, command=point.command, say=point.say, quiet=True))
+        yield run_point(Point(config, command=point.command, say=point.say, quiet=True))
     except DataError as error:
         point.say(f"{name} is not in the table: {error}")
 
@@ -416,7 +418,7 @@ def _measure(
         "examples": digest(sorted(summary.id for summary in summaries))[:16],
         "empty_references": scored.empty_references,
         "empty_predictions": scored.empty_predictions,
-        "source": asdict(total(ledgers)) if ledgers else None,
+        "source": asdict(total_truncation(ledgers)) if ledgers else None,
         "outputs_cut": sum(not summary.complete for summary in summaries),
         "outputs": describe_outputs(
             [one.text for one in summaries], [split[index].references for index in range(len(summaries))]
@@ -473,7 +475,7 @@ def _tell_torn(point: Point, folder: Path) -> None:
             point.say(f"the record of this run cannot be read, and is made again: {folder / 'record.json'}")
 
 
-def empty(folder: Path) -> None:
+def delete_run_files(folder: Path) -> None:
     """Delete a run's files, the record first, so that nobody reads the rest; the lock, which is held, stays."""
     (folder / "record.json").unlink(missing_ok=True)
     for path in [*folder.iterdir(), *(folder / "work").iterdir()]:
@@ -493,22 +495,22 @@ def _keep_predictions_of(report: FitReport, folder: Path) -> None:
         for path in (*folder.glob("predictions*.jsonl"), *(folder / "work").glob("decoding*.jsonl")):
             path.unlink(missing_ok=True)
         shutil.rmtree(folder / "evidence", ignore_errors=True)
-        write_atomically(folder / "work" / "fitted.json", mark(report))
+        write_atomically(folder / "work" / "fitted.json", training_key(report))
 
 
 def _is_fitted_by(report: FitReport, folder: Path) -> bool:
     """Tell whether what a run's folder holds was written with the weights of this training."""
     marker = folder / "work" / "fitted.json"
-    return marker.is_file() and marker.read_bytes() == mark(report).encode()
+    return marker.is_file() and marker.read_bytes() == training_key(report).encode()
 
 
-def mark(report: FitReport) -> str:
+def training_key(report: FitReport) -> str:
     """Return what tells a training; where one checkpoint is used, as it was before there could be several."""
     told = {key: value for key, value in asdict(report).items() if value or key not in ("kept", "averaged")}
     return digest(told)
 
 
-def _link_stages(workdir: Path, stages: StageStore) -> None:
+def _link_stages(workdir: Path, stages: ArtifactCache) -> None:
     """Link the finished stages into the run's folder, for whoever looks for its checkpoint."""
     for name, stage in stages.used.items():
         link = workdir / name

@@ -23,20 +23,20 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from longsumbench.api import registry
-from longsumbench.api.config import SECTIONS, Decoding, RunConfig, check_lengths, resolve
+from longsumbench.api.config import SECTIONS, Decoding, RunConfig, check_lengths, resolve_config
 from longsumbench.api.system import System, check_search
-from longsumbench.cache.artifacts import StageStore, cache_folder
+from longsumbench.cache.artifacts import ArtifactCache, cache_folder
 from longsumbench.conf import CONF
 from longsumbench.corpora.reading.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.files import digest
-from longsumbench.progress import tell, track
+from longsumbench.progress import print_line, track
 from longsumbench.runs.override_advice import not_an_override, unknown_choice, unknown_setting
-from longsumbench.runs.run_id import identity
+from longsumbench.runs.run_id import config_identity
 
 GROUPS = ("model", "dataset", "scale", "train", "decode", "score", "experiment")
 _SETTINGS = ("model", *SECTIONS)
-TOP = tuple(item.name for item in fields(RunConfig) if item.name not in (*_SETTINGS, "scale"))
+TOP_LEVEL_SETTINGS = tuple(item.name for item in fields(RunConfig) if item.name not in (*_SETTINGS, "scale"))
 _OWN_SWEEP = "sweep"  # in an experiment's file: a list of lines, each the words of points as typed behind -m
 _NO_VARIANT = ("device", "limit", "evidence", "reference_evidence")  # of decode: they change no summary
 
@@ -97,7 +97,7 @@ def plan(
             _check_metrics(points, probe)
             return points
     except (HydraException, OmegaConfBaseException) as error:
-        raise translate(error) from error
+        raise translate_hydra_error(error) from error
 
 
 def check_folder(config_dir: str | None) -> None:
@@ -122,10 +122,10 @@ def as_hydra(word: str) -> str:
     head = key.partition(".")[0].partition("/")[0].partition("@")[0]
     if head == "hydra":
         raise UsageError(f"'{word}': Hydra's own settings go with `longsumbench run -m` alone")
-    if (head in _SETTINGS and "." in key) or key in TOP:
+    if (head in _SETTINGS and "." in key) or key in TOP_LEVEL_SETTINGS:
         return f"++{key}={value}"
     if head not in GROUPS or "." in key:
-        raise unknown_setting(key, [*GROUPS, *TOP])
+        raise unknown_setting(key, [*GROUPS, *TOP_LEVEL_SETTINGS])
     return f"{key}={value}"
 
 
@@ -140,10 +140,12 @@ def expand(overrides: Sequence[str], sweep: bool) -> Iterator[tuple[str, list[st
     for word, override in zip(overrides, parsed, strict=True):
         swept.append(override.is_sweep_override())
         if swept[-1] and not sweep:
-            raise UsageError(f"'{readable(word)}' has several values: sweep over them with -m, or quote them as one")
+            raise UsageError(
+                f"'{format_override(word)}' has several values: sweep over them with -m, or quote them as one"
+            )
         if override.is_interval_sweep():
             raise UsageError(
-                f"'{readable(word)}' names no values, only their range: hydra/sweeper=optuna searches in it"
+                f"'{format_override(word)}' names no values, only their range: hydra/sweeper=optuna searches in it"
             )
         if isinstance(names := override.value(), list) and not _is_set(word):
             together = f"-m {override.get_key_element()}={','.join(map(str, names))}"
@@ -151,11 +153,11 @@ def expand(overrides: Sequence[str], sweep: bool) -> Iterator[tuple[str, list[st
         values = override.sweep_string_iterator() if swept[-1] else ()
         choices.append([f"{override.get_key_element()}={value}" for value in values] if swept[-1] else [word])
     for chosen in product(*choices):
-        varying = (readable(word) for word, varies in zip(chosen, swept, strict=True) if varies)
+        varying = (format_override(word) for word, varies in zip(chosen, swept, strict=True) if varies)
         yield " ".join(varying), list(chosen)
 
 
-def apart(words: Sequence[str], config_dir: str | None = None) -> tuple[list[str], list[str]]:
+def split_sweep_overrides(words: Sequence[str], config_dir: str | None = None) -> tuple[list[str], list[str]]:
     """Return the words that give one value, and those that give several or a range.
 
     Raises:
@@ -167,7 +169,7 @@ def apart(words: Sequence[str], config_dir: str | None = None) -> tuple[list[str
         with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
             parsed = OverridesParser.create(GlobalHydra.instance().config_loader()).parse_overrides(overrides)
     except HydraException as error:
-        raise translate(error) from error
+        raise translate_hydra_error(error) from error
     swept = [override.is_sweep_override() for override in parsed]
     pairs = list(zip(words, swept, strict=True))
     return [word for word, several in pairs if not several], [word for word, several in pairs if several]
@@ -175,7 +177,7 @@ def apart(words: Sequence[str], config_dir: str | None = None) -> tuple[list[str
 
 def swept_settings(words: Sequence[str], config_dir: str | None = None) -> list[str]:
     """Return the settings that are swept over ("model.page_size"): no seeds, and nothing that is chosen by name."""
-    keys = [word.lstrip("+~").partition("=")[0] for word in apart(words, config_dir)[1]]
+    keys = [word.lstrip("+~").partition("=")[0] for word in split_sweep_overrides(words, config_dir)[1]]
     return [key for key in dict.fromkeys(keys) if "." in key and not key.endswith(".seed")]
 
 
@@ -189,9 +191,9 @@ def _of_experiment(
     Raises:
         UsageError: it has points of its own, but no sweep is asked for, or they are not lines of words.
     """
-    typed = {word.partition("=")[0]: readable(word) for word in overrides}
+    typed = {word.partition("=")[0]: format_override(word) for word in overrides}
     chosen = [word.partition("=")[2] for word in typed.values() if word.startswith("experiment=")]
-    lines = lay(overrides, config_dir).get(_OWN_SWEEP) if chosen else None
+    lines = compose_overrides(overrides, config_dir).get(_OWN_SWEEP) if chosen else None
     if lines is None:
         yield name, list(overrides)
         return
@@ -212,18 +214,20 @@ def _of_experiment(
     points = [point for line in typed_lines for _, point in expand([as_hydra(word) for word in line], sweep)]
     for point in points:
         differing = [word for word in point if not all(word in other for other in points)]
-        own = (typed.get(word.partition("=")[0], readable(word)) for word in differing)  # the name says what is taken
+        own = (
+            typed.get(word.partition("=")[0], format_override(word)) for word in differing
+        )  # the name says what is taken
         yield " ".join(filter(None, [name, *(word for word in own if word not in name.split())])), [*point, *overrides]
 
 
 def compose(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
     """Return what the overrides make of the YAML files; what an experiment sweeps over is left out."""
-    composed = lay(overrides, config_dir)
+    composed = compose_overrides(overrides, config_dir)
     composed.pop(_OWN_SWEEP, None)
     return composed
 
 
-def lay(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
+def compose_overrides(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
     """Let Hydra lay the overrides over the YAML files, the same ones once."""
     return copy.deepcopy(_laid(tuple(overrides), config_dir))
 
@@ -232,8 +236,8 @@ def lay(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
 def _laid(overrides: tuple[str, ...], config_dir: str | None) -> DictConfig:
     of_groups = tuple(word for word in overrides if not _is_set(word))
     if len(of_groups) < len(overrides):  # the files are read once for all points that choose the same ones
-        return _with_settings(lay(of_groups, config_dir), [word for word in overrides if _is_set(word)])
-    searched = [f"hydra.searchpath=[{quoted(config_dir, 'file://')}]"] if config_dir is not None else []
+        return _with_settings(compose_overrides(of_groups, config_dir), [word for word in overrides if _is_set(word)])
+    searched = [f"hydra.searchpath=[{quote_folder(config_dir, 'file://')}]"] if config_dir is not None else []
     try:
         composed: DictConfig = hydra.compose("run", [*of_groups, *searched])
     except ValueError as error:  # Hydra's, of a group's value that is no name
@@ -257,12 +261,13 @@ def _with_settings(composed: DictConfig, words: Sequence[str]) -> DictConfig:
         try:
             OmegaConf.update(composed, override.key_or_group, override.value(), merge=True, force_add=True)
         except OmegaConfBaseException as error:
-            told = f"'{readable(override.input_line or override.key_or_group)}' cannot be meant: {first_line(error)}"
+            typed = format_override(override.input_line or override.key_or_group)
+            told = f"'{typed}' cannot be meant: {first_error_line(error)}"
             raise UsageError(f"{told} (see longsumbench run --help)") from error
     return composed
 
 
-def quoted(folder: Path | str, before: str = "") -> str:
+def quote_folder(folder: Path | str, before: str = "") -> str:
     """Return a folder's path as Hydra reads it, whatever its name."""
     path = str(Path(folder).resolve()).replace("\\", "\\\\").replace("'", "\\'")
     return f"'{before}{path}'"
@@ -274,7 +279,7 @@ def _check_datasets(points: Sequence[DictConfig]) -> None:
     Raises:
         EnvironmentProblem: those of none.
     """
-    stages, problems = StageStore(cache_folder()), []
+    stages, problems = ArtifactCache(cache_folder()), []
     chosen = dict.fromkeys((str(one.dataset.name), OmegaConf.select(one, "dataset.path")) for one in points)
     for name, path in chosen:
         corpus = registry.corpora.load(name)
@@ -321,7 +326,7 @@ def _leave_out_what_others_take(points: Sequence[DictConfig]) -> None:
     for models in dict.fromkeys(", ".join(names) for names in without.values()):
         keys = ", ".join(f"model.{key}" for key, names in without.items() if ", ".join(names) == models)
         have = "have" if ", " in models else "has"
-        tell(f"left out for {models}, which {have} no such settings: {keys}")
+        print_line(f"left out for {models}, which {have} no such settings: {keys}")
 
 
 def _settle_point(
@@ -329,18 +334,18 @@ def _settle_point(
 ) -> Planned:
     """Check a composed point; unless probing, a checkpoint on the hub need not be there."""
     system_class = registry.systems.load(composed.model.name)
-    config = resolve(composed, system_class.Config)
+    config = resolve_config(composed, system_class.Config)
     check_lengths(config.model, config.decode)
     system = system_class(config.model)
     check_evidence(system, config.decode)
     check_search(system, config.decode)
     try:
-        same = identity(config, system)
+        same = config_identity(config, system)
     except EnvironmentProblem:
         if probe:
             raise
         same = digest(asdict(config))
-    scale_typed = any(readable(word).startswith("scale=") for word in overrides)
+    scale_typed = any(format_override(word).startswith("scale=") for word in overrides)
     return Planned(name, config, _variant(overrides, config, system.decided_by, config_dir), same, scale_typed)
 
 
@@ -361,14 +366,14 @@ def _variant(overrides: Sequence[str], config: RunConfig, decided_by: frozenset[
     What a list is by itself may follow from other settings (all layers, of as many as there are): it differs where it
     is not what these make of it.
     """
-    kept = [word for word in overrides if not readable(word).startswith(("model.", "decode.", "decode="))]
+    kept = [word for word in overrides if not format_override(word).startswith(("model.", "decode.", "decode="))]
     if len(kept) == len(overrides):
         return ""
-    typed = {readable(word).partition("=")[0] for word in overrides}
+    typed = {format_override(word).partition("=")[0] for word in overrides}
     recipe = _usual_settings(kept, config, config_dir)
     lists = {f"model.{key}" for key, value in asdict(config.model).items() if isinstance(value, list)}
     known = {f"model.{key}" for key in asdict(config.model)} - lists  # others were left out: see plan
-    others = [word for word in overrides if word in kept or readable(word).partition("=")[0] in known]
+    others = [word for word in overrides if word in kept or format_override(word).partition("=")[0] in known]
     recipe_of_lists = _usual_settings(others, config, config_dir) if lists else recipe
     changed = []
     for section in ("model", *({"decode"} & decided_by)):
@@ -376,7 +381,7 @@ def _variant(overrides: Sequence[str], config: RunConfig, decided_by: frozenset[
             usual = asdict(getattr(recipe_of_lists if isinstance(value, list) else recipe, section))[key]
             settled = value is None and f"{section}.{key}" not in typed  # it follows from what was typed
             if value != usual and not settled and (section == "model" or key not in _NO_VARIANT):
-                changed.append(f"{key}={plain(value)}")
+                changed.append(f"{key}={format_setting(value)}")
     return ",".join(sorted(changed))
 
 
@@ -389,19 +394,19 @@ def _usual_settings(overrides: Sequence[str], config: RunConfig, config_dir: str
     for section in ("model", "decode"):
         for key in [key for key in composed[section] if OmegaConf.is_missing(composed[section], key)]:
             del composed[section][key]
-    return resolve(composed, type(config.model))
+    return resolve_config(composed, type(config.model))
 
 
-def plain(value: Any) -> str:
+def format_setting(value: Any) -> str:
     """Return a setting's value as it is typed on the command line; of a folder only its own name."""
     if isinstance(value, list):
-        return f"[{','.join(map(plain, value))}]"
+        return f"[{','.join(map(format_setting, value))}]"
     if isinstance(value, str) and "/" in value and Path(value).expanduser().is_dir():
         return Path(value).name
     return {"None": "null", "True": "true", "False": "false"}.get(str(value), str(value))
 
 
-def readable(override: str) -> str:
+def format_override(override: str) -> str:
     """Return one of Hydra's overrides as a user would write it."""
     return override.lstrip("+")
 
@@ -421,7 +426,7 @@ def offer_plugins(config_dir: str | None) -> None:
                 store.store(group=group, name=name, node=node, package=group if group == "model" else "_global_")
 
 
-def translate(error: Exception) -> SuiteError:
+def translate_hydra_error(error: Exception) -> SuiteError:
     """Turn what Hydra says of a command line into one line."""
     if isinstance(error, MissingConfigException) and error.missing_cfg_file:
         group, _, name = str(error.missing_cfg_file).partition("/")
@@ -430,20 +435,20 @@ def translate(error: Exception) -> SuiteError:
             group, name = f"{group}/{inner}", rest
         return unknown_choice(group, name, error.options or [])
     if isinstance(error, OverrideParseException):
-        word = readable(error.override)
+        word = format_override(error.override)
         return UsageError(f"cannot read '{word}': quote its value twice, \"{word.partition('=')[0]}='…'\"")
-    first = first_line(error)
+    first = first_error_line(error)
     if first.startswith("Error merging override") and error.__cause__ is not None:
-        first += f": {first_line(error.__cause__)}"  # which alone says why
+        first += f": {first_error_line(error.__cause__)}"  # which alone says why
     return UsageError(f"{first} (see longsumbench run --help)")
 
 
-def first_line(error: BaseException) -> str:
+def first_error_line(error: BaseException) -> str:
     """Return the first line of what an error says that is not empty; its kind if there is none."""
     return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
-def show(points: Sequence[Planned]) -> str:
+def show_config(points: Sequence[Planned]) -> str:
     """Return the resolved configurations as YAML, points that are the same run once."""
     shown: dict[str, str] = {}
     for planned in points:

@@ -13,10 +13,10 @@ from typing import Any
 from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Cut, Truncation
 from longsumbench.api.system import Split, Summary, System
-from longsumbench.errors import naming
-from longsumbench.files import COUNT, BadFile, parse_json, write_atomically
+from longsumbench.errors import naming_path
+from longsumbench.files import COUNTS, BadFile, parse_json, write_atomically
 from longsumbench.progress import Progress
-from longsumbench.runs.evidence import kept, wanted, write_evidence
+from longsumbench.runs.evidence import kept_places, num_wanted, write_evidence
 from longsumbench.runs.record import LEDGER
 
 # The shape of a line of predictions.jsonl (see `shapes`), and of decoding.jsonl.
@@ -24,14 +24,14 @@ _LINE = {
     "id": str,
     "prediction": str,
     "complete": bool,
-    "tokens": (COUNT, None),
-    "truncation": ({**LEDGER, "documents_merged?": COUNT}, None),
+    "tokens": (COUNTS, None),
+    "truncation": ({**LEDGER, "documents_merged?": COUNTS}, None),
 }
 _BATCH = {"seconds": float}
 
 
 @dataclass(frozen=True)
-class Crew:
+class WriterGroup:
     """The processes that write summaries together, as one of them sees them.
 
     Attributes:
@@ -53,7 +53,7 @@ def summarize_split(
     log: Path | None = None,
     evidence: Path | None = None,
     shown_as: str = "summarizing",
-    crew: Crew = Crew(),
+    crew: WriterGroup = WriterGroup(),
 ) -> list[Summary]:
     """Summarize the first `decoding.limit` examples of a split, in batches of similar length.
 
@@ -77,7 +77,7 @@ def summarize_split(
     """
     examples, ids = num_summarized(split, decoding), split.ids
     writer = Writer(system, split, decoding, path, log, evidence, crew.size)
-    lacking = writer.asked_for - kept(evidence, decoding.reference_evidence) if evidence is not None else set()
+    lacking = writer.asked_for - kept_places(evidence, decoding.reference_evidence) if evidence is not None else set()
     done = _take_over(path, log)
     buckets = length_buckets(split.source_words[:examples], decoding.batch_size)
     unwritten = [bucket for bucket in buckets if any(ids[index] not in done for index in bucket)]
@@ -102,7 +102,7 @@ def summarize_share(
     split: Split,
     decoding: Decoding,
     buckets: Sequence[list[int]],
-    crew: Crew,
+    crew: WriterGroup,
     path: Path,
     log: Path | None = None,
     evidence: Path | None = None,
@@ -111,8 +111,8 @@ def summarize_share(
 
     They stand beside the first one's, whose names are given, as everything else is, as there.
     """
-    own_log = None if log is None else part(log, crew.place)
-    writer = Writer(system, split, decoding, part(path, crew.place), own_log, evidence, crew.size)
+    own_log = None if log is None else part_file(log, crew.place)
+    writer = Writer(system, split, decoding, part_file(path, crew.place), own_log, evidence, crew.size)
     for bucket in _share_of(buckets, crew.place, crew.size):
         writer.write(bucket)
 
@@ -149,7 +149,7 @@ class Writer:
             if self.evidence is not None and index in self.asked_for:
                 write_evidence(self.evidence, index, summary)
         fresh = [replace(summary, evidence=None) for summary in batch]
-        with naming(self.path), self.path.open("a", encoding="utf-8") as file:
+        with naming_path(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write("".join(map(to_line, fresh)))
         if self.log is not None:
             _note_batch(self.log, len(fresh), (time.monotonic() - started) / self.processes)
@@ -172,7 +172,7 @@ def _share_of(batches: Sequence[list[int]], place: int, size: int) -> Sequence[l
     return batches[place::size]
 
 
-def part(path: Path, place: int) -> Path:
+def part_file(path: Path, place: int) -> Path:
     """Return the file into which another process than the first one writes."""
     return path.with_name(f"{path.stem}.part{place}{path.suffix}")
 
@@ -199,12 +199,12 @@ def num_summarized(split: Split, decoding: Decoding) -> int:
 
 def asked_evidence(system: System, decoding: Decoding, examples: int) -> set[int]:
     """Return the places of the examples whose evidence is asked for, of a system that keeps any."""
-    return set(wanted(decoding.evidence, examples)) if system.keeps_evidence else set()
+    return set(num_wanted(decoding.evidence, examples)) if system.keeps_evidence else set()
 
 
 def _note_batch(log: Path, examples: int, seconds: float) -> None:
     """Append what a batch took."""
-    with naming(log), log.open("a", encoding="utf-8") as file:
+    with naming_path(log), log.open("a", encoding="utf-8") as file:
         file.write(json.dumps({"examples": examples, "seconds": round(seconds, 4)}) + "\n")
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench.api import registry
-from longsumbench.api.config import SECTIONS, RunConfig, settle
+from longsumbench.api.config import SECTIONS, RunConfig, build_settings
 from longsumbench.api.system import System
-from longsumbench.cache.artifacts import MissingStage, StageStore, cache_folder
-from longsumbench.corpora.reading.load import Texts, load
+from longsumbench.cache.artifacts import ArtifactCache, MissingArtifact, cache_folder
+from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import EnvironmentProblem, SuiteError
-from longsumbench.runs.predictions import Crew, summarize_share
+from longsumbench.runs.predictions import WriterGroup, summarize_share
 from longsumbench.runs.processes import Team, of_this_process
 
 
@@ -43,13 +43,15 @@ class Assistants:
         with self._helped("train", stage=str(stage)), self.team.group(self.config.train.device):
             yield
 
-    def crew(self, number: int, predictions: Path, log: Path | None = None, evidence: Path | None = None) -> Crew:
+    def crew(
+        self, number: int, predictions: Path, log: Path | None = None, evidence: Path | None = None
+    ) -> WriterGroup:
         """Return who writes the summaries of one of the checkpoints that were kept, the best being 1.
 
         The files are those of `summarize_split`.
         """
         files = {"predictions": str(predictions), "log": log and str(log), "evidence": evidence and str(evidence)}
-        return Crew(
+        return WriterGroup(
             0, self.team.size, lambda batches: self._helped("summarize", number=number, batches=batches, **files)
         )
 
@@ -71,7 +73,7 @@ def _train_along(team: Team, arguments: Mapping[str, Any]) -> None:
         stages.together = lambda _: team.group(config.train.device)
         try:
             _fit(system, texts, config, folder, stages)
-        except MissingStage as missing:
+        except MissingArtifact as missing:
             if missing.folder.resolve() != stage.resolve():
                 raise RuntimeError(f"process {team.rank} would train {missing.folder}, not {stage}") from missing
             missing.build(stage)
@@ -85,7 +87,7 @@ def _summarize_along(team: Team, arguments: Mapping[str, Any]) -> None:
         _fit(system, texts, config, folder, stages)
         if number > 1:
             system.use_kept(number)
-        split, crew = texts.splits[config.dataset.split], Crew(team.rank, team.size)
+        split, crew = texts.splits[config.dataset.split], WriterGroup(team.rank, team.size)
         summarize_share(system, split, config.decode, batches, crew, predictions, log, evidence)
 
 
@@ -93,17 +95,17 @@ TASKS = {"train": _train_along, "summarize": _summarize_along}  # all that the o
 
 
 @contextmanager
-def _read_again(config: RunConfig) -> Iterator[tuple[System, Texts, StageStore]]:
+def _read_again(config: RunConfig) -> Iterator[tuple[System, Texts, ArtifactCache]]:
     """Give a run's system, not fitted, its texts, and the stages that are finished."""
-    stages = StageStore(cache_folder(), say=lambda line: None, finished_only=True)
+    stages = ArtifactCache(cache_folder(), say=lambda line: None, finished_only=True)
     try:
         system: System = registry.systems.load(config.model.name)(config.model)
-        yield system, load(config.dataset, stages), stages
+        yield system, load_texts(config.dataset, stages), stages
     finally:
         stages.release()
 
 
-def _fit(system: System, texts: Texts, config: RunConfig, folder: Path, stages: StageStore) -> None:
+def _fit(system: System, texts: Texts, config: RunConfig, folder: Path, stages: ArtifactCache) -> None:
     """Fit a system as the run does."""
     system.fit(texts.splits.get("train"), texts.splits.get("validation"), config.train, folder / "work", stages)
 
@@ -126,14 +128,14 @@ def _read_arguments(arguments: Mapping[str, Any], readers: Mapping[str, Callable
     return found
 
 
-def config_of(values: Any) -> RunConfig:
+def parse_config(values: Any) -> RunConfig:
     """Return the configuration of a run from its JSON values."""
     rest = dict(values)
     groups = {name: rest.pop(name) for name in ("model", *SECTIONS)}
     model = registry.systems.load(groups["model"]["name"]).Config
     schemas = {"model": model, **SECTIONS}
-    settled = {name: settle(schemas[name], dict(group), f"{name}.") for name, group in groups.items()}
-    config: RunConfig = settle(RunConfig, rest, "", settled)
+    settled = {name: build_settings(schemas[name], dict(group), f"{name}.") for name, group in groups.items()}
+    config: RunConfig = build_settings(RunConfig, rest, "", settled)
     return config
 
 
@@ -165,8 +167,8 @@ def _batches_of(value: Any) -> list[list[int]]:
     return value
 
 
-_TRAINING = {"config": config_of, "folder": _path_of, "stage": _path_of}
+_TRAINING = {"config": parse_config, "folder": _path_of, "stage": _path_of}
 _SUMMARIZING = {
-    **{"config": config_of, "folder": _path_of, "number": _number_of, "predictions": _path_of},
+    **{"config": parse_config, "folder": _path_of, "number": _number_of, "predictions": _path_of},
     **{"log": _path_or_none, "evidence": _path_or_none, "batches": _batches_of},
 }

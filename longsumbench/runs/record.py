@@ -18,9 +18,18 @@ from typing import Any, Self
 
 from longsumbench.corpora.reading.store import ReadSplit
 from longsumbench.errors import DataError, UsageError
-from longsumbench.files import COUNT, TOLD, BadFile, digest, misfit, read_json, value_of_depth, write_atomically
+from longsumbench.files import (
+    COUNTS,
+    LONGEST_SHOWN,
+    BadFile,
+    describe_misfit,
+    digest,
+    read_json,
+    value_of_depth,
+    write_atomically,
+)
 from longsumbench.formatting import percent
-from longsumbench.progress import tell
+from longsumbench.progress import print_line
 
 FORMAT = 1  # of record.json
 _NAMED = 3  # runs that a message names
@@ -31,7 +40,7 @@ _MOVE = "move it into its own folder, or remove it"
 _FOLDER_NAME = re.compile(r"(?!\.\.?$)[^/\x00-\x1f\x7f]{1,60}")
 _VALUE = value_of_depth(3)
 _PROCESSES = range(1, 2**16)
-LEDGER = {"tokens": COUNT, "words": COUNT, "cuts": [{"cause": str, "tokens": COUNT, "words": COUNT}]}
+LEDGER = {"tokens": COUNTS, "words": COUNTS, "cuts": [{"cause": str, "tokens": COUNTS, "words": COUNTS}]}
 _SCORE = {"p": float, "r": float, "f": float, "f_lo": float, "f_hi": float}
 _SHAPE: dict[str, Any] = {
     "run_id": _FOLDER_NAME,
@@ -44,22 +53,22 @@ _SHAPE: dict[str, Any] = {
     "oracle": bool,
     "signature": str,
     "scores": {**dict.fromkeys(("rouge1", "rouge2", "rougeL", "rougeLsum"), _SCORE), str: _SCORE},
-    "n": COUNT,
+    "n": COUNTS,
     "examples": str,
     "empty_references": [str],
-    "empty_predictions": COUNT,
+    "empty_predictions": COUNTS,
     "fingerprint": str,
     "corpus": {
-        "examples?": {str: COUNT},
-        "generated?": {str: {"lengths?": [range(1, COUNT.stop)], str: _VALUE}},
+        "examples?": {str: COUNTS},
+        "generated?": {str: {"lengths?": [range(1, COUNTS.stop)], str: _VALUE}},
         "options?": {str: _VALUE},
         "source?": (str, None),
         str: _VALUE,
     },
     "source": (LEDGER, None),
-    "outputs_cut": COUNT,
+    "outputs_cut": COUNTS,
     "fit": {
-        **dict.fromkeys(("parameters", "steps", "examples", "source_tokens", "target_tokens", "targets_cut"), COUNT),
+        **dict.fromkeys(("parameters", "steps", "examples", "source_tokens", "target_tokens", "targets_cut"), COUNTS),
         "seconds": float,
         "targets?": (LEDGER, None),
         "averaged?": [_VALUE],
@@ -72,10 +81,10 @@ _SHAPE: dict[str, Any] = {
         "model": {"name": _FOLDER_NAME, str: _VALUE},
         "dataset": {"name": _FOLDER_NAME, "path?": (str, None), str: _VALUE},
         "train": {
-            "batch_size": COUNT,
-            "accumulation": COUNT,
-            "batch_words?": (COUNT, None),
-            "batch_tokens?": (COUNT, None),
+            "batch_size": COUNTS,
+            "accumulation": COUNTS,
+            "batch_words?": (COUNTS, None),
+            "batch_tokens?": (COUNTS, None),
             "seed?": (int, None),
             str: _VALUE,
         },
@@ -96,13 +105,16 @@ _SHAPE: dict[str, Any] = {
     "command": [str],
     "finished": str,
     "repeatable": bool,
-    "measures": {str: {"mean": float, "lo": float, "hi": float, "n": COUNT}},
+    "measures": {str: {"mean": float, "lo": float, "hi": float, "n": COUNTS}},
     "units": {str: str},
     "ranked_by": (str, None),
     "measured_by": {str: str},
-    "checkpoints": [{"step": COUNT, "means": {str: float}, str: _VALUE}],
+    "checkpoints": [{"step": COUNTS, "means": {str: float}, str: _VALUE}],
     "outputs": {str: float},
 }
+RANKED_BY = "rougeLsum"  # but runs on a dataset that names a metric: by the first measure of it
+SHORT_ID = 8
+_BETWEEN_SETTINGS = re.compile(r",(?![^\[\]]*\])")  # commas of a variant, but for those inside brackets
 
 
 class TornRecord(DataError):
@@ -230,7 +242,7 @@ class RunRecord:
                 raise DataError(f"written by a later version (format {content['format']}); update longsumbench", path)
             added_later: dict[str, Any] = {"measures": {}, "units": {}, "ranked_by": None, "measured_by": {}}
             content = {**added_later, "checkpoints": [], "outputs": {}, **content}
-            if problem := misfit(content, _SHAPE) or _misfit_of_rank(content):
+            if problem := describe_misfit(content, _SHAPE) or _misfit_of_rank(content):
                 raise BadFile(problem)
         except BadFile as error:
             raise TornRecord(f"not a run's record ({error}); {_ADVICE}", path) from error
@@ -245,7 +257,7 @@ def _misfit_of_rank(content: Mapping[str, Any]) -> str:
     return (
         ""
         if name in (None, *content["scores"], *content["measures"])
-        else f"ranked_by={name[:TOLD]!r} was not measured"
+        else f"ranked_by={name[:LONGEST_SHOWN]!r} was not measured"
     )
 
 
@@ -282,7 +294,7 @@ class Results:
     def leave_out(self, problem: DataError) -> None:
         """Name a file that cannot be used on stderr, once."""
         if str(problem) not in self.named:
-            tell(f"left out: {problem}")
+            print_line(f"left out: {problem}")
         self.named.add(str(problem))
 
     def datasets(self) -> list[str]:
@@ -337,24 +349,15 @@ def check_written(folder: Path, record: RunRecord, names: Iterable[str]) -> None
         raise DataError(f"{told}: {shlex.join(record.command)}", folder)
 
 
-RANKED_BY = "rougeLsum"  # but runs on a dataset that names a metric: by the first measure of it
-
-
-SHORT_ID = 8
-
-
-_BETWEEN_SETTINGS = re.compile(r",(?![^\[\]]*\])")  # commas of a variant, but for those inside brackets
-
-
-def label(record: RunRecord) -> str:
+def run_label(record: RunRecord) -> str:
     """Return a run's model, variant, seed and id, short enough for a heading."""
-    named = [record.model, *parts_of(record.variant)]
+    named = [record.model, *split_variant(record.variant)]
     if record.seed is not None:
         named.append(f"seed={record.seed}")
     return f"{' '.join(named)} ({record.run_id[:SHORT_ID]})"
 
 
-def parts_of(variant: str) -> list[str]:
+def split_variant(variant: str) -> list[str]:
     """Return the settings of a variant; the commas of a list are its own: "a=1,b=[1,2]" has two."""
     return [part for part in _BETWEEN_SETTINGS.split(variant) if part]
 
@@ -378,7 +381,7 @@ def ranked_by(record: RunRecord, part: str = "f") -> str:
     return record.ranked_by or next(iter(record.measures), RANKED_BY)
 
 
-def mean_of(record: RunRecord, name: str, part: str = "f") -> tuple[float, float | None, float | None] | None:
+def measured_mean(record: RunRecord, name: str, part: str = "f") -> tuple[float, float | None, float | None] | None:
     """Return mean, low and high of a part of a type of ROUGE, or of a measure; None where it was not measured.
 
     Of precision and recall, a record itself has no low and high: they are None, unless they were put in.

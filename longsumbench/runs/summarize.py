@@ -17,15 +17,15 @@ from tqdm import tqdm
 from yaml import YAMLError  # type: ignore[import-untyped] # it ships no annotations
 
 from longsumbench.api import registry
-from longsumbench.api.config import SECTIONS, Decoding, RunConfig, check_lengths, settle
-from longsumbench.api.documents import what_was_read
+from longsumbench.api.config import SECTIONS, Decoding, RunConfig, build_settings, check_lengths
+from longsumbench.api.documents import describe_reading
 from longsumbench.api.system import Evidence, Summary, System, check_search, read_saved
-from longsumbench.corpora.own_files import Input, put_together, read_inputs
+from longsumbench.corpora.own_files import Input, merge_inputs, read_inputs
 from longsumbench.errors import DataError, UnknownName, UsageError, did_you_mean
 from longsumbench.files import BadFile, read_json
-from longsumbench.formatting import counted, for_stdout
-from longsumbench.progress import Progress, tell
-from longsumbench.runs.evidence import wanted
+from longsumbench.formatting import for_stdout, format_count
+from longsumbench.progress import Progress, print_line
+from longsumbench.runs.evidence import num_wanted
 from longsumbench.runs.record import Results, RunRecord
 
 _SHARED = ("seed", "device")  # of the top level: decoding follows them
@@ -60,13 +60,13 @@ def summarize_files(
     if query is not None:
         inputs = [_asked(one, query) for one in inputs]
     if together:
-        inputs = [put_together(inputs)]
+        inputs = [merge_inputs(inputs)]
     inputs = inputs[: decoding.limit]
     system = open_system(checkpoint.folder)
     if told := unlike_what_was_learned(system, inputs):
-        tell(told)
+        print_line(told)
     if checkpoint.model:
-        system.config = settle(type(system).Config, checkpoint.model, "model.")
+        system.config = build_settings(type(system).Config, checkpoint.model, "model.")
     system.try_out(decoding.device, f"the checkpoint {checkpoint.folder}")
     with Progress("summarizing", len(inputs), "texts") as progress:
         for one, summary in zip(inputs, summarize_inputs(system, inputs, decoding), strict=True):
@@ -74,7 +74,7 @@ def summarize_files(
             printed = for_stdout(_to_json(summary) if as_json else text)
             tqdm.write(printed, file=sys.stdout)  # above the bar, where there is one
             sys.stdout.flush()
-            tell(note(one, summary))
+            print_line(describe_losses(one, summary))
             progress.advance()
 
 
@@ -207,8 +207,8 @@ def settle_decoding(settings: Sequence[str], usual: Mapping[str, Any]) -> Decodi
             near = "" if (head or key) in of_a_run else did_you_mean(head or key, ["decode", *_SHARED])
             raise UsageError(f"'{word}'{near}: of a fitted system these can be set: {', '.join(known)}")
         given[head][rest] = _value(word, text)
-    settle(RunConfig, given[""], "", dict.fromkeys(["model", *SECTIONS]))
-    decoding: Decoding = settle(Decoding, {**usual, **given[""], **given["decode"]}, "decode.")
+    build_settings(RunConfig, given[""], "", dict.fromkeys(["model", *SECTIONS]))
+    decoding: Decoding = build_settings(Decoding, {**usual, **given[""], **given["decode"]}, "decode.")
     return decoding
 
 
@@ -231,7 +231,7 @@ def summarize_inputs(system: System, inputs: Sequence[Input], decoding: Decoding
     check_search(system, decoding)
     examples = [one.example for one in inputs]
     system.check_examples(examples)
-    shown = wanted(decoding.evidence, len(examples) if system.keeps_evidence else 0)
+    shown = num_wanted(decoding.evidence, len(examples) if system.keeps_evidence else 0)
     for start in range(0, len(examples), decoding.batch_size):
         asked = decoding if start in shown else replace(decoding, evidence="none")
         batch = system.summarize(examples[start : start + decoding.batch_size], asked)
@@ -239,11 +239,11 @@ def summarize_inputs(system: System, inputs: Sequence[Input], decoding: Decoding
             yield summary if number in shown else replace(summary, evidence=None)
 
 
-def note(one: Input, summary: Summary) -> str:
+def describe_losses(one: Input, summary: Summary) -> str:
     """Return a line about what was not read, and not written, of an input."""
     told = {
-        what_was_read(summary.truncation): True,
-        f"{counted(one.words_left_out, 'word')} of code, HTML or front matter left out": one.words_left_out,
+        describe_reading(summary.truncation): True,
+        f"{format_count(one.words_left_out, 'word')} of code, HTML or front matter left out": one.words_left_out,
         "the summary stops at its length limit": not summary.complete,
         "the summary is empty": not summary.text,
     }

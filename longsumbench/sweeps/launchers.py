@@ -26,7 +26,7 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from longsumbench.errors import EnvironmentProblem, SuiteError, UnknownName, UsageError, as_suite_error, did_you_mean
-from longsumbench.runs.plan import check_folder, first_line, quoted, translate
+from longsumbench.runs.plan import check_folder, first_error_line, quote_folder, translate_hydra_error
 from longsumbench.sweeps.worker import end_with
 
 HERE = "basic"  # Hydra's name for this process
@@ -129,9 +129,9 @@ class Engine:
         from hydra._internal.callbacks import Callbacks  # there is no other way to a launcher without hydra.main
 
         quiet = ["hydra/job_logging=none", "hydra/hydra_logging=none", "hydra.output_subdir=null"]
-        place = [f"hydra.sweep.dir={quoted(folder)}", "hydra.sweep.subdir=''", "hydra.job.name=longsumbench"]
+        place = [f"hydra.sweep.dir={quote_folder(folder)}", "hydra.sweep.subdir=''", "hydra.job.name=longsumbench"]
         if self.config_dir is not None:
-            place.append(f"hydra.searchpath=[{quoted(self.config_dir, 'file://')}]")
+            place.append(f"hydra.searchpath=[{quote_folder(self.config_dir, 'file://')}]")
         words = [*quiet, *place, *self.words, *more]
         try:
             with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
@@ -158,13 +158,13 @@ class Engine:
                     )
                 known = Engine((f"hydra/{group}={getattr(self, group)}",), config_dir=self.config_dir).settings(group)
                 return UsageError(f"unknown setting '{key}'{did_you_mean(name, known)}; known: {', '.join(known)}")
-        return translate(error)
+        return translate_hydra_error(error)
 
     def refused(self, error: BaseException) -> SuiteError:
         """Turn what a sweeper, or a library behind it, says of its settings into one line."""
         if isinstance(error, HydraException | OmegaConfBaseException):
-            return translate(error)
-        return UsageError(f"hydra/sweeper={self.sweeper} does not work so: {first_line(error)} (hydra.sweeper.*)")
+            return translate_hydra_error(error)
+        return UsageError(f"hydra/sweeper={self.sweeper} does not work so: {first_error_line(error)} (hydra.sweeper.*)")
 
     def launch(self, task: _Task, jobs: int, folder: Path) -> None:
         """Let the launcher do some jobs; return when it is through with them.

@@ -22,21 +22,21 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from longsumbench.cache.locks import Holder, held, holder
+from longsumbench.cache.locks import Holder, exclusive_lock, lock_holder
 from longsumbench.errors import DataError
-from longsumbench.files import COUNT, TIME, BadFile, digest, read_json, write_atomically
+from longsumbench.files import COUNTS, TIMES, BadFile, digest, read_json, write_atomically
 
 WAITING, RUNNING, DONE, FOUND, SAME, FAILED = "waiting", "running", "done", "found", "same", "failed"
 ENDED = (DONE, FOUND, SAME, FAILED)
 # The shapes of sweep.json and of a point's file (see `shapes`).
-_SWEEP = {"command": [str], "launcher": str, "host": str, "pid": int, "started": TIME, "points": [str]}
+_SWEEP = {"command": [str], "launcher": str, "host": str, "pid": int, "started": TIMES, "points": [str]}
 _POINT = {
     "state?": re.compile("|".join((WAITING, RUNNING, *ENDED))),
     "runs?": [str],
     "failed_baselines?": {str: str},
-    "attempts?": COUNT,
-    "started?": (TIME, None),
-    "ended?": (TIME, None),
+    "attempts?": COUNTS,
+    "started?": (TIMES, None),
+    "ended?": (TIMES, None),
     "pid?": (int, None),
     "score?": (float, None),
     **dict.fromkeys(("reason?", "doing?", "host?", "job?"), str),
@@ -178,20 +178,20 @@ class Sweep:
     def working(self, number: int, waiting: Callable[[Holder | None], None]) -> AbstractContextManager[None]:
         """Hold a point's lock; whoever holds it is at work on the point."""
         self.points.mkdir(parents=True, exist_ok=True)
-        return held(self.points / f"{number}.lock", waiting)
+        return exclusive_lock(self.points / f"{number}.lock", waiting)
 
     def worker(self, number: int) -> Holder | None:
         """Return who works on a point right now."""
-        return holder(self.points / f"{number}.lock")
+        return lock_holder(self.points / f"{number}.lock")
 
     def conducting(self, waiting: Callable[[Holder | None], None]) -> AbstractContextManager[None]:
         """Hold the sweep's lock; two processes never conduct one sweep."""
         self.root.mkdir(parents=True, exist_ok=True)
-        return held(self.root / "sweep.lock", waiting)
+        return exclusive_lock(self.root / "sweep.lock", waiting)
 
     def conductor(self) -> Holder | None:
         """Return who conducts the sweep right now."""
-        return holder(self.root / "sweep.lock")
+        return lock_holder(self.root / "sweep.lock")
 
 
 def sweep_folder(results: Path, identities: Sequence[str]) -> Sweep:

@@ -9,8 +9,8 @@ from pathlib import Path
 from tabulate import tabulate
 
 from longsumbench.errors import DataError, UsageError
-from longsumbench.formatting import duration, for_stdout, one_line
-from longsumbench.progress import tell
+from longsumbench.formatting import escape_line, for_stdout, format_duration
+from longsumbench.progress import print_line
 from longsumbench.sweeps.state import (
     DONE,
     ENDED,
@@ -28,7 +28,7 @@ from longsumbench.sweeps.state import (
 _LONGEST = 86_400.0  # seconds between two looks, for some number is too large to sleep
 
 
-def render(results: Path, name: str | None = None) -> str:
+def render_status(results: Path, name: str | None = None) -> str:
     """Return what there is to say of one sweep, or of all that are running and the newest.
 
     Args:
@@ -52,7 +52,7 @@ def render(results: Path, name: str | None = None) -> str:
     else:
         readable = list(_leave_out_damaged(sweeps))
         chosen = [sweep for number, sweep in enumerate(readable) if number == 0 or sweep.conductor() is not None]
-    return "\n\n".join(f"{heading(sweep)}\n\n{table(sweep)}" for sweep in chosen)
+    return "\n\n".join(f"{heading(sweep)}\n\n{status_table(sweep)}" for sweep in chosen)
 
 
 def _leave_out_damaged(sweeps: Sequence[Sweep]) -> Iterator[Sweep]:
@@ -71,7 +71,7 @@ def _leave_out_damaged(sweeps: Sequence[Sweep]) -> Iterator[Sweep]:
     if len(damaged) == len(sweeps):
         raise damaged[0]
     for problem in damaged:
-        tell(f"left out: {problem}")
+        print_line(f"left out: {problem}")
 
 
 def heading(sweep: Sweep) -> str:
@@ -81,11 +81,11 @@ def heading(sweep: Sweep) -> str:
     begun = datetime.fromtimestamp(told["started"]).astimezone().strftime("%Y-%m-%d %H:%M")
     where = f"by {conductor.name}" if conductor else f"on {told['host']}"
     by = "" if told["launcher"] == "basic" else f", launcher {told['launcher']}"
-    lines = [f"sweep {sweep.id}: {ending(states, conductor is not None)}", shlex.join(told["command"])]
-    return "\n".join([*lines, f"begun {begun} {where}{by}; {standing(states)}"])
+    lines = [f"sweep {sweep.id}: {describe_state(states, conductor is not None)}", shlex.join(told["command"])]
+    return "\n".join([*lines, f"begun {begun} {where}{by}; {describe_progress(states)}"])
 
 
-def ending(states: Sequence[PointState], conducted: bool) -> str:
+def describe_state(states: Sequence[PointState], conducted: bool) -> str:
     """Say in a word what a sweep is at."""
     if conducted:  # of a search there may be more points to come
         return "running"
@@ -96,10 +96,10 @@ def ending(states: Sequence[PointState], conducted: bool) -> str:
 
 def current(sweep: Sweep) -> list[PointState]:
     """Return the present states of all points."""
-    return [present(sweep, number) for number in range(1, len(sweep.told()["points"]) + 1)]
+    return [present_state(sweep, number) for number in range(1, len(sweep.told()["points"]) + 1)]
 
 
-def present(sweep: Sweep, number: int) -> PointState:
+def present_state(sweep: Sweep, number: int) -> PointState:
     """Return the present state of a point; one that claims to be running, and that nobody works on, is waiting."""
     state = sweep.state(number)
     if state.state == RUNNING and sweep.worker(number) is None:
@@ -111,7 +111,7 @@ def present(sweep: Sweep, number: int) -> PointState:
     return state
 
 
-def standing(states: Sequence[PointState]) -> str:
+def describe_progress(states: Sequence[PointState]) -> str:
     """Say how many points are done, running and failed, and how long the others will take."""
     count = {name: sum(state.state == name for state in states) for name in (DONE, RUNNING, FAILED, WAITING)}
     skipped = sum(state.state in (FOUND, SAME) for state in states)
@@ -120,18 +120,18 @@ def standing(states: Sequence[PointState]) -> str:
     told += [f"{count[name]} {name}" for name in (RUNNING, FAILED, WAITING) if count[name]]
     left = seconds_left(states)
     if left is not None and (count[RUNNING] or count[WAITING]):
-        told.append(f"about {duration(left)} left")
+        told.append(f"about {format_duration(left)} left")
     return ", ".join(told) or "no points yet"
 
 
-def table(sweep: Sweep) -> str:
+def status_table(sweep: Sweep) -> str:
     """Return a line a point: what became of it, how long it took, and why it failed or what it is doing."""
     rows = []
     for number, name in enumerate(sweep.told()["points"], start=1):
-        state = present(sweep, number)
+        state = present_state(sweep, number)
         score = "" if state.score is None else f"{state.score:.1f}"
-        took = duration(state.seconds) if state.state in (DONE, RUNNING, FAILED) else ""
-        rows.append([number, *map(one_line, (name, _word(state), took, score, _note(sweep, number, state)))])
+        took = format_duration(state.seconds) if state.state in (DONE, RUNNING, FAILED) else ""
+        rows.append([number, *map(escape_line, (name, _word(state), took, score, _note(sweep, number, state)))])
     headers = ["point", "settings", "state", "time", "score", ""]
     return tabulate(
         rows, headers=headers, tablefmt="plain", disable_numparse=True, maxcolwidths=[None, 60, *[None] * 4]
@@ -157,10 +157,10 @@ def _note(sweep: Sweep, number: int, state: PointState) -> str:
     return state.reason
 
 
-def outcome(state: PointState) -> str:
+def describe_outcome(state: PointState) -> str:
     """Return in a few words how a point ended."""
     if state.state == DONE:
-        return f"done ({duration(state.seconds)})"
+        return f"done ({format_duration(state.seconds)})"
     if state.state == FAILED:
         return f"failed: {state.reason}"
     return f"skipped: {state.reason or 'finished before'}"
@@ -175,6 +175,6 @@ def watch(results: Path, name: str | None, seconds: float) -> None:
     if not seconds > 0:
         raise UsageError(f"--watch {seconds:g}: it takes a number of seconds above 0")
     while True:
-        text = render(results, name)
+        text = render_status(results, name)
         print("\x1b[2J\x1b[H" + for_stdout(text), flush=True)
         time.sleep(min(seconds, _LONGEST))

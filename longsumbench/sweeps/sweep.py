@@ -15,15 +15,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from longsumbench.errors import EnvironmentProblem, SuiteError
-from longsumbench.files import writable
-from longsumbench.formatting import counted
-from longsumbench.progress import Progress, tell
-from longsumbench.runs.plan import Planned, apart, plan, readable
+from longsumbench.files import writable_folder
+from longsumbench.formatting import format_count
+from longsumbench.progress import Progress, print_line
+from longsumbench.runs.plan import Planned, format_override, plan, split_sweep_overrides
 from longsumbench.runs.record import RunRecord, TornRecord
 from longsumbench.sweeps.launchers import HERE, MOST_JOBS, Engine, LaunchBroke
 from longsumbench.sweeps.state import DONE, ENDED, FAILED, SAME, PointState, Sweep, sweep_folder
-from longsumbench.sweeps.status import outcome, present, standing, table
-from longsumbench.sweeps.worker import Job, Outcome, Sent, carry_out, check_scale
+from longsumbench.sweeps.status import describe_outcome, describe_progress, present_state, status_table
+from longsumbench.sweeps.worker import Job, JobOutcome, Sent, check_scale, run_job
 
 _ON_THIS_MACHINE = (HERE, "joblib")  # launchers
 _PATIENCE = 2  # processes that died while at work on a point, before it is run alone
@@ -70,7 +70,7 @@ class Launch:
         self._taken |= {planned.identity for planned in self.points}
         if not self.sweep:
             for planned in self.points:
-                carry_out(planned, self.command, self.say, self._taken, Outcome(self.finished), sweep=False)
+                run_job(planned, self.command, self.say, self._taken, JobOutcome(self.finished), sweep=False)
             return
         with self._conducting([planned.identity for planned in self.points]) as folder:
             self._carry_out(folder, self.points)
@@ -86,8 +86,8 @@ class Launch:
         Raises:
             SuiteError: the words cannot be meant, at no point that was asked for, or the sweeper could not begin.
         """
-        shared, searched = apart(words, config_dir)
-        varies = {readable(word).partition("=")[0] for word in searched}
+        shared, searched = split_sweep_overrides(words, config_dir)
+        varies = {format_override(word).partition("=")[0] for word in searched}
         refused: list[SuiteError] = []
         self.points = plan(shared, config_dir=config_dir, probe=True)  # one, that tells what all share
         if (split := self.points[0].config.dataset.split) == "test":
@@ -97,7 +97,7 @@ class Launch:
         with self._conducting([*self.engine.words, *words]) as folder:
 
             def ask(chosen: list[str]) -> float | Exception:
-                name = " ".join(word for word in map(readable, chosen) if word.partition("=")[0] in varies)
+                name = " ".join(word for word in map(format_override, chosen) if word.partition("=")[0] in varies)
                 try:
                     planned = plan(chosen, config_dir=config_dir)[0]
                     self._check_scale([planned])
@@ -131,11 +131,11 @@ class Launch:
     def _conducting(self, told_by: Sequence[str]) -> Iterator[Sweep]:
         """Be the one process that conducts a sweep, which is told by some words."""
         results = Path(self.points[0].config.results_dir).expanduser()
-        folder = sweep_folder(writable(results, "results_dir="), told_by)
+        folder = sweep_folder(writable_folder(results, "results_dir="), told_by)
         with folder.conducting(lambda who: self.say(f"another process conducts this sweep ({who}): waiting for it")):
             self._since = folder.begin(self.command, self.engine.launcher)
             yield folder
-            self._told = table(folder)  # before another process conducts it
+            self._told = status_table(folder)  # before another process conducts it
 
     def _carry_out(self, folder: Sweep, points: Sequence[Planned]) -> None:
         """Run some points of a sweep, and take note of what became of them."""
@@ -166,7 +166,7 @@ class Launch:
                 if number in job.points:
                     job.work(number, self._said_and_logged(job.sweep.log(number)))
                 states[number] = job.sweep.state(number)
-                progress.advance(1, standing(list(states.values())))
+                progress.advance(1, describe_progress(list(states.values())))
 
     def _launch(self, job: Job) -> None:
         """Let the launcher run points, until each of them has ended.
@@ -225,11 +225,11 @@ class Launch:
         working = list(numbers)  # the files of those that have ended are not read again
 
         def look(progress: Progress) -> None:
-            states.update((number, present(folder, number)) for number in working)
+            states.update((number, present_state(folder, number)) for number in working)
             for number in [one for one in working if states[one].state in ENDED]:
                 working.remove(number)
-                self.say(f"{self._point(number)}: {self._named[number]}: {outcome(states[number])}")
-            progress.advance(len(numbers) - len(working) - progress.done, standing(list(states.values())))
+                self.say(f"{self._point(number)}: {self._named[number]}: {describe_outcome(states[number])}")
+            progress.advance(len(numbers) - len(working) - progress.done, describe_progress(list(states.values())))
 
         def watch() -> None:
             with Progress("sweep", len(numbers), "points", paced=False) as progress:
@@ -238,7 +238,7 @@ class Launch:
                 look(progress)
 
         self.say(
-            f"{counted(len(numbers), 'point')} by {self.engine.launcher};"
+            f"{format_count(len(numbers), 'point')} by {self.engine.launcher};"
             f" from another shell: longsumbench status {folder.id}"
         )
         watcher = threading.Thread(target=watch, daemon=True)
@@ -273,7 +273,7 @@ class Launch:
     def _say_how_many(self) -> None:
         runs = len(self._first)
         found = runs - self.done - len(self.failed)
-        self.say(f"{counted(runs, 'run')}: {self.done} done, {found} found finished, {len(self.failed)} failed")
+        self.say(f"{format_count(runs, 'run')}: {self.done} done, {found} found finished, {len(self.failed)} failed")
 
     def _said_and_logged(self, log: Path) -> Callable[[str], None]:
         """Return what shows a line, and keeps it in the log of a point."""
@@ -288,5 +288,5 @@ class Launch:
     def say(self, line: str) -> None:
         """Show a line, the same one once."""
         if line not in self._said:
-            tell(line)
+            print_line(line)
         self._said.add(line)

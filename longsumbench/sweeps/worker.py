@@ -24,13 +24,13 @@ from longsumbench.api import registry
 from longsumbench.api.config import RunConfig
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError, as_suite_error
 from longsumbench.files import write_atomically
-from longsumbench.progress import Progress, tell, watched
-from longsumbench.runs.bug_report import explained
-from longsumbench.runs.pipeline import BASELINES, Point, baseline, run
+from longsumbench.progress import Progress, print_line, watching_progress
+from longsumbench.runs.bug_report import as_reported_error
+from longsumbench.runs.pipeline import BASELINES, Point, run_point, score_baseline
 from longsumbench.runs.plan import Planned
 from longsumbench.runs.processes import by_the_first
 from longsumbench.runs.rank_tasks import TASKS
-from longsumbench.runs.record import Results, RunRecord, mean_of, ranked_by
+from longsumbench.runs.record import Results, RunRecord, measured_mean, ranked_by
 from longsumbench.sweeps.state import DONE, FAILED, FOUND, RUNNING, PointState, Sweep
 
 _SECONDS_BETWEEN_NOTES = 2.0  # of what a point is doing
@@ -44,7 +44,7 @@ _at_work = threading.Lock()  # held while this process works on a point
 
 
 @dataclass
-class Outcome:
+class JobOutcome:
     """What became of a point.
 
     Attributes:
@@ -95,9 +95,9 @@ class Job:
             os._exit(0)
 
     def _work_alone(self, number: int) -> None:
-        self.work(number, say=tell, alone=True)
+        self.work(number, say=print_line, alone=True)
 
-    def work(self, number: int, say: Say, alone: bool = False) -> Outcome:
+    def work(self, number: int, say: Say, alone: bool = False) -> JobOutcome:
         """Work on a point; write what becomes of it. What goes wrong with the sweep's own files is its failure, too.
 
         Args:
@@ -105,15 +105,15 @@ class Job:
             say: shows a line to the user.
             alone: whether the process is the point's own, and may be ended with it.
         """
-        planned, outcome = self.points[number], Outcome()
+        planned, outcome = self.points[number], JobOutcome()
         with (
             _noting(True, say) as failures,
             self.sweep.working(number, lambda who: say(f"another process works on this point ({who})")),
         ):
             state = begun(self.sweep.state(number))
             self.sweep.note(number, state)
-            with watched(Notes(self.sweep, number, state)), limited(planned.config.timeout_minutes, alone):
-                carry_out(planned, self.command, say, self.taken, outcome, since=self.since)
+            with watching_progress(Notes(self.sweep, number, state)), limited(planned.config.timeout_minutes, alone):
+                run_job(planned, self.command, say, self.taken, outcome, since=self.since)
             self.sweep.note(number, _ended(state, outcome))
         if failures:
             outcome.failed = failures[0]
@@ -162,12 +162,12 @@ def end_with(conductor: int) -> None:
     threading.Thread(target=watch, name="end_with", daemon=True).start()
 
 
-def carry_out(
+def run_job(
     planned: Planned,
     command: tuple[str, ...],
     say: Say,
     taken: set[str],
-    outcome: Outcome,
+    outcome: JobOutcome,
     sweep: bool = True,
     since: float = math.inf,
 ) -> None:
@@ -189,14 +189,14 @@ def carry_out(
     if too_large_for_a_cpu(planned.config):
         say("scale=paper is meant for a GPU, and none is used: on a CPU choose scale=tiny or scale=small")
     with _noting(sweep, say) as failures:
-        outcome.records.append(run(point))
+        outcome.records.append(run_point(point))
         outcome.carried_out = point.carried_out
     outcome.failed = "".join(failures)
     if planned.config.baselines and not outcome.failed:
         for name in BASELINES:
             with _noting(sweep, say, f"{name} beside {planned.name}: ") as failures:
                 if name != planned.config.model.name:
-                    outcome.records.extend(baseline(point, name, taken))
+                    outcome.records.extend(score_baseline(point, name, taken))
             if failures:
                 outcome.failed_baselines[f"{name} beside {planned.name}"] = failures[0]
 
@@ -210,7 +210,7 @@ def _noting(sweep: bool, say: Say, what: str = "") -> Iterator[list[str]]:
     except Exception as error:
         if not sweep:
             raise as_suite_error(error) or error from error
-        failures.append(str(out_of_stretches(error) or explained(error)))
+        failures.append(str(out_of_stretches(error) or as_reported_error(error)))
         say(f"failed: {what}{failures[0]}")
 
 
@@ -231,7 +231,7 @@ def begun(before: PointState) -> PointState:
     return PointState(RUNNING, attempts=before.attempts + 1, started=time.time(), host=host, pid=pid, job=job)
 
 
-def _ended(state: PointState, outcome: Outcome) -> PointState:
+def _ended(state: PointState, outcome: JobOutcome) -> PointState:
     """Return the state of a point that has come to its end."""
     what = FAILED if outcome.failed else DONE if outcome.carried_out else FOUND
     roots = [Results(Path(record.config["results_dir"]).expanduser()) for record in outcome.records]
@@ -247,12 +247,12 @@ def _ended(state: PointState, outcome: Outcome) -> PointState:
     )
 
 
-def _score(outcome: Outcome) -> float | None:
+def _score(outcome: JobOutcome) -> float | None:
     """Return what a point's run is judged by."""
     if outcome.failed:
         return None
     record = outcome.records[0]
-    found = mean_of(record, ranked_by(record))
+    found = measured_mean(record, ranked_by(record))
     return found[0] if found else None
 
 

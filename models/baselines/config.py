@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from longsumbench.api.bounds import OneOf, Partial, Text, check_settings
-from longsumbench.api.config import Ranking
+from longsumbench.api.bounds import FractionBelowOne, OneOf, Text, check_settings
+from longsumbench.api.config import RankerName
 
 _RULES = ("train", "reference")
 _Words = Annotated[str, OneOf(*_RULES, number_of="words")]
@@ -17,7 +17,9 @@ class LeadConfig:
     name: Text = "lead"
     length: _Words = "train"  # words: a number; train: the mean training target; reference: each example's (an oracle)
     title: bool = False  # True: begin with the title, as in the Hierarchical Transformer's paper (§4)
-    rank: Ranking = "none"  # none | tfidf | title | lexrank | lstm: what ranks paragraphs (longsumbench list rankers)
+    rank: RankerName = (
+        "none"  # none | tfidf | title | lexrank | lstm: what ranks paragraphs (longsumbench list rankers)
+    )
 
     def __post_init__(self) -> None:
         check_settings(self, "model.")
@@ -40,7 +42,9 @@ class LexRankConfig:
 
     name: Text = "lexrank"
     length: _Words = "train"  # words, as lead's
-    damping: Partial = 0.85  # how much a rank depends on those of similar paragraphs, below 1 (Erkan & Radev 2004)
+    damping: FractionBelowOne = (
+        0.85  # how much a rank depends on those of similar paragraphs, below 1 (Erkan & Radev 2004)
+    )
 
     def __post_init__(self) -> None:
         check_settings(self, "model.")

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 from longsumbench.api.config import Decoding, Recipe
 from longsumbench.api.documents import Cut, Example, Truncation, count_words
-from longsumbench.api.ranker import UNRANKED, LearnedRanker, RankerSettings, learned, texts_to_rank
+from longsumbench.api.ranker import UNRANKED, LearnedRanker, RankerSettings, learned_ranker, texts_to_rank
 from longsumbench.api.system import FitReport, Split, Summary, System
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import DataError, UsageError
 from longsumbench.modeling.rankers import RankedUnits, find_ranker
 from longsumbench.modeling.ranking import lexrank, rank
@@ -28,7 +28,7 @@ class FixedLength(System):
         self.oracle = config.length == "reference"
 
     def fit(
-        self, train: Split | None, validation: Split | None, recipe: Recipe, workdir: Path, stages: StageStore
+        self, train: Split | None, validation: Split | None, recipe: Recipe, workdir: Path, stages: ArtifactCache
     ) -> FitReport:
         """Learn the mean length of the training targets, where that is the length to write.
 
@@ -38,7 +38,9 @@ class FixedLength(System):
         self.ready_to_read(train, validation, recipe, stages)
         return FitReport()
 
-    def ready_to_read(self, train: Split | None, validation: Split | None, recipe: Recipe, stages: StageStore) -> None:
+    def ready_to_read(
+        self, train: Split | None, validation: Split | None, recipe: Recipe, stages: ArtifactCache
+    ) -> None:
         """Learn the length, as `fit` does.
 
         Raises:
@@ -90,14 +92,16 @@ class Lead(RankedUnits, FixedLength):
 
     def __init__(self, config: LeadConfig) -> None:
         super().__init__(config)
-        if learned(config.rank):
+        if learned_ranker(config.rank):
             self.decided_by = frozenset({"seed"})  # type: ignore[misc] # of the ranker's training; of nothing else
 
     def ranker_settings(self, recipe: Recipe) -> RankerSettings:
         """Return how a learned ranker is made: as usual."""
         return RankerSettings(seed=recipe.seed, device=recipe.device)
 
-    def ready_to_read(self, train: Split | None, validation: Split | None, recipe: Recipe, stages: StageStore) -> None:
+    def ready_to_read(
+        self, train: Split | None, validation: Split | None, recipe: Recipe, stages: ArtifactCache
+    ) -> None:
         """Learn the length, and fit the ranker.
 
         Raises:
@@ -158,7 +162,7 @@ class Random(FixedLength):
             sentences = list(example.sentences())
             order = list(range(len(sentences)))
             Dice(f"{decoding.seed} {example.id}").shuffle(order)  # noqa: S311 - no secret is made here
-            taken = take([sentences[index] for index in order], self.length(example))
+            taken = leading_sentences([sentences[index] for index in order], self.length(example))
             in_order = sorted(zip(order, taken, strict=False))
             yield Summary(example.id, "\n".join(sentence for _, sentence in in_order))
 
@@ -188,13 +192,13 @@ def _beginning(example: Example, sentences: Sequence[str], length: int, of_title
         length: the most words.
         of_title: how many of the first words are the title's, which is no part of the source.
     """
-    taken = take(sentences, length)
+    taken = leading_sentences(sentences, length)
     seen, source = max(0, count_words(taken) - of_title), example.source_words()
     cuts = (Cut("length", source - seen, source - seen),) if seen < source else ()
     return Summary(example.id, "\n".join(taken), Truncation(source, source, cuts))
 
 
-def take(sentences: Sequence[str], length: int) -> list[str]:
+def leading_sentences(sentences: Sequence[str], length: int) -> list[str]:
     """Return the leading sentences up to `length` words, the last one cut to the words left."""
     taken: list[str] = []
     for sentence in sentences:

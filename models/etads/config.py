@@ -6,14 +6,14 @@ from typing import Annotated
 
 from longsumbench.api.bounds import (
     Depth,
+    FractionBelowOne,
     Heads,
-    Number,
+    NonNegative,
     OneOf,
-    Partial,
     TargetTokens,
     Text,
-    Tokens,
-    Vocabulary,
+    TokenCount,
+    VocabularySize,
     Width,
     check_settings,
 )
@@ -29,26 +29,28 @@ class EtadsConfig:
     """ETADS (ETADS §3): encoder heads focus on a stretch of the text, decoder heads select what is salient."""
 
     name: Text = "etads"  # as it is registered
-    focus_layers: list[Number] | None = None  # encoder layers that focus, counted from 1; null: all; []: none
-    saliency_layers: list[Number] | None = None  # decoder layers that select, counted from 1; null: all; []: none
+    focus_layers: list[NonNegative] | None = None  # encoder layers that focus, counted from 1; null: all; []: none
+    saliency_layers: list[NonNegative] | None = None  # decoder layers that select, counted from 1; null: all; []: none
     focus_form: Form = "plain"  # plain | flex (CUDA) | rank_two (wide foci): how the bias is computed; see the card
-    input_length: Tokens = 400  # tokens of the title and the text that are read (ETADS §4.1)
+    input_length: TokenCount = 400  # tokens of the title and the text that are read (ETADS §4.1)
     decode_length: TargetTokens = 100  # target and output tokens at most (ETADS §4.1)
     d_model: Width = 512  # width (ETADS §4.1)
     d_ff: Width = 2048  # width of the feed-forward layers (ETADS §4.1)
     num_heads: Heads = 8  # of every attention (ETADS §4.1)
     encoder_layers: Depth = 4  # depth of the encoder (ETADS §4.1)
     decoder_layers: Depth = 4  # depth of the decoder (ETADS §4.1)
-    dropout: Partial = 0.2  # ETADS §4.1 gives the share that is kept, 0.8
+    dropout: FractionBelowOne = 0.2  # ETADS §4.1 gives the share that is kept, 0.8
     tokenizer: Text = "words"  # words: those of the training split | trained: byte-level BPE; else a Hugging Face one
-    vocabulary_size: Vocabulary = 50_000  # of a trained tokenizer (ETADS §4.1)
+    vocabulary_size: VocabularySize = 50_000  # of a trained tokenizer (ETADS §4.1)
     init: Text = "random"  # random, or the folder of a checkpoint of this system
 
     def __post_init__(self) -> None:
         check_settings(self, "model.")
         check_network(self.d_model, self.num_heads, self.tokenizer, self.vocabulary_size)
-        self.focus_layers = layers("model.focus_layers", self.focus_layers, "encoder", self.encoder_layers)
-        self.saliency_layers = layers("model.saliency_layers", self.saliency_layers, "decoder", self.decoder_layers)
+        self.focus_layers = _layer_numbers("model.focus_layers", self.focus_layers, "encoder", self.encoder_layers)
+        self.saliency_layers = _layer_numbers(
+            "model.saliency_layers", self.saliency_layers, "decoder", self.decoder_layers
+        )
 
     def dimension(self, name: Text) -> int:
         """Return a width or depth of the network."""
@@ -56,7 +58,7 @@ class EtadsConfig:
         return size
 
 
-def layers(key: str, given: Sequence[int] | None, stack: str, depth: int) -> list[int]:
+def _layer_numbers(key: str, given: Sequence[int] | None, stack: str, depth: int) -> list[int]:
     """Return which layers of a stack are meant, counted from 1 and in order; None means all.
 
     Raises:

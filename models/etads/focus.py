@@ -27,7 +27,7 @@ _FARTHEST = 64.0
 WIDE_ENOUGH = 1 / 16  # of the text: foci that the rank-two form computes to about 1e-5
 
 
-class Windows(NamedTuple):
+class FocusWindows(NamedTuple):
     """Where each head looks from each token, in tokens.
 
     Attributes:
@@ -62,7 +62,7 @@ class Focus(SelfStarting):
         for weight in (self.w_p, self.w_g, self.u_c, self.u_d):
             xavier_heads(weight)
 
-    def forward(self, queries: Tensor, real: Tensor) -> Windows:
+    def forward(self, queries: Tensor, real: Tensor) -> FocusWindows:
         """Choose, in single precision at least: at token 400, bfloat16 counts in twos.
 
         Args:
@@ -77,10 +77,10 @@ class Focus(SelfStarting):
             hidden = torch.tanh(queries @ at_least_single(self.w_p) + means)
             chosen = hidden @ at_least_single(torch.stack([self.u_c, self.u_d], -1))  # [R, H, L, 2]
             centres, widths = (lengths[..., None] * chosen.sigmoid()).unbind(-1)
-            return Windows(centres, widths.clamp(min=_NARROWEST))
+            return FocusWindows(centres, widths.clamp(min=_NARROWEST))
 
 
-def plain(queries: Tensor, keys: Tensor, values: Tensor, windows: Windows, real: Tensor) -> Tensor:
+def plain_focus(queries: Tensor, keys: Tensor, values: Tensor, windows: FocusWindows, real: Tensor) -> Tensor:
     """Attend with the bias written out: the reference, good for every focus (ETADS, Eqs. 7–8).
 
     f_ij = −(j − μ̃_i)² / (σ̃_i² / 2), with j counted from 0.
@@ -102,15 +102,15 @@ def plain(queries: Tensor, keys: Tensor, values: Tensor, windows: Windows, real:
     return F.scaled_dot_product_attention(queries, keys, values, attn_mask=bias.to(queries.dtype))
 
 
-def flex(
+def flex_focus(
     queries: Tensor,
     keys: Tensor,
     values: Tensor,
-    windows: Windows,
+    windows: FocusWindows,
     real: Tensor,
     kernel: Callable[..., Any] | None = None,
 ) -> Tensor:
-    """As `plain`, except: the bias is computed inside the kernel, and never stands in memory; for CUDA.
+    """As `plain_focus`, except: the bias is computed inside the kernel, and never stands in memory; for CUDA.
 
     Args:
         queries: [R, H, L, E].
@@ -137,8 +137,8 @@ def _compiled_flex() -> Callable[..., Any]:
     return compiled
 
 
-def rank_two(queries: Tensor, keys: Tensor, values: Tensor, windows: Windows, real: Tensor) -> Tensor:
-    """As `plain`, except: the bias comes from two more features of queries and keys, so that the fused kernel has none.
+def rank_two_focus(queries: Tensor, keys: Tensor, values: Tensor, windows: FocusWindows, real: Tensor) -> Tensor:
+    """As `plain_focus`, except: the bias comes from two more features of queries and keys, not from the fused kernel.
 
     −2(x − c)²/s² = −(2/s²)·x² + (4c/s²)·x − 2c²/s², of which the last term is the same for all keys of a query. Places
     are counted in texts from the middle of one, x = j/m − ½; the rounding error of the score is about 1e-7 / s².
@@ -171,7 +171,7 @@ def rank_two(queries: Tensor, keys: Tensor, values: Tensor, windows: Windows, re
     )[..., :width]
 
 
-def _rank_two_holds(queries: Tensor, windows: Windows, real: Tensor) -> bool:
+def _rank_two_holds(queries: Tensor, windows: FocusWindows, real: Tensor) -> bool:
     """Tell whether the rank-two form may be used: in single precision at least, for foci that are wide enough."""
     lengths = real.sum(-1)[:, None, None]
     return queries.dtype in (torch.float32, torch.float64) and bool((windows.widths >= WIDE_ENOUGH * lengths).all())
@@ -217,12 +217,12 @@ class FocusAttention(PegasusAttention):
         attended = self.attend(queries, keys, values, windows, real)
         return self.out_proj(attended.transpose(1, 2).reshape(rows, length, width)), None
 
-    def attend(self, queries: Tensor, keys: Tensor, values: Tensor, windows: Windows, real: Tensor) -> Tensor:
+    def attend(self, queries: Tensor, keys: Tensor, values: Tensor, windows: FocusWindows, real: Tensor) -> Tensor:
         """Attend in the form that was chosen where it holds, elsewhere in the plain one."""
         if self.form == "flex" and queries.device.type == "cuda":
-            return flex(queries, keys, values, windows, real)
+            return flex_focus(queries, keys, values, windows, real)
         wide = self.form == "rank_two" and _rank_two_holds(queries, windows, real)
-        return (rank_two if wide else plain)(queries, keys, values, windows, real)
+        return (rank_two_focus if wide else plain_focus)(queries, keys, values, windows, real)
 
 
 def _real_tokens(attention_mask: Tensor | None, states: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from transformers import AttentionInterface
 
 from longsumbench.modeling.nn.folded_attention import FoldedAttention
 from longsumbench.modeling.nn.initialization import SelfStarting, xavier_heads
-from longsumbench.modeling.nn.masks import hidden
+from longsumbench.modeling.nn.masks import masked_scores
 
 _GATED = "longsumbench-gated"  # the library's name for `_gated`
 
@@ -72,7 +72,7 @@ def _gated(
     Returns:
         [R, K·T, H, E], and the weights before the gate [R, H, K·T, S].
     """
-    weights = hidden(queries @ keys.transpose(-1, -2) * scaling, attention_mask).softmax(-1)
+    weights = masked_scores(queries @ keys.transpose(-1, -2) * scaling, attention_mask).softmax(-1)
     selected = module.gate(queries, keys) * F.dropout(weights, dropout, module.training)
     return (selected @ values).transpose(1, 2).contiguous(), weights
 

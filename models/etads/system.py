@@ -10,14 +10,14 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from longsumbench.api.config import Recipe
 from longsumbench.api.documents import Example
 from longsumbench.api.system import WINDOW_AXIS, Evidence, FitReport, Split
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
 from longsumbench.modeling.neural_system import Encode, NeuralSystem, network_sizes, special_ids
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.modeling.nn.initialization import sinusoidal, xavier
 from longsumbench.modeling.nn.recording import recorded
 from longsumbench.modeling.tokenizer import token_texts
-from longsumbench.modeling.units import Units, ask, join, snippets
+from longsumbench.modeling.units import Units, join_units, prepend_query, split_snippets
 from longsumbench.models.etads.config import EtadsConfig
 from longsumbench.models.etads.focus import Focus
 from longsumbench.models.etads.model import EtadsForConditionalGeneration, EtadsModelConfig
@@ -39,7 +39,7 @@ class Etads(NeuralSystem):
         self.keeps_evidence = bool(config.focus_layers or config.saliency_layers)
 
     def fit(
-        self, train: Split | None, validation: Split | None, recipe: Recipe, workdir: Path, stages: StageStore
+        self, train: Split | None, validation: Split | None, recipe: Recipe, workdir: Path, stages: ArtifactCache
     ) -> FitReport:
         """Train, if the bias can be computed in the form that was chosen.
 
@@ -59,9 +59,9 @@ class Etads(NeuralSystem):
             sentences[0].insert(0, example.title)
         encoded = [encode(of_document) for of_document in sentences]
         longest = max((sum(len(sentence.ids) for sentence in document) for document in encoded), default=0)
-        units = snippets(encoded, max(1, longest), max(1, len(encoded)))
+        units = split_snippets(encoded, max(1, longest), max(1, len(encoded)))
         query = self.query(example, encode, self.config.input_length)
-        return ask(join(units, self.config.input_length - len(query)), query)
+        return prepend_query(join_units(units, self.config.input_length - len(query)), query)
 
     def build_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
         """Build the network; its positions are sinusoids to begin with (ETADS §3.1)."""

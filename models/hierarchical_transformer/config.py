@@ -10,7 +10,7 @@ from longsumbench.api.bounds import (
     Heads,
     OneOf,
     Text,
-    Tokens,
+    TokenCount,
     Width,
 )
 from longsumbench.api.config import check_network
@@ -84,5 +84,5 @@ class FlatTransformerConfig(TransformerConfig):
     """The Flat Transformer: the best paragraphs joined and read as one text (Hierarchical Transformer §4)."""
 
     name: Text = "flat_transformer"
-    input_length: Tokens = 800  # tokens that are read (Hierarchical Transformer, Table 2: 600, 800 and 1,200)
+    input_length: TokenCount = 800  # tokens that are read (Hierarchical Transformer, Table 2: 600, 800 and 1,200)
     encoder_layers: Depth = 6  # layers of the encoder (Hierarchical Transformer §4)

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from longsumbench.api.config import allowed
+from longsumbench.api.config import check_choice
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.sentences import split_sentences
 
@@ -44,7 +44,7 @@ def find_entities(kind: str, spacy_model: str) -> FindEntities:
         UsageError: no such kind, or a pipeline that finds no entities.
         EnvironmentProblem: spaCy or the pipeline is missing, or cannot be loaded.
     """
-    allowed("model.entities", kind, _KINDS)
+    check_choice("model.entities", kind, _KINDS)
     if kind == "capitals":
         return lambda paragraphs: [capitalised(text) for text in paragraphs]
     pipeline = _pipeline(spacy_model)

@@ -13,7 +13,7 @@ from transformers import PegasusConfig
 from longsumbench.errors import UsageError
 from longsumbench.modeling.nn.dropout import dropout
 from longsumbench.modeling.nn.initialization import SelfStarting, xavier_heads
-from longsumbench.modeling.nn.masks import attended
+from longsumbench.modeling.nn.masks import never_empty
 from longsumbench.modeling.nn.precision import at_least_single
 from longsumbench.modeling.nn.transformer_layer import TransformerLayer
 from longsumbench.modeling.nn.unit_encoder import TokenTable, pieces
@@ -35,7 +35,7 @@ class Piece(NamedTuple):
     mask: Tensor
 
 
-class Paragraphs(NamedTuple):
+class PackedParagraphs(NamedTuple):
     """The real paragraphs of a batch, and where their tokens stand, one behind the other.
 
     Attributes:
@@ -49,7 +49,7 @@ class Paragraphs(NamedTuple):
     pieces: tuple[Piece, ...]
 
     @classmethod
-    def of(cls, table: TokenTable) -> "Paragraphs":
+    def of(cls, table: TokenTable) -> "PackedParagraphs":
         """Find them in a table of encoded tokens."""
         real = table.lengths > 0
         starts, lengths = table.starts[real], table.lengths[real]  # [R]
@@ -105,7 +105,7 @@ class Pooling(nn.Module):
         self.outputs = nn.Identity() if official else PerHead(num_heads, width // num_heads)  # W_c
         self.norm = nn.LayerNorm(width // num_heads)
 
-    def forward(self, states: Tensor, paragraphs: Paragraphs) -> Tensor:
+    def forward(self, states: Tensor, paragraphs: PackedParagraphs) -> Tensor:
         """Pool: [N, D] → [R, H, E]."""
         scores = self.scores(states)  # [N, H]
         num, width, heads = len(paragraphs.real.nonzero()), states.shape[1], scores.shape[1]
@@ -147,7 +147,7 @@ class ParagraphAttention(nn.Module):
         self.query, self.key, self.value = projection(), projection(), projection()
         self.out_proj = nn.Linear(width, width, bias=official)
 
-    def forward(self, states: Tensor, paragraphs: Paragraphs, graph: Tensor | None) -> tuple[Tensor, Tensor]:
+    def forward(self, states: Tensor, paragraphs: PackedParagraphs, graph: Tensor | None) -> tuple[Tensor, Tensor]:
         """Return each paragraph's context (Eq. 21), and what it is made of.
 
         Args:
@@ -160,7 +160,7 @@ class ParagraphAttention(nn.Module):
         """
         heads, real = self.pooling(states, paragraphs), paragraphs.real
         queries, keys, values = (_spread_out(part(heads), real) for part in (self.query, self.key, self.value))
-        weights = self.weights(queries, keys, attended(real))
+        weights = self.weights(queries, keys, never_empty(real))
         if graph is not None:
             weights = torch.cat([graph.to(weights.dtype)[:, None], weights[:, 1:]], 1)
         contexts = (weights.to(values.dtype) @ values).transpose(1, 2)[real]  # [R, H, E]
@@ -224,7 +224,7 @@ class GlobalLayer(TransformerLayer):
             self.self_attn_layer_norm = nn.Identity()
 
     def forward(  # type: ignore[override]  # its tokens are packed
-        self, states: Tensor, paragraphs: Paragraphs, graph: Tensor | None
+        self, states: Tensor, paragraphs: PackedParagraphs, graph: Tensor | None
     ) -> Tensor:
         """Run the layer: [N, D] → [N, D]; `graph` as `ParagraphAttention` takes it."""
         context, _ = self.self_attn(self.self_attn_layer_norm(states), paragraphs, graph)  # [R, D]

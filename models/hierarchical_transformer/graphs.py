@@ -21,7 +21,7 @@ Place: TypeAlias = tuple[int, int] | None  # document, and place among that docu
 _LEAST_SIMILARITY = 0.2  # edges below it are removed
 _ROUNDING = 1e-12  # by so much less it still is no edge below it
 _ENTITY_WEIGHT = 0.2  # of an entity that two paragraphs share; of a marker: 1
-MARKERS = (
+DISCOURSE_MARKERS = (
     "again",
     "also",
     "another",
@@ -59,7 +59,7 @@ MARKERS = (
     "then",
     "the day before",
 )
-_ANY_MARKER = "|".join(MARKERS).replace(" ", r"\s+")
+_ANY_MARKER = "|".join(DISCOURSE_MARKERS).replace(" ", r"\s+")
 _MARKED = re.compile(rf"\W*(?:{_ANY_MARKER})\b", re.IGNORECASE)
 
 
@@ -83,7 +83,7 @@ def discourse_graph(
     """Return the simplified Approximate Discourse Graph: 0.2 · entities in common + a marker between (A.2, Eq. 26).
 
     The marker counts 1, where two paragraphs follow one another in a document and the later one begins with one of
-    `MARKERS`: whole words in any casing, signs before them left out.
+    `DISCOURSE_MARKERS`: whole words in any casing, signs before them left out.
 
     Args:
         paragraphs: in any order.

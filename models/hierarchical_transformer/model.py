@@ -18,12 +18,12 @@ from torch import Tensor, nn
 from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusForConditionalGeneration
 
-from longsumbench.modeling.nn.encoder_decoder import UnitsToText, fold_cross_attention, put_norms_behind
+from longsumbench.modeling.nn.encoder_decoder import UnitsToText, fold_cross_attention, use_post_norms
 from longsumbench.modeling.nn.initialization import StartsParts
 from longsumbench.modeling.nn.positions import SinusoidalPositions
 from longsumbench.modeling.nn.precision import at_least_single
-from longsumbench.modeling.nn.unit_encoder import Memory, UnitEncoder, gather, spread
-from longsumbench.models.hierarchical_transformer.global_layer import GlobalLayer, Paragraphs, normalized
+from longsumbench.modeling.nn.unit_encoder import Memory, UnitEncoder, gather, spread_units
+from longsumbench.models.hierarchical_transformer.global_layer import GlobalLayer, PackedParagraphs, normalized
 
 _OFFICIAL_EPSILON = 1e-6  # of the release's norms
 _PADDING = 0.15  # share of a piece that may be padding, about: paragraphs differ in length more than snippets do
@@ -80,11 +80,11 @@ class HierarchicalEncoder(StartsParts, UnitEncoder):
             **kwargs: not used; `generate` hands over all it was given.
         """
         table = self.encode(input_ids, unit_mask)
-        states, paragraphs = table.states, Paragraphs.of(table)
+        states, paragraphs = table.states, PackedParagraphs.of(table)
         graph = None if unit_graph is None else normalized(unit_graph, paragraphs.real)
         for layer in self.global_layers if len(states) else ():
             states = layer(states, paragraphs, graph)
-        tokens = spread(table.starts, table.lengths)
+        tokens = spread_units(table.starts, table.lengths)
         return gather(self.last_norm(states), tokens.positions, tokens.mask)
 
 
@@ -104,7 +104,7 @@ class HierarchicalTransformerForConditionalGeneration(UnitsToText, PegasusForCon
         decoder = self.model.decoder
         decoder.embed_positions = SinusoidalPositions(config.d_model, interleaved=True)
         if not config.official:
-            put_norms_behind(decoder, config)
+            use_post_norms(decoder, config)
         fold_cross_attention(decoder, config)
         self.lm_head = nn.Linear(config.d_model, config.vocab_size)
         for norm in self.modules() if config.official else ():

@@ -14,16 +14,16 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from longsumbench.api.config import Recipe
 from longsumbench.api.documents import Example
 from longsumbench.api.system import ATTENDED_AXIS, Evidence, Split
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.modeling.best_paragraphs import DECIDE_UNITS, BestParagraphs
 from longsumbench.modeling.collate import UnitCollator
 from longsumbench.modeling.neural_system import Encode, network_sizes, special_ids
-from longsumbench.modeling.nn.folded_attention import watched
+from longsumbench.modeling.nn.folded_attention import recorded_attention
 from longsumbench.modeling.nn.initialization import xavier
 from longsumbench.modeling.nn.recording import recorded
 from longsumbench.modeling.paragraphs import Limits
 from longsumbench.modeling.tokenizer import token_texts
-from longsumbench.modeling.units import Units, ask
+from longsumbench.modeling.units import Units, prepend_query
 from longsumbench.models.hierarchical_transformer.config import (
     FlatTransformerConfig,
     HierarchicalTransformerConfig,
@@ -105,7 +105,7 @@ class HierarchicalTransformer(TransformerSystem):
         number = config.num_paragraphs if training else config.test_num_paragraphs or config.num_paragraphs
         return replace(limits, num_paragraphs=number)
 
-    def prepare(self, train: Split, validation: Split | None, recipe: Recipe, stages: StageStore) -> None:
+    def prepare(self, train: Split, validation: Split | None, recipe: Recipe, stages: ArtifactCache) -> None:
         """Fit the ranker, or find it; a spaCy that is missing is told before."""
         if self.config.graph == "discourse":
             find_entities(self.config.entities, self.config.spacy_model)
@@ -128,7 +128,7 @@ class HierarchicalTransformer(TransformerSystem):
         query = self.query(example, encode, limits.paragraph_length)
         length, taken = limits.paragraph_length - len(query), len(query)
         units, paragraphs = self.best(example, encode, replace(limits, paragraph_length=length, taken=taken))
-        units = ask(units, query)
+        units = prepend_query(units, query)
         if self.config.graph == "none":
             return units
         texts, places = [one.text for one in paragraphs], [one.place for one in paragraphs]
@@ -180,7 +180,7 @@ class HierarchicalTransformer(TransformerSystem):
     def _evidence_of(self, units: Units, output: Sequence[int]) -> Evidence:
         model = self.model.eval()
         last = model.model.decoder.layers[-1].encoder_attn
-        with recorded(model, ParagraphAttention) as related, watched(last) as weights:
+        with recorded(model, ParagraphAttention) as related, recorded_attention(last) as weights:
             model(**self.fed_once_more(units, output))
         per_token = weights[-1][0].float().mean(0)[: len(output)]  # [T, S]
         sizes = [len(ids) for ids in units.ids]

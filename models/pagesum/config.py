@@ -7,12 +7,12 @@ from longsumbench.api.bounds import (
     Between,
     Count,
     Depth,
+    FractionBelowOne,
     Heads,
     OneOf,
-    Partial,
     Text,
-    Tokens,
-    Vocabulary,
+    TokenCount,
+    VocabularySize,
     Width,
     check_settings,
 )
@@ -48,7 +48,7 @@ class PageSumConfig:
     num_pages: Count | None = None  # spatial pages of sentences; null: 7 (§5.2)
     page_size: PageTokens | None = None  # tokens of a page at most, two special ones among them; null: 1,024 (§5.2)
     max_pages: Count = 8  # sections or documents at most; later ones are left out (§5.3)
-    max_input_tokens: Tokens | None = None  # of split=tokens, so many / page_size pages; null: 4,096 (Table 6)
+    max_input_tokens: TokenCount | None = None  # of split=tokens, so many / page_size pages; null: 4,096 (Table 6)
     decode_length: PageTokens = 400  # target and output tokens at most
     fidelity: _Fidelity = "default"  # default | official: as the release does it, see the card
     init: Text = "facebook/bart-large-cnn"  # a BART checkpoint: its name on the hub, or a folder; or random
@@ -58,9 +58,9 @@ class PageSumConfig:
     num_heads: Heads | None = None  # of every attention
     encoder_layers: Depth | None = None  # depth of the encoder
     decoder_layers: Depth | None = None  # depth of the decoder
-    dropout: Partial = 0.1  # as BART
+    dropout: FractionBelowOne = 0.1  # as BART
     tokenizer: Text = "trained"  # of init=random: trained (byte-level BPE) | words | a Hugging Face name or folder
-    vocabulary_size: Vocabulary = 32_776  # of a trained tokenizer
+    vocabulary_size: VocabularySize = 32_776  # of a trained tokenizer
 
     def __post_init__(self) -> None:
         check_settings(self, "model.")

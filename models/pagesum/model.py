@@ -23,7 +23,7 @@ from transformers.models.bart.modeling_bart import (
 from longsumbench.modeling.nn.encoder_decoder import Decoded, UnitsToText, fold_cross_attention
 from longsumbench.modeling.nn.folded_attention import FoldedCache
 from longsumbench.modeling.nn.precision import at_least_single
-from longsumbench.modeling.nn.unit_encoder import Memory, UnitEncoder, gather, pieces, spread
+from longsumbench.modeling.nn.unit_encoder import Memory, UnitEncoder, gather, pieces, spread_units
 
 # Share of a piece that may be padding, about: pages differ in length more than snippets do. In the decoder most of the
 # work is the target's, the same for every page.
@@ -70,14 +70,14 @@ class Pages(NamedTuple):
         starts, lengths = self.starts, self.lengths
         if not together:
             starts, lengths = starts[self.real][:, None], lengths[self.real][:, None]
-        tokens = spread(starts, lengths)
+        tokens = spread_units(starts, lengths)
         if cached:
             return Memory(self.last_hidden_state[:1].expand(len(starts), 1, -1), tokens.mask)
         return gather(self.last_hidden_state, tokens.positions, tokens.mask)
 
 
 @dataclass(frozen=True)
-class Mixed(Decoded):
+class MixedPages(Decoded):
     """As Decoded, the pages mixed (PageSum, Eq. 9), plus their weights.
 
     Attributes:
@@ -206,10 +206,10 @@ class PageSumForConditionalGeneration(UnitsToText, BartForConditionalGeneration)
         ids: Tensor = shift_tokens_right(labels, config.pad_token_id, start)
         return ids
 
-    def decode(self, reading: Pages, ids: Tensor, cache: FoldedCache | None = None, **context: Any) -> Mixed:
+    def decode(self, reading: Pages, ids: Tensor, cache: FoldedCache | None = None, **context: Any) -> MixedPages:
         """Run the decoder over tokens that follow those in the cache: [Q, T]."""
         if self.config.decoding == "global":
-            return Mixed(self.run_decoder(ids, *reading.memory(together=True, cached=_is_filled(cache)), cache))
+            return MixedPages(self.run_decoder(ids, *reading.memory(together=True, cached=_is_filled(cache)), cache))
         real = reading.real
         documents = real.nonzero()[:, 0]  # [R]
         beams = len(ids) // len(real)
@@ -218,7 +218,7 @@ class PageSumForConditionalGeneration(UnitsToText, BartForConditionalGeneration)
             cache.documents, cache.num_documents = documents, len(real)
         hidden = self.decode_pages(reading, rows, cache)  # [R, K, T, D]
         weights = confidences(self.confidence(hidden).squeeze(-1), real)  # [B, P, K, T]
-        return Mixed(mix(hidden, weights, real).flatten(0, 1), weights)
+        return MixedPages(mix(hidden, weights, real).flatten(0, 1), weights)
 
     def decode_pages(self, pages: Pages, rows: Tensor, cache: FoldedCache | None) -> Tensor:
         """Let every real page predict alone (PageSum, Eq. 6): [R, K, T] → [R, K, T, D].

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from longsumbench.api.config import at_least
+from longsumbench.api.config import check_minimum
 from longsumbench.api.documents import Cut, Truncation
 from longsumbench.modeling.units import EncodedSentence, Units, tokens_and_words
 from longsumbench.models.pagesum.config import SPECIAL_TOKENS
@@ -47,8 +47,8 @@ def spatial_pages(
     Raises:
         UsageError: a limit is below 1.
     """
-    at_least("num_pages", num_pages, 1)
-    at_least("page_size", page_size, 1)
+    check_minimum("num_pages", num_pages, 1)
+    check_minimum("page_size", page_size, 1)
     sentences = _with_document(encoded)
     counts = _deal(len(sentences), num_pages, official)
     rest = iter(sentences)
@@ -77,8 +77,8 @@ def discourse_pages(
     Raises:
         UsageError: a limit is below 1.
     """
-    at_least("max_pages", max_pages, 1)
-    at_least("page_size", page_size, 1)
+    check_minimum("max_pages", max_pages, 1)
+    check_minimum("page_size", page_size, 1)
     every = (
         _Page(document, seen, list(islice(_ids(name), page_size)))
         for document, (name, text) in zip(documents, sections, strict=True)
@@ -120,8 +120,8 @@ def token_pages(
     Raises:
         UsageError: a page has no room for text, or the limit is below 1.
     """
-    at_least("page_size", page_size, SPECIAL_TOKENS + taken + 1)
-    at_least("max_input_tokens", max_input_tokens, 1)
+    check_minimum("page_size", page_size, SPECIAL_TOKENS + taken + 1)
+    check_minimum("max_input_tokens", max_input_tokens, 1)
     room = page_size - SPECIAL_TOKENS - taken
     filled = islice(_fill(_with_document(encoded), room), max(1, max_input_tokens // page_size))
     return _cut(list(map(_page, filled)), chain.from_iterable(encoded), room, "max_input_tokens")

@@ -13,14 +13,14 @@ from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerB
 from longsumbench.api.config import Recipe
 from longsumbench.api.documents import Example
 from longsumbench.api.system import REFERENCE_AXIS, Evidence, Split
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
-from longsumbench.modeling.checkpoints import SAFELY, check_vocabulary, load_network, reading
-from longsumbench.modeling.collate import row
+from longsumbench.modeling.checkpoints import SAFE_LOADING, check_vocabulary, load_network, reading_checkpoint
+from longsumbench.modeling.collate import row_of_units
 from longsumbench.modeling.neural_system import Encode, NeuralSystem, network_sizes, special_ids
 from longsumbench.modeling.nn.initialization import sinusoidal, xavier
 from longsumbench.modeling.tokenizer import token_texts
-from longsumbench.modeling.units import EncodedSentence, Units, ask
+from longsumbench.modeling.units import EncodedSentence, Units, prepend_query
 from longsumbench.models.pagesum.config import SIZES, PageSumConfig
 from longsumbench.models.pagesum.model import Pages, PageSumForConditionalGeneration, PageSumModelConfig
 from longsumbench.models.pagesum.pages import discourse_pages, document_pages, spatial_pages, token_pages
@@ -51,7 +51,9 @@ class PageSum(NeuralSystem):
         self.keeps_evidence = config.decoding == "page"
         self.gives_attention = config.decoding == "global"
 
-    def ready_to_read(self, train: Split | None, validation: Split | None, recipe: Recipe, stages: StageStore) -> None:
+    def ready_to_read(
+        self, train: Split | None, validation: Split | None, recipe: Recipe, stages: ArtifactCache
+    ) -> None:
         """Make the tokenizer, or find it, if the texts have the pages that the locality asks for.
 
         Raises:
@@ -65,14 +67,14 @@ class PageSum(NeuralSystem):
             raise UsageError("model.locality=discourse, but the texts have no sections: choose spatial")
         super().ready_to_read(train, validation, recipe, stages)
 
-    def _find_tokenizer(self, train: Split, stages: StageStore) -> PreTrainedTokenizerBase:
+    def _find_tokenizer(self, train: Split, stages: ArtifactCache) -> PreTrainedTokenizerBase:
         tokenizer = super()._find_tokenizer(train, stages)
         if tokenizer.bos_token_id in (None, tokenizer.eos_token_id):  # as an end it would end every summary at once
             named = self.config.tokenizer if self.config.init == "random" else self.config.init
             raise UsageError(f"the tokenizer of {named} has no start token of its own, with which a page begins")
         if folder := self.start():
-            with reading(named := f"model.init={self.config.init}"):
-                entries = PageSumModelConfig.from_pretrained(folder, **SAFELY).vocab_size
+            with reading_checkpoint(named := f"model.init={self.config.init}"):
+                entries = PageSumModelConfig.from_pretrained(folder, **SAFE_LOADING).vocab_size
             check_vocabulary(tokenizer, entries, named)
         return tokenizer
 
@@ -100,7 +102,7 @@ class PageSum(NeuralSystem):
     def pages(self, example: Example, encode: Encode) -> Units:
         """Return the pages' text (PageSum §3), before each the query, where there is one."""
         query = self.query(example, encode, self.config.text_length)
-        return ask(self._text_of_pages(example, encode, len(query)), query)
+        return prepend_query(self._text_of_pages(example, encode, len(query)), query)
 
     def _text_of_pages(self, example: Example, encode: Encode, taken: int) -> Units:
         config, text_length = self.config, self.config.text_length - taken
@@ -171,7 +173,7 @@ class PageSum(NeuralSystem):
         Raises:
             UsageError: weights are missing, are too many, or of other sizes.
         """
-        settings = PageSumModelConfig.from_pretrained(folder, **SAFELY)
+        settings = PageSumModelConfig.from_pretrained(folder, **SAFE_LOADING)
         settings.decoding, settings.official = self.config.decoding, self.config.fidelity == "official"
         settings.dropout = self.config.dropout
         model, missing, unexpected = load_network(
@@ -197,7 +199,7 @@ class PageSum(NeuralSystem):
     @torch.inference_mode()
     def _evidence_of(self, units: Units, output: Sequence[int], reference: Sequence[int] | None) -> Evidence:
         """Weigh the pages once more, given what was written: searching with beams leaves no trace of its own."""
-        batch = {name: value.to(self.model.device) for name, value in self.collator()([row(units)]).items()}
+        batch = {name: value.to(self.model.device) for name, value in self.collator()([row_of_units(units)]).items()}
         pages = self.model.model.encoder(**batch)
         start, begin = self.model.config.decoder_start_token_id, self.tokenizer.bos_token_id
         written = output[1:] if output[:1] == [begin] else output  # which is forced, and no text

@@ -29,7 +29,7 @@ from longsumbench.api.config import Recipe
 from longsumbench.api.documents import Example
 from longsumbench.api.ranker import LearnedRanker, RankerSettings, Scores, texts_to_rank
 from longsumbench.api.system import Split
-from longsumbench.cache.artifacts import StageStore, opening
+from longsumbench.cache.artifacts import ArtifactCache, reading_artifact
 from longsumbench.errors import DataError
 from longsumbench.modeling import tokenizer as tokenization
 from longsumbench.modeling.checkpoints import check_memory, check_vocabulary, load_network
@@ -40,7 +40,7 @@ from longsumbench.modeling.tokenizer import load_tokenizer, trained_tokenizer
 from longsumbench.modeling.training.trainer import train as train_network
 from longsumbench.modeling.units import QUERIES_VERSION
 from longsumbench.progress import track
-from longsumbench.rouge.all_pairs import numbered, rouge_n
+from longsumbench.rouge.all_pairs import number_words, rouge_n
 from longsumbench.rouge.scorer import RougeScorer
 
 TEXT_LENGTH = 500  # tokens that are read of a title or paragraph; its label is the whole paragraph's
@@ -136,7 +136,7 @@ class LstmRankerModel(PreTrainedModel):
     def _titles(self, ids: Tensor, lengths: Tensor) -> Tensor:
         """Read and pool titles (Eqs. 1, 3): [B, L] → [B, D]; zeros where there is none."""
         pooled = torch.zeros(len(ids), self.config.d_model, device=ids.device)
-        for group, mask in alike(lengths):
+        for group, mask in similar_length_groups(lengths):
             states, _ = self.title_lstm(self.embeddings(ids[group, : mask.shape[1]]))
             pooled[group] = _largest(states, mask)
         return pooled
@@ -144,7 +144,7 @@ class LstmRankerModel(PreTrainedModel):
     def _scores(self, ids: Tensor, lengths: Tensor, titles: Tensor) -> Tensor:
         """Read and score paragraphs (Eqs. 2, 4–6): [P, L], with the title of each, [P, D] → [P]."""
         pooled = titles.new_zeros(len(ids), self.config.d_model)
-        for group, mask in alike(lengths):
+        for group, mask in similar_length_groups(lengths):
             states, _ = self.paragraph_lstm(self.embeddings(ids[group, : mask.shape[1]]))  # [p, l, D]
             joined = torch.cat([states, titles[group, None].expand_as(states)], -1)  # [p, l, 2D]
             pooled[group] = _largest(torch.tanh(self.features(self.dropout(joined))), mask)
@@ -152,7 +152,7 @@ class LstmRankerModel(PreTrainedModel):
         return scores
 
 
-def alike(lengths: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+def similar_length_groups(lengths: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield groups of texts of which none is longer than twice another, so that little padding is computed.
 
     A single packed sequence would have none, but on a CPU a training step through it took twenty times as long.
@@ -206,7 +206,7 @@ class Labeller:
             reference: its sentences, scored as one text.
         """
         words = [self._scorer.words(text) for text in paragraphs]
-        texts, gold = numbered(words, [self._scorer.words(" ".join(reference))])
+        texts, gold = number_words(words, [self._scorer.words(" ".join(reference))])
         labels: list[float] = rouge_n(texts, gold, 2)["recall"][0].tolist()
         return labels
 
@@ -222,14 +222,14 @@ class LstmRanker(LearnedRanker):
     @property
     def identity(self) -> str:
         """Its name, version, and a hash of its weights and of its tokenizer."""
-        whole = hashlib.sha256(tokenization.identity(self.tokenizer).encode())
+        whole = hashlib.sha256(tokenization.tokenizer_identity(self.tokenizer).encode())
         for name, weights in sorted(self.model.state_dict().items()):
             whole.update(name.encode() + weights.cpu().numpy().tobytes())
         return f"lstm {self.version} {whole.hexdigest()[:16]}"
 
     @classmethod
     def fitted(
-        cls, train: Split | None, validation: Split | None, settings: RankerSettings, stages: StageStore
+        cls, train: Split | None, validation: Split | None, settings: RankerSettings, stages: ArtifactCache
     ) -> Self:
         """Return it trained on a training split: the finished stage "ranker", or a new one.
 
@@ -253,13 +253,13 @@ class LstmRanker(LearnedRanker):
             "ranker": "lstm",
             "settings": {name: value for name, value in asdict(settings).items() if name != "device"},
             "texts": [[split.fingerprint, len(chosen)] for split, chosen in splits],
-            "tokenizer": tokenization.identity(tokenizer),
+            "tokenizer": tokenization.tokenizer_identity(tokenizer),
             "version": [cls.version, _ROWS_VERSION],
             **({"queried": QUERIES_VERSION} if train.queried else {}),
         }
         build = partial(cls._train, tokenizer=tokenizer, splits=splits, settings=settings, stages=stages)
         folder = stages.get("ranker", inputs, build)
-        with opening(folder):
+        with reading_artifact(folder):
             ranker = cls.load(folder)
         ranker.device = settings.device
         return ranker
@@ -271,7 +271,7 @@ class LstmRanker(LearnedRanker):
         tokenizer: PreTrainedTokenizerBase,
         splits: Sequence[tuple[Split, range]],
         settings: RankerSettings,
-        stages: StageStore,
+        stages: ArtifactCache,
     ) -> None:
         """Build the stage; a killed training continues from its newest whole checkpoint."""
         trainer_folder = folder / "trainer"
@@ -359,7 +359,7 @@ def _chosen_rows(split: Split, most: int) -> tuple[Split, range]:
 
 
 def _training_rows(
-    split: Split, chosen: range, tokenizer: PreTrainedTokenizerBase, unit: str, stages: StageStore
+    split: Split, chosen: range, tokenizer: PreTrainedTokenizerBase, unit: str, stages: ArtifactCache
 ) -> datasets.Dataset:
     """Return the training rows of some of a split's examples, made once.
 
@@ -372,11 +372,11 @@ def _training_rows(
     """
     label = Labeller()
     shown = track(chosen, f"reading {split.name} paragraphs for the ranker", len(chosen))
-    made = (row for index in shown for row in rows_of(split[index], tokenizer, unit, label))
+    made = (row for index in shown for row in training_rows(split[index], tokenizer, unit, label))
     inputs = {
         "split": split.fingerprint,
         "chosen": [chosen.step, len(chosen)],
-        "tokenizer": tokenization.identity(tokenizer),
+        "tokenizer": tokenization.tokenizer_identity(tokenizer),
         "unit": unit,
         "lengths": [TEXT_LENGTH, ROW_LENGTH],
         "version": _ROWS_VERSION,
@@ -388,7 +388,7 @@ def _training_rows(
     return stored_rows("ranker-rows", inputs, features, made, stages)
 
 
-def rows_of(
+def training_rows(
     example: Example, tokenizer: PreTrainedTokenizerBase, unit: str, label: Labeller
 ) -> Iterator[dict[str, Any]]:
     """Yield an example as training rows: each its title and query, and as many paragraphs as `ROW_LENGTH` holds."""
@@ -418,7 +418,7 @@ def _token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list
 
 
 def similar_lengths(texts: Sequence[tuple[int, ...]]) -> Iterator[list[tuple[int, ...]]]:
-    """Yield batches of the distinct texts, by length, none above `_TOKENS_AT_ONCE`; their order here changes nothing."""
+    """Yield batches of the distinct texts, by length, at most `_TOKENS_AT_ONCE` each; their order changes nothing."""
     batch: list[tuple[int, ...]] = []
     for ids in sorted({ids for ids in texts if ids}, key=lambda ids: (len(ids), ids)):
         if batch and (len(batch) + 1) * len(ids) > _TOKENS_AT_ONCE:

@@ -7,19 +7,19 @@ from longsumbench.api.bounds import (
     Between,
     Count,
     Depth,
+    FractionBelowOne,
     Heads,
     OneOf,
-    Partial,
     TargetTokens,
     Text,
-    Tokens,
-    Vocabulary,
+    TokenCount,
+    VocabularySize,
     Width,
     check_settings,
 )
-from longsumbench.api.config import Ranking, check_network
+from longsumbench.api.config import RankerName, check_network
 from longsumbench.errors import UsageError
-from longsumbench.rouge.all_pairs import MEASURES
+from longsumbench.rouge.all_pairs import PAIR_MEASURES
 
 # SEAL §4: "stated" is what the text says (35.7M parameters with tied embeddings, about 39M with SEAL's scorer); "223m"
 # is the reading under which its count of 223M works out (12 + 12 layers, d 768, d_ff 3072).
@@ -31,7 +31,7 @@ _Size = Annotated[str, OneOf(*_SIZES)]
 _Norm = Annotated[str, OneOf("pre", "post")]
 Documents = Annotated[int, Between(1, 10**6)]
 Order = Annotated[int, Between(1, 2)]  # n of ROUGE-n
-_Measure = Annotated[str, OneOf(*MEASURES)]
+_Measure = Annotated[str, OneOf(*PAIR_MEASURES)]
 
 
 @dataclass
@@ -39,7 +39,7 @@ class FamilyConfig:
     """What the systems of the family share."""
 
     name: Text = ""  # as it is registered
-    snippet_length: Tokens = 128  # tokens of a snippet at most (SEAL, Table 4)
+    snippet_length: TokenCount = 128  # tokens of a snippet at most (SEAL, Table 4)
     num_snippets: Count = 224  # snippets at most (SEAL, Table 4: arXiv)
     decode_length: TargetTokens = 768  # target and output tokens at most (SEAL, Table 4: arXiv)
     size: _Size = "stated"  # stated | 223m: see SIZES; a width or depth below, when given, goes before it
@@ -48,10 +48,10 @@ class FamilyConfig:
     num_heads: Heads | None = None  # of every attention
     encoder_layers: Depth | None = None  # depth of the encoder
     decoder_layers: Depth | None = None  # depth of the decoder
-    dropout: Partial = 0.1  # SEAL §4
+    dropout: FractionBelowOne = 0.1  # SEAL §4
     norm: _Norm = "pre"  # pre | post: where LayerNorm stands; unstated in the paper
     tokenizer: Text = "trained"  # trained (byte-level BPE) | words (word level) | a Hugging Face name or folder
-    vocabulary_size: Vocabulary = 32_776  # of a trained tokenizer (SEAL §3)
+    vocabulary_size: VocabularySize = 32_776  # of a trained tokenizer (SEAL §3)
     init: Text = "random"  # random, or the folder of a checkpoint of this system
 
     def __post_init__(self) -> None:
@@ -70,8 +70,8 @@ class TruncConfig(FamilyConfig):
     """Trunc (SEAL §3.2): the leading snippets, joined, cut, and read by an ordinary Transformer."""
 
     name: Text = "trunc"
-    input_length: Tokens = 1024  # tokens the encoder reads (SEAL, Table 4: L_ext of the others)
-    rank: Ranking = "none"  # none | tfidf | title | lexrank | lstm: what ranks snippets (longsumbench list rankers)
+    input_length: TokenCount = 1024  # tokens the encoder reads (SEAL, Table 4: L_ext of the others)
+    rank: RankerName = "none"  # none | tfidf | title | lexrank | lstm: what ranks snippets (longsumbench list rankers)
 
 
 @dataclass
@@ -79,9 +79,9 @@ class CAConfig(FamilyConfig):
     """CA (SEAL §3.3): groups of snippets, each compressed to a few vectors."""
 
     name: Text = "ca"
-    extractive_length: Tokens = 1024  # vectors that all groups have together, about (SEAL, Table 4: L_ext)
+    extractive_length: TokenCount = 1024  # vectors that all groups have together, about (SEAL, Table 4: L_ext)
     group_size: Count = 4  # snippets of a group, of single documents (k; unstated in the paper)
-    compressed_length: Tokens | None = None  # vectors of a group (c); None: extractive_length shared by all groups
+    compressed_length: TokenCount | None = None  # vectors of a group (c); None: extractive_length shared by all groups
     max_documents: Documents = 128  # groups of an example of several documents; the rest joins the last one
 
     def vectors_of_a_group(self, multi_document: bool) -> int:
@@ -95,7 +95,7 @@ class EAConfig(FamilyConfig):
     """EA (SEAL §3.4): every snippet alone, scored; the decoder attends to the best ones."""
 
     name: Text = "ea"
-    extractive_length: Tokens = 1024  # tokens of the selected snippets at most (SEAL, Table 4: L_ext)
+    extractive_length: TokenCount = 1024  # tokens of the selected snippets at most (SEAL, Table 4: L_ext)
     scorer_layers: Depth = 1  # depth of the scorer (SEAL §5)
     max_documents: Documents = 128  # document embeddings for examples of several documents; the rest share the last
     proxy_ngram: Order = 2  # 1 | 2: n of the ROUGE-n behind the proxy labels (SEAL, Table 3)
@@ -116,7 +116,7 @@ class SealConfig(EAConfig):
     """SEAL (SEAL §3.5): as EA, with a new selection for every segment of the output."""
 
     name: Text = "seal"
-    segment_length: Tokens = 96  # tokens of a segment of the output (SEAL, Table 4: arXiv)
+    segment_length: TokenCount = 96  # tokens of a segment of the output (SEAL, Table 4: arXiv)
 
     def __post_init__(self) -> None:
         super().__post_init__()

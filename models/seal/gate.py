@@ -8,10 +8,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from longsumbench.modeling.nn.unit_encoder import spread
+from longsumbench.modeling.nn.unit_encoder import spread_units
 
 
-class Selection(NamedTuple):
+class GateSelection(NamedTuple):
     """What a gate let through.
 
     Attributes:
@@ -25,7 +25,7 @@ class Selection(NamedTuple):
     taken: Tensor
 
 
-def select(scores: Tensor, starts: Tensor, lengths: Tensor, extractive_length: int) -> Selection:
+def select(scores: Tensor, starts: Tensor, lengths: Tensor, extractive_length: int) -> GateSelection:
     """Sort snippets by score and concatenate their real tokens until `extractive_length` (SEAL §3.4).
 
     Of equal scores the earlier snippet comes first. The snippet that crosses the limit is cut. No gradient flows to the
@@ -41,5 +41,5 @@ def select(scores: Tensor, starts: Tensor, lengths: Tensor, extractive_length: i
     sorted_lengths = lengths.gather(1, order)
     before = sorted_lengths.cumsum(-1) - sorted_lengths  # [Q, U], in score order
     kept = (extractive_length - before).clamp(min=0).minimum(sorted_lengths)
-    tokens = spread(starts.gather(1, order), kept)
-    return Selection(tokens.positions, tokens.mask, torch.zeros_like(lengths).scatter(1, order, kept))
+    tokens = spread_units(starts.gather(1, order), kept)
+    return GateSelection(tokens.positions, tokens.mask, torch.zeros_like(lengths).scatter(1, order, kept))

@@ -19,13 +19,13 @@ from torch.nn import functional as F
 from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusForConditionalGeneration
 
-from longsumbench.modeling.nn.encoder_decoder import Decoded, UnitsToText, fold_cross_attention, put_norms_behind
+from longsumbench.modeling.nn.encoder_decoder import Decoded, UnitsToText, fold_cross_attention, use_post_norms
 from longsumbench.modeling.nn.folded_attention import FoldedCache
-from longsumbench.modeling.nn.masks import attended
+from longsumbench.modeling.nn.masks import never_empty
 from longsumbench.modeling.nn.positions import SinusoidalPositions
-from longsumbench.modeling.nn.unit_encoder import UnitEncoder, gather, spread
+from longsumbench.modeling.nn.unit_encoder import UnitEncoder, gather, spread_units
 from longsumbench.models.seal.encoders import Compressor, Extractor, Snippets
-from longsumbench.models.seal.gate import Selection, select
+from longsumbench.models.seal.gate import GateSelection, select
 
 
 @strict
@@ -103,7 +103,7 @@ class SelectionCache(FoldedCache):
 
 
 @dataclass(frozen=True)
-class Scored(Decoded):
+class DecodedWithScores(Decoded):
     """As Decoded, plus how the decoder's input was chosen.
 
     Attributes:
@@ -132,7 +132,7 @@ class TruncForConditionalGeneration(UnitsToText, PegasusForConditionalGeneration
         decoder = self.model.decoder
         decoder.embed_positions = SinusoidalPositions(config.d_model)
         if config.norm == "post":
-            put_norms_behind(decoder, config)
+            use_post_norms(decoder, config)
         fold_cross_attention(decoder, config)
         self.post_init()
 
@@ -170,7 +170,7 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
         cache: SelectionCache | None = None,
         decoder_history_ids: Tensor | None = None,
         **context: Any,
-    ) -> Scored:
+    ) -> DecodedWithScores:
         """Select once, then decode; the beams of an example share the selection.
 
         Args:
@@ -181,15 +181,15 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
             **context: not used.
         """
         if cache is not None and cache.mask is not None:
-            return Scored(self.run_decoder(ids, reading.unread(), cache.mask, cache))
+            return DecodedWithScores(self.run_decoder(ids, reading.unread(), cache.mask, cache))
         history = ids if decoder_history_ids is None else decoder_history_ids
         scores, selection = self.select(reading, history)
         memory = gather(reading.last_hidden_state, selection.positions, selection.mask)
         if cache is not None:
             cache.mask = memory.mask.repeat_interleave(len(history) // len(memory.mask), 0)
-        return Scored(self.run_decoder(ids, memory.last_hidden_state, memory.mask, cache), scores)
+        return DecodedWithScores(self.run_decoder(ids, memory.last_hidden_state, memory.mask, cache), scores)
 
-    def select(self, reading: Snippets, history: Tensor) -> tuple[Tensor, Selection]:
+    def select(self, reading: Snippets, history: Tensor) -> tuple[Tensor, GateSelection]:
         """Score all snippets and select, for every segment of a summary; here the whole summary is one.
 
         Args:
@@ -209,7 +209,7 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
 
     def added_loss(
         self,
-        decoded: Scored,
+        decoded: DecodedWithScores,
         reading: Snippets,
         labels: Tensor,
         proxy_labels: Tensor | None = None,
@@ -278,11 +278,11 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
         cache: SelectionCache | None = None,
         decoder_history_ids: Tensor | None = None,
         **context: Any,
-    ) -> Scored:
+    ) -> DecodedWithScores:
         """Decode all segments side by side, or, with a cache, one after the other (arguments: see EA's)."""
         if cache is not None:
             history = ids if decoder_history_ids is None else decoder_history_ids
-            return Scored(self._decode_in_order(reading, ids, cache, history))
+            return DecodedWithScores(self._decode_in_order(reading, ids, cache, history))
         beams = len(ids) // len(reading.starts)
         scores, selection = self.select(reading.repeated(beams), ids)
         memory = gather(reading.last_hidden_state, selection.positions, selection.mask)
@@ -290,9 +290,9 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
         count, length = self.segments_of(width)
         padded = F.pad(ids, (0, count * length - width), value=self.config.pad_token_id)
         hidden = self.run_decoder(padded, memory.last_hidden_state, memory.mask, None)
-        return Scored(hidden[:, :width], scores)
+        return DecodedWithScores(hidden[:, :width], scores)
 
-    def select(self, reading: Snippets, history: Tensor) -> tuple[Tensor, Selection]:
+    def select(self, reading: Snippets, history: Tensor) -> tuple[Tensor, GateSelection]:
         """Score all snippets and select, for every segment of a summary, given the earlier ones.
 
         Args:
@@ -351,11 +351,11 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
         scores = self.model.encoder.scorer(of_beams.related, of_beams.mask, cache.history, cache.history_mask)
         taken = select(scores, of_beams.starts, of_beams.lengths, self.config.extractive_length).taken  # [Q, U]
         by_any = taken.view(-1, beams, taken.shape[1]).amax(1)  # [B, U]
-        tokens = spread(reading.starts, by_any)
+        tokens = spread_units(reading.starts, by_any)
         memory = gather(reading.last_hidden_state, tokens.positions, tokens.mask)
         _, there, units, offsets = (of_example.repeat_interleave(beams, 0) for of_example in tokens)
         cache.forget_memory()
-        cache.mask = attended(there & (offsets < taken.gather(1, units)))
+        cache.mask = never_empty(there & (offsets < taken.gather(1, units)))
         return memory.last_hidden_state
 
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.api.config import allowed, at_least
-from longsumbench.rouge.all_pairs import MEASURES, rouge_n
+from longsumbench.api.config import check_choice, check_minimum
+from longsumbench.rouge.all_pairs import PAIR_MEASURES, rouge_n
 from longsumbench.rouge.selection import sequential_selection
 
 
@@ -28,7 +28,7 @@ def target_segments(labels: Sequence[int], segment_length: int, end: int) -> lis
         UsageError: the length is below 1.
         ValueError: the target does not end with the end token.
     """
-    at_least("segment_length", segment_length, 1)
+    check_minimum("segment_length", segment_length, 1)
     if not len(labels) or labels[-1] != end:
         raise ValueError(f"the target does not end with the end token {end}")
     starts = range(0, len(labels), segment_length)
@@ -60,7 +60,7 @@ def proxy_labels(
     Raises:
         UsageError: an unknown measure, or n below 1.
     """
-    allowed("measure", measure, MEASURES)
+    check_choice("measure", measure, PAIR_MEASURES)
     if not sequential:
         return rouge_n(snippets, segments, ngram)[measure].astype(np.float32)
     labels = np.zeros((len(segments), len(snippets)), np.float32)

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
-from longsumbench.modeling.nn.masks import attended, attention_mask
+from longsumbench.modeling.nn.masks import attention_mask, never_empty
 from longsumbench.modeling.nn.positions import SinusoidalPositions
 from longsumbench.modeling.nn.precision import at_least_single
 from longsumbench.modeling.nn.transformer_layer import TransformerLayer, attend
@@ -117,7 +117,7 @@ class Scorer(nn.Module):
         return scores.squeeze(-1)
 
     def _allowed(self, mask: Tensor, states: Tensor) -> Tensor:
-        return attention_mask(attended(mask), self.config, states.dtype)
+        return attention_mask(never_empty(mask), self.config, states.dtype)
 
     def _layers(self) -> list[ScorerLayer]:
         return cast(list[ScorerLayer], list(self.layers))

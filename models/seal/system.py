@@ -11,12 +11,20 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from longsumbench.api.documents import Example
 from longsumbench.api.system import Evidence
-from longsumbench.cache.artifacts import StageStore
-from longsumbench.modeling.collate import UnitCollator, row, stored_rows
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.modeling.collate import UnitCollator, row_of_units, stored_rows
 from longsumbench.modeling.neural_system import Encode, NeuralSystem, Rows, network_sizes, special_ids
 from longsumbench.modeling.nn.initialization import xavier
 from longsumbench.modeling.rankers import RankedUnits
-from longsumbench.modeling.units import Units, ask, group, join, reorder, share_last, snippets
+from longsumbench.modeling.units import (
+    Units,
+    group_units,
+    join_units,
+    number_documents,
+    prepend_query,
+    reorder,
+    split_snippets,
+)
 from longsumbench.models.seal.config import CAConfig, EAConfig, FamilyConfig, SealConfig, TruncConfig
 from longsumbench.models.seal.model import (
     CAForConditionalGeneration,
@@ -45,7 +53,7 @@ class SealFamily(NeuralSystem):
     def snippets(self, example: Example, encode: Encode, taken: int = 0) -> Units:
         """Pack whole sentences into snippets (SEAL §3.1); so many tokens of each are taken by something else."""
         encoded = [encode(list(document.sentences())) for document in example.documents]
-        return snippets(encoded, self.config.snippet_length - taken, self.config.num_snippets)
+        return split_snippets(encoded, self.config.snippet_length - taken, self.config.num_snippets)
 
     def build_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
         """Build the network; Choice: the paper does not say how its weights start."""
@@ -89,7 +97,7 @@ class Trunc(RankedUnits, SealFamily):
         if self.config.rank != "none":
             units = reorder(units, self.order(example, self.tokenizer.batch_decode(units.ids)))
         query = self.query(example, encode, self.config.input_length)
-        return ask(join(units, self.config.input_length - len(query)), query)
+        return prepend_query(join_units(units, self.config.input_length - len(query)), query)
 
 
 class CA(SealFamily):
@@ -108,11 +116,11 @@ class CA(SealFamily):
         """
         units = self.snippets(example, encode)
         if self.multi_document:
-            units = share_last(units, self.config.max_documents)
+            units = number_documents(units, self.config.max_documents)
             keys: Sequence[int] = units.documents
         else:
             keys = [index // self.config.group_size for index in range(len(units.ids))]
-        return ask(group(units, keys), self.query(example, encode, self.config.snippet_length))
+        return prepend_query(group_units(units, keys), self.query(example, encode, self.config.snippet_length))
 
     def own_dimensions(self) -> dict[str, int]:
         """Return how many vectors are kept of a group."""
@@ -152,7 +160,9 @@ class EA(SealFamily):
         """Return the snippets."""
         query = self.query(example, encode, self.config.snippet_length)
         units = self.snippets(example, encode, taken=len(query))
-        return ask(share_last(units, self.config.max_documents) if self.multi_document else units, query)
+        return prepend_query(
+            number_documents(units, self.config.max_documents) if self.multi_document else units, query
+        )
 
     def own_dimensions(self) -> dict[str, int]:
         """Return the gate's limit, the scorer's depth and its document embeddings."""
@@ -160,7 +170,7 @@ class EA(SealFamily):
         limit, layers = self.config.extractive_length, self.config.scorer_layers
         return {"extractive_length": limit, "scorer_layers": layers, "max_documents": documents}
 
-    def add_columns(self, rows: Rows, inputs: dict[str, Any], stages: StageStore) -> Rows:
+    def add_columns(self, rows: Rows, inputs: dict[str, Any], stages: ArtifactCache) -> Rows:
         """Add the proxy labels, made once for the same units and settings."""
         settings = {name: getattr(self.config, name) for name in self.labels_decided_by}
         kept = rows.select_columns([name for name in ("units", "labels", "query_length") if name in rows.column_names])
@@ -207,7 +217,7 @@ class EA(SealFamily):
     def _evidence_of(self, units: Units, output: Sequence[int], ended: bool) -> Evidence:
         """Score and select once more, given what was written: searching with beams leaves no trace of its own."""
         model, length = self.model, max(1, len(output) + ended)  # the end token is written, too
-        batch = {name: value.to(model.device) for name, value in self.collator()([row(units)]).items()}
+        batch = {name: value.to(model.device) for name, value in self.collator()([row_of_units(units)]).items()}
         start = model.config.decoder_start_token_id
         history = torch.tensor([[start, *output][:length]], device=model.device)
         scores, selection = model.select(model.model.encoder(**batch), history)

@@ -20,7 +20,7 @@ from longsumbench.modeling.nn.folded_attention import FoldedCache
 from longsumbench.modeling.nn.initialization import SelfStarting
 
 
-class Windows(NamedTuple):
+class CompressedWindows(NamedTuple):
     """What a compressed layer knows of the source: its first token's key and value, then those of the windows.
 
     Attributes:
@@ -34,7 +34,7 @@ class Windows(NamedTuple):
     mask: Tensor
 
 
-class Kept(NamedTuple):
+class KeptTarget(NamedTuple):
     """What a compressed layer keeps of the keys, or the values, of the target so far.
 
     Attributes:
@@ -55,13 +55,13 @@ class TdmcaCache(FoldedCache):
 
     def __init__(self, *caches: Any) -> None:
         super().__init__(*caches)
-        self.kept: dict[tuple[int, str], Kept] = {}
+        self.kept: dict[tuple[int, str], KeptTarget] = {}
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
         """Reorder all that belongs to a beam."""
         super().reorder_cache(beam_idx)
         for name, (compressed, pending) in self.kept.items():
-            self.kept[name] = Kept(compressed.index_select(0, beam_idx), pending.index_select(0, beam_idx))
+            self.kept[name] = KeptTarget(compressed.index_select(0, beam_idx), pending.index_select(0, beam_idx))
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class CompressedAttention(CausalAttention):
         self.key_compression = Compression(config.d_model, window)
         self.value_compression = Compression(config.d_model, window)
 
-    def remember(self, states: Tensor, mask: Tensor) -> Windows:
+    def remember(self, states: Tensor, mask: Tensor) -> CompressedWindows:
         """Compress the source: [B, S, D], [B, S]; its last window is filled up."""
         filled = -mask.shape[1] % self.window
         made = []
@@ -200,14 +200,14 @@ class CompressedAttention(CausalAttention):
             projected = project(states).masked_fill(~mask[..., None], 0.0)
             compressed = compress(F.pad(projected, (0, 0, 0, filled)))
             made.append(self.by_head(torch.cat([projected[:, :1], compressed], 1)))
-        return Windows(made[0], made[1], torch.cat([mask[:, :1], mask[:, :: self.window]], 1))
+        return CompressedWindows(made[0], made[1], torch.cat([mask[:, :1], mask[:, :: self.window]], 1))
 
-    def over_source(self, states: Tensor, windows: Windows) -> Tensor:
+    def over_source(self, states: Tensor, windows: CompressedWindows) -> Tensor:
         """Attend to what was remembered: [B, S, D] → [B, S, D]."""
         queries = self.by_head(self.q_proj(states))
         return self.attend(queries, windows.keys, windows.values, self.complete(0, states.shape[1], windows.keys))
 
-    def over_target(self, states: Tensor, windows: Windows, past: Past) -> Tensor:
+    def over_target(self, states: Tensor, windows: CompressedWindows, past: Past) -> Tensor:
         """Attend from target tokens, which follow those in the cache: [Q, T, D] → [Q, T, D].
 
         The beams of an example share its source's windows; one softmax goes over these and the beam's own.
@@ -231,12 +231,12 @@ class CompressedAttention(CausalAttention):
         of_keys = side == "keys"
         project, compress = (self.k_proj, self.key_compression) if of_keys else (self.v_proj, self.value_compression)
         projected = project(states)
-        kept = Kept(projected[:, :1], projected[:, :0])
+        kept = KeptTarget(projected[:, :1], projected[:, :0])
         if cache is not None:
             kept = cache.kept.get((self.layer_idx, side), kept)
         pending = torch.cat([kept.pending, projected], 1)
         taken = pending.shape[1] // self.window * self.window
-        kept = Kept(torch.cat([kept.compressed, compress(pending)], 1), pending[:, taken:])
+        kept = KeptTarget(torch.cat([kept.compressed, compress(pending)], 1), pending[:, taken:])
         if cache is not None:
             cache.kept[self.layer_idx, side] = kept
         return self.by_head(kept.compressed)

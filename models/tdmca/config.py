@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from longsumbench.api.bounds import Between, Heads, Text, Tokens, Width
+from longsumbench.api.bounds import Between, Heads, Text, TokenCount, Width
 from longsumbench.api.config import check_network
 from longsumbench.modeling.rankers import RankedConfig
 
@@ -15,13 +15,13 @@ class TdmcaConfig(RankedConfig):
     """T-DMCA (Liu et al. 2018): a decoder alone, over the best paragraphs, with memory-compressed attention."""
 
     name: Text = "tdmca"
-    input_length: Tokens = 3000  # tokens that are read (Hierarchical Transformer, Table 2)
+    input_length: TokenCount = 3000  # tokens that are read (Hierarchical Transformer, Table 2)
     d_model: Width = 512  # width (Hierarchical Transformer §4)
     d_ff: Width = 2048  # width of the feed-forward layers (Hierarchical Transformer §4)
     num_heads: Heads = 8  # of every attention
     num_layers: StackDepth = 5  # local and memory-compressed attention in turn (Liu et al. 2018)
-    block_length: Tokens = 256  # tokens that local attention sees at most (Liu et al. 2018)
-    compression: Tokens = 3  # tokens that memory-compressed attention makes one of (Liu et al. 2018)
+    block_length: TokenCount = 256  # tokens that local attention sees at most (Liu et al. 2018)
+    compression: TokenCount = 3  # tokens that memory-compressed attention makes one of (Liu et al. 2018)
     source_loss: bool = True  # whether it learns to write the source, too (Liu et al. 2018)
 
     def __post_init__(self) -> None:

@@ -46,7 +46,7 @@ from longsumbench.modeling.nn.losses import token_cross_entropy
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.modeling.nn.positions import SinusoidalPositions
 from longsumbench.modeling.nn.transformer_layer import TransformerLayer
-from longsumbench.models.tdmca.attention import CompressedAttention, LocalAttention, Past, TdmcaCache, Windows
+from longsumbench.models.tdmca.attention import CompressedAttention, CompressedWindows, LocalAttention, Past, TdmcaCache
 
 _PIECE_TOKENS = 512  # source tokens whose logits are there at once: 64 MB of them, at 32,000 entries
 
@@ -90,7 +90,7 @@ class Prefix(NamedTuple):
     last_hidden_state: Tensor
     mask: Tensor
     input_ids: Tensor
-    windows: tuple[Windows | None, ...]
+    windows: tuple[CompressedWindows | None, ...]
 
 
 class TdmcaLayer(TransformerLayer):
@@ -111,9 +111,9 @@ class TdmcaLayer(TransformerLayer):
             else LocalAttention(config, index, config.block_length)
         )
 
-    def remember(self, states: Tensor, mask: Tensor) -> Windows | None:
+    def remember(self, states: Tensor, mask: Tensor) -> CompressedWindows | None:
         """Return what the layer's attention knows of the source: [B, S, D], [B, S]."""
-        windows: Windows | None = self.self_attn.remember(self.self_attn_layer_norm(states), mask)
+        windows: CompressedWindows | None = self.self_attn.remember(self.self_attn_layer_norm(states), mask)
         return windows
 
     def forward(self, states: Tensor, attend: Callable[[Tensor], Tensor]) -> Tensor:  # type: ignore[override]
@@ -152,7 +152,7 @@ class TdmcaStack(nn.Module):
             raise ValueError(f"T-DMCA reads one unit an example, not {input_ids.shape[1]}")
         ids, mask = input_ids[:, 0], unit_mask[:, 0]
         states = self.embed(ids, self.embed_positions.upto(ids.shape[1]))
-        windows: list[Windows | None] = []
+        windows: list[CompressedWindows | None] = []
         for index, layer in enumerate(self.stacked):
             windows.append(layer.remember(states, mask))
             if index < self.needed:

@@ -8,7 +8,7 @@ import pytest
 from support.tiny_bert import write_bert
 
 from longsumbench.analysis.plan import plan_analyze
-from longsumbench.analysis.sampled import SampleSettings, draw
+from longsumbench.analysis.sampled import SampleSettings, sample_dataset
 from longsumbench.api.config import DatasetSettings
 from longsumbench.cli.main import main
 from longsumbench.runs.record import Results
@@ -78,12 +78,12 @@ def test_every_analysis_writes_its_files(
 def test_what_is_drawn(folder: Path, results: Results) -> None:
     """So many examples of the split, in its order, the same for the same seed; of runs, those that all summarized."""
     texts = DatasetSettings(name="jsonl", path=str(folder))
-    first, again, other = (draw(texts, SampleSettings(sample=5, seed=seed)) for seed in (1, 1, 2))
+    first, again, other = (sample_dataset(texts, SampleSettings(sample=5, seed=seed)) for seed in (1, 1, 2))
     assert first.places == again.places != other.places
     assert first.places == sorted(set(first.places))
     assert len(first) == 5
-    assert list(draw(texts, SampleSettings(sample=None)).places) == list(range(12))
-    assert list(draw(texts, SampleSettings(), ids(results)[1], results).places) == list(range(8))
+    assert list(sample_dataset(texts, SampleSettings(sample=None)).places) == list(range(12))
+    assert list(sample_dataset(texts, SampleSettings(), ids(results)[1], results).places) == list(range(8))
     assert [one.id for one in first.examples("looking")] == [f"test-{place}" for place in first.places]
 
 

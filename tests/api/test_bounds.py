@@ -11,18 +11,18 @@ from support.toys import tiny_overrides, write_jsonl
 
 from longsumbench.analysis.dataset.rank_recall import RankRecallSettings
 from longsumbench.analysis.dataset.stats import StatsSettings
-from longsumbench.analysis.plan import OF_ANALYSES
+from longsumbench.analysis.plan import ANALYSIS_SETTINGS
 from longsumbench.api import registry
 from longsumbench.api.bounds import Between, bounds_of
 from longsumbench.api.catalogue import config_of
-from longsumbench.api.config import SECTIONS, RunConfig, settle
+from longsumbench.api.config import SECTIONS, RunConfig, build_settings
 from longsumbench.api.ranker import RankerSettings
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
 from longsumbench.runs import plan as planning
 
 MODELS = {name: config_of(name) for name in registry.systems.built_in}
-COMMANDS = {"ranker": RankerSettings, "stats": StatsSettings, "rank": RankRecallSettings, **OF_ANALYSES}
+COMMANDS = {"ranker": RankerSettings, "stats": StatsSettings, "rank": RankRecallSettings, **ANALYSIS_SETTINGS}
 SCHEMAS = {**MODELS, **SECTIONS, **COMMANDS, "run": RunConfig}
 SECTION_KEYS = [f"{section}.{item.name}" for section, schema in SECTIONS.items() for item in fields(schema)]
 TOP_KEYS = [item.name for item in fields(RunConfig) if item.name not in (*SECTIONS, "model", "scale")]
@@ -120,7 +120,7 @@ def test_no_number_is_nan_or_infinite_or_enormous(section: str) -> None:
     for key, bound in bounds_of(schema).items():
         for value in ("nan", "inf", "-inf", "1e30", f"{10**30}") if isinstance(bound, Between) else ():
             with pytest.raises(UsageError, match=key):
-                settle(schema, {key: value}, "", given)
+                build_settings(schema, {key: value}, "", given)
 
 
 def sampled(model: str, sections: tuple[str, ...], seed: int, shown: int) -> list[Any]:
@@ -172,6 +172,6 @@ def test_a_plug_in_needs_no_bounds() -> None:
         words: int = 5
         rate: float = 0.5
 
-    assert settle(Plain, {"words": -(10**12)}, "model.").words == -(10**12)
+    assert build_settings(Plain, {"words": -(10**12)}, "model.").words == -(10**12)
     with pytest.raises(UsageError, match=r"^model\.rate=inf is not a finite number$"):
-        settle(Plain, {"rate": "inf"}, "model.")
+        build_settings(Plain, {"rate": "inf"}, "model.")

@@ -6,7 +6,16 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
-from longsumbench.api.config import SECTIONS, Decoding, Recipe, RunConfig, allowed, at_least, resolve, settle
+from longsumbench.api.config import (
+    SECTIONS,
+    Decoding,
+    Recipe,
+    RunConfig,
+    build_settings,
+    check_choice,
+    check_minimum,
+    resolve_config,
+)
 from longsumbench.errors import UsageError
 
 
@@ -22,7 +31,7 @@ class ModelConfig:
 
 
 def settled(**composed: Any) -> RunConfig:
-    return resolve(OmegaConf.create(composed), ModelConfig)
+    return resolve_config(OmegaConf.create(composed), ModelConfig)
 
 
 def test_nothing_given_is_the_dataclasses() -> None:
@@ -101,7 +110,7 @@ def test_values_outside_the_allowed_are_refused(composed: dict[str, Any], messag
 )
 def test_values_from_a_command_line_get_their_type(key: str, value: Any, expected: Any) -> None:
     """A whole number is good for a float, digits for a number, a number for text; None where it is allowed."""
-    found = getattr(settle(ModelConfig, {key: value}, "model."), key)
+    found = getattr(build_settings(ModelConfig, {key: value}, "model."), key)
     assert (found, type(found)) == (expected, type(expected))
 
 
@@ -109,7 +118,7 @@ def test_settling_does_not_touch_what_it_is_given() -> None:
     """The values handed over are the caller's still, and two results share nothing that can change."""
     composed = OmegaConf.create({"model": {"snippet_length": 64}})
     before = OmegaConf.to_container(composed)
-    one, two = resolve(composed, ModelConfig), resolve(composed, ModelConfig)
+    one, two = resolve_config(composed, ModelConfig), resolve_config(composed, ModelConfig)
     one.train.max_steps = 1
     assert OmegaConf.to_container(composed) == before
     assert two.train.max_steps == Recipe().max_steps
@@ -123,8 +132,8 @@ def test_every_section_has_a_schema() -> None:
 
 def test_worked_checks() -> None:
     """`allowed` and `at_least` let through what they should."""
-    allowed("a", "x", ("x", "y"))
-    at_least("a", None, 1)
-    at_least("a", 1, 1)
+    check_choice("a", "x", ("x", "y"))
+    check_minimum("a", None, 1)
+    check_minimum("a", 1, 1)
     with pytest.raises(UsageError, match="a=0 is below 1"):
-        at_least("a", 0, 1)
+        check_minimum("a", 0, 1)

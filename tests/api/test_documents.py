@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longsumbench.api.documents import Cut, Document, Example, Section, Truncation, count_words, total, what_was_read
+from longsumbench.api.documents import (
+    Cut,
+    Document,
+    Example,
+    Section,
+    Truncation,
+    count_words,
+    describe_reading,
+    total_truncation,
+)
 
 WORDS = st.text("ab \n", max_size=8)
 SENTENCES = st.lists(WORDS, max_size=3).map(tuple)
@@ -57,7 +66,7 @@ def test_texts_are_frozen() -> None:
 @given(LEDGERS)
 def test_ledgers_add_up(ledgers: list[Truncation]) -> None:
     """What the sum has seen and cut is what its parts have, and no cause stands in it twice."""
-    summed = total(ledgers)
+    summed = total_truncation(ledgers)
     assert summed.tokens_seen == sum(ledger.tokens_seen for ledger in ledgers)
     assert summed.words_seen == sum(ledger.words_seen for ledger in ledgers)
     causes = [cut.cause for cut in summed.cuts]
@@ -69,16 +78,16 @@ def test_worked_ledger() -> None:
     """Of 10 tokens in 8 words, cuts of 3 (2 words) and 1 (1 word) leave 6 tokens in 5 words."""
     ledger = Truncation(10, 8, (Cut("snippet_length", 3, 2), Cut("num_snippets", 1, 1)))
     assert (ledger.tokens_seen, ledger.words_seen) == (6, 5)
-    twice = total([ledger, Truncation(5, 5), ledger])
+    twice = total_truncation([ledger, Truncation(5, 5), ledger])
     assert twice == Truncation(25, 21, (Cut("snippet_length", 6, 4), Cut("num_snippets", 2, 2)))
 
 
 def test_the_ledger_in_words() -> None:
     """Without a ledger or cuts all was read; else the share in whole percent, rounded down, and what cut the rest."""
-    assert what_was_read(None) == "read all of the text"
-    assert what_was_read(Truncation(2_000, 1_200)) == "read all of the text, 1,200 words"
+    assert describe_reading(None) == "read all of the text"
+    assert describe_reading(Truncation(2_000, 1_200)) == "read all of the text, 1,200 words"
     cut = Truncation(2_000, 1_800, (Cut("page_size", 900, 601), Cut("max_pages", 9, 1_000)), documents_merged=2)
-    assert what_was_read(cut) == (
+    assert describe_reading(cut) == (
         "read 11 % of the text: page_size cut 601 words, max_pages cut 1,000 words; "
         "2 documents beyond max_documents share the last one's place"
     )

@@ -33,7 +33,7 @@ SYSTEM = '''\
 
 from dataclasses import dataclass
 
-from longsumbench.system import Summary, System
+from longsumbench.api.system import Summary, System
 
 
 @dataclass

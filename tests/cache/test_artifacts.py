@@ -14,14 +14,21 @@ from support.toys import next_line, start_python
 from support.waiting import PATIENCE, wait_until
 
 from longsumbench.cache import locks
-from longsumbench.cache.artifacts import CACHE_VARIABLE, MARKER, StageStore, beside, cache_folder, clear
-from longsumbench.cache.locks import held, is_shared, unshare
+from longsumbench.cache.artifacts import (
+    CACHE_VARIABLE,
+    LAYOUT_FILE,
+    ArtifactCache,
+    cache_folder,
+    clear_partial,
+    side_path,
+)
+from longsumbench.cache.locks import exclusive_lock, is_lock_shared, release_shared_lock
 from longsumbench.files import digest
 
 BUILDER = """
 import sys, time
 from pathlib import Path
-from longsumbench.stages import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 
 root, name = Path(sys.argv[1]), sys.argv[2]
 
@@ -32,15 +39,15 @@ def build(folder):
         time.sleep(0.02)
     (folder / "whole").write_text("from " + name)
 
-store = StageStore(root / "cache", say=lambda text: (root / f"waiting-{name}").touch())
+store = ArtifactCache(root / "cache", say=lambda text: (root / f"waiting-{name}").touch())
 print((store.get("corpus", {"x": 1}, build) / "whole").read_text())
 """
 USER = """
 import sys
 from pathlib import Path
-from longsumbench.stages import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 
-folder = StageStore(Path(sys.argv[1])).get("checkpoint", {}, lambda folder: (folder / "text").write_text("old"))
+folder = ArtifactCache(Path(sys.argv[1])).get("checkpoint", {}, lambda folder: (folder / "text").write_text("old"))
 print((folder / "text").read_text(), flush=True)
 sys.stdin.readline()
 """
@@ -63,8 +70,8 @@ def never(folder: Path) -> None:
 
 def test_a_finished_stage_is_found_again(tmp_path: Path) -> None:
     """The same inputs in any order give the same folder, and it is not built twice, nor by another store."""
-    folder = StageStore(tmp_path).get("corpus", {"a": 1, "b": [2]}, writes("x"))
-    assert StageStore(tmp_path).get("corpus", {"b": [2], "a": 1}, never) == folder
+    folder = ArtifactCache(tmp_path).get("corpus", {"a": 1, "b": [2]}, writes("x"))
+    assert ArtifactCache(tmp_path).get("corpus", {"b": [2], "a": 1}, never) == folder
     assert (folder / "text").read_text(encoding="utf-8") == "x"
 
 
@@ -73,7 +80,7 @@ def test_a_finished_stage_is_found_again(tmp_path: Path) -> None:
 )
 def test_each_input_decides(name: str, inputs: dict[str, int], tmp_path: Path) -> None:
     """Another name, value or input is another stage."""
-    store = StageStore(tmp_path)
+    store = ArtifactCache(tmp_path)
     assert store.get("corpus", {"a": 1}, writes("x")) != store.get(name, inputs, writes("y"))
 
 
@@ -88,7 +95,7 @@ def test_a_failed_build_is_never_taken_for_a_finished_one(tmp_path: Path) -> Non
         assert (folder / "half").exists()
         (folder / "whole").touch()
 
-    store = StageStore(tmp_path)
+    store = ArtifactCache(tmp_path)
     with pytest.raises(RuntimeError, match="stopped"):
         store.get("corpus", {}, fails)
     assert not store.used
@@ -103,7 +110,7 @@ def test_clear_empties_a_partial_folder(tmp_path: Path) -> None:
     (tmp_path / "partial" / "deep" / "file").touch()
     (tmp_path / "kept").mkdir()
     (tmp_path / "partial" / "link").symlink_to(tmp_path / "kept")
-    clear(tmp_path / "partial")
+    clear_partial(tmp_path / "partial")
     assert list((tmp_path / "partial").iterdir()) == []
     assert (tmp_path / "kept").is_dir()
 
@@ -128,7 +135,7 @@ def test_a_killed_builder_holds_no_lock(tmp_path: Path) -> None:
     killed.send_signal(signal.SIGKILL)
     killed.communicate(timeout=PATIENCE)
     found: list[str] = []
-    store = StageStore(tmp_path / "cache", say=found.append)
+    store = ArtifactCache(tmp_path / "cache", say=found.append)
     folder = store.get("corpus", {"x": 1}, lambda partial: found.append((partial / "half").read_text()))
     assert found[0].startswith(f"taking over from process {killed.pid} on ")
     assert found[1:] == ["from killed"]
@@ -137,9 +144,9 @@ def test_a_killed_builder_holds_no_lock(tmp_path: Path) -> None:
 
 def test_a_rebuilt_stage_is_built_once_more(tmp_path: Path) -> None:
     """A stage named for rebuilding is thrown away and built again, once a store; others stay."""
-    StageStore(tmp_path).get("corpus", {}, writes("old"))
-    StageStore(tmp_path).get("tokenizer", {}, writes("old"))
-    store = StageStore(tmp_path, rebuild=frozenset({"corpus"}))
+    ArtifactCache(tmp_path).get("corpus", {}, writes("old"))
+    ArtifactCache(tmp_path).get("tokenizer", {}, writes("old"))
+    store = ArtifactCache(tmp_path, rebuild=frozenset({"corpus"}))
     assert (store.get("corpus", {}, writes("new")) / "text").read_text(encoding="utf-8") == "new"
     store.get("corpus", {}, never)
     store.get("tokenizer", {}, never)
@@ -148,9 +155,9 @@ def test_a_rebuilt_stage_is_built_once_more(tmp_path: Path) -> None:
 def test_what_was_built_since_a_moment_is_not_built_anew(tmp_path: Path) -> None:
     """Of two stores that build a stage anew because it is old, one does; what a killed one began is continued."""
     now = time.time()
-    old = StageStore(tmp_path).get("checkpoint", {}, writes("old"))
+    old = ArtifactCache(tmp_path).get("checkpoint", {}, writes("old"))
     os.utime(old / "inputs.json", (now - 60, now - 60))
-    first, second = (StageStore(tmp_path, frozenset({"checkpoint"}), before=now - 30) for _ in range(2))
+    first, second = (ArtifactCache(tmp_path, frozenset({"checkpoint"}), before=now - 30) for _ in range(2))
 
     def is_killed(partial: Path) -> None:
         (partial / "half").write_text("new", encoding="utf-8")
@@ -168,16 +175,16 @@ def test_what_was_built_since_a_moment_is_not_built_anew(tmp_path: Path) -> None
 def test_who_waits_for_a_stage_does_not_hold_what_is_waited_for(tmp_path: Path) -> None:
     """Who builds a stage anew waits for all that use it, so who waits for the builder must not be one of them."""
     told: list[bool] = []
-    folder = StageStore(tmp_path).get("checkpoint", {}, writes("old"))
-    unshare(beside(folder, "used"))
-    building = held(beside(folder, "lock"))
+    folder = ArtifactCache(tmp_path).get("checkpoint", {}, writes("old"))
+    release_shared_lock(side_path(folder, "used"))
+    building = exclusive_lock(side_path(folder, "lock"))
     building.__enter__()
 
     def finished(line: str) -> None:
-        told.append(is_shared(beside(folder, "used")))
+        told.append(is_lock_shared(side_path(folder, "used")))
         building.__exit__(None, None, None)
 
-    StageStore(tmp_path, frozenset({"checkpoint"}), say=finished).get("checkpoint", {}, writes("new"))
+    ArtifactCache(tmp_path, frozenset({"checkpoint"}), say=finished).get("checkpoint", {}, writes("new"))
     assert told == [False]
 
 
@@ -192,8 +199,8 @@ def test_a_stage_in_use_is_not_built_anew_under_its_user(tmp_path: Path) -> None
         assert (folder / "text").read_text(encoding="utf-8") == "old"
         user.communicate("\n", timeout=PATIENCE)
 
-    folder = StageStore(tmp_path).get("checkpoint", {}, never)
-    store = StageStore(tmp_path, rebuild=frozenset({"checkpoint"}), say=let_go)
+    folder = ArtifactCache(tmp_path).get("checkpoint", {}, never)
+    store = ArtifactCache(tmp_path, rebuild=frozenset({"checkpoint"}), say=let_go)
     assert (store.get("checkpoint", {}, writes("new")) / "text").read_text(encoding="utf-8") == "new"
     assert told == ["waiting for other processes that use the checkpoint"]
 
@@ -204,27 +211,27 @@ def test_a_stage_is_in_use_until_it_is_released(tmp_path: Path) -> None:
     def fails(folder: Path) -> None:
         raise RuntimeError("stopped")
 
-    one, other = StageStore(tmp_path), StageStore(tmp_path)
-    used = beside(one.get("units", {}, writes("x")), "used")
-    assert is_shared(used)
+    one, other = ArtifactCache(tmp_path), ArtifactCache(tmp_path)
+    used = side_path(one.get("units", {}, writes("x")), "used")
+    assert is_lock_shared(used)
     one.release()
-    assert not is_shared(used)
+    assert not is_lock_shared(used)
     with pytest.raises(RuntimeError):
         other.get("labels", {}, fails)
     (held,) = (tmp_path / "labels").glob("*.used")
-    assert is_shared(held)
+    assert is_lock_shared(held)
     other.release()
-    assert not is_shared(held)
+    assert not is_lock_shared(held)
 
 
 def test_stages_in_use_are_few_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many stages a process uses, it holds the last ones only, for each is an open file."""
     monkeypatch.setattr(locks, "_MOST_SHARED", 3)
-    store = StageStore(tmp_path)
-    used = [beside(store.get("units", {"x": x}, writes("x")), "used") for x in range(5)]
-    assert [is_shared(path) for path in used] == [False, False, True, True, True]
+    store = ArtifactCache(tmp_path)
+    used = [side_path(store.get("units", {"x": x}, writes("x")), "used") for x in range(5)]
+    assert [is_lock_shared(path) for path in used] == [False, False, True, True, True]
     store.release()
-    assert not any(is_shared(path) for path in used)
+    assert not any(is_lock_shared(path) for path in used)
 
 
 def test_where_locks_do_not_reach_the_first_one_counts(tmp_path: Path) -> None:
@@ -236,31 +243,31 @@ def test_where_locks_do_not_reach_the_first_one_counts(tmp_path: Path) -> None:
         whole.mkdir()
         (whole / "text").write_text("the other's", encoding="utf-8")
 
-    folder = StageStore(tmp_path).get("corpus", {}, overtaken)
+    folder = ArtifactCache(tmp_path).get("corpus", {}, overtaken)
     assert (folder / "text").read_text(encoding="utf-8") == "the other's"
     assert [path.name for path in folder.parent.iterdir() if path.is_dir()] == [folder.name]
 
 
 def test_a_cache_that_may_only_be_read(tmp_path: Path) -> None:
     """A finished stage is found in a cache where nothing may be written, with or without a trace of earlier uses."""
-    store = StageStore(tmp_path)
+    store = ArtifactCache(tmp_path)
     folder = store.get("corpus", {}, writes("x"))
     store.release()
-    for spoil in (lambda: None, beside(folder, "used").unlink, (tmp_path / MARKER).unlink):
+    for spoil in (lambda: None, side_path(folder, "used").unlink, (tmp_path / LAYOUT_FILE).unlink):
         for path in (tmp_path, folder.parent):
             path.chmod(0o755)
         spoil()
         for path in (tmp_path, folder.parent):
             path.chmod(0o555)
         with heeded():
-            assert StageStore(tmp_path, finished_only=True).get("corpus", {}, never) == folder
+            assert ArtifactCache(tmp_path, finished_only=True).get("corpus", {}, never) == folder
     for path in (tmp_path, folder.parent):
         path.chmod(0o755)
 
 
 def test_a_store_knows_what_was_used(tmp_path: Path) -> None:
     """Every stage asked for is listed by its name; a second of the same name carries its key."""
-    store = StageStore(tmp_path)
+    store = ArtifactCache(tmp_path)
     one, two = store.get("units", {"split": "train"}, writes("x")), store.get("units", {"split": "test"}, writes("y"))
     store.get("units", {"split": "train"}, never)
     assert store.used == {"units": one, f"units-{two.name[:8]}": two}

@@ -15,10 +15,10 @@ from support.toys import TINY, next_line, start_python, tiny_overrides, tiny_rec
 
 from longsumbench.api import registry
 from longsumbench.api.config import DatasetSettings
-from longsumbench.cache.artifacts import CACHE_VARIABLE, MARKER, MissingStage, StageStore, refuse_damaged
-from longsumbench.cache.checksums import CHECKSUMS, damage
+from longsumbench.cache.artifacts import CACHE_VARIABLE, LAYOUT_FILE, ArtifactCache, MissingArtifact, refuse_damaged
+from longsumbench.cache.checksums import CHECKSUMS, find_damage
 from longsumbench.cli.main import main
-from longsumbench.corpora.reading.load import load
+from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError, as_suite_error
 
 STAGES = {"corpus": 1, "tokenizer": 1, "units": 2, "checkpoint": 1}  # kind → how many the toy system makes
@@ -26,8 +26,8 @@ SAMPLE = 70  # of about 230 pairs of a file and a kind of damage
 USES = """
 import sys
 from pathlib import Path
-from longsumbench.stages import StageStore
-folder = StageStore(Path(sys.argv[1])).get("units", {}, lambda folder: (folder / "text").write_text("x"))
+from longsumbench.cache.artifacts import ArtifactCache
+folder = ArtifactCache(Path(sys.argv[1])).get("units", {}, lambda folder: (folder / "text").write_text("x"))
 print("using", flush=True)
 sys.stdin.readline()
 print((folder / "text").read_text(), flush=True)
@@ -94,10 +94,10 @@ class Toy:
     def use(self) -> tuple[str, list[str]]:
         """Read the texts and fit the system; return a hash of everything that came of it, and the lines said."""
         said: list[str] = []
-        store = StageStore(self.root, say=said.append)
+        store = ArtifactCache(self.root, say=said.append)
         data = DatasetSettings(name="jsonl", path=str(self.texts), workers=1)
         try:
-            texts = load(data, store)
+            texts = load_texts(data, store)
             kind = registry.systems.load("trunc")
             system = kind(kind.Config(**TINY))
             train, validation = texts.splits["train"], texts.splits["validation"]
@@ -255,7 +255,7 @@ def test_stages_without_checksums_are_used_and_get_some(how: str, toy: Toy, whol
     if how != "a folder":  # which nothing replaces
         for path in files:
             flip(min(one for one in path.parent.iterdir() if one.name != CHECKSUMS), 0.5)
-            assert len(damage(path.parent)) == 1
+            assert len(find_damage(path.parent)) == 1
 
 
 def test_a_cache_that_may_only_be_read(toy: Toy, whole: tuple[Toy, str]) -> None:
@@ -295,8 +295,8 @@ def test_nothing_is_built_where_only_finished_stages_are_used(toy: Toy) -> None:
     (path,) = toy.root.glob("corpus/*/test.arrow")
     flip(path, 0.5)
     data = DatasetSettings(name="jsonl", path=str(toy.texts), workers=1)
-    with pytest.raises(MissingStage):
-        load(data, StageStore(toy.root, finished_only=True))
+    with pytest.raises(MissingArtifact):
+        load_texts(data, ArtifactCache(toy.root, finished_only=True))
     assert path.is_file()
 
 
@@ -315,7 +315,7 @@ def test_a_damaged_stage_in_use_is_left_to_its_users(tmp_path: Path) -> None:
     (path,) = tmp_path.glob("units/*/text")
     path.write_text("y")
     os.utime(path, (1, 1))
-    store = StageStore(tmp_path, say=say)
+    store = ArtifactCache(tmp_path, say=say)
     folder = store.get("units", {}, lambda folder: (folder / "text").write_text("x") and None)
     assert (folder / "text").read_text() == "x"
     assert ["waiting" in said[0], "damaged" in said[1], len(said)] == [True, True, 2]
@@ -324,7 +324,7 @@ def test_a_damaged_stage_in_use_is_left_to_its_users(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"\xff\xfe\n", b"something\n", b"1\x00", "٣".encode(), None])
 def test_a_damaged_marker(content: bytes | None, toy: Toy, capsys: pytest.CaptureFixture[str]) -> None:
     """A marker that holds no number is named in one line with what to do, after which the stages are used."""
-    marker = toy.root / MARKER
+    marker = toy.root / LAYOUT_FILE
     marker.unlink()
     marker.mkdir() if content is None else marker.write_bytes(content)
     for words in (["cache"], ["cache", "verify"], ["cache", "prune"]):

@@ -15,16 +15,16 @@ import pytest
 from support.toys import next_line, start_python
 from support.waiting import PATIENCE, wait_until
 
-from longsumbench.cache.locks import UNKNOWN, Holder, held, holder
+from longsumbench.cache.locks import UNKNOWN, Holder, exclusive_lock, lock_holder
 from longsumbench.errors import EnvironmentProblem
-from longsumbench.formatting import lasting
+from longsumbench.formatting import format_rough_time
 
 HOLDS = """
 import os, sys, time
 from pathlib import Path
-from longsumbench.locks import held
+from longsumbench.cache.locks import exclusive_lock
 lock, forks = Path(sys.argv[1]), len(sys.argv) > 2
-with held(lock):
+with exclusive_lock(lock):
     child = os.fork() if forks else 0
     if forks and child == 0:
         time.sleep(3600)
@@ -35,19 +35,19 @@ with held(lock):
 COUNTS = """
 import sys
 from pathlib import Path
-from longsumbench.locks import held
+from longsumbench.cache.locks import exclusive_lock
 number = Path(sys.argv[1])
 for _ in range(20):
-    with held(number.with_suffix(".lock")):
+    with exclusive_lock(number.with_suffix(".lock")):
         number.write_text(str(int(number.read_text()) + 1))
 """
 LOOKS = """
 import sys
 from pathlib import Path
-from longsumbench.locks import holder
-print(holder(Path(sys.argv[1])), flush=True)
+from longsumbench.cache.locks import lock_holder
+print(lock_holder(Path(sys.argv[1])), flush=True)
 while True:
-    holder(Path(sys.argv[1]))
+    lock_holder(Path(sys.argv[1]))
 """
 
 
@@ -69,17 +69,17 @@ def test_processes_take_turns(tmp_path: Path) -> None:
 def test_a_lock_says_who_has_it(tmp_path: Path) -> None:
     """While a process holds a lock, others learn its number, machine, time and command; when it is released, nobody."""
     lock = tmp_path / "deep" / "lock"
-    assert holder(lock) is None
+    assert lock_holder(lock) is None
     before = time.time()
     process = start_python(HOLDS, lock)
     next_line(process)
-    found = holder(lock)
+    found = lock_holder(lock)
     assert found is not None
     assert (found.pid, found.host, found.command) == (process.pid, socket.gethostname(), f"-c {lock}")
     assert before <= found.since <= time.time()
     assert str(found).startswith(f"process {process.pid} on {socket.gethostname()}, for ")
     process.communicate("\n", timeout=PATIENCE)
-    assert holder(lock) is None
+    assert lock_holder(lock) is None
     assert lock.read_text() == ""
 
 
@@ -91,10 +91,12 @@ def test_a_lock_dies_with_its_holder(tmp_path: Path) -> None:
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=PATIENCE)
     assert json.loads(lock.read_text())["pid"] == process.pid
-    assert holder(lock) is None
-    with held(lock, waiting=lambda other: told.append("waited"), took_over=lambda left: told.append(left.pid)):
+    assert lock_holder(lock) is None
+    with exclusive_lock(
+        lock, waiting=lambda other: told.append("waited"), took_over=lambda left: told.append(left.pid)
+    ):
         assert told == [process.pid]
-    with held(lock, took_over=lambda left: told.append(left)):
+    with exclusive_lock(lock, took_over=lambda left: told.append(left)):
         assert told == [process.pid]
 
 
@@ -107,7 +109,7 @@ def test_a_lock_does_not_live_on_in_a_child(tmp_path: Path) -> None:
     process.wait(timeout=PATIENCE)
     os.kill(child, 0)  # it lives
     try:
-        wait_until(lambda: holder(lock) is None)  # once the child has come to its first line
+        wait_until(lambda: lock_holder(lock) is None)  # once the child has come to its first line
     finally:
         os.kill(child, signal.SIGKILL)
         process.communicate()
@@ -122,7 +124,7 @@ def test_who_waits_says_for_whom(tmp_path: Path) -> None:
     def give_up(other: Holder) -> None:
         raise TimeoutError(other.name)
 
-    with pytest.raises(TimeoutError, match=f"process {process.pid} on "), held(lock, give_up):
+    with pytest.raises(TimeoutError, match=f"process {process.pid} on "), exclusive_lock(lock, give_up):
         pass
     told: list[int] = []
 
@@ -132,9 +134,9 @@ def test_who_waits_says_for_whom(tmp_path: Path) -> None:
         process.stdin.write("\n")
         process.stdin.flush()
 
-    with held(lock, let_go):
+    with exclusive_lock(lock, let_go):
         assert told == [process.pid]
-        found = holder(lock)
+        found = lock_holder(lock)
         assert found is not None
         assert found.pid == os.getpid()
     process.communicate(timeout=PATIENCE)
@@ -148,7 +150,7 @@ def test_looking_disturbs_nobody(tmp_path: Path) -> None:
     assert next_line(looks) == "None"
     told: list[Holder] = []
     for _ in range(100):
-        with held(lock, told.append):
+        with exclusive_lock(lock, told.append):
             pass
     end(looks)
     assert told == []
@@ -164,7 +166,7 @@ def test_a_deleted_lock_is_no_lock(tmp_path: Path) -> None:
         lock.unlink()
         process.communicate("\n", timeout=PATIENCE)
 
-    with held(lock, delete):
+    with exclusive_lock(lock, delete):
         assert json.loads(lock.read_text())["pid"] == os.getpid()
         with lock.open() as file, pytest.raises(BlockingIOError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -178,7 +180,7 @@ def test_a_file_system_without_locks(number: int, tmp_path: Path, monkeypatch: p
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr("fcntl.flock", refuse)
-    with pytest.raises(EnvironmentProblem) as caught, held(tmp_path / "lock"):
+    with pytest.raises(EnvironmentProblem) as caught, exclusive_lock(tmp_path / "lock"):
         raise AssertionError("unlocked")
     told = f"{caught.value}"
     assert f"files in {tmp_path} cannot be locked ({os.strerror(number)})" in told
@@ -186,7 +188,7 @@ def test_a_file_system_without_locks(number: int, tmp_path: Path, monkeypatch: p
     assert "results_dir=" in told
     assert "\n" not in told
     with pytest.raises(EnvironmentProblem):
-        holder(tmp_path / "lock")
+        lock_holder(tmp_path / "lock")
 
 
 def test_a_torn_note_is_no_holders(tmp_path: Path) -> None:
@@ -196,9 +198,9 @@ def test_a_torn_note_is_no_holders(tmp_path: Path) -> None:
     dead.wait(timeout=PATIENCE)
     of_a_dead_one = json.dumps({"pid": dead.pid, "host": socket.gethostname(), "since": 0, "command": ""})
     for note in ("", '{"pid": 1', "[1]", of_a_dead_one):
-        with held(lock):
+        with exclusive_lock(lock):
             lock.write_text(note)
-            assert holder(lock) == UNKNOWN
+            assert lock_holder(lock) == UNKNOWN
     assert f"{UNKNOWN}" == "another process"
 
 
@@ -208,4 +210,4 @@ def test_a_torn_note_is_no_holders(tmp_path: Path) -> None:
 )
 def test_a_time_for_people(seconds: float, told: str) -> None:
     """Seconds are written in the largest unit of which there is at least one (days: two)."""
-    assert lasting(seconds) == told
+    assert format_rough_time(seconds) == told

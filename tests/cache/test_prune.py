@@ -14,17 +14,17 @@ from support.toys import next_line, start_python, write_jsonl
 from support.waiting import PATIENCE
 
 from longsumbench.cache import prune as cache
-from longsumbench.cache.artifacts import CACHE_VARIABLE, LAYOUT, MARKER, StageStore, beside, opening
-from longsumbench.cache.prune import Pruning, prune, seconds_of, stages_in, told_of
+from longsumbench.cache.artifacts import CACHE_VARIABLE, LAYOUT, LAYOUT_FILE, ArtifactCache, reading_artifact, side_path
+from longsumbench.cache.prune import Pruning, artifacts_in, describe_artifact, parse_seconds, prune
 from longsumbench.cli.main import main
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
-from longsumbench.formatting import sized
+from longsumbench.formatting import format_bytes
 
 USES = """
 import sys
 from pathlib import Path
-from longsumbench.stages import StageStore
-store = StageStore(Path(sys.argv[1]))
+from longsumbench.cache.artifacts import ArtifactCache
+store = ArtifactCache(Path(sys.argv[1]))
 store.get(sys.argv[2], {"x": 1}, lambda folder: (folder / "text").write_text("x"))
 print("using", flush=True)
 sys.stdin.readline()
@@ -32,20 +32,20 @@ sys.stdin.readline()
 BUILDS = """
 import sys
 from pathlib import Path
-from longsumbench.stages import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 def build(folder):
     (folder / "half").write_text("x" * 1000)
     print("building", flush=True)
     sys.stdin.readline()
-StageStore(Path(sys.argv[1])).get(sys.argv[2], {"x": 1}, build)
+ArtifactCache(Path(sys.argv[1])).get(sys.argv[2], {"x": 1}, build)
 """
 ASKS_ALL_THE_TIME = """
 import sys
 from pathlib import Path
-from longsumbench.stages import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 root = Path(sys.argv[1])
 for number in range(60):
-    store = StageStore(root, say=lambda line: None)
+    store = ArtifactCache(root, say=lambda line: None)
     for x in range(3):
         folder = store.get("units", {"x": x}, lambda folder: (folder / "text").write_text(str(x)))
         assert (folder / "text").read_text() == str(x), folder
@@ -63,7 +63,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def make(root: Path, kind: str, size: int = 10, **inputs: object) -> Path:
     """Make a stage that nobody uses any more."""
-    store = StageStore(root)
+    store = ArtifactCache(root)
 
     def build(folder: Path) -> None:
         (folder / "text").write_text("x" * size)
@@ -76,11 +76,11 @@ def make(root: Path, kind: str, size: int = 10, **inputs: object) -> Path:
 def last_used(folder: Path, days_ago: float) -> None:
     """Set the time of a stage's last use, and of all that is in it."""
     then = time.time() - days_ago * 86_400
-    beside(folder, "used").touch()
-    for path in (*folder.rglob("*"), folder, *beside(folder, "partial").rglob("*"), beside(folder, "partial")):
+    side_path(folder, "used").touch()
+    for path in (*folder.rglob("*"), folder, *side_path(folder, "partial").rglob("*"), side_path(folder, "partial")):
         if path.exists():
             os.utime(path, (then, then))
-    os.utime(beside(folder, "used"), (then, then))
+    os.utime(side_path(folder, "used"), (then, then))
 
 
 def pruned(root: Path, **options: object) -> str:
@@ -90,7 +90,7 @@ def pruned(root: Path, **options: object) -> str:
 
 
 def kinds(root: Path) -> list[str]:
-    return [stage.kind for stage in stages_in(root) if stage.is_finished]
+    return [stage.kind for stage in artifacts_in(root) if stage.is_finished]
 
 
 def killed(process: "subprocess.Popen[str]") -> None:
@@ -133,7 +133,7 @@ def test_what_was_not_used_for_long_is_deleted(root: Path) -> None:
     assert pruned(root).startswith("freed < 0.1 MB (1 labels)")
     assert kinds(root) == ["tokenizer", "units"]
     assert not list((root / "labels").iterdir())
-    pruned(root, unused_for=seconds_of("1h"))
+    pruned(root, unused_for=parse_seconds("1h"))
     assert kinds(root) == ["tokenizer"]
 
 
@@ -141,13 +141,13 @@ def test_what_is_in_use_stays(root: Path) -> None:
     """A stage that another process uses is kept, which is said, until that process ends, also by SIGKILL."""
     process = start_python(USES, root, "corpus")
     next_line(process)
-    (stage,) = stages_in(root)
+    (stage,) = artifacts_in(root)
     assert stage.is_used
     assert f"kept: corpus {stage.key}, < 0.1 MB: it is in use" in pruned(root, everything=True)
     assert kinds(root) == ["corpus"]
     killed(process)
     assert pruned(root, everything=True) == "freed < 0.1 MB (1 corpus)"
-    assert stages_in(root) == []
+    assert artifacts_in(root) == []
 
 
 def test_what_is_being_built_stays(root: Path) -> None:
@@ -155,9 +155,9 @@ def test_what_is_being_built_stays(root: Path) -> None:
     process = start_python(BUILDS, root, "checkpoint")
     next_line(process)
     assert f"it is being built by process {process.pid} on " in pruned(root, everything=True)
-    assert f"being built by process {process.pid} on " in cache.overview(root, stages_in(root))
+    assert f"being built by process {process.pid} on " in cache.list_kinds(root, artifacts_in(root))
     killed(process)
-    (stage,) = stages_in(root)
+    (stage,) = artifacts_in(root)
     assert stage.is_left_over
     assert stage.rest_size > 1_000
     assert stage.inputs == {"x": 1}
@@ -172,9 +172,9 @@ def test_left_overs_are_deleted_after_a_day(root: Path) -> None:
     next_line(process)
     killed(process)
     folder = make(root, "corpus")
-    (stage,) = [one for one in stages_in(root) if one.kind == "checkpoint"]
+    (stage,) = [one for one in artifacts_in(root) if one.kind == "checkpoint"]
     last_used(stage.folder, 1.1)
-    beside(folder, "old-0123").mkdir()  # of an interrupted deletion
+    side_path(folder, "old-0123").mkdir()  # of an interrupted deletion
     assert pruned(root, kinds=["checkpoint"]) == "freed < 0.1 MB (1 left over)"
     assert kinds(root) == ["corpus"]
     assert pruned(root, rests_only=True) == "freed 0.0 MB (1 left over)"
@@ -189,7 +189,7 @@ def test_only_stages_are_deleted(root: Path) -> None:
         (root / name).write_text("mine")
     assert pruned(root, everything=True) == "freed < 0.1 MB (1 units)"
     left = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
-    assert left == {"notes.txt", "units/notes.txt", "papers/0123", "papers/0123456789abcdef01234567x", MARKER}
+    assert left == {"notes.txt", "units/notes.txt", "papers/0123", "papers/0123456789abcdef01234567x", LAYOUT_FILE}
 
 
 def test_one_stage_by_its_key(root: Path) -> None:
@@ -263,7 +263,7 @@ def test_pruning_and_using_at_once(root: Path) -> None:
 def test_another_versions_cache(layout: str, root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A cache of another layout is not touched, which is said in one line with what to do; --all makes it usable."""
     folder = make(root, "corpus")
-    (root / MARKER).write_text(f"{layout}\n")
+    (root / LAYOUT_FILE).write_text(f"{layout}\n")
     data = write_jsonl(tmp_path / "toy")
     run = ["run", "model=lead", "dataset=jsonl", f"dataset.path={data}", f"results_dir={tmp_path / 'results'}"]
     for words in (run, ["cache"], ["cache", "prune"]):
@@ -281,16 +281,16 @@ def test_another_versions_cache(layout: str, root: Path, tmp_path: Path, capsys:
 def test_a_cache_without_a_mark(root: Path) -> None:
     """A cache that was written before there were marks is taken as it is, and marked; so is one with a torn mark."""
     make(root, "corpus")
-    for spoil in ((root / MARKER).unlink, lambda: (root / MARKER).write_text("")):
+    for spoil in ((root / LAYOUT_FILE).unlink, lambda: (root / LAYOUT_FILE).write_text("")):
         spoil()
-        StageStore(root).get("corpus", {}, lambda folder: pytest.fail("built again"))
-        assert (root / MARKER).read_text() == f"{LAYOUT}\n"
+        ArtifactCache(root).get("corpus", {}, lambda folder: pytest.fail("built again"))
+        assert (root / LAYOUT_FILE).read_text() == f"{LAYOUT}\n"
 
 
 def test_a_stage_that_cannot_be_read(root: Path) -> None:
     """One whose files are as they were written is named in one line with the command that removes it."""
     folder = make(root, "corpus")
-    with pytest.raises(DataError) as caught, opening(folder):
+    with pytest.raises(DataError) as caught, reading_artifact(folder):
         json.loads((folder / "text").read_text())
     told = str(caught.value)
     assert told.startswith(f"{folder}: this finished corpus cannot be read (JSONDecodeError: ")
@@ -304,23 +304,26 @@ def test_what_the_machine_refuses_is_no_damage(tmp_path: Path) -> None:
     """A full disk or too little memory while a stage is read is not taken for a damaged stage."""
     (tmp_path / "text").touch()
     for error in (OSError(28, "No space left on device"), MemoryError(), PermissionError(13, "Permission denied")):
-        with pytest.raises(type(error)), opening(tmp_path):
+        with pytest.raises(type(error)), reading_artifact(tmp_path):
             raise error
-    with pytest.raises(EnvironmentProblem), opening(tmp_path):
+    with pytest.raises(EnvironmentProblem), reading_artifact(tmp_path):
         raise EnvironmentProblem("no network")
-    with pytest.raises(DataError, match="KeyError"), opening(tmp_path):
+    with pytest.raises(DataError, match="KeyError"), reading_artifact(tmp_path):
         raise KeyError("splits")
 
 
 def test_times_sizes_and_names_by_hand() -> None:
     """Spans of time, bytes, and what a stage is of, as worked out by hand."""
-    assert [seconds_of(text) for text in ("90s", "1.5h", "30d", "2w")] == [90, 5_400, 2_592_000, 1_209_600]
-    assert [sized(size) for size in (0, 1, 123_456, 999_900_000, 1_460_000_000)] == [
+    assert [parse_seconds(text) for text in ("90s", "1.5h", "30d", "2w")] == [90, 5_400, 2_592_000, 1_209_600]
+    assert [format_bytes(size) for size in (0, 1, 123_456, 999_900_000, 1_460_000_000)] == [
         *("0.0 MB", "< 0.1 MB", "0.1 MB", "999.9 MB", "1.5 GB")
     ]
-    assert told_of({"corpus": ["pydoc", 1, 3], "limit": 100}, {}) == "pydoc limit=100"
+    assert describe_artifact({"corpus": ["pydoc", 1, 3], "limit": 100}, {}) == "pydoc limit=100"
     inputs = {"config": {"name": "seal", "rank": "none"}, "train": "ab", "validation": ["cd", 5]}
-    assert told_of(inputs, {"ab": "pydoc train", "cd": "pydoc validation"}) == "seal, pydoc train, pydoc validation"
+    assert (
+        describe_artifact(inputs, {"ab": "pydoc train", "cd": "pydoc validation"})
+        == "seal, pydoc train, pydoc validation"
+    )
 
 
 def test_the_table_of_texts(root: Path) -> None:
@@ -329,7 +332,7 @@ def test_the_table_of_texts(root: Path) -> None:
     def build(folder: Path) -> None:
         (folder / "corpus.json").write_text(json.dumps({"splits": {"train": "ab"}}))
 
-    StageStore(root).get("corpus", {"corpus": ["pydoc", 1, 3]}, build)
+    ArtifactCache(root).get("corpus", {"corpus": ["pydoc", 1, 3]}, build)
     make(root, "units", system="seal", split="ab")
-    everything = stages_in(root)
-    assert "seal, pydoc train" in cache.listing(root, everything, everything)
+    everything = artifacts_in(root)
+    assert "seal, pydoc train" in cache.list_artifacts(root, everything, everything)

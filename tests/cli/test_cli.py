@@ -10,10 +10,10 @@ import pytest
 from support.toys import write_jsonl
 
 from longsumbench import __version__
-from longsumbench.cli.main import COMMANDS, SETTINGS, main, parser, read
+from longsumbench.cli.main import COMMANDS, SETTINGS, main, parse_words, parser
 from longsumbench.conf import CONF
 from longsumbench.errors import UsageError
-from longsumbench.runs.plan import GROUPS, TOP
+from longsumbench.runs.plan import GROUPS, TOP_LEVEL_SETTINGS
 
 SUITE = [sys.executable, "-m", "longsumbench"]
 
@@ -53,7 +53,7 @@ def test_help_teaches(command: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_examples_of_the_help_can_be_typed() -> None:
     """What the help shows is understood."""
     for words in re.findall(r"^  longsumbench ([^#\n]*?)(?:   .*)?$", parser().format_help(), re.MULTILINE):
-        assert read(words.split()).command
+        assert parse_words(words.split()).command
 
 
 def test_the_help_names_every_scale(capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,21 +91,21 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_flags_stand_on_either_side_of_overrides(words: str) -> None:
     """Flags and overrides may be mixed; overrides keep their order."""
-    options = read(words.split())
+    options = parse_words(words.split())
     assert (options.multirun, options.config_dir, options.overrides) == (True, "X", ["a=1", "b=2"])
 
 
 @pytest.mark.parametrize("words", ["score a b --mode perl", "score --mode perl a b", "score a --mode=perl b"])
 def test_flags_stand_on_either_side_of_files(words: str) -> None:
     """Flags and files may be mixed; predictions come before references."""
-    options = read(words.split())
+    options = parse_words(words.split())
     assert (options.mode, options.texts) == ("perl", ["a", "b"])
 
 
 @pytest.mark.parametrize("words", ["compare a b --examples 3", "compare --examples 3 a b", "compare a --examples=3 b"])
 def test_flags_stand_on_either_side_of_runs(words: str) -> None:
     """Flags and runs may be mixed; runs keep their order, for the first is the baseline."""
-    options = read(words.split())
+    options = parse_words(words.split())
     assert (options.examples, options.runs) == (3, ["a", "b"])
 
 
@@ -159,7 +159,7 @@ def test_wrong_usage_is_one_line(
 
 def test_settings_typed_as_flags_are_all_known() -> None:
     """The settings that the parser recognizes are those that `run` takes."""
-    assert set(SETTINGS) == {*GROUPS, *TOP}
+    assert set(SETTINGS) == {*GROUPS, *TOP_LEVEL_SETTINGS}
 
 
 def test_the_settings_of_models_are_known_without_a_network() -> None:
@@ -177,7 +177,7 @@ def test_the_settings_of_models_are_known_without_a_network() -> None:
 def test_a_word_that_is_no_flag_is_refused() -> None:
     """Nothing that is typed is left unread."""
     with pytest.raises(UsageError, match="unknown flag '-x'"):
-        read(["run", "-x", "model=lead"])
+        parse_words(["run", "-x", "model=lead"])
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from support.toys import told_in, write_jsonl
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli.main import main
-from longsumbench.formatting import one_line
+from longsumbench.formatting import escape_line
 
 SECONDS = 30  # that no command may take
 CODES = (0, 2, 3, 4)
@@ -182,7 +182,7 @@ def test_an_odd_path_ends_in_one_line(
         code = main(words)
     error = capsys.readouterr().err
     assert code in CODES, error
-    assert [line for line in error.split("\n") if one_line(line) != line] == []
+    assert [line for line in error.split("\n") if escape_line(line) != line] == []
     assert "Traceback" not in error
     if code:
         (line,) = told_in(error)

@@ -18,13 +18,13 @@ from support.toys import one_line
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora.cnn_dailymail import from_row
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.corpora.cnn_dailymail import cnn_dailymail_example
 from longsumbench.corpora.formats.cnn_stories import from_story
 from longsumbench.corpora.reading import hub
 from longsumbench.corpora.reading import load as loading
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.load import Texts, load
+from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import UsageError
 
 SHARED = SHARED_ROOT / "data" / "cnndm_sample"
@@ -67,11 +67,11 @@ def release(tmp_path: Path) -> Path:
     return root
 
 
-def read(path: Path, stages: StageStore, **settings: Any) -> Texts:
-    return load(DatasetSettings(name="cnn_dailymail", path=str(path), **settings), stages)
+def read(path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
+    return load_texts(DatasetSettings(name="cnn_dailymail", path=str(path), **settings), stages)
 
 
-def problem(path: Path, stages: StageStore, **settings: Any) -> str:
+def problem(path: Path, stages: ArtifactCache, **settings: Any) -> str:
     """The one line that reading ends with."""
     return one_line(lambda: read(path, stages, **settings))
 
@@ -122,7 +122,7 @@ def test_nothing_of_a_story_is_lost(paragraphs: list[str], highlights: list[str]
     assert example.references == (tuple(" ".join(highlight.split()) for highlight in highlights),)
 
 
-def test_a_release(release: Path, stages: StageStore) -> None:
+def test_a_release(release: Path, stages: ArtifactCache) -> None:
     """The lists say the splits and the order, in folders of any name; a story that none of them names is ignored."""
     texts = read(release, stages)
     assert {name: split.ids for name, split in texts.splits.items()} == {
@@ -139,7 +139,7 @@ def test_a_release(release: Path, stages: StageStore) -> None:
     assert not texts.multi_document
 
 
-def test_lists_of_one_site(release: Path, stages: StageStore) -> None:
+def test_lists_of_one_site(release: Path, stages: ArtifactCache) -> None:
     """The sites' own lists name stories too; beside the lists of both sites they add nothing."""
     whole = read(release, stages)
     write_list(release / "url_lists" / "cnn_wayback_training_urls.txt", [1, 2])
@@ -156,7 +156,7 @@ def test_lists_of_one_site(release: Path, stages: StageStore) -> None:
     }
 
 
-def test_linked_folders(release: Path, tmp_path: Path, stages: StageStore) -> None:
+def test_linked_folders(release: Path, tmp_path: Path, stages: ArtifactCache) -> None:
     """A folder that is linked to counts as one that is there; one that is linked to itself is looked at once."""
     linked = tmp_path / "linked"
     linked.mkdir()
@@ -165,7 +165,7 @@ def test_linked_folders(release: Path, tmp_path: Path, stages: StageStore) -> No
     assert read(linked, stages).fingerprint == read(release, stages).fingerprint
 
 
-def test_a_link_that_leads_nowhere(release: Path, stages: StageStore) -> None:
+def test_a_link_that_leads_nowhere(release: Path, stages: ArtifactCache) -> None:
     """One to what is not there is ignored; one that leads back to itself is one line with its folder."""
     (release / "cnn" / "gone.story").symlink_to(release / "absent")
     read(release, stages)
@@ -173,7 +173,7 @@ def test_a_link_that_leads_nowhere(release: Path, stages: StageStore) -> None:
     assert problem(release, stages).startswith(f"{release / 'cnn'}: cannot be read (")
 
 
-def test_a_changed_story_is_read_anew(release: Path, stages: StageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_story_is_read_anew(release: Path, stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unchanged files are read once; a story changed in place makes other texts."""
     first = read(release, stages)
     monkeypatch.setattr(loading, "_build", lambda *arguments: pytest.fail("read again"))
@@ -183,7 +183,7 @@ def test_a_changed_story_is_read_anew(release: Path, stages: StageStore, monkeyp
     assert read(release, stages).fingerprint != first.fingerprint
 
 
-def test_the_limit(release: Path, stages: StageStore) -> None:
+def test_the_limit(release: Path, stages: ArtifactCache) -> None:
     """The first of every list are read, and what stands behind them is not looked at."""
     (release / "cnn" / "stories" / f"{digest(1)}.story").unlink()
     assert {name: split.ids for name, split in read(release, stages, limit=1).splits.items()} == {
@@ -203,7 +203,7 @@ BAD_STORIES = {
 
 
 @pytest.mark.parametrize("name", BAD_STORIES)
-def test_a_bad_story_is_named(name: str, release: Path, stages: StageStore) -> None:
+def test_a_bad_story_is_named(name: str, release: Path, stages: ArtifactCache) -> None:
     """A story that cannot be used is one line with its file; not strict, it is left out and counted."""
     content, expected = BAD_STORIES[name]
     path = release / "cnn" / "stories" / f"{digest(1)}.story"
@@ -216,7 +216,7 @@ def test_a_bad_story_is_named(name: str, release: Path, stages: StageStore) -> N
     assert list(texts.facts["skipped"]["train"].values()) == [1]
 
 
-def test_a_missing_story(release: Path, stages: StageStore) -> None:
+def test_a_missing_story(release: Path, stages: ArtifactCache) -> None:
     """It is named with the list and line that name it; not strict, it is counted."""
     (release / "cnn" / "stories" / f"{digest(1)}.story").unlink()
     message = problem(release, stages)
@@ -227,7 +227,7 @@ def test_a_missing_story(release: Path, stages: StageStore) -> None:
 
 
 @pytest.mark.parametrize(("split", "numbers", "line"), [("train", [1, 1], 2), ("test", [4, 1], 2)])
-def test_a_story_named_twice(split: str, numbers: list[int], line: int, release: Path, stages: StageStore) -> None:
+def test_a_story_named_twice(split: str, numbers: list[int], line: int, release: Path, stages: ArtifactCache) -> None:
     """Once more in one list, or in two splits, is an error; not strict, the first mention counts."""
     path = write_list(release / "url_lists" / f"all_{split}.txt", numbers)
     message = problem(release, stages)
@@ -237,7 +237,7 @@ def test_a_story_named_twice(split: str, numbers: list[int], line: int, release:
     assert texts.facts["skipped"] == {split: {"the story is named twice": 1}}
 
 
-def test_what_is_no_release(release: Path, stages: StageStore) -> None:
+def test_what_is_no_release(release: Path, stages: ArtifactCache) -> None:
     """Two files for a story, no lists, an empty list, no stories, and nothing at all are each said plainly."""
     path = write_story(release / "cnn_stories_tokenized", 1)
     message = problem(release, stages)
@@ -252,7 +252,7 @@ def test_what_is_no_release(release: Path, stages: StageStore) -> None:
     assert "no such file or folder" in problem(release / "absent", stages)
 
 
-def test_its_lists_say_the_splits(release: Path, stages: StageStore) -> None:
+def test_its_lists_say_the_splits(release: Path, stages: ArtifactCache) -> None:
     """Dealing stories by a hash is an error of usage."""
     with pytest.raises(UsageError, match=r"leave out dataset\.split_by_hash"):
         read(release, stages, split_by_hash=True)
@@ -273,7 +273,7 @@ ROW = Example(
 )
 
 
-def test_rows_of_the_hub(stages: StageStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_the_hub(stages: ArtifactCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They come from version 3.0.0, keep their ids, and a line of highlights is a sentence of the reference."""
     asked: list[tuple[str, str | None]] = []
 
@@ -288,7 +288,7 @@ def test_rows_of_the_hub(stages: StageStore, tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
     info = type("Info", (), {"sha": "0123abc"})()
     monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", lambda self, repository, **settings: info)
-    texts = load(DatasetSettings(name="cnn_dailymail"), stages)
+    texts = load_texts(DatasetSettings(name="cnn_dailymail"), stages)
     assert asked == [("abisee/cnn_dailymail", "3.0.0")]
     assert texts.facts["source"] == "abisee/cnn_dailymail@0123abc"
     assert list(texts.splits) == ["train", "validation", "test"]
@@ -312,10 +312,10 @@ def test_rows_of_the_hub(stages: StageStore, tmp_path: Path, monkeypatch: pytest
 def test_a_bad_row_says_why(changes: dict[str, Any], expected: str) -> None:
     """A missing field, a value of another kind, or nothing to read or write is named."""
     with pytest.raises(BadRow, match=expected):
-        from_row(row(1, **changes))
+        cnn_dailymail_example(row(1, **changes))
 
 
-def test_a_line_of_another_encoding_or_a_taken_id(tmp_path: Path, stages: StageStore) -> None:
+def test_a_line_of_another_encoding_or_a_taken_id(tmp_path: Path, stages: ArtifactCache) -> None:
     """It is named with its line; not strict, it is left out and counted."""
     first = json.dumps(row(1)).encode()
     for line, reason in ((first.replace(b"late", b"l\xe4te", 1), "not UTF-8"), (first, "the id is used twice")):
@@ -324,7 +324,7 @@ def test_a_line_of_another_encoding_or_a_taken_id(tmp_path: Path, stages: StageS
         assert read(tmp_path, stages, strict=False).splits["test"].ids == ["x1", "x2"]
 
 
-def test_json_lines(tmp_path: Path, stages: StageStore) -> None:
+def test_json_lines(tmp_path: Path, stages: ArtifactCache) -> None:
     """A folder with split files, or one file, is read by the hub's fields; columns beyond them are ignored."""
     (tmp_path / "train.jsonl").write_text(json.dumps(row(1, **{"": "0"})) + "\n")
     for path, split in ((tmp_path, "train"), (tmp_path / "train.jsonl", "test")):
@@ -332,9 +332,9 @@ def test_json_lines(tmp_path: Path, stages: StageStore) -> None:
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
-def test_the_real_sample(stages: StageStore) -> None:
+def test_the_real_sample(stages: ArtifactCache) -> None:
     """All 100 stories are read, whole; the one file can be dealt into splits."""
-    texts = load(DatasetSettings(name="cnndm_sample", path=str(SHARED)), stages)
+    texts = load_texts(DatasetSettings(name="cnndm_sample", path=str(SHARED)), stages)
     assert texts.facts["examples"] == {"train": 100}
     with gzip.open(SHARED / "train.jsonl.gz", "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
@@ -343,6 +343,6 @@ def test_the_real_sample(stages: StageStore) -> None:
         assert " ".join(example.sentences()).split() == one["article"].split()
         assert list(example.references[0]) == [" ".join(line.split()) for line in one["highlights"].split("\n")]
     file = str(SHARED / "train.jsonl.gz")
-    dealt = load(DatasetSettings(name="cnndm_sample", path=file, split_by_hash=True), stages)
+    dealt = load_texts(DatasetSettings(name="cnndm_sample", path=file, split_by_hash=True), stages)
     assert sum(dealt.facts["examples"].values()) == 100
     assert list(dealt.splits) == ["train", "validation", "test"]

@@ -12,8 +12,8 @@ from longsumbench.api import registry
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.corpus import Corpus
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora.reading.load import load
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import UsageError
 
 SHARED = SHARED_ROOT / "data" / "elife"
@@ -52,16 +52,16 @@ def test_an_article(corpus: Corpus) -> None:
     )
 
 
-def test_without_files(stages: StageStore) -> None:
+def test_without_files(stages: ArtifactCache) -> None:
     """It is on no hub: without a path the one line says what to add."""
     with pytest.raises(UsageError, match=r"'elife' needs dataset\.path="):
-        load(DatasetSettings(name="elife"), stages)
+        load_texts(DatasetSettings(name="elife"), stages)
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
-def test_the_real_articles(stages: StageStore) -> None:
+def test_the_real_articles(stages: ArtifactCache) -> None:
     """All 1,609 articles are read, none is without a title, text or abstract, and references are no digests."""
-    texts = load(DatasetSettings(name="elife", path=str(SHARED)), stages)
+    texts = load_texts(DatasetSettings(name="elife", path=str(SHARED)), stages)
     assert texts.facts["examples"] == {"train": 1370, "validation": 92, "test": 147}
     assert not texts.multi_document
     with gzip.open(SHARED / "test.jsonl.gz", "rt", encoding="utf-8") as lines:

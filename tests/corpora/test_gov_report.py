@@ -14,13 +14,13 @@ from support.toys import one_line
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora.gov_report import CORPUS, from_file_row, from_hub_row
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.corpora.gov_report import CORPUS, gov_report_example, gov_report_hub_example
 from longsumbench.corpora.reading import hub
 from longsumbench.corpora.reading import load as loading
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.load import Texts, load
-from longsumbench.corpora.reading.source import thinned
+from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.corpora.reading.source import as_thinned
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.table import PUBLISHED_AS
 
@@ -59,7 +59,7 @@ GAO_SECTIONS = (Section("Background", (("Roads are old.",),)), Section("Appendix
 
 
 def sections(row: dict[str, Any]) -> tuple[Section, ...]:
-    return thinned(from_file_row(row)).example.documents[0].sections
+    return as_thinned(gov_report_example(row)).example.documents[0].sections
 
 
 def write(root: Path, **splits: list[dict[str, Any]]) -> Path:
@@ -84,11 +84,11 @@ def release(tmp_path: Path) -> Path:
     return write(tmp_path / "gov-report", **rows)
 
 
-def read(path: Path, stages: StageStore, **settings: Any) -> Texts:
-    return load(DatasetSettings(name="gov_report", path=str(path), **settings), stages)
+def read(path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
+    return load_texts(DatasetSettings(name="gov_report", path=str(path), **settings), stages)
 
 
-def problem(path: Path, stages: StageStore, **settings: Any) -> str:
+def problem(path: Path, stages: ArtifactCache, **settings: Any) -> str:
     """The one line that reading ends with."""
     return one_line(lambda: read(path, stages, **settings))
 
@@ -97,23 +97,23 @@ def test_a_crs_report() -> None:
     """A section is named by the path of headings down to it, and one without paragraphs of its own is none."""
     reference = ("It began.", "It ended.", "Nobody paid.")
     expected = Example("R1", "On roads", None, (Document(None, CRS_SECTIONS),), (reference,))
-    assert from_file_row(crs()) == expected
+    assert gov_report_example(crs()) == expected
     row = crs()
-    assert from_file_row({**row, "reports": None, "report": row["reports"]}) == expected
-    assert from_file_row(crs(reports=[row["reports"]])) == expected
+    assert gov_report_example({**row, "reports": None, "report": row["reports"]}) == expected
+    assert gov_report_example(crs(reports=[row["reports"]])) == expected
 
 
 def test_a_gao_report() -> None:
     """The letter's paragraphs and the recommendations are left out and counted, what is below the letter moves up."""
     reference = ("Roads are old.", "They are bad.", "Very bad.")
     example = Example("GAO-1", "Roads", None, (Document("https://gao.gov/1", GAO_SECTIONS),), (reference,))
-    assert from_file_row(gao()) == (example, {"letter paragraphs": 2, "recommendation paragraphs": 2})
+    assert gov_report_example(gao()) == (example, {"letter paragraphs": 2, "recommendation paragraphs": 2})
 
 
 def test_a_report_with_nothing_else() -> None:
     """A letter without anything below it stays, and recommendations without other highlights."""
     row = gao(report=[section("Letter", "We wrote.")], highlight=[section("What GAO Recommends", "Mend them.")])
-    example, left_out = from_file_row(row)
+    example, left_out = gov_report_example(row)
     assert example.documents[0].sections == (Section("Letter", (("We wrote.",),)),)
     assert example.references == (("Mend them.",),)
     assert left_out == {"letter paragraphs": 0, "recommendation paragraphs": 0}
@@ -127,7 +127,7 @@ def test_a_letter_of_the_other_agency() -> None:
 def test_fields_that_may_be_missing() -> None:
     """Headings, paragraphs, subsections, title and address may be missing, null or blank."""
     odd = {"subsections": [{"section_title": None, "paragraphs": ["A."]}, {"paragraphs": None, "subsections": None}]}
-    example = thinned(from_file_row(gao(report=[odd], title=" ", url=None))).example
+    example = as_thinned(gov_report_example(gao(report=[odd], title=" ", url=None))).example
     assert example.documents == (Document(None, (Section(None, (("A.",),)),)),)
     assert example.title is None
 
@@ -165,9 +165,9 @@ def test_nothing_of_a_nested_report_is_lost(tree: dict[str, Any]) -> None:
     words = words_below(tree)
     if not words:
         with pytest.raises(BadRow, match="the report is empty"):
-            from_file_row(crs(reports=tree))
+            gov_report_example(crs(reports=tree))
         return
-    example = thinned(from_file_row(crs(reports=tree))).example
+    example = as_thinned(gov_report_example(crs(reports=tree))).example
     assert " ".join(example.sentences()).split() == words
     found = [(kept.name or "", len(kept.paragraphs)) for kept in example.documents[0].sections]
     assert found == depth_first(tree, [])
@@ -181,7 +181,7 @@ def test_deep_nesting() -> None:
     assert sections(crs(reports=tree)) == (Section("end", (("Here.",),)),)
 
 
-def test_a_release(release: Path, stages: StageStore) -> None:
+def test_a_release(release: Path, stages: ArtifactCache) -> None:
     """The lists say the splits; reports of the agencies come in turn; the folder above it will do, too."""
     texts = read(release, stages)
     assert {name: split.ids for name, split in texts.splits.items()} == {
@@ -198,7 +198,7 @@ def test_a_release(release: Path, stages: StageStore) -> None:
     assert read(release, stages, limit=2).splits["train"].ids == ["R1", "GAO-1"]
 
 
-def test_json_lines_are_the_same_texts(release: Path, tmp_path: Path, stages: StageStore) -> None:
+def test_json_lines_are_the_same_texts(release: Path, tmp_path: Path, stages: ArtifactCache) -> None:
     """Rows of both agencies, one a line, give the examples and the fingerprint of the release."""
     rows = {"train": [crs(1), gao(1), crs(2)], "valid": [crs(3), gao(2)], "test": [crs(4), gao(3)]}
     for split, listed in rows.items():
@@ -207,7 +207,7 @@ def test_json_lines_are_the_same_texts(release: Path, tmp_path: Path, stages: St
     assert read(tmp_path, stages).fingerprint == read(tmp_path / "elsewhere", stages).fingerprint
 
 
-def test_a_changed_report_is_read_anew(release: Path, stages: StageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_report_is_read_anew(release: Path, stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unchanged files are read once; a report changed in place makes other texts."""
     first = read(release, stages)
     monkeypatch.setattr(loading, "_build", lambda *arguments: pytest.fail("read again"))
@@ -231,7 +231,7 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
-def test_a_bad_report_is_named(name: str, release: Path, stages: StageStore) -> None:
+def test_a_bad_report_is_named(name: str, release: Path, stages: ArtifactCache) -> None:
     """A report that cannot be used is one line with its file; not strict, it is left out and counted."""
     content, expected = BAD_FILES[name]
     path = release / "crs" / "R1.json"
@@ -244,7 +244,7 @@ def test_a_bad_report_is_named(name: str, release: Path, stages: StageStore) -> 
     assert list(texts.facts["skipped"]["train"].values()) == [1]
 
 
-def test_a_missing_report(release: Path, stages: StageStore) -> None:
+def test_a_missing_report(release: Path, stages: ArtifactCache) -> None:
     """It is named with the list and the line that name it; not strict, it is counted."""
     (release / "gao" / "GAO-1.json").unlink()
     message = problem(release, stages)
@@ -252,13 +252,13 @@ def test_a_missing_report(release: Path, stages: StageStore) -> None:
     assert read(release, stages, strict=False).facts["skipped"] == {"train": {"the report is missing": 1}}
 
 
-def test_a_report_named_twice(release: Path, stages: StageStore) -> None:
+def test_a_report_named_twice(release: Path, stages: ArtifactCache) -> None:
     """The same id twice in one split is an error."""
     (release / "split_ids" / "crs_train.ids").write_text("R1\n\nR1\n")
     assert "the id is used twice in this split: 'R1'" in problem(release, stages)
 
 
-def test_what_is_no_release(release: Path, tmp_path: Path, stages: StageStore) -> None:
+def test_what_is_no_release(release: Path, tmp_path: Path, stages: ArtifactCache) -> None:
     """A list without the other agency's, two for one split, an empty split, or no lists at all is each said plainly."""
     lists = release / "split_ids"
     with pytest.raises(UsageError, match=r"leave out dataset\.split_by_hash"):
@@ -304,10 +304,10 @@ def test_what_is_no_release(release: Path, tmp_path: Path, stages: StageStore) -
 def test_a_bad_row_says_why(row: dict[str, Any], expected: str) -> None:
     """A missing field, a value of another kind, or nothing to read or write is named."""
     with pytest.raises(BadRow, match=expected):
-        from_file_row(row)
+        gov_report_example(row)
 
 
-def test_rows_of_the_hub(stages: StageStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_the_hub(stages: ArtifactCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They come from the configuration `document`, get ids, and a line of a report is a paragraph."""
     asked: list[tuple[str, str | None]] = []
     rows = {"report": ["A b. C d.\n\n E f.", "G."], "summary": ["It is.\nSo.", "No."]}
@@ -323,7 +323,7 @@ def test_rows_of_the_hub(stages: StageStore, tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
     info = type("Info", (), {"sha": "0123abc"})()
     monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", lambda self, repository, **settings: info)
-    texts = load(DatasetSettings(name="gov_report"), stages)
+    texts = load_texts(DatasetSettings(name="gov_report"), stages)
     assert asked == [("ccdv/govreport-summarization", "document")]
     assert texts.facts["source"] == "ccdv/govreport-summarization@0123abc"
     assert texts.splits["validation"].ids == ["validation-0", "validation-1"]
@@ -344,13 +344,13 @@ def test_a_bad_row_of_the_hub_says_why(changes: dict[str, Any], expected: str) -
     """A missing, empty or odd column is named; so it is in JSON lines of its rows."""
     row = {"id": "test-0", "report": "A.", "summary": "B.", **changes}
     with pytest.raises(BadRow, match=expected):
-        from_hub_row(row)
+        gov_report_hub_example(row)
 
 
 def test_json_lines_of_the_hubs_rows() -> None:
     """The columns of the hub's copy are read from files, too."""
     row = {"id": "test-0", "report": "A.\nB.", "summary": "C."}
-    assert from_file_row(row) == from_hub_row(row)
+    assert gov_report_example(row) == gov_report_hub_example(row)
 
 
 def test_its_published_numbers_are_found() -> None:
@@ -358,7 +358,7 @@ def test_its_published_numbers_are_found() -> None:
     assert PUBLISHED_AS["GovReport"] == CORPUS.name
 
 
-def test_large_reports(tmp_path: Path, stages: StageStore) -> None:
+def test_large_reports(tmp_path: Path, stages: ArtifactCache) -> None:
     """200 reports of 9,000 words are read."""
     body = [section(f"S{n}", *["The road is old and nobody mends it. " * 10] * 5) for n in range(22)]
     rows = [crs(number, reports=section("", below=body)) for number in range(200)]

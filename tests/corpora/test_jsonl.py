@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from longsumbench.api.documents import Document, Section
-from longsumbench.corpora.jsonl import from_row
+from longsumbench.corpora.jsonl import jsonl_example
 from longsumbench.corpora.reading.fields import BadRow
 
 
 def test_plain_text() -> None:
     """Blank lines separate paragraphs, soft line breaks do not, a number may be the id."""
-    example = from_row(
+    example = jsonl_example(
         {"id": 7, "document": "One. Two\nlines.\n \n\nThree.", "summary": "Good. Bad.", "title": "", "query": "Q"}
     )
     assert (example.id, example.title, example.query) == ("7", None, "Q")
@@ -25,7 +25,7 @@ def test_structured_documents() -> None:
         {"source": "s", "sections": [{"name": "n", "paragraphs": ["One. Two.", "", "Three."]}, {"text": "D.\n\nE."}]},
         {"sections": [{"text": " "}]},
     ]
-    example = from_row({"id": "x", "documents": documents, "references": ["Good. Bad.", ["Good. Bad.", " C "]]})
+    example = jsonl_example({"id": "x", "documents": documents, "references": ["Good. Bad.", ["Good. Bad.", " C "]]})
     expected = Document("s", (Section("n", (("One.", "Two."), ("Three.",))), Section(None, (("D.",), ("E.",)))))
     assert example.documents == (expected,)
     assert example.references == (("Good.", "Bad."), ("Good. Bad.", "C"))
@@ -38,7 +38,7 @@ def test_empty_references() -> None:
         (["A.", [" "], "B."], (("A.",), ("B.",))),
         (["", []], ((),)),
     ):
-        assert from_row({"id": "x", "document": "D.", "references": given}).references == expected
+        assert jsonl_example({"id": "x", "document": "D.", "references": given}).references == expected
 
 
 @pytest.mark.parametrize(
@@ -59,4 +59,4 @@ def test_a_bad_row_says_why(changes: dict[str, Any], expected: str) -> None:
     """A missing field, or a value of another kind, is named."""
     row = {"id": "x", **({} if "references" in changes else {"summary": "S."}), **changes}
     with pytest.raises(BadRow, match=expected):
-        from_row(row)
+        jsonl_example(row)

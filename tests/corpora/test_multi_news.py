@@ -12,11 +12,11 @@ from support.toys import one_line
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora.multi_news import from_row
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.corpora.multi_news import multi_news_example
 from longsumbench.corpora.reading import hub
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.load import Texts, load
+from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import UsageError
 
 CLUSTER = "It snowed. It froze. NEWLINE_CHAR NEWLINE_CHAR Nobody came. ||||| ||||| Snow fell. |||||"
@@ -28,11 +28,11 @@ EXAMPLE = Example(
 )
 
 
-def read(path: Path, stages: StageStore, **settings: Any) -> Texts:
-    return load(DatasetSettings(name="multi_news", path=str(path), **settings), stages)
+def read(path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
+    return load_texts(DatasetSettings(name="multi_news", path=str(path), **settings), stages)
 
 
-def problem(path: Path, stages: StageStore, **settings: Any) -> str:
+def problem(path: Path, stages: ArtifactCache, **settings: Any) -> str:
     """The one line that reading ends with."""
     return one_line(lambda: read(path, stages, **settings))
 
@@ -47,12 +47,15 @@ def write(folder: Path, split: str, clusters: list[str], summaries: list[str], e
 
 def test_a_cluster() -> None:
     """Each article is a document and each of its lines a paragraph; empty ones are left out, the dash stays."""
-    assert from_row({"id": "test-0", "document": CLUSTER, "summary": SUMMARY}) == EXAMPLE
-    assert from_row({"id": "test-0", "document": CLUSTER.replace("NEWLINE_CHAR", "\n"), "summary": SUMMARY}) == EXAMPLE
+    assert multi_news_example({"id": "test-0", "document": CLUSTER, "summary": SUMMARY}) == EXAMPLE
+    assert (
+        multi_news_example({"id": "test-0", "document": CLUSTER.replace("NEWLINE_CHAR", "\n"), "summary": SUMMARY})
+        == EXAMPLE
+    )
 
 
 @pytest.mark.parametrize("ending", ["src.cleaned", "src"])
-def test_the_release(ending: str, tmp_path: Path, stages: StageStore) -> None:
+def test_the_release(ending: str, tmp_path: Path, stages: ArtifactCache) -> None:
     """Its files become splits, with ids by the number of the line; the record names the files."""
     for split, count in (("train", 3), ("val", 2), ("test", 1)):
         write(tmp_path, split, [CLUSTER] * count, [SUMMARY] * count, ending)
@@ -65,7 +68,7 @@ def test_the_release(ending: str, tmp_path: Path, stages: StageStore) -> None:
     assert read(tmp_path, stages, limit=1).facts["examples"] == {"train": 1, "validation": 1, "test": 1}
 
 
-def test_packed_files_and_line_breaks_of_other_kinds(tmp_path: Path, stages: StageStore) -> None:
+def test_packed_files_and_line_breaks_of_other_kinds(tmp_path: Path, stages: ArtifactCache) -> None:
     """Files may be packed; only a line feed ends a line, whatever else stands in a text."""
     (tmp_path / "test.src.cleaned.gz").write_bytes(gzip.compress("A\u2028b. ||||| C\x0bd.\r\n".encode()))
     (tmp_path / "test.tgt").write_bytes(b"\xef\xbb\xbfE.")
@@ -75,7 +78,7 @@ def test_packed_files_and_line_breaks_of_other_kinds(tmp_path: Path, stages: Sta
 
 
 def test_the_hub_and_the_release_are_the_same_texts(
-    tmp_path: Path, stages: StageStore, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows of the hub become the examples, ids and fingerprint of the release's lines."""
     rows = [{"document": f"{CLUSTER}{n}".replace("NEWLINE_CHAR", "\n"), "summary": SUMMARY} for n in range(2)]
@@ -91,13 +94,13 @@ def test_the_hub_and_the_release_are_the_same_texts(
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
     info = type("Info", (), {"sha": "0123abc"})()
     monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", lambda self, repository, **settings: info)
-    fetched = load(DatasetSettings(name="multi_news"), stages)
+    fetched = load_texts(DatasetSettings(name="multi_news"), stages)
     for split in names:
         write(tmp_path / "release", split, [f"{CLUSTER}{n}" for n in range(2)], [SUMMARY] * 2)
     assert read(tmp_path / "release", stages).fingerprint == fetched.fingerprint
 
 
-def test_json_lines(tmp_path: Path, stages: StageStore) -> None:
+def test_json_lines(tmp_path: Path, stages: ArtifactCache) -> None:
     """A folder or a file with the hub's fields is read."""
     row = {"id": "test-0", "document": CLUSTER, "summary": SUMMARY}
     (tmp_path / "test.jsonl").write_text(json.dumps(row) + "\n")
@@ -121,7 +124,7 @@ def test_json_lines(tmp_path: Path, stages: StageStore) -> None:
 def test_a_bad_row_says_why(changes: dict[str, Any], expected: str) -> None:
     """A missing field, a value of another kind, or nothing to read or write is named."""
     with pytest.raises(BadRow, match=expected):
-        from_row({"id": "x", "document": CLUSTER, "summary": SUMMARY, **changes})
+        multi_news_example({"id": "x", "document": CLUSTER, "summary": SUMMARY, **changes})
 
 
 @pytest.mark.parametrize(
@@ -133,7 +136,7 @@ def test_a_bad_row_says_why(changes: dict[str, Any], expected: str) -> None:
     ],
 )
 def test_a_bad_line(
-    clusters: list[str], summaries: list[str], expected: str, tmp_path: Path, stages: StageStore
+    clusters: list[str], summaries: list[str], expected: str, tmp_path: Path, stages: ArtifactCache
 ) -> None:
     """It ends the reading with file, line and reason; not strict, it is left out and the others keep their ids."""
     write(tmp_path, "test", [*clusters, "E f."], [*summaries, "G."])
@@ -145,14 +148,14 @@ def test_a_bad_line(
     assert list(texts.facts["skipped"]["test"].values()) == [1]
 
 
-def test_a_line_that_is_no_utf_8(tmp_path: Path, stages: StageStore) -> None:
+def test_a_line_that_is_no_utf_8(tmp_path: Path, stages: ArtifactCache) -> None:
     """It is named with the byte."""
     write(tmp_path, "test", ["A."], ["B."])
     (tmp_path / "test.src.cleaned").write_bytes(b"A \xff.\n")
     assert "test.src.cleaned:1: not UTF-8: byte 3 of the line" in problem(tmp_path, stages)
 
 
-def test_a_taken_id(tmp_path: Path, stages: StageStore) -> None:
+def test_a_taken_id(tmp_path: Path, stages: ArtifactCache) -> None:
     """The same id twice in JSON lines is named with the second one's line."""
     row = json.dumps({"id": "x", "document": CLUSTER, "summary": SUMMARY})
     (tmp_path / "test.jsonl").write_text(f"{row}\n{row}\n")
@@ -160,14 +163,14 @@ def test_a_taken_id(tmp_path: Path, stages: StageStore) -> None:
 
 
 @pytest.mark.parametrize("limit", [None, 1])
-def test_files_of_different_length(limit: int | None, tmp_path: Path, stages: StageStore) -> None:
+def test_files_of_different_length(limit: int | None, tmp_path: Path, stages: ArtifactCache) -> None:
     """They are refused before any line is used, for all summaries behind a missing one would be another cluster's."""
     write(tmp_path, "test", ["A.", "B.", "C."], ["A.", "B."])
     expected = "test.src.cleaned: 3 lines, but test.tgt has 2: a cluster and its summary stand on the same line"
     assert expected in problem(tmp_path, stages, limit=limit)
 
 
-def test_files_that_are_missing_or_too_many(tmp_path: Path, stages: StageStore) -> None:
+def test_files_that_are_missing_or_too_many(tmp_path: Path, stages: ArtifactCache) -> None:
     """A half without the other, two files for one half, an empty pair, or none at all is one line."""
     assert "no train, val or test .src.cleaned" in problem(tmp_path, stages)
     assert "no such file or folder" in problem(tmp_path / "nowhere", stages)
@@ -187,7 +190,9 @@ def test_files_that_are_missing_or_too_many(tmp_path: Path, stages: StageStore) 
     ("settings", "expected"),
     [({"tokenizer": "x"}, "leave out dataset.tokenizer"), ({"split_by_hash": True}, "leave out dataset.split_by_hash")],
 )
-def test_settings_that_do_not_fit(settings: dict[str, Any], expected: str, tmp_path: Path, stages: StageStore) -> None:
+def test_settings_that_do_not_fit(
+    settings: dict[str, Any], expected: str, tmp_path: Path, stages: ArtifactCache
+) -> None:
     """A setting that the release has no use for is an error of usage."""
     write(tmp_path, "test", ["A."], ["B."])
     with pytest.raises(UsageError, match=expected):

@@ -11,10 +11,10 @@ from support.requirements import SHARED_FOLDER
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora.newts import from_row
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.corpora.newts import newts_example
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.load import load
+from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError
 
 SHARED = SHARED_ROOT / "data" / "newts"
@@ -41,7 +41,7 @@ def story(number: int = 1, **changes: Any) -> dict[str, Any]:
 def test_a_row_is_two_examples() -> None:
     """Each summary is the reference of its own topic, whose words are the query; line breaks end its sentences."""
     documents = (Document("e2be", (Section(None, (("It snowed.", "She was rescued."),)),)),)
-    assert from_row(story()) == (
+    assert newts_example(story()) == (
         Example("A1-218", None, "snow, weather, cold", documents, (("It was cold.", "It snowed.", "She froze"),)),
         Example("A1-62", None, "island, rescue", documents, (("A rescue.",),)),
     )
@@ -61,7 +61,7 @@ def test_a_row_is_two_examples() -> None:
 def test_a_bad_row_says_why(changes: dict[str, Any], expected: str) -> None:
     """A missing field, a value of another kind, or a text without words is named."""
     with pytest.raises(BadRow, match=expected):
-        from_row(story(**changes))
+        newts_example(story(**changes))
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> str:
@@ -69,40 +69,40 @@ def write(path: Path, rows: list[dict[str, Any]]) -> str:
     return str(path)
 
 
-def test_reading_rows_of_two_examples(tmp_path: Path, stages: StageStore) -> None:
+def test_reading_rows_of_two_examples(tmp_path: Path, stages: ArtifactCache) -> None:
     """Both examples of a row are there, one after the other; the limit counts examples."""
     path = write(tmp_path / "test.jsonl", [story(1), story(2)])
-    assert load(DatasetSettings(name="newts", path=path), stages).splits["test"].ids == [
+    assert load_texts(DatasetSettings(name="newts", path=path), stages).splits["test"].ids == [
         *("A1-218", "A1-62"),
         *("A2-218", "A2-62"),
     ]
-    limited = load(DatasetSettings(name="newts", path=path, limit=3), stages)
+    limited = load_texts(DatasetSettings(name="newts", path=path, limit=3), stages)
     assert limited.splits["test"].ids == ["A1-218", "A1-62", "A2-218"]
 
 
-def test_the_examples_of_a_row_stay_together(tmp_path: Path, stages: StageStore) -> None:
+def test_the_examples_of_a_row_stay_together(tmp_path: Path, stages: ArtifactCache) -> None:
     """Dealt by a hash, no row is in two splits."""
     path = write(tmp_path / "x.jsonl", [story(number) for number in range(100)])
-    texts = load(DatasetSettings(name="newts", path=path, split_by_hash=True), stages)
+    texts = load_texts(DatasetSettings(name="newts", path=path, split_by_hash=True), stages)
     stories = [{identity.partition("-")[0] for identity in split.ids} for split in texts.splits.values()]
     assert sum(map(len, stories)) == len(set.union(*stories)) == 100
     assert all(len(split.ids) == 2 * len(names) for split, names in zip(texts.splits.values(), stories, strict=True))
 
 
-def test_one_example_of_a_row_that_cannot_be_used(tmp_path: Path, stages: StageStore) -> None:
+def test_one_example_of_a_row_that_cannot_be_used(tmp_path: Path, stages: ArtifactCache) -> None:
     """It ends the reading with the row's line; not strict, it alone is left out and counted."""
     path = write(tmp_path / "test.jsonl", [story(1), story(1, tid2="63")])
     with pytest.raises(DataError, match=r"test\.jsonl:2: the id is used twice in this split: 'A1-218'"):
-        load(DatasetSettings(name="newts", path=path), stages)
-    texts = load(DatasetSettings(name="newts", path=path, strict=False), stages)
+        load_texts(DatasetSettings(name="newts", path=path), stages)
+    texts = load_texts(DatasetSettings(name="newts", path=path, strict=False), stages)
     assert texts.splits["test"].ids == ["A1-218", "A1-62", "A1-63"]
     assert texts.facts["skipped"] == {"test": {"the id is used twice in this split": 1}}
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
-def test_the_real_stories(stages: StageStore) -> None:
+def test_the_real_stories(stages: ArtifactCache) -> None:
     """All 600 stories become 1,200 examples of 50 queries, whose texts are whole."""
-    texts = load(DatasetSettings(name="newts", path=str(SHARED)), stages)
+    texts = load_texts(DatasetSettings(name="newts", path=str(SHARED)), stages)
     assert texts.facts["examples"] == {"test": 1200}
     with gzip.open(SHARED / "test.jsonl.gz", "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]

@@ -10,11 +10,11 @@ from support.requirements import SHARED_FOLDER
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora import openstax, openstax_modules
-from longsumbench.corpora.openstax import BARE, HEADING
+from longsumbench.corpora.openstax import BARE, MODULE_HEADING
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.load import load
+from longsumbench.corpora.reading.load import load_texts
 
 SHARED = SHARED_ROOT / "data" / "openstax"
 
@@ -41,26 +41,26 @@ def test_a_chapter_by_hand() -> None:
     """A module is a document with headings as sections, a bare heading is counted, and the summaries are joined."""
     documents = (Document("Part 1", FIRST), Document("Part 2", SECOND))
     example = Example("b/m0", "Voting", None, documents, (("First.", "Second."),))
-    assert openstax.from_row(ROW) == (example, {BARE: 1})
+    assert openstax.openstax_example(ROW) == (example, {BARE: 1})
 
 
 def test_its_modules_by_hand() -> None:
     """Module by module the same texts are single documents, each with its own summary."""
     first = Example("b/m0/m1", "Part 1", None, (Document("Voting", FIRST),), (("First.",),))
     second = Example("b/m0/m2", "Part 2", None, (Document("Voting", SECOND),), (("Second.",),))
-    assert openstax_modules.from_row(ROW) == ((first, {BARE: 1}), (second, {BARE: 0}))
+    assert openstax_modules.openstax_modules_example(ROW) == ((first, {BARE: 1}), (second, {BARE: 0}))
 
 
 def test_an_empty_module() -> None:
     """In a chapter it is no document, though its summary is wanted; a chapter of nothing else is an error."""
-    read = openstax.from_row(chapter(module(1, "# Heading", " "), module(2, "Text.")))
+    read = openstax.openstax_example(chapter(module(1, "# Heading", " "), module(2, "Text.")))
     assert [document.source for document in read.example.documents] == ["Part 2"]
     assert read.example.references == (("In short.", "So.", "In short.", "So."),)
     with pytest.raises(BadRow, match="no module with text"):
-        openstax.from_row(chapter(module(1)))
+        openstax.openstax_example(chapter(module(1)))
 
 
-@pytest.mark.parametrize("from_row", [openstax.from_row, openstax_modules.from_row])
+@pytest.mark.parametrize("from_row", [openstax.openstax_example, openstax_modules.openstax_modules_example])
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
@@ -78,10 +78,10 @@ def test_a_bad_module_says_why(from_row: Any, changes: dict[str, Any], expected:
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
-def test_the_real_chapters(stages: StageStore) -> None:
+def test_the_real_chapters(stages: ArtifactCache) -> None:
     """343 chapters are 1,750 modules; both readers hold every word of the paragraphs and of the summaries."""
-    texts = load(DatasetSettings(name="openstax", path=str(SHARED)), stages)
-    modules = load(DatasetSettings(name="openstax_modules", path=str(SHARED)), stages)
+    texts = load_texts(DatasetSettings(name="openstax", path=str(SHARED)), stages)
+    modules = load_texts(DatasetSettings(name="openstax_modules", path=str(SHARED)), stages)
     assert texts.facts["examples"] == {"train": 286, "validation": 23, "test": 34}
     assert sum(modules.facts["examples"].values()) == 1750
     assert texts.multi_document
@@ -92,7 +92,7 @@ def test_the_real_chapters(stages: StageStore) -> None:
     for example, row in zip(texts.splits["test"], rows, strict=True):
         assert len(example.documents) == len(row["modules"])
         for document, given in zip(example.documents, row["modules"], strict=True):
-            text = " ".join(item for item in given["paragraphs"] if not item.startswith(HEADING)).split()
+            text = " ".join(item for item in given["paragraphs"] if not item.startswith(MODULE_HEADING)).split()
             assert " ".join(document.sentences()).split() == text
             single = next(singles)
             assert list(single.sentences()) == list(document.sentences())

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.corpora.own_files import Input, put_together, read_inputs
+from longsumbench.corpora.own_files import Input, merge_inputs, read_inputs
 from longsumbench.corpora.reading.markdown import MarkdownReader
 from longsumbench.errors import DataError, UsageError
 
@@ -176,7 +176,7 @@ def test_together_they_are_one_example_of_several_documents(tmp_path: Path) -> N
         write(tmp_path / "two", "Two."),
         write(tmp_path / "r.jsonl", '{"id": "r", "document": "R.", "query": "q"}'),
     )
-    found = put_together(read_inputs([one, two, row]))
+    found = merge_inputs(read_inputs([one, two, row]))
     assert [document.source for document in found.example.documents] == [one, two, None]
     assert list(found.example.sentences()) == ["One.", "Two.", "R."]
     assert (found.name, found.example.title, found.example.query) == (f"{one} + 2 more", "A title", "q")
@@ -187,9 +187,9 @@ def test_two_questions_are_not_put_together(tmp_path: Path) -> None:
     """One summary cannot answer two questions; of two titles none is the title."""
     rows = '{"id": "1", "document": "A.", "query": "q"}\n{"id": "2", "document": "B.", "query": "p"}\n'
     with pytest.raises(UsageError, match="2 different queries"):
-        put_together(read_inputs([write(tmp_path / "r.jsonl", rows)]))
+        merge_inputs(read_inputs([write(tmp_path / "r.jsonl", rows)]))
     titled = [write(tmp_path / f"{name}.md", f"# {name}\ntext") for name in "ab"]
-    assert put_together(read_inputs(titled)).example.title is None
+    assert merge_inputs(read_inputs(titled)).example.title is None
 
 
 BAD = {

@@ -14,10 +14,10 @@ from support.requirements import SHARED_FOLDER
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora.peer_reviews import FIELDS, from_row
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.corpora.peer_reviews import FIELDS, peer_reviews_example
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.load import load
+from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError
 
 SHARED = SHARED_ROOT / "data" / "neurips_metareview"
@@ -64,7 +64,7 @@ def test_a_paper() -> None:
         Section("STRENGTHS", (("- It is fast.", "- EDIT: still fast."),)),
         Section("QUESTIONS", (("MINOR: Why SUMMARY: of sheep?",),)),
     )
-    assert from_row(paper(FIRST, "Good.\nSTRENGTHS AND WEAKNESSES:\nBoth.")) == Example(
+    assert peer_reviews_example(paper(FIRST, "Good.\nSTRENGTHS AND WEAKNESSES:\nBoth.")) == Example(
         "p1",
         "Sheep",
         None,
@@ -78,7 +78,7 @@ def test_a_paper() -> None:
 
 def test_empty_reviews() -> None:
     """One without text is left out, headings or none, and the others keep their numbers."""
-    example = from_row(paper(" ", "SUMMARY:\nFine.", "SUMMARY:\n\nLIMITATIONS:\n", "Good."))
+    example = peer_reviews_example(paper(" ", "SUMMARY:\nFine.", "SUMMARY:\n\nLIMITATIONS:\n", "Good."))
     assert [document.source for document in example.documents] == ["review 2", "review 4"]
 
 
@@ -101,7 +101,7 @@ def test_empty_reviews() -> None:
 def test_a_bad_row_says_why(changes: dict[str, Any], expected: str) -> None:
     """A missing field, a value of another kind, or nothing to summarize is named."""
     with pytest.raises(BadRow, match=expected):
-        from_row(paper("Good.", **changes))
+        peer_reviews_example(paper("Good.", **changes))
 
 
 LINES = st.lists(st.sampled_from(HEADINGS) | st.sampled_from(["", " ", "Q1: why?", "NOTE:"]) | st.text(max_size=20))
@@ -110,25 +110,25 @@ LINES = st.lists(st.sampled_from(HEADINGS) | st.sampled_from(["", " ", "Q1: why?
 @given(LINES.map("\n".join))
 def test_nothing_is_lost(comments: str) -> None:
     """Whatever is in a review stands in its sections but the form's headings, which are their names, in order."""
-    (document, _) = from_row(paper(f"Begun. {comments}", "Good.")).documents
+    (document, _) = peer_reviews_example(paper(f"Begun. {comments}", "Good.")).documents
     assert "".join("".join(document.sentences()).split()) == without_headings(f"Begun. {comments}")
     asked = [line.rstrip()[:-1] for line in f"Begun. {comments}".split("\n") if line.rstrip() in HEADINGS]
     rest = iter(asked)
     assert all((section.name or "") in rest for section in document.sections[1:])
 
 
-def test_where_a_bad_row_stands(tmp_path: Path, stages: StageStore) -> None:
+def test_where_a_bad_row_stands(tmp_path: Path, stages: ArtifactCache) -> None:
     """Reading a file ends with the file, the line and the reason."""
     rows = [paper("Good."), paper(" ", id="p2")]
     (tmp_path / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     with pytest.raises(DataError, match=r"test\.jsonl.*2.*no review with text"):
-        load(DatasetSettings(name="peer_reviews", path=str(tmp_path)), stages)
+        load_texts(DatasetSettings(name="peer_reviews", path=str(tmp_path)), stages)
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
-def test_the_real_reviews(stages: StageStore) -> None:
+def test_the_real_reviews(stages: ArtifactCache) -> None:
     """Every review is a document whose sections are the form's and whose text is whole."""
-    texts = load(DatasetSettings(name="peer_reviews", path=str(SHARED), limit=200), stages)
+    texts = load_texts(DatasetSettings(name="peer_reviews", path=str(SHARED), limit=200), stages)
     assert texts.facts["examples"] == {"train": 200, "validation": 200, "test": 200}
     assert texts.multi_document
     with gzip.open(SHARED / "test.jsonl.gz", "rt", encoding="utf-8") as lines:
@@ -141,8 +141,8 @@ def test_the_real_reviews(stages: StageStore) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
-def test_all_the_real_reviews(stages: StageStore) -> None:
+def test_all_the_real_reviews(stages: ArtifactCache) -> None:
     """All 7,658 papers are read, none left out."""
-    texts = load(DatasetSettings(name="peer_reviews", path=str(SHARED)), stages)
+    texts = load_texts(DatasetSettings(name="peer_reviews", path=str(SHARED)), stages)
     assert texts.facts["examples"] == {"train": 6081, "validation": 782, "test": 795}
     assert texts.facts["skipped"] == {}

@@ -7,8 +7,8 @@ from support.requirements import SHARED_FOLDER
 from longsumbench.api import registry
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora.reading.load import load
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.corpora.reading.load import load_texts
 
 SHARED = SHARED_ROOT / "data"
 ROW = {
@@ -34,18 +34,18 @@ def test_the_release_layout(name: str, source: str | None) -> None:
 
 
 @pytest.mark.skipif(not (SHARED / "sumpubmed").is_dir(), reason=SHARED_FOLDER)
-def test_sumpubmed_reads_as_pubmed_does(stages: StageStore) -> None:
+def test_sumpubmed_reads_as_pubmed_does(stages: ArtifactCache) -> None:
     """Its own name changes no text: both names give the same fingerprint."""
     path = str(SHARED / "sumpubmed" / "test.jsonl.gz")
     names = ("sumpubmed", "pubmed")
-    own, other = (load(DatasetSettings(name=name, path=path, limit=20), stages) for name in names)
+    own, other = (load_texts(DatasetSettings(name=name, path=path, limit=20), stages) for name in names)
     assert own.fingerprint == other.fingerprint
 
 
 @pytest.mark.skipif(not (SHARED / "proposals").is_dir(), reason=SHARED_FOLDER)
-def test_the_real_proposals(stages: StageStore) -> None:
+def test_the_real_proposals(stages: ArtifactCache) -> None:
     """All 3,294 are read; each has a title, an address and at least two sections with names."""
-    texts = load(DatasetSettings(name="proposals", path=str(SHARED / "proposals")), stages)
+    texts = load_texts(DatasetSettings(name="proposals", path=str(SHARED / "proposals")), stages)
     assert texts.facts["examples"] == {"train": 2656, "validation": 269, "test": 369}
     for example in texts.splits["test"]:
         (document,) = example.documents

@@ -12,10 +12,10 @@ from support.requirements import SHARED_FOLDER
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora.qmsum import MARKS, SILENT, from_row
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.corpora.qmsum import SILENT, SOUND_MARKS, qmsum_example
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.load import load
+from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError
 from longsumbench.sentences import split_sentences
 
@@ -40,7 +40,7 @@ def meeting(*turns: str, **changes: Any) -> dict[str, Any]:
 def sections_of(*turns: str, topics: list[tuple[str, int, int]]) -> list[tuple[str | None, str]]:
     """Return the name and the words of every section, of a meeting with the given topics."""
     spans = [{"topic": name, "relevant_text_span": [[str(first), str(last)]]} for name, first, last in topics]
-    document = from_row(meeting(*turns, topic_list=spans))[0].example.documents[0]
+    document = qmsum_example(meeting(*turns, topic_list=spans))[0].example.documents[0]
     return [(section.name, " ".join(section.sentences())) for section in document.sections]
 
 
@@ -54,8 +54,8 @@ def test_a_meeting_by_hand() -> None:
     documents = (Document("M1", sections),)
     general = Example("M1-general-0", None, "Summarize the meeting", documents, (("It was cheap.", "It ended."),))
     specific = Example("M1-specific-0", None, "What cost?", documents, (("Little.",),))
-    counts = {MARKS: 2, SILENT: 1}
-    assert from_row(meeting()) == ((general, counts), (specific, counts))
+    counts = {SOUND_MARKS: 2, SILENT: 1}
+    assert qmsum_example(meeting()) == ((general, counts), (specific, counts))
 
 
 @pytest.mark.parametrize(
@@ -76,9 +76,9 @@ def test_every_turn_is_in_one_section(topics: list[tuple[str, int, int]], expect
 
 def test_other_braces_and_brackets_stay() -> None:
     """Only the transcript's own marks are taken out: what people wrote in brackets is text."""
-    read = from_row(meeting("{ gap } The {set} [Laughter.] {pause}ends{comment}.", topic_list=None))[0]
+    read = qmsum_example(meeting("{ gap } The {set} [Laughter.] {pause}ends{comment}.", topic_list=None))[0]
     assert list(read.example.sentences()) == ["A: The {set} [Laughter.] ends ."]
-    assert read.left_out == {MARKS: 3, SILENT: 0}
+    assert read.left_out == {SOUND_MARKS: 3, SILENT: 0}
 
 
 @pytest.mark.parametrize(
@@ -97,23 +97,23 @@ def test_a_bad_meeting_says_why(changes: dict[str, Any], expected: str) -> None:
     """A span outside the meeting, or none at all, and a meeting that nobody asked about are named."""
     topics = {"topic_list": [{"topic": "X", "relevant_text_span": [["0", "1"]]}]}
     with pytest.raises(BadRow, match=re.escape(expected)):
-        from_row(meeting(**{**topics, **changes}))
+        qmsum_example(meeting(**{**topics, **changes}))
 
 
-def test_the_release_folder(tmp_path: Path, stages: StageStore) -> None:
+def test_the_release_folder(tmp_path: Path, stages: ArtifactCache) -> None:
     """A folder with a file a meeting reads as the lines do, under the files' names; its errors name the file."""
     for folder, name in (("train", "T1"), ("val", "V1"), ("test", "M2"), ("test", "M1")):
         (tmp_path / folder).mkdir(exist_ok=True)
         row = {key: value for key, value in meeting().items() if key != "meeting_id"}
         (tmp_path / folder / f"{name}.json").write_text(json.dumps(row, indent=1))
-    texts = load(DatasetSettings(name="qmsum", path=str(tmp_path)), stages)
+    texts = load_texts(DatasetSettings(name="qmsum", path=str(tmp_path)), stages)
     assert list(texts.splits) == ["train", "validation", "test"]
     assert texts.splits["test"].ids == [f"{name}-{kind}-0" for name in ("M1", "M2") for kind in ("general", "specific")]
-    assert texts.splits["test"][0] == from_row(meeting())[0].example
+    assert texts.splits["test"][0] == qmsum_example(meeting())[0].example
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev" / "V2.json").write_text("{}")
     with pytest.raises(DataError, match="two folders for the split 'validation'"):
-        load(DatasetSettings(name="qmsum", path=str(tmp_path)), stages)
+        load_texts(DatasetSettings(name="qmsum", path=str(tmp_path)), stages)
     (tmp_path / "val" / "V1.json").unlink()
     for content, told in (
         (b"{}", "the field 'meeting_transcripts' is missing"),
@@ -123,13 +123,13 @@ def test_the_release_folder(tmp_path: Path, stages: StageStore) -> None:
     ):
         (tmp_path / "dev" / "V2.json").write_bytes(content)
         with pytest.raises(DataError, match=rf"V2\.json: {told}"):
-            load(DatasetSettings(name="qmsum", path=str(tmp_path)), stages)
+            load_texts(DatasetSettings(name="qmsum", path=str(tmp_path)), stages)
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
-def test_the_real_meetings(stages: StageStore) -> None:
+def test_the_real_meetings(stages: ArtifactCache) -> None:
     """1,810 questions about 232 meetings; every word of every turn but the marks is in the document, in its order."""
-    texts = load(DatasetSettings(name="qmsum", path=str(SHARED)), stages)
+    texts = load_texts(DatasetSettings(name="qmsum", path=str(SHARED)), stages)
     assert texts.facts["examples"] == {"train": 1257, "validation": 272, "test": 281}
     with gzip.open(SHARED / "test.jsonl.gz", "rt", encoding="utf-8") as lines:
         rows = {row["meeting_id"]: row for row in map(json.loads, lines)}

@@ -11,10 +11,10 @@ from support.requirements import SHARED_FOLDER
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora import fewsum, opinosis
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.load import load
+from longsumbench.corpora.reading.load import load_texts
 
 SHARED = SHARED_ROOT / "data"
 
@@ -42,12 +42,12 @@ def test_a_topic_by_hand() -> None:
     document = Document(None, (Section(None, (("It lasts . Long .",), ("Not bad",))),))
     references = (("Good.", "It lasts"), ("Good.",), ("Good.",))
     expected = Example("battery-life_amazon_kindle", "battery-life amazon kindle", None, (document,), references)
-    assert opinosis.from_row(row) == expected
+    assert opinosis.opinosis_example(row) == expected
 
 
 def test_a_group_by_hand() -> None:
     """Eight documents, three references, and the domain in the id."""
-    read = fewsum.from_row(group())
+    read = fewsum.fewsum_example(group())
     assert (read.id, len(read.documents)) == ("amazon/B0", 8)
     assert read.documents[2] == Document("review 3", (Section(None, (("Review 3.", "Good."),)),))
     assert read.references == (("Summary 1.",), ("Summary 2.",), ("Summary 3.",))
@@ -65,13 +65,13 @@ def test_a_group_by_hand() -> None:
 def test_a_bad_group_says_why(changes: dict[str, Any], expected: str) -> None:
     """A missing or empty review and a value of another kind are named: with seven reviews it is another task."""
     with pytest.raises(BadRow, match=expected):
-        fewsum.from_row(group(**changes))
+        fewsum.fewsum_example(group(**changes))
 
 
 @pytest.mark.skipif(not (SHARED / "opinosis").is_dir(), reason=SHARED_FOLDER)
-def test_the_real_topics(stages: StageStore) -> None:
+def test_the_real_topics(stages: ArtifactCache) -> None:
     """51 topics, whose sentences and summaries are whole and as many as in the file."""
-    texts = load(DatasetSettings(name="opinosis", path=str(SHARED / "opinosis")), stages)
+    texts = load_texts(DatasetSettings(name="opinosis", path=str(SHARED / "opinosis")), stages)
     assert texts.facts["examples"] == {"test": 51}
     for example, row in zip(texts.splits["test"], rows("opinosis"), strict=True):
         assert [sentence.split() for sentence in example.sentences()] == [one.split() for one in row["sentences"]]
@@ -79,9 +79,9 @@ def test_the_real_topics(stages: StageStore) -> None:
 
 
 @pytest.mark.skipif(not (SHARED / "fewsum").is_dir(), reason=SHARED_FOLDER)
-def test_the_real_groups(stages: StageStore) -> None:
+def test_the_real_groups(stages: ArtifactCache) -> None:
     """160 groups of eight reviews and three summaries, no word of which is lost."""
-    texts = load(DatasetSettings(name="fewsum", path=str(SHARED / "fewsum")), stages)
+    texts = load_texts(DatasetSettings(name="fewsum", path=str(SHARED / "fewsum")), stages)
     assert texts.facts["examples"] == {"train": 58, "validation": 42, "test": 60}
     assert texts.multi_document
     for example, row in zip(texts.splits["test"], rows("fewsum"), strict=True):

@@ -16,12 +16,12 @@ from support.toys import one_line
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora.formats.search_results import RULES, TOP
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.corpora.formats.search_results import MOST_RESULTS, RULES
 from longsumbench.corpora.reading.clones import PAGE_RULES, PageRule, section_recall
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.load import Texts, load
-from longsumbench.corpora.search2wiki import from_row
+from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.corpora.search2wiki import search2wiki_example
 from longsumbench.errors import UsageError
 
 SHARED = SHARED_ROOT / "data" / "wiki_sections"
@@ -43,14 +43,14 @@ def article(*results: Any, **changes: Any) -> dict[str, Any]:
 
 def kept(*results: Any, **changes: Any) -> list[str | None]:
     """The sources of the pages that stay."""
-    return [document.source for document in from_row(article(*results, **changes)).example.documents]
+    return [document.source for document in search2wiki_example(article(*results, **changes)).example.documents]
 
 
-def read(path: Path, stages: StageStore, **settings: Any) -> Texts:
-    return load(DatasetSettings(name="search2wiki", path=str(path), **settings), stages)
+def read(path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
+    return load_texts(DatasetSettings(name="search2wiki", path=str(path), **settings), stages)
 
 
-def problem(path: Path, stages: StageStore, **settings: Any) -> str:
+def problem(path: Path, stages: ArtifactCache, **settings: Any) -> str:
     """The one line that reading ends with."""
     return one_line(lambda: read(path, stages, **settings))
 
@@ -64,23 +64,26 @@ def test_an_article() -> None:
         Document(None, (Section(None, (("Six.",),)),)),
     )
     reference = (LEAD, "They were wild once upon a time.", "Then they were tamed.")
-    assert from_row(row) == (Example("7", "Sheep", None, documents, (reference,)), dict.fromkeys(LEFT_OUT, 0))
+    assert search2wiki_example(row) == (
+        Example("7", "Sheep", None, documents, (reference,)),
+        dict.fromkeys(LEFT_OUT, 0),
+    )
 
 
 def test_an_article_in_other_forms() -> None:
     """A lead alone, sections alone, or sections of running text are an article."""
-    assert from_row(article(page("A."), sections=None)).example.references == ((LEAD,),)
+    assert search2wiki_example(article(page("A."), sections=None)).example.references == ((LEAD,),)
     row = article(page("A."), lead=None, sections=[{"text": "One. Two.\n\nThree."}], title=" ")
-    assert from_row(row).example.references == (("One.", "Two.", "Three."),)
-    assert from_row(row).example.title is None
+    assert search2wiki_example(row).example.references == (("One.", "Two.", "Three."),)
+    assert search2wiki_example(row).example.title is None
 
 
 def test_the_first_75_are_used() -> None:
     """They stay in their order; what is beyond, and what is empty, is counted."""
     results = [page(" " if number == 3 else f"Word {number}.", number) for number in range(80)]
-    example, left_out = from_row(article(*results))
+    example, left_out = search2wiki_example(article(*results))
     assert [document.source for document in example.documents] == [
-        f"https://{number}.org" for number in range(TOP) if number != 3
+        f"https://{number}.org" for number in range(MOST_RESULTS) if number != 3
     ]
     assert left_out == dict(zip(LEFT_OUT, (5, 1, 0), strict=True))
 
@@ -89,7 +92,7 @@ def test_clones_are_left_out_and_counted() -> None:
     """A page that has a section of the article is left out, and the others keep their order."""
     results = page("Grass is green.", 1), page(COPY, 2), page("Wool is warm.", 3)
     assert kept(*results) == ["https://1.org", "https://3.org"]
-    assert from_row(article(*results)).left_out["clone search results"] == 1
+    assert search2wiki_example(article(*results)).left_out["clone search results"] == 1
 
 
 def test_the_row_chooses_the_rule() -> None:
@@ -186,10 +189,10 @@ def test_a_longer_page_is_no_less_a_clone() -> None:
 def test_a_bad_row_says_why(changes: dict[str, Any], expected: str) -> None:
     """A missing field, a value of another kind, or nothing to read or write is named."""
     with pytest.raises(BadRow, match=expected):
-        from_row(article(page("A b c."), **changes))
+        search2wiki_example(article(page("A b c."), **changes))
 
 
-def test_json_lines(tmp_path: Path, stages: StageStore) -> None:
+def test_json_lines(tmp_path: Path, stages: ArtifactCache) -> None:
     """Clones are counted in the record, examples are several documents, and a row of clones alone is named."""
     rows = [article(page("Wool is warm."), page(COPY), id="1"), article(page(COPY), id="2")]
     path = tmp_path / "test.jsonl"
@@ -226,7 +229,7 @@ def folders(tmp_path: Path) -> Path:
     return root
 
 
-def test_folders(folders: Path, stages: StageStore) -> None:
+def test_folders(folders: Path, stages: ArtifactCache) -> None:
     """The results come by their numbers; title and sections are the article's; Markdown's headings begin sections."""
     (folders / "test" / ".hidden").write_text("")
     texts = read(folders, stages)
@@ -242,7 +245,7 @@ def test_folders(folders: Path, stages: StageStore) -> None:
     assert texts.multi_document
 
 
-def test_a_changed_page_is_read_anew(folders: Path, stages: StageStore) -> None:
+def test_a_changed_page_is_read_anew(folders: Path, stages: ArtifactCache) -> None:
     """A result changed in place makes other texts; clones among the files are taken out."""
     first = read(folders, stages).fingerprint
     assert read(folders, stages).fingerprint == first
@@ -268,7 +271,7 @@ BAD_FOLDERS: dict[str, tuple[dict[str, str | bytes], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD_FOLDERS)
-def test_a_bad_folder_is_named(name: str, folders: Path, stages: StageStore) -> None:
+def test_a_bad_folder_is_named(name: str, folders: Path, stages: ArtifactCache) -> None:
     """It ends the reading with the folder and the reason; not strict, it is left out and counted."""
     files, expected = BAD_FOLDERS[name]
     folder = write(folders / "test" / "bad", **files)
@@ -280,7 +283,7 @@ def test_a_bad_folder_is_named(name: str, folders: Path, stages: StageStore) -> 
     assert list(texts.facts["skipped"]["test"].values()) == [1]
 
 
-def test_what_is_no_folder_of_articles(folders: Path, stages: StageStore) -> None:
+def test_what_is_no_folder_of_articles(folders: Path, stages: ArtifactCache) -> None:
     """An empty split, a split twice, JSON lines beside it, or nothing at all is each said plainly."""
     (folders / "val").mkdir()
     assert problem(folders, stages).startswith(f"{folders / 'val'}: no article in it")
@@ -298,7 +301,7 @@ def test_what_is_no_folder_of_articles(folders: Path, stages: StageStore) -> Non
         read(folders, stages, split_by_hash=True)
 
 
-def test_long_results(tmp_path: Path, stages: StageStore) -> None:
+def test_long_results(tmp_path: Path, stages: ArtifactCache) -> None:
     """20 articles with 75 results of 400 words (37k tokens each, the paper's mean) are read."""
     pages = [page(f"Sheep number {n} eat the grass of the hill that is near. " * 33, n) for n in range(75)]
     path = tmp_path / "test.jsonl"

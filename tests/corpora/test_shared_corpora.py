@@ -10,8 +10,8 @@ from support.requirements import SHARED_FOLDER
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Example
-from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora.reading.load import load
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.corpora.reading.load import load_texts
 
 SHARED = ROOT.parent / "shared" / "data"
 LIMIT = 25  # examples of a split
@@ -36,10 +36,10 @@ DATASETS = dict(READ_CORPORA.datasets_in(SHARED)) if SHARED.is_dir() else {}
 
 
 @pytest.mark.parametrize("name", DATASETS)
-def test_a_real_corpus_keeps_its_structure(name: str, stages: StageStore) -> None:
+def test_a_real_corpus_keeps_its_structure(name: str, stages: ArtifactCache) -> None:
     """Documents, section names, queries and references are there as the dataset says, and no paragraph is empty."""
     settings = DatasetSettings(name=name, path=str(DATASETS[name]), limit=LIMIT)
-    texts = load(settings, stages)
+    texts = load_texts(settings, stages)
     examples = [example for split in texts.splits.values() for example in split]
     assert all(0 < count <= LIMIT for count in texts.facts["examples"].values())
     assert not texts.facts["skipped"]
@@ -64,14 +64,14 @@ def test_the_table_of_a_folder(capsys: pytest.CaptureFixture[str], monkeypatch: 
     assert cells[7] == "3"
 
 
-def test_counts_by_hand(stages: StageStore, tmp_path: Path) -> None:
+def test_counts_by_hand(stages: ArtifactCache, tmp_path: Path) -> None:
     """Two examples of one and two documents have the counts that one can read off them."""
     (tmp_path / "test.jsonl").write_text(
         '{"id": "a", "document": "One two. Three.\\n\\nFour.", "references": ["One.", "Two."]}\n'
         '{"id": "b", "documents": [{"sections": [{"text": "A b."}, {"text": "C."}]}, {"sections": [{"text": "D."}]}],'
         ' "summary": "E."}\n'
     )
-    examples: list[Example] = list(load(DatasetSettings(name="jsonl", path=str(tmp_path)), stages).splits["test"])
+    examples: list[Example] = list(load_texts(DatasetSettings(name="jsonl", path=str(tmp_path)), stages).splits["test"])
     assert READ_CORPORA.counted(examples) == {
         "documents": 3,
         "sections": 4,

@@ -10,10 +10,10 @@ from support.requirements import SHARED_FOLDER
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.load import load
-from longsumbench.corpora.squality import from_row
+from longsumbench.corpora.reading.load import load_texts
+from longsumbench.corpora.squality import squality_example
 
 SHARED = SHARED_ROOT / "data" / "squality"
 
@@ -41,7 +41,7 @@ def test_a_story_by_hand() -> None:
     """Questions share the story; each response is a reference in its order, whose line breaks end sentences."""
     documents = (Document("63521", (Section(None, (("It rained.", "She left."), ("He stayed.",))),)),)
     row = story(question(1, "One. Two.", "A\n\n B"), question(2, "Only."))
-    assert from_row(row) == (
+    assert squality_example(row) == (
         Example("63521-1", None, "Why 1?", documents, (("One.", "Two."), ("A", "B"))),
         Example("63521-2", None, "Why 2?", documents, (("Only.",),)),
     )
@@ -49,7 +49,7 @@ def test_a_story_by_hand() -> None:
 
 def test_empty_responses() -> None:
     """An empty response is none; without any the one reference is empty, which training refuses and a test keeps."""
-    first, second = from_row(story(question(1, " ", "Yes."), question(2)))
+    first, second = squality_example(story(question(1, " ", "Yes."), question(2)))
     assert first.references == (("Yes.",),)
     assert second.references == ((),)
 
@@ -67,13 +67,13 @@ def test_empty_responses() -> None:
 def test_a_bad_story_says_why(changes: dict[str, Any], expected: str) -> None:
     """A missing field, a value of another kind, or a story nobody asked about is named."""
     with pytest.raises(BadRow, match=expected):
-        from_row(story(question(1, "Yes."), **changes))
+        squality_example(story(question(1, "Yes."), **changes))
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
-def test_the_real_stories(stages: StageStore) -> None:
+def test_the_real_stories(stages: ArtifactCache) -> None:
     """127 stories are 635 questions with four references each; no word of a story or of a response is lost."""
-    texts = load(DatasetSettings(name="squality", path=str(SHARED)), stages)
+    texts = load_texts(DatasetSettings(name="squality", path=str(SHARED)), stages)
     assert texts.facts["examples"] == {"train": 250, "validation": 125, "test": 260}
     with gzip.open(SHARED / "test.jsonl.gz", "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]

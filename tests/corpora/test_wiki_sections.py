@@ -11,10 +11,10 @@ from support.requirements import SHARED_FOLDER
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.load import load
-from longsumbench.corpora.wiki_sections import from_row
+from longsumbench.corpora.reading.load import load_texts
+from longsumbench.corpora.wiki_sections import wiki_sections_example
 from longsumbench.errors import DataError
 
 SHARED = SHARED_ROOT / "data" / "wiki_sections"
@@ -42,13 +42,13 @@ def test_an_article() -> None:
     )
     document = Document("https://en.wikipedia.org/?curid=7", sections)
     reference = ("Sheep are kept.", "They eat.", "They sleep.")
-    assert from_row(article()) == Example("7", "Sheep", None, (document,), (reference,))
+    assert wiki_sections_example(article()) == Example("7", "Sheep", None, (document,), (reference,))
 
 
 def test_empty_parts() -> None:
     """A section without text and an empty paragraph are left out; a section may have no heading."""
     sections = [{"title": "Empty", "paragraphs": [" "]}, {"paragraphs": ["", "Grass."]}]
-    assert from_row(article(sections=sections)).documents[0].sections == (Section(None, (("Grass.",),)),)
+    assert wiki_sections_example(article(sections=sections)).documents[0].sections == (Section(None, (("Grass.",),)),)
 
 
 @pytest.mark.parametrize(
@@ -69,19 +69,19 @@ def test_empty_parts() -> None:
 def test_a_bad_row_says_why(changes: dict[str, Any], expected: str) -> None:
     """A missing field, a value of another kind, or a lead without text is named."""
     with pytest.raises(BadRow, match=expected):
-        from_row(article(**changes))
+        wiki_sections_example(article(**changes))
 
 
-def test_an_article_without_a_body(tmp_path: Path, stages: StageStore) -> None:
+def test_an_article_without_a_body(tmp_path: Path, stages: ArtifactCache) -> None:
     """It ends the reading with the file, the line and the reason."""
     (tmp_path / "test.jsonl").write_text(json.dumps(article(sections=[])) + "\n")
     with pytest.raises(DataError, match=r"test\.jsonl:1: the document is empty"):
-        load(DatasetSettings(name="wiki_sections", path=str(tmp_path)), stages)
+        load_texts(DatasetSettings(name="wiki_sections", path=str(tmp_path)), stages)
 
 
-def read_and_compare(stages: StageStore, limit: int | None) -> dict[str, int]:
+def read_and_compare(stages: ArtifactCache, limit: int | None) -> dict[str, int]:
     """Read the real articles, compare the validation split with its file, and return the counts."""
-    texts = load(DatasetSettings(name="wiki_sections", path=str(SHARED), limit=limit), stages)
+    texts = load_texts(DatasetSettings(name="wiki_sections", path=str(SHARED), limit=limit), stages)
     assert not texts.multi_document
     with gzip.open(SHARED / "validation.jsonl.gz", "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines][:limit]
@@ -99,13 +99,13 @@ def read_and_compare(stages: StageStore, limit: int | None) -> dict[str, int]:
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
-def test_the_real_articles(stages: StageStore) -> None:
+def test_the_real_articles(stages: ArtifactCache) -> None:
     """Headings, paragraphs and leads of the real articles are kept whole."""
     assert read_and_compare(stages, limit=200) == {"train": 200, "validation": 200, "test": 200}
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
-def test_all_the_real_articles(stages: StageStore) -> None:
+def test_all_the_real_articles(stages: ArtifactCache) -> None:
     """All 9,678 articles are read, none left out."""
     assert read_and_compare(stages, limit=None) == {"train": 8479, "validation": 598, "test": 601}

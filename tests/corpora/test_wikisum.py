@@ -11,11 +11,11 @@ import pytest
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.reading.clones import clones_of
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.load import Texts, load
-from longsumbench.corpora.wikisum import from_row
+from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.corpora.wikisum import wikisum_example
 from longsumbench.errors import DataError, UsageError
 
 SUMMARY = "Sheep are kept for wool and they sleep."  # 7 bigrams
@@ -32,7 +32,7 @@ def article(*paragraphs: Any, **changes: Any) -> dict[str, Any]:
 
 def documents(*paragraphs: Any, **changes: Any) -> list[tuple[str | None, list[str]]]:
     """The documents that an article becomes: the source of each, and its paragraphs."""
-    example = from_row(article(*paragraphs, **changes)).example
+    example = wikisum_example(article(*paragraphs, **changes)).example
     assert all(len(document.sections) == 1 for document in example.documents)
     return [
         (document.source, [" ".join(paragraph) for paragraph in document.sections[0].paragraphs])
@@ -40,15 +40,15 @@ def documents(*paragraphs: Any, **changes: Any) -> list[tuple[str | None, list[s
     ]
 
 
-def read(path: Path, stages: StageStore, rows: list[dict[str, Any]], **settings: Any) -> Texts:
+def read(path: Path, stages: ArtifactCache, rows: list[dict[str, Any]], **settings: Any) -> Texts:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return load(DatasetSettings(name="wikisum", path=str(path), **settings), stages)
+    return load_texts(DatasetSettings(name="wikisum", path=str(path), **settings), stages)
 
 
 def test_an_article() -> None:
     """Title, paragraphs with their sentences, sources and the reference are kept."""
     sections = (Section(None, (("Wild once.", "Then kept."), ("They eat.",))),)
-    assert from_row(article(paragraph("Wild once. Then kept."), paragraph("They eat."))) == (
+    assert wikisum_example(article(paragraph("Wild once. Then kept."), paragraph("They eat."))) == (
         Example("7", "Sheep", None, (Document("a", sections),), ((SUMMARY,),)),
         {"clone paragraphs": 0},
     )
@@ -57,7 +57,7 @@ def test_an_article() -> None:
 def test_the_lead_is_the_summary() -> None:
     """A lead's paragraphs are one reference, of their sentences."""
     row = article("x y", summary=None, lead=["Sheep are kept. They eat.", " ", "They sleep."])
-    assert from_row(row).example.references == (("Sheep are kept.", "They eat.", "They sleep."),)
+    assert wikisum_example(row).example.references == (("Sheep are kept.", "They eat.", "They sleep."),)
 
 
 def test_a_document_is_a_stretch_of_one_page() -> None:
@@ -76,7 +76,7 @@ def test_neighbours_were_neighbours_in_the_page() -> None:
     """Where a clone is taken out of a page, what stood before and behind it are two documents; a blank one is none."""
     given = (paragraph("a1"), paragraph(SUMMARY), paragraph("a2"), paragraph(" "), paragraph("a3"))
     assert documents(*given) == [("a", ["a1"]), ("a", ["a2", "a3"])]
-    assert from_row(article(*given)).left_out == {"clone paragraphs": 1}
+    assert wikisum_example(article(*given)).left_out == {"clone paragraphs": 1}
 
 
 def test_a_paragraph_stays_a_paragraph() -> None:
@@ -92,7 +92,7 @@ def test_duplicates_stay() -> None:
 def test_no_title_and_one_paragraph() -> None:
     """A title may be missing or empty; one paragraph is enough."""
     for title in (None, "", " \n"):
-        assert from_row(article("x y", title=title)).example.title is None
+        assert wikisum_example(article("x y", title=title)).example.title is None
     assert documents("x y") == [(None, ["x y"])]
 
 
@@ -116,7 +116,7 @@ def test_clones_equal_a_plain_count() -> None:
         assert clones_of((" ".join(summary),), [(" ".join(words),) for words in paragraphs]) == recalls
 
 
-def test_the_record_counts_clones(tmp_path: Path, stages: StageStore) -> None:
+def test_the_record_counts_clones(tmp_path: Path, stages: ArtifactCache) -> None:
     """They are counted by split, of the examples that are used; the dataset's examples are several documents."""
     rows = [article("x y", SUMMARY, SUMMARY, id=number) for number in range(3)]
     texts = read(tmp_path / "test.jsonl", stages, rows, limit=2)
@@ -154,10 +154,10 @@ def test_the_record_counts_clones(tmp_path: Path, stages: StageStore) -> None:
 def test_a_bad_row_says_why(changes: dict[str, Any], expected: str) -> None:
     """A missing field, a value of another kind, or nothing to read or write is named."""
     with pytest.raises(BadRow, match=expected):
-        from_row(article("x y", **changes))
+        wikisum_example(article("x y", **changes))
 
 
-def test_a_row_of_clones_ends_the_reading(tmp_path: Path, stages: StageStore) -> None:
+def test_a_row_of_clones_ends_the_reading(tmp_path: Path, stages: ArtifactCache) -> None:
     """It is named with its line; not strict, it is left out and counted with its reason."""
     rows = [article("x y", id=1), article(SUMMARY, id=2)]
     with pytest.raises(DataError, match=r"test\.jsonl:2: all paragraphs are clones"):
@@ -167,7 +167,7 @@ def test_a_row_of_clones_ends_the_reading(tmp_path: Path, stages: StageStore) ->
     assert texts.facts["left_out"] == {"test": {"clone paragraphs": 0}}  # of the examples that are used
 
 
-def test_large_articles(tmp_path: Path, stages: StageStore) -> None:
+def test_large_articles(tmp_path: Path, stages: ArtifactCache) -> None:
     """2,000 paragraphs of 70 words and one of 50,000 are read, none lost."""
     many = [paragraph("The sheep eat. " * 23 + f"{number}", f"{number // 5}") for number in range(2_000)]
     rows = [article(*many, id=1), article("The sheep eat grass and sleep. " * 8_334, id=2)]
@@ -177,7 +177,7 @@ def test_large_articles(tmp_path: Path, stages: StageStore) -> None:
     assert split.source_words[1] == 50_004
 
 
-def test_json_lines_take_no_tokenizer(tmp_path: Path, stages: StageStore) -> None:
+def test_json_lines_take_no_tokenizer(tmp_path: Path, stages: ArtifactCache) -> None:
     """The setting is refused where there are no ranked files."""
     with pytest.raises(UsageError, match=r"dataset\.tokenizer is for the ranked files"):
         read(tmp_path / "test.jsonl", stages, [article("x y")], tokenizer="x.model")

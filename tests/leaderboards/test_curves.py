@@ -9,12 +9,19 @@ import pytest
 from support.swept_runs import baseline, trained
 
 from longsumbench.errors import UsageError
-from longsumbench.leaderboards.curve_points import OF_A_RUN, RANGE, RESAMPLED, Number, one_a_seed, with_numbers
-from longsumbench.leaderboards.curves import Curve, Sweep, by_size, shown, sweep_of, typed
+from longsumbench.leaderboards.curve_points import (
+    INTERVAL_OF_RUN,
+    RANGE,
+    RESAMPLED,
+    Estimate,
+    average_seeds,
+    latest_per_seed,
+)
+from longsumbench.leaderboards.curves import Curve, SweepCurves, by_size, format_typed, format_value, sweep_of
 from longsumbench.runs.record import RunRecord
 
 
-def sweep(records: list[RunRecord], *words: str) -> Sweep:
+def sweep(records: list[RunRecord], *words: str) -> SweepCurves:
     return sweep_of("arxiv", records, words)
 
 
@@ -22,7 +29,7 @@ def means(curve: Curve) -> dict[tuple[str, ...], float]:
     return {place: point.numbers["rougeLsum"].mean for place, point in curve.points.items()}
 
 
-def curves(found: Sweep) -> dict[str, dict[tuple[str, ...], float]]:
+def curves(found: SweepCurves) -> dict[str, dict[tuple[str, ...], float]]:
     return {curve.label: means(curve) for curve in found.groups[0].curves}
 
 
@@ -42,8 +49,8 @@ def test_a_curve_by_hand() -> None:
     assert found.keys == ("model.page_size",)
     (group,) = found.groups
     assert curves(found) == {"pagesum": {("128",): 21, ("512",): 22, ("1024",): 20}}
-    assert group.curves[0].points["128",].numbers["rougeLsum"] == Number(21, 20, 21.6)
-    assert group.curves[0].points["128",].interval == OF_A_RUN
+    assert group.curves[0].points["128",].numbers["rougeLsum"] == Estimate(21, 20, 21.6)
+    assert group.curves[0].points["128",].interval == INTERVAL_OF_RUN
     assert [(one.label, means(one), one.first.oracle) for one in group.beside] == [
         ("lead", {("",): 30}, False),
         ("oracle", {("",): 45}, True),
@@ -95,7 +102,7 @@ def test_seeds_are_averaged() -> None:
     records = [*PAGES, trained("pagesum", 25, seed=2, page_size=128), trained("pagesum", 29, seed=3, page_size=128)]
     point = sweep(records, "page_size").groups[0].curves[0].points["128",]
     assert [run.seed for run in point.runs] == [1, 2, 3]
-    assert (point.numbers["rougeLsum"], point.interval) == (Number(25, 20, 29.6), RANGE)
+    assert (point.numbers["rougeLsum"], point.interval) == (Estimate(25, 20, 29.6), RANGE)
     ten = sweep([*records, trained("pagesum", 27, seed=10, page_size=128)], "page_size").groups[0].curves[0]
     assert [run.seed for run in ten.points["128",].runs] == [1, 2, 3, 10]
 
@@ -112,7 +119,7 @@ def test_seeds_are_resampled_where_scores_are_at_hand() -> None:
             run.run_id: pd.DataFrame(dict.fromkeys(columns, hard + apart * (run.seed or 0)), map(str, range(20)))
             for run in runs
         }
-        point = with_numbers(one_a_seed(runs), lambda run, tables=tables: tables[run.run_id])
+        point = average_seeds(latest_per_seed(runs), lambda run, tables=tables: tables[run.run_id])
         mean, low, high = point.numbers["rougeLsum"]
         assert (point.interval, mean) == (RESAMPLED, pytest.approx(100 * (hard.mean() + apart)))
         assert low is not None
@@ -127,8 +134,8 @@ def test_scores_that_never_differ_leave_a_doubt() -> None:
     """Nothing right in all examples of all seeds has the interval of the runs, not one without width."""
     runs = [trained("ea", 0, seed) for seed in (1, 2)]
     nothing = pd.DataFrame(dict.fromkeys((f"{kind}_f" for kind in runs[0].scores), 0.0), index=["a", "b"])
-    point = with_numbers(one_a_seed(runs), lambda _: nothing)
-    assert point.numbers["rougeLsum"] == Number(0, -1, 0.6)
+    point = average_seeds(latest_per_seed(runs), lambda _: nothing)
+    assert point.numbers["rougeLsum"] == Estimate(0, -1, 0.6)
 
 
 def test_the_later_run_of_a_seed_counts() -> None:
@@ -235,8 +242,11 @@ def test_errors_name_what_varies() -> None:
 
 def test_values_as_typed() -> None:
     """As on the command line, numbers by size before words; folders by their own name."""
-    assert [typed(value) for value in (None, True, [1, None], 1e-5, "", "x")] == [
+    assert [format_typed(value) for value in (None, True, [1, None], 1e-5, "", "x")] == [
         *("null", "true", "[1,null]", "1e-05", '""', "x")
     ]
     assert sorted(["x", "1e3", "20", "null", "0.5"], key=by_size) == ["0.5", "20", "1e3", "null", "x"]
-    assert (shown("/data/my/checkpoint"), shown("facebook/bart-base")) == ("checkpoint", "facebook/bart-base")
+    assert (format_value("/data/my/checkpoint"), format_value("facebook/bart-base")) == (
+        "checkpoint",
+        "facebook/bart-base",
+    )

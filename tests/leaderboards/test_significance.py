@@ -8,7 +8,7 @@ import pytest
 from support.run_records import record
 
 from longsumbench.leaderboards import table as leaderboard
-from longsumbench.leaderboards.comparability import TYPES
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.significance import AgainstBest, against_best
 from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import aggregate, aggregate_measures, write_scores
@@ -23,7 +23,7 @@ BASE = np.random.default_rng(1).beta(4, 8, EXAMPLES)  # how well the examples go
 def per_example(better: float, seed: int, **measures: object) -> pd.DataFrame:
     """Scores that lie around `BASE` and `better`; ROUGE-2 and ROUGE-L follow ROUGE-Lsum."""
     drawn = (BASE + better + np.random.default_rng(seed).normal(0, 0.05, EXAMPLES)).clip(0.0, 0.8)  # 1.2 × 0.8 < 1
-    factors = dict(zip(TYPES, (1.2, 0.5, 0.8, 1), strict=True))
+    factors = dict(zip(ROUGE_HEADINGS, (1.2, 0.5, 0.8, 1), strict=True))
     columns = {f"{kind}_{part}": factor * drawn for kind, factor in factors.items() for part in "prf"}
     ids = [f"example {number:02d}" for number in range(EXAMPLES)]
     return pd.DataFrame({**columns, **measures}, index=pd.Index(ids, name="id"))
@@ -47,7 +47,7 @@ def updated(root: Path, runs: list[RunRecord], scores: dict[str, pd.DataFrame]) 
         one.write(folder)
         if one.run_id in scores:
             write_scores(folder / "scores.csv", scores[one.run_id])
-    return leaderboard.update(Results(root), "arxiv")
+    return leaderboard.update_table(Results(root), "arxiv")
 
 
 def test_near_and_far(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_near_and_far(tmp_path: Path) -> None:
 def test_p_values_are_of_single_tests() -> None:
     """Each is what approximate randomization gives of the pair's differences alone, Holm-corrected over the table."""
     tests = against_best(RUNS, SCORES).p_values
-    assert list(tests) == [(run, kind) for kind in TYPES for run in ("near", "far")]
+    assert list(tests) == [(run, kind) for kind in ROUGE_HEADINGS for run in ("near", "far")]
     gaps = [SCORES["best"][f"{kind}_f"] - SCORES[run][f"{kind}_f"] for run, kind in tests]
     assert list(tests.values()) == pytest.approx(holm([approximate_randomization(gap.to_numpy()).p for gap in gaps]))
 
@@ -73,7 +73,7 @@ def test_paired_by_id() -> None:
 
 def test_what_could_have_been_found() -> None:
     """The note counts tests and resamples, and says between what bounds a difference would have been found, 0–100."""
-    gaps = [100 * (SCORES["best"] - SCORES[run])[f"{kind}_f"] for run in ("near", "far") for kind in TYPES]
+    gaps = [100 * (SCORES["best"] - SCORES[run])[f"{kind}_f"] for run in ("near", "far") for kind in ROUGE_HEADINGS]
     seen = [smallest_detectable_difference(gap.to_numpy(), 0.05 / 8) for gap in gaps]
     note = against_best(RUNS, SCORES).note
     assert "10,000 resamples, p ≥ 0.05 after Holm's correction for 8 tests" in note

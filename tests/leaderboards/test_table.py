@@ -14,18 +14,18 @@ from support.run_records import TRAINED, record
 
 from longsumbench.api.documents import Cut, Truncation
 from longsumbench.errors import UsageError
-from longsumbench.formatting import duration
+from longsumbench.formatting import format_duration
 from longsumbench.leaderboards import table as leaderboard
-from longsumbench.leaderboards.blocks import VIEW
-from longsumbench.leaderboards.comparability import TYPES
-from longsumbench.leaderboards.notes import budget, caution, starts, training_differences
+from longsumbench.leaderboards.blocks import TABLE_COLUMNS
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
+from longsumbench.leaderboards.notes import caution, describe_budget, describe_starts, describe_training_differences
 from longsumbench.leaderboards.published import COLUMNS as PUBLISHED_COLUMNS
 from longsumbench.leaderboards.published import read_published
 from longsumbench.leaderboards.significance import AgainstBest
 from longsumbench.leaderboards.table import OUR_PAPERS, PUBLISHED_AS, Table
 from longsumbench.metrics.aggregate import aggregate, write_scores
 from longsumbench.report.tables import Stressed, Tied
-from longsumbench.runs.record import Results, RunRecord, label
+from longsumbench.runs.record import Results, RunRecord, run_label
 
 HEADER = (
     "model,variant,dataset,split,n,rouge1,rouge1_lo,rouge1_hi,rouge2,rouge2_lo,rouge2_hi,rougeL,rougeL_lo,rougeL_hi,"
@@ -43,7 +43,7 @@ def update(tmp_path: Path) -> Callable[..., Table]:
     def write(*records: RunRecord, root: Path = tmp_path) -> Table:
         for one in records:
             one.write(root / "runs" / one.dataset / one.model / one.run_id)
-            table = leaderboard.update(Results(root), one.dataset)
+            table = leaderboard.update_table(Results(root), one.dataset)
         return table
 
     return write
@@ -82,7 +82,7 @@ def precise(model: str, f: float, precision: float, **changes: object) -> RunRec
 
 def write_scores_of(root: Path, run: RunRecord, precision: Sequence[float], dataset: str = "arxiv") -> pd.DataFrame:
     """Write a run's `scores.csv`, every type of ROUGE with these values of precision, 0–1; return it."""
-    columns = {f"{kind}_{part}": precision if part == "p" else 0.5 for kind in TYPES for part in "prf"}
+    columns = {f"{kind}_{part}": precision if part == "p" else 0.5 for kind in ROUGE_HEADINGS for part in "prf"}
     table = pd.DataFrame(columns, index=pd.Index([f"e{i}" for i in range(len(precision))], name="id"))
     write_scores(root / "runs" / dataset / run.model / run.run_id / "scores.csv", table)
     return table
@@ -151,7 +151,7 @@ def test_lists_in_a_variant(update: Callable[..., Table]) -> None:
     table = update(one)
     assert rows(table)[0]["variant"] == one.variant
     assert table.blocks()[0].rows[0][1] == "decoder_layers=4, focus_layers=[], saliency_layers=[1,2]"
-    assert label(one) == "etads decoder_layers=4 focus_layers=[] saliency_layers=[1,2] (etads000)"
+    assert run_label(one) == "etads decoder_layers=4 focus_layers=[] saliency_layers=[1,2] (etads000)"
 
 
 def test_untrained_row(update: Callable[..., Table]) -> None:
@@ -274,20 +274,22 @@ def test_a_measure_of_another_package_is_shown(update: Callable[..., Table]) -> 
 def test_budget() -> None:
     """One line says whether all that was trained had the same steps × examples a step."""
     one = record("a", 1, fit=asdict(TRAINED))
-    assert budget([one, record("b", 1, fit=asdict(TRAINED)), record("lead", 1)]) == (
+    assert describe_budget([one, record("b", 1, fit=asdict(TRAINED)), record("lead", 1)]) == (
         "Equal budget: 300 steps × 16 examples."
     )
     longer = record("b", 1, fit=asdict(replace(TRAINED, steps=2000, examples=32000)))
-    assert budget([one, longer]) == "Budgets differ: 300 steps × 16 examples (a); 2,000 steps × 16 examples (b)."
-    assert budget([record("lead", 1)]) == "Nothing was trained for these rows."
+    assert (
+        describe_budget([one, longer]) == "Budgets differ: 300 steps × 16 examples (a); 2,000 steps × 16 examples (b)."
+    )
+    assert describe_budget([record("lead", 1)]) == "Nothing was trained for these rows."
     by_words = {"train": {"batch_size": 16, "batch_words": 2048, "accumulation": 2}}
     of_seeds = [record("a", 1, fit={**asdict(TRAINED), "examples": drawn}, config=by_words) for drawn in (5_000, 5_020)]
-    assert budget(of_seeds) == "Equal budget: 300 steps × 2 × batches of 2,048 source words, 4 to 64 examples."
+    assert describe_budget(of_seeds) == "Equal budget: 300 steps × 2 × batches of 2,048 source words, 4 to 64 examples."
     by_tokens = {"train": {"batch_size": 16, "batch_words": None, "batch_tokens": 4096, "accumulation": 4}}
     of_tokens = [record("a", 1, fit={**asdict(TRAINED), "examples": drawn}, config=by_tokens) for drawn in (900, 2_000)]
     told = "Equal budget: 300 steps × 4 × batches of 4,096 source tokens"
-    assert budget(of_tokens[:1]) == f"{told}, 900 examples in all."
-    assert budget(of_tokens) == f"{told}, 900 to 2,000 examples in all."
+    assert describe_budget(of_tokens[:1]) == f"{told}, 900 examples in all."
+    assert describe_budget(of_tokens) == f"{told}, 900 to 2,000 examples in all."
 
 
 def test_rows_that_differ_in_training() -> None:
@@ -299,9 +301,9 @@ def test_rows_that_differ_in_training() -> None:
 
     lead = record("lead", 1, config={"train": {"learning_rate": 9.0}})
     alike = [trained("aaaaaaaaaa"), trained("bbbbbbbbbb", seed=2, batch_size=8), lead]
-    assert training_differences(alike) == ""
+    assert describe_training_differences(alike) == ""
     unlike = [*alike, trained("cccccccccc", learning_rate=0.002, patience=3)]
-    assert training_differences(unlike) == (
+    assert describe_training_differences(unlike) == (
         "Rows differ in training: learning_rate 0.001 (aaaaaaaa, bbbbbbbb), 0.002 (cccccccc); "
         "patience 3 (cccccccc), null (aaaaaaaa, bbbbbbbb)."
     )
@@ -314,11 +316,14 @@ def started(model: str, init: str, **changes: object) -> RunRecord:
 
 def test_where_weights_came_from(update: Callable[..., Table]) -> None:
     """All three tables tell random weights from checkpoints, a model once for each start; where none are, nothing."""
-    assert starts([record("lead", 1), record("theirs", 1, config={"model": {"init": 0.02}})]) == ""
-    assert starts([started("seal", "random"), record("lead", 1), started("ca", "random")]) == (
+    assert describe_starts([record("lead", 1), record("theirs", 1, config={"model": {"init": 0.02}})]) == ""
+    assert describe_starts([started("seal", "random"), record("lead", 1), started("ca", "random")]) == (
         "Weights at random to begin with: ca, seal."
     )
-    assert starts([started("pagesum", "facebook/bart-base")]) == "From a checkpoint: pagesum (facebook/bart-base)."
+    assert (
+        describe_starts([started("pagesum", "facebook/bart-base")])
+        == "From a checkpoint: pagesum (facebook/bart-base)."
+    )
     table = update(
         *(started("seal", "random", variant=variant, run_id=f"seal{variant}") for variant in ("", "size=223m")),
         started("seal", "random-weights"),
@@ -338,7 +343,7 @@ def test_where_weights_came_from(update: Callable[..., Table]) -> None:
 )
 def test_a_checkpoint_in_a_folder(folder: str) -> None:
     """A table tells the folder's own name, and not where somebody keeps it."""
-    assert starts([started("pagesum", folder)]) == "From a checkpoint: pagesum (bart)."
+    assert describe_starts([started("pagesum", folder)]) == "From a checkpoint: pagesum (bart)."
 
 
 @pytest.mark.parametrize(("f", "told"), [(20, True), (31, True), (32, False), (40, False)])
@@ -385,7 +390,7 @@ def test_what_is_wrong_with_the_outputs(update: Callable[..., Table]) -> None:
 def test_records_without_facts_about_outputs(update: Callable[..., Table]) -> None:
     """A table of old records alone has no column of lengths and no warning."""
     (block, *_) = update(record("old", 10, outputs_cut=20)).blocks()
-    assert block.columns == VIEW
+    assert block.columns == TABLE_COLUMNS
     assert not any("Words" in note or "Warning" in note for note in block.notes)
 
 
@@ -472,7 +477,9 @@ def test_width_with_measures(update: Callable[..., Table]) -> None:
     best = record("hierarchical", 100, measures=recall(100, 100, **kinds), **wide)
     near = record("hiersumm", 99.99, measures=recall(99.99, 99.99, **dict.fromkeys(kinds, 99.99)), **wide)
     table = update(best, near, record("lead", 31, measures=recall(1, 1, **kinds)))
-    tied = AgainstBest(dict.fromkeys(((near.run_id, name) for name in (*near.measures, *TYPES)), 1.0), "tested")
+    tied = AgainstBest(
+        dict.fromkeys(((near.run_id, name) for name in (*near.measures, *ROUGE_HEADINGS)), 1.0), "tested"
+    )
     text = replace(table, tests=(tied,)).render()
     assert "*100.0 ±1.5" in text
     assert "100.0 ±1.5≈" in text
@@ -494,7 +501,7 @@ def test_what_was_typed_is_shown_as_it_was_typed(update: Callable[..., Table]) -
     table = update(record("trunc", 30, variant="tokenizer=a|b_<img src=x>*[`\\&%~~&lt;"), record("lead", 20))
     line = next(line for line in table.markdown().splitlines() if line.startswith("| trunc "))
     assert r"tokenizer=a\|b\_\<img src=x>\*\[\`\\&%\~\~\&lt;" in line
-    assert len(re.findall(r"(?<!\\)\|", line)) == len(VIEW) + 1
+    assert len(re.findall(r"(?<!\\)\|", line)) == len(TABLE_COLUMNS) + 1
     assert "**30.0 ±0.8**" in line
     assert r"a|b\_\ensuremath{<}img src=x\ensuremath{>}*[`\textbackslash{}\&\%" in table.latex()
 
@@ -503,10 +510,10 @@ def test_no_runs(tmp_path: Path) -> None:
     """A dataset without finished runs is an error that names the nearest one with runs."""
     record("lead", 30).write(tmp_path / "runs" / "arxiv" / "lead" / "1")
     with pytest.raises(UsageError, match=r"no finished run on 'arxv'.*did you mean 'arxiv'"):
-        leaderboard.update(Results(tmp_path), "arxv")
+        leaderboard.update_table(Results(tmp_path), "arxv")
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(42.4, "42 s"), (450, "7.5 min"), (11_520, "3.2 h")])
 def test_duration(seconds: float, text: str) -> None:
     """Times are in the unit that people would choose."""
-    assert duration(seconds) == text
+    assert format_duration(seconds) == text

@@ -42,7 +42,7 @@ def test_the_table_has_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     """The CSV has a column a cause, the Markdown a table before the published numbers, --ledger prints that alone."""
     for run in (CUT, IN_WORDS):
         run.write(Results(tmp_path).run_folder(run))
-    leaderboard.update(Results(tmp_path), "arxiv")
+    leaderboard.update_table(Results(tmp_path), "arxiv")
     table = pd.read_csv(tmp_path / "leaderboard" / "arxiv.csv", index_col="model")
     causes = ["cut_input_length", "cut_length", "cut_snippet_length"]
     assert table.loc["trunc", causes].fillna(0).tolist() == [75, 0, 5]

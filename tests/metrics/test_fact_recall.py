@@ -9,7 +9,7 @@ import pytest
 from longsumbench.api.config import Scoring
 from longsumbench.api.documents import Document, Example, Fact, Section
 from longsumbench.metrics.aggregate import score_all
-from longsumbench.metrics.fact_recall import FactRecall, stated, words_of
+from longsumbench.metrics.fact_recall import FactRecall, stated_values, words_of
 
 FIRMS = ("adler", "york", "wells", "dahl")
 BRIDGE = Fact("single", "bridge", "adler", FIRMS, 0.0, 0)
@@ -56,7 +56,7 @@ def score(prediction: str, *facts: Fact) -> dict[str, float]:
 )
 def test_what_a_summary_says(prediction: str, said: str | None) -> None:
     """The first value behind the subject, in the first sentence that names it, within ten words."""
-    assert stated(words_of(prediction), BRIDGE) == said
+    assert stated_values(words_of(prediction), BRIDGE) == said
     assert score(prediction, BRIDGE)["fact_recall"] == (said == "adler")
 
 

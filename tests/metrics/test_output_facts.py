@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from longsumbench.metrics.output_facts import FEWEST, LONGEST, NUM_COMPARED, describe_outputs, output_warnings
+from longsumbench.metrics.output_facts import FEWEST, LONGEST_COMPARED, NUM_COMPARED, describe_outputs, output_warnings
 
 WORDS = [f"word{number}" for number in range(500)]
 
@@ -63,7 +63,7 @@ def test_too_few_outputs(outputs: list[str]) -> None:
 
 def test_an_endless_output_is_looked_at_in_part() -> None:
     """Whether a text repeats itself, its first 5,000 words say."""
-    (long,) = texts(1, words=LONGEST)
+    (long,) = texts(1, words=LONGEST_COMPARED)
     words = ["unheard", "of"] * 50_000
     assert describe_outputs([" ".join([long, *words])])["repetitive"] == 0
     assert describe_outputs([" ".join([*words, long])])["repetitive"] == 1

@@ -11,7 +11,7 @@ from support.toys import TINY_FOR_ALL, ToySplit
 from transformers import BartForConditionalGeneration
 
 from longsumbench.api import registry
-from longsumbench.api.config import settle
+from longsumbench.api.config import build_settings
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.modeling.checkpoints import check_memory, load_network
 from longsumbench.modeling.tokenizer import train_tokenizer
@@ -25,7 +25,7 @@ def tiny(name: str) -> Any:
     system_class = registry.systems.load(name)
     known = set(system_class.Config.__dataclass_fields__)
     settings = {key: value for key, value in TINY_FOR_ALL.items() if key in known}
-    system = system_class(settle(system_class.Config, settings, "model."))
+    system = system_class(build_settings(system_class.Config, settings, "model."))
     system.tokenizer = TOKENIZER
     return system
 

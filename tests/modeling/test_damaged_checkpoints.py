@@ -22,8 +22,8 @@ from torch import Tensor
 
 from longsumbench.analysis.locality.sentence_vectors import Encoder
 from longsumbench.api import registry
-from longsumbench.api.config import Decoding, Recipe, Scoring, settle
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.api.config import Decoding, Recipe, Scoring, build_settings
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import SuiteError
 from longsumbench.metrics.bertscore import BertScore
 from longsumbench.metrics.coherence import Coherence
@@ -56,7 +56,7 @@ def trunc(folder: Path) -> Path:
     """Write the checkpoint of a tiny Trunc that has learned nothing."""
     system_class: Any = registry.systems.load("trunc")
     known = {item.name for item in fields(system_class.Config)}
-    system = system_class(settle(system_class.Config, {key: TINY[key] for key in known & set(TINY)}, "model."))
+    system = system_class(build_settings(system_class.Config, {key: TINY[key] for key in known & set(TINY)}, "model."))
     system.tokenizer = train_tokenizer(TRAIN, 320)
     system.model = system.build_model(system.tokenizer)
     folder.mkdir()
@@ -75,7 +75,7 @@ def begin(folder: Path) -> None:
     """As a training from `model.init` begins."""
     system = PageSum(PageSumConfig(page_size=16, num_pages=3, decode_length=24, init=str(folder)))
     system.identity()
-    system.ready_to_read(TRAIN, None, Recipe(), StageStore(folder.parent / "stages"))
+    system.ready_to_read(TRAIN, None, Recipe(), ArtifactCache(folder.parent / "stages"))
     system.model = system._initial_model()
     system.try_out("cpu", f"model.init={folder}")
     list(system.summarize([example(1)], ON_CPU))
@@ -84,7 +84,7 @@ def begin(folder: Path) -> None:
 def tokenize(folder: Path) -> None:
     """As `model.tokenizer` is read."""
     config = PageSumConfig(page_size=16, decode_length=24, init="random", tokenizer=str(folder))
-    tokenizer = PageSum(config)._find_tokenizer(TRAIN, StageStore(folder.parent / "stages"))
+    tokenizer = PageSum(config)._find_tokenizer(TRAIN, ArtifactCache(folder.parent / "stages"))
     assert max(tokenizer(" ".join(example(1).sentences())).input_ids) < len(tokenizer)
 
 

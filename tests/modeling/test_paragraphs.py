@@ -1,7 +1,7 @@
 """What is read of an example: its paragraphs, how they are found, and how they are cut."""
 
 from longsumbench.api.documents import Cut, Document, Example, Section
-from longsumbench.modeling.paragraphs import Limits, Paragraph, best, joined, paragraphs_of
+from longsumbench.modeling.paragraphs import Limits, Paragraph, best_paragraphs, join_sentences, paragraphs_of
 from longsumbench.modeling.units import EncodedSentence
 
 EXAMPLE = Example(
@@ -36,14 +36,14 @@ def test_sections_and_sentences_can_stand_for_paragraphs() -> None:
 
 def test_joined_sentences_are_a_paragraph() -> None:
     """Tokens follow each other, words add up."""
-    assert joined([sentence(2, 1, 3), sentence(1, 1, 4)]) == EncodedSentence([3, 3, 4], 2)
-    assert joined([]) == EncodedSentence([], 0)
+    assert join_sentences([sentence(2, 1, 3), sentence(1, 1, 4)]) == EncodedSentence([3, 3, 4], 2)
+    assert join_sentences([]) == EncodedSentence([], 0)
 
 
 def test_the_best_fit_by_hand() -> None:
     """Title 2; of four paragraphs the best three, cut to 4 tokens, in 9 altogether: 2 + 4 + 1 + 2."""
     ranked = [sentence(6), sentence(1), sentence(3), sentence(5)]
-    units = best(sentence(2), ranked, [1, 0, 1, 2], Limits(3, 4, 9))
+    units = best_paragraphs(sentence(2), ranked, [1, 0, 1, 2], Limits(3, 4, 9))
     assert [len(ids) for ids in units.ids] == [2, 4, 1, 2]
     assert units.documents == (1, 1, 0, 1)
     assert units.words == (2, 4, 1, 2)
@@ -55,27 +55,29 @@ def test_the_best_fit_by_hand() -> None:
 
 def test_ranks_keep_their_numbers() -> None:
     """Without a title the first unit is empty; so is a paragraph without tokens; those behind the last are left out."""
-    units = best(None, [sentence(2), sentence(0), sentence(1), sentence(0)], [0, 0, 0, 0], Limits(None, 4, 9))
+    units = best_paragraphs(
+        None, [sentence(2), sentence(0), sentence(1), sentence(0)], [0, 0, 0, 0], Limits(None, 4, 9)
+    )
     assert [len(ids) for ids in units.ids] == [0, 2, 0, 1]
     assert units.truncation.cuts == ()
 
 
 def test_a_title_can_fill_all_that_is_read() -> None:
     """A title longer than the input leaves no room, and the ledger says so."""
-    units = best(sentence(5), [sentence(2)], [0], Limits(24, 10, 3))
+    units = best_paragraphs(sentence(5), [sentence(2)], [0], Limits(24, 10, 3))
     assert [len(ids) for ids in units.ids] == [3]
     assert units.truncation.cuts == (Cut("input_length", 4, 4),)
 
 
 def test_nothing_at_all() -> None:
     """Without title and paragraphs there is one empty unit."""
-    units = best(None, [], [], Limits(24, 10, 3))
+    units = best_paragraphs(None, [], [], Limits(24, 10, 3))
     assert (units.ids, units.documents, units.truncation.tokens) == (([],), (0,), 0)
 
 
 def test_one_paragraph_of_fifty_thousand_words_is_cut() -> None:
     """It is read up to the length of a paragraph; the rest is counted."""
-    units = best(sentence(3), [sentence(50_000)], [0], Limits(24, 500, 1600))
+    units = best_paragraphs(sentence(3), [sentence(50_000)], [0], Limits(24, 500, 1600))
     assert [len(ids) for ids in units.ids] == [3, 500]
     assert units.truncation.cuts == (Cut("paragraph_length", 49_500, 49_500),)
 

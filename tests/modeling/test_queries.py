@@ -8,11 +8,11 @@ import pytest
 from support.toys import TINY_FOR_ALL, ToySplit, tiny_recipe
 
 from longsumbench.api import registry
-from longsumbench.api.config import settle
+from longsumbench.api.config import build_settings
 from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.modeling.neural_system import NeuralSystem
-from longsumbench.modeling.units import EncodedSentence, Query, Units, ask
+from longsumbench.modeling.units import EncodedSentence, Query, Units, prepend_query
 
 NEURAL = sorted(name for name in registry.systems.built_in if issubclass(registry.systems.load(name), NeuralSystem))
 LENGTHS = {  # system → the setting that a unit's length is kept to
@@ -39,13 +39,13 @@ def fitted(name: str, folder: Path, query: str | None = QUESTION, **settings: An
     kind = registry.systems.load(name)
     known = kind.Config.__dataclass_fields__
     values = {key: value for key, value in TINY_FOR_ALL.items() if key in known}
-    system: NeuralSystem = kind(settle(kind.Config, {**values, **settings}, "model."))
+    system: NeuralSystem = kind(build_settings(kind.Config, {**values, **settings}, "model."))
     system.fit(
         toys("train", 12, query=query),
         toys("validation", 4, 12, query),
         tiny_recipe(max_steps=1),
         folder,
-        StageStore(folder),
+        ArtifactCache(folder),
     )
     return system
 
@@ -131,11 +131,11 @@ def test_worked_query() -> None:
     """Worked: of a query of five tokens, two go before each of two units with text; three tokens, two words are cut."""
     query = Query.within(EncodedSentence([7, 8, 9, 7, 8], 3), unit_length=4)
     units = Units(([1, 2], [], [3]), (0, 0, 1), (2, 0, 1), Truncation(5, 4, (Cut("num_snippets", 2, 1),)))
-    asked = ask(units, query)
+    asked = prepend_query(units, query)
     assert asked.ids == ([7, 8, 1, 2], [], [7, 8, 3])
     assert asked.truncation == Truncation(10, 7, (Cut("num_snippets", 2, 1), Cut("query", 3, 2)))
     assert (asked.query_length, asked.documents, asked.words) == (2, (0, 0, 1), (2, 0, 1))
-    assert ask(units, Query()) is units
+    assert prepend_query(units, Query()) is units
 
 
 def test_a_ranker_goes_by_the_query_too(tmp_path: Path) -> None:

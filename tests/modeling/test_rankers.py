@@ -13,8 +13,8 @@ from support.toys import TINY, ToySplit, example, tiny_recipe
 from longsumbench.api import registry
 from longsumbench.api.config import Decoding, Recipe
 from longsumbench.api.documents import Document, Section
-from longsumbench.api.ranker import LearnedRanker, RankerSettings, learned, texts_to_rank
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.api.ranker import LearnedRanker, RankerSettings, learned_ranker, texts_to_rank
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UnknownName, UsageError
 from longsumbench.modeling import rankers as learned_ranking
 from longsumbench.modeling.rankers import find_ranker, order_by
@@ -34,7 +34,7 @@ class QuickTrunc(Trunc):
         return replace(super().ranker_settings(recipe), dimension=8, steps=3, batch_size=2)
 
 
-def fitted(stages: StageStore, rank: str = "lstm", seed: int = 1) -> QuickTrunc:
+def fitted(stages: ArtifactCache, rank: str = "lstm", seed: int = 1) -> QuickTrunc:
     system = QuickTrunc(TruncConfig(**{**TINY, "rank": rank}))
     system.fit(TRAIN, VALIDATION, tiny_recipe(max_steps=1, seed=seed), stages.root, stages)
     return system
@@ -48,19 +48,19 @@ def test_what_is_ranked() -> None:
     assert texts_to_rank(one, "section")[1:] == ["d.", "e."]
 
 
-def test_rankers_are_found_by_name(stages: StageStore) -> None:
+def test_rankers_are_found_by_name(stages: ArtifactCache) -> None:
     """A plain ranker is the function itself, one that learns is fitted, none is neither, an unknown one is an error."""
     settings = RankerSettings(dimension=8, steps=1, vocabulary_size=300, device="cpu")
     assert find_ranker("tfidf", None, None, settings, stages) is tfidf_with_title
     assert isinstance(find_ranker("lstm", TRAIN, None, settings, stages), LearnedRanker)
-    assert learned("none") is learned("tfidf") is None
-    assert learned("lstm") is LstmRanker
+    assert learned_ranker("none") is learned_ranker("tfidf") is None
+    assert learned_ranker("lstm") is LstmRanker
     with pytest.raises(UnknownName, match="lstm"):
-        learned("lsmt")
+        learned_ranker("lsmt")
 
 
 @pytest.mark.parametrize("name", sorted(registry.rankers.targets()))
-def test_every_ranker_orders_alike_whatever_the_order(name: str, stages: StageStore) -> None:
+def test_every_ranker_orders_alike_whatever_the_order(name: str, stages: ArtifactCache) -> None:
     """A text scores the same when the texts are turned around, and all of them are in the order."""
     settings = RankerSettings(dimension=8, steps=1, vocabulary_size=300, device="cpu")
     ranker = find_ranker(name, TRAIN, None, settings, stages)
@@ -100,7 +100,7 @@ def test_a_failure_for_another_reason_is_told_as_it_is() -> None:
         order_by(fails, example(1), ["a"], "rank=x")
 
 
-def test_plain_ranking_keeps_its_keys(stages: StageStore) -> None:
+def test_plain_ranking_keeps_its_keys(stages: ArtifactCache) -> None:
     """Without a learned ranker, settings and stages say nothing of rankers: earlier runs and stages keep their keys."""
     for rank in ("none", "title"):
         system = fitted(stages, rank)
@@ -111,7 +111,7 @@ def test_plain_ranking_keeps_its_keys(stages: StageStore) -> None:
         assert "ranker" not in json.loads(path.read_text())
 
 
-def test_a_learned_ranker_decides_units_and_checkpoint(stages: StageStore) -> None:
+def test_a_learned_ranker_decides_units_and_checkpoint(stages: ArtifactCache) -> None:
     """Both keys name it; another one, of another seed, makes other units; the same one is found, and nothing redone."""
     first = fitted(stages)
     decided = [
@@ -126,13 +126,13 @@ def test_a_learned_ranker_decides_units_and_checkpoint(stages: StageStore) -> No
     assert len(list(stages.root.glob("units/*/inputs.json"))) == 2 * before
 
 
-def test_its_tokenizer_is_the_systems(stages: StageStore) -> None:
+def test_its_tokenizer_is_the_systems(stages: ArtifactCache) -> None:
     """System and ranker, with as many entries, share one tokenizer stage."""
     fitted(stages)
     assert len(list(stages.root.glob("tokenizer/*/inputs.json"))) == 1
 
 
-def test_a_checkpoint_keeps_the_ranker(stages: StageStore, tmp_path: Path) -> None:
+def test_a_checkpoint_keeps_the_ranker(stages: ArtifactCache, tmp_path: Path) -> None:
     """Loaded from a folder alone, a system orders, reads and writes as before; the checkpoint stage holds it, too."""
     system, tests = fitted(stages), ToySplit.of("test", 3, start=900).examples
     assert (stages.used["checkpoint"] / "ranker" / "model.safetensors").is_file()

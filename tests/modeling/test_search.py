@@ -12,10 +12,10 @@ from longsumbench.api import registry
 from longsumbench.api.config import Decoding
 from longsumbench.api.system import System, check_search
 from longsumbench.errors import UsageError
-from longsumbench.modeling.generation import decode, ranking
+from longsumbench.modeling.generation import decode, ranked_search
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.runs.plan import plan
-from longsumbench.runs.run_id import hashed
+from longsumbench.runs.run_id import hashed_settings
 from longsumbench.runs.summarize import settle_decoding, summarize_inputs
 
 COVERING = {"num_beams": 4, "coverage": "summary"}
@@ -102,9 +102,9 @@ def test_one_search_for_all() -> None:
 def test_ids_of_earlier_runs_stay() -> None:
     """What is hashed of a search by the library's rule names nothing that came later; another rule is another run."""
     later = {"length_norm", "coverage", "coverage_penalty"}
-    assert later.isdisjoint(hashed(Decoding(num_beams=4)))
+    assert later.isdisjoint(hashed_settings(Decoding(num_beams=4)))
     others = [Decoding(**COVERING), Decoding(num_beams=4, length_norm="wu"), Decoding(**COVERING, coverage_penalty=1.0)]
-    assert len({str(hashed(one)) for one in [Decoding(num_beams=4), *others]}) == 4
+    assert len({str(hashed_settings(one)) for one in [Decoding(num_beams=4), *others]}) == 4
 
 
 def test_settings_reach_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,6 +141,6 @@ def test_a_network_with_the_librarys_search_alone_says_so() -> None:
     sizes = {"vocab_size": 40, "d_model": 16, "encoder_layers": 1, "decoder_layers": 1}
     model = PegasusForConditionalGeneration(PegasusConfig(**sizes))
     with pytest.raises(UsageError, match=r"length_norm=wu decode\.coverage=none: PegasusForConditionalGeneration"):
-        ranking(model, Decoding(num_beams=2, length_norm="wu"))
-    with ranking(model, replace(Decoding(), num_beams=2)):
+        ranked_search(model, Decoding(num_beams=2, length_norm="wu"))
+    with ranked_search(model, replace(Decoding(), num_beams=2)):
         pass

@@ -10,16 +10,16 @@ from transformers import BartConfig
 
 from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.modeling import tokenizer as tokenization
 from longsumbench.modeling.tokenizer import (
     encode_sentences,
-    identity,
     load_tokenizer,
-    sample,
     token_texts,
+    tokenizer_identity,
     train_tokenizer,
+    training_sample,
 )
 from longsumbench.models.seal.config import TruncConfig
 from longsumbench.models.seal.system import Trunc
@@ -71,10 +71,12 @@ def test_sentences_encode_as_running_text() -> None:
 def test_the_same_texts_give_the_same_tokenizer(tmp_path: Path) -> None:
     """Training is repeatable, and saving keeps the identity; other texts give another."""
     again = train_tokenizer(ToySplit.of("train", 30), 300)
-    assert identity(again) == identity(TOKENIZER)
+    assert tokenizer_identity(again) == tokenizer_identity(TOKENIZER)
     TOKENIZER.save_pretrained(tmp_path)
-    assert identity(load_tokenizer(tmp_path)) == identity(TOKENIZER)
-    assert identity(train_tokenizer(ToySplit.of("train", 10, start=500), 280)) != identity(TOKENIZER)
+    assert tokenizer_identity(load_tokenizer(tmp_path)) == tokenizer_identity(TOKENIZER)
+    assert tokenizer_identity(train_tokenizer(ToySplit.of("train", 10, start=500), 280)) != tokenizer_identity(
+        TOKENIZER
+    )
 
 
 def test_no_such_tokenizer(tmp_path: Path) -> None:
@@ -102,9 +104,9 @@ def test_no_network_for_a_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_large_split_is_sampled_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the limit every n-th example is taken, from the whole split; below it all of them."""
     split = ToySplit.of("train", 20)
-    assert sample(split) == list(range(20))
+    assert training_sample(split) == list(range(20))
     monkeypatch.setattr(tokenization, "_TRAINING_WORDS", sum(split.source_words) // 4)
-    assert sample(split) in ([0, 4, 8, 12, 16], [0, 5, 10, 15])
+    assert training_sample(split) in ([0, 4, 8, 12, 16], [0, 5, 10, 15])
 
 
 def test_words_and_signs() -> None:
@@ -157,7 +159,7 @@ def test_what_reads_like_a_special_token_is_text(tmp_path: Path) -> None:
         ]
         assert min(token for sentence in ids for token in sentence.ids) > one.unk_token_id
         assert [sentence.words for sentence in ids] == [2, 2]
-    assert identity(load_tokenizer(tmp_path)) == identity(tokenizer)
+    assert tokenizer_identity(load_tokenizer(tmp_path)) == tokenizer_identity(tokenizer)
 
 
 def test_unknown_words() -> None:
@@ -175,7 +177,7 @@ def test_the_texts_of_any_words_joined_are_the_text(ids: list[int], skip: bool) 
     assert joined == WORDS.decode(ids, skip_special_tokens=skip)
 
 
-def test_a_system_writes_with_words(stages: StageStore) -> None:
+def test_a_system_writes_with_words(stages: ArtifactCache) -> None:
     """A neural system with model.tokenizer=words is another run, with a vocabulary of its own, and writes words."""
     split, recipe = ToySplit.of("train", 8), tiny_recipe(max_steps=1)
     pieces, words = (

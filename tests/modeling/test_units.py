@@ -9,7 +9,7 @@ from support.waiting import assert_linear
 
 from longsumbench.api.documents import Cut, Truncation
 from longsumbench.errors import UsageError
-from longsumbench.modeling.units import EncodedSentence, Units, join, reorder, snippets
+from longsumbench.modeling.units import EncodedSentence, Units, join_units, reorder, split_snippets
 
 
 def sentence(tokens: int, words: int, first: int = 0) -> EncodedSentence:
@@ -41,15 +41,15 @@ def balances(units: Units, texts: list[list[EncodedSentence]]) -> bool:
 @given(texts(), limits, limits)
 def test_the_ledger_balances(encoded: list[list[EncodedSentence]], length: int, most: int) -> None:
     """Tokens in the snippets plus tokens in the ledger's cuts are all tokens, for every text and limits."""
-    units = snippets(encoded, length, most)
+    units = split_snippets(encoded, length, most)
     assert balances(units, encoded)
-    assert balances(join(units, most), encoded)
+    assert balances(join_units(units, most), encoded)
 
 
 @given(texts(), limits, limits)
 def test_snippets_keep_the_limits(encoded: list[list[EncodedSentence]], length: int, most: int) -> None:
     """No snippet is empty or over-long, there are never too many, and each knows its document."""
-    units = snippets(encoded, length, most)
+    units = split_snippets(encoded, length, most)
     assert len(units.ids) == len(units.documents) == len(units.words) <= most
     assert all(0 < len(ids) <= length for ids in units.ids)
     owner = {token: index for index, document in enumerate(encoded) for s in document for token in s.ids}
@@ -59,7 +59,7 @@ def test_snippets_keep_the_limits(encoded: list[list[EncodedSentence]], length: 
 @given(texts(), limits)
 def test_unlimited_snippets_keep_everything_in_order(encoded: list[list[EncodedSentence]], length: int) -> None:
     """With room for all snippets, what is kept is every sentence's first `length` tokens, in reading order."""
-    units = snippets(encoded, length, 10_000)
+    units = split_snippets(encoded, length, 10_000)
     expected = [token for document in encoded for s in document for token in s.ids[:length]]
     assert list(chain.from_iterable(units.ids)) == expected
 
@@ -67,7 +67,7 @@ def test_unlimited_snippets_keep_everything_in_order(encoded: list[list[EncodedS
 @given(texts(), limits)
 def test_packing_is_greedy(encoded: list[list[EncodedSentence]], length: int) -> None:
     """A snippet is closed only when the next sentence of its document would not fit."""
-    units = snippets(encoded, length, 10_000)
+    units = split_snippets(encoded, length, 10_000)
     sizes = {s.ids[0]: len(s.ids) for document in encoded for s in document if s.ids}
     for before, after in zip(zip(units.ids, units.documents, strict=True), units.ids[1:], strict=False):
         same_document = units.documents[units.ids.index(after)] == before[1]
@@ -77,15 +77,15 @@ def test_packing_is_greedy(encoded: list[list[EncodedSentence]], length: int) ->
 @given(texts(), limits, limits)
 def test_joining_keeps_the_leading_tokens(encoded: list[list[EncodedSentence]], length: int, most: int) -> None:
     """A joined input is the first tokens of the snippets in a row."""
-    units = snippets(encoded, length, 10_000)
-    joined = join(units, most)
+    units = split_snippets(encoded, length, 10_000)
+    joined = join_units(units, most)
     assert list(chain.from_iterable(joined.ids)) == list(chain.from_iterable(units.ids))[:most]
     assert len(joined.ids) == min(1, len(units.ids))
 
 
 def test_worked_reordering() -> None:
     """Units in another order keep their documents and words, and nothing is cut."""
-    units = snippets([[sentence(2, 1)], [sentence(3, 2)], [sentence(1, 1)]], snippet_length=3, num_snippets=3)
+    units = split_snippets([[sentence(2, 1)], [sentence(3, 2)], [sentence(1, 1)]], snippet_length=3, num_snippets=3)
     moved = reorder(units, [2, 0, 1])
     assert moved == Units(([0], [0, 1], [0, 1, 2]), (2, 0, 1), (1, 1, 2), units.truncation)
 
@@ -93,7 +93,7 @@ def test_worked_reordering() -> None:
 def test_worked_example() -> None:
     """Sentences of 3, 3, 12 tokens and a second document of 2, 9 in snippets of 8: 6, 8 (4 cut), 2, 8 (1 cut)."""
     encoded = [[sentence(3, 2), sentence(3, 3), sentence(12, 6)], [sentence(2, 2), sentence(9, 8)]]
-    units = snippets(encoded, snippet_length=8, num_snippets=4)
+    units = split_snippets(encoded, snippet_length=8, num_snippets=4)
     assert [len(ids) for ids in units.ids] == [6, 8, 2, 8]
     assert units.documents == (0, 0, 1, 1)
     assert units.words == (5, 4, 2, 7)  # 6 words in 12 tokens: 4 tokens are 2 words; 8 in 9: 1 token is 1 word
@@ -103,15 +103,15 @@ def test_worked_example() -> None:
 def test_worked_example_with_too_few_snippets() -> None:
     """With two snippets, the second document is left out whole; its long sentence is not counted as cut."""
     encoded = [[sentence(3, 2), sentence(3, 3), sentence(12, 6)], [sentence(2, 2), sentence(9, 8)]]
-    units = snippets(encoded, snippet_length=8, num_snippets=2)
+    units = split_snippets(encoded, snippet_length=8, num_snippets=2)
     assert units.truncation.cuts == (Cut("snippet_length", 4, 2), Cut("num_snippets", 11, 10))
     assert units.truncation.tokens_seen == 14
 
 
 def test_worked_join() -> None:
     """Snippets of 6 and 8 tokens (6 and 4 words) cut at 9: 5 tokens go, and ⌈4 · 5 / 8⌉ = 3 words."""
-    units = snippets([[sentence(6, 6), sentence(8, 4)]], snippet_length=8, num_snippets=4)
-    joined = join(units, input_length=9)
+    units = split_snippets([[sentence(6, 6), sentence(8, 4)]], snippet_length=8, num_snippets=4)
+    joined = join_units(units, input_length=9)
     assert joined.ids == ([0, 1, 2, 3, 4, 5, 0, 1, 2],)
     assert (joined.words, joined.documents) == ((7,), (0,))
     assert joined.truncation == Truncation(14, 10, (Cut("input_length", 5, 3),))
@@ -119,22 +119,22 @@ def test_worked_join() -> None:
 
 def test_a_sentence_without_tokens_cuts_nothing() -> None:
     """A sentence that the tokenizer drops takes no room, makes no snippet and no entry in the ledger."""
-    units = snippets([[sentence(0, 1), sentence(3, 2)], [sentence(0, 2)]], snippet_length=3, num_snippets=9)
+    units = split_snippets([[sentence(0, 1), sentence(3, 2)], [sentence(0, 2)]], snippet_length=3, num_snippets=9)
     assert (units.ids, units.documents) == (([0, 1, 2],), (0,))
     assert units.truncation == Truncation(3, 5)
 
 
 def test_no_text_makes_no_units() -> None:
     """An example without text has no snippet, and joining none gives none."""
-    units = snippets([[], []], snippet_length=8, num_snippets=4)
-    assert units == join(units, 5) == Units((), (), (), Truncation(0, 0))
+    units = split_snippets([[], []], snippet_length=8, num_snippets=4)
+    assert units == join_units(units, 5) == Units((), (), (), Truncation(0, 0))
 
 
 @pytest.mark.parametrize("limits", [(0, 1), (1, 0)])
 def test_limits_below_one_are_refused(limits: tuple[int, int]) -> None:
     """A limit that lets nothing through is a usage error that names it."""
     with pytest.raises(UsageError, match=r"_(length|snippets)=0"):
-        snippets([[sentence(1, 1)]], *limits)
+        split_snippets([[sentence(1, 1)]], *limits)
 
 
 def test_a_long_document_takes_linear_time() -> None:
@@ -142,7 +142,7 @@ def test_a_long_document_takes_linear_time() -> None:
 
     def joined(sentences: int) -> Units:
         encoded = [[sentence(25, 20) for _ in range(sentences)]]
-        return join(snippets(encoded, 128, 10_000), 400_000)
+        return join_units(split_snippets(encoded, 128, 10_000), 400_000)
 
     assert joined(16_000).truncation == Truncation(400_000, 320_000)
     assert_linear(joined, 16_000)

@@ -16,10 +16,10 @@ import pytest
 from support.toys import TINY_FOR_ALL, ToySplit, tiny_recipe
 
 from longsumbench.api import catalogue, registry
-from longsumbench.api.config import Decoding, settle
+from longsumbench.api.config import Decoding, build_settings
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.api.system import AXES, REFERENCE_AXIS, Summary, System
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.conf import CONF
 from longsumbench.errors import UsageError
 
@@ -33,7 +33,7 @@ def built(name: str, **settings: Any) -> System:
     system_class = registry.systems.load(name)
     known = {item.name for item in fields(system_class.Config)}
     values = {key: value for key, value in TINY_FOR_ALL.items() if key in known}
-    system: System = system_class(settle(system_class.Config, {**values, **settings}, "model."))
+    system: System = system_class(build_settings(system_class.Config, {**values, **settings}, "model."))
     return system
 
 
@@ -41,7 +41,7 @@ def fitted(name: str, folder: Path) -> System:
     """Return the system, fitted on toys; the stages are kept in the folder."""
     system = built(name)
     train, validation = ToySplit.of("train", 24), ToySplit.of("validation", 6, start=24)
-    system.fit(train, validation, tiny_recipe(max_steps=4), folder, StageStore(folder))
+    system.fit(train, validation, tiny_recipe(max_steps=4), folder, ArtifactCache(folder))
     return system
 
 
@@ -186,7 +186,9 @@ def test_what_it_says_it_would_read_is_what_it_reads(system: System, tmp_path_fa
     """Ready to read, without training, a system tells the ledgers of its summaries; or nothing, as one without any."""
     name, folder = system.config.name, tmp_path_factory.getbasetemp() / "conformance"
     unfitted, train = built(name), ToySplit.of("train", 24)
-    unfitted.ready_to_read(train, ToySplit.of("validation", 6, start=24), tiny_recipe(max_steps=4), StageStore(folder))
+    unfitted.ready_to_read(
+        train, ToySplit.of("validation", 6, start=24), tiny_recipe(max_steps=4), ArtifactCache(folder)
+    )
     for example in [*TEST, *ODD.values()]:
         (summary,) = summarize(system, [example])
         assert unfitted.source_ledger(example) == system.source_ledger(example)

@@ -10,7 +10,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import Tokenizer
 
 from longsumbench.errors import UsageError
-from longsumbench.rouge.all_pairs import MEASURES, numbered, rouge_n, shared_ngrams
+from longsumbench.rouge.all_pairs import PAIR_MEASURES, number_words, rouge_n, shared_ngrams
 
 TEXTS = st.lists(st.lists(st.sampled_from("abcde"), max_size=9), max_size=6)
 
@@ -28,7 +28,7 @@ SCORER = RougeScorer(["rouge1", "rouge2", "rouge3"], tokenizer=AsTheyAre())
 @given(TEXTS, TEXTS, st.integers(1, 3))
 def test_equals_rouge_score(texts: list[list[str]], references: list[list[str]], n: int) -> None:
     """Every score is what the rouge_score library gives the pair, F but for the rounding of its mean."""
-    scores = rouge_n(*numbered(texts, references), n)
+    scores = rouge_n(*number_words(texts, references), n)
     assert {one.shape for one in scores.values()} == {(len(references), len(texts))}
     for row, column in np.ndindex(len(references), len(texts)):
         found = SCORER.score(" ".join(references[row]), " ".join(texts[column]))[f"rouge{n}"]
@@ -40,8 +40,8 @@ def test_equals_rouge_score(texts: list[list[str]], references: list[list[str]],
 @given(TEXTS, TEXTS)
 def test_f1_lies_between_precision_and_recall(texts: list[list[str]], references: list[list[str]]) -> None:
     """All are shares, F1 is between the others, and exchanging the two sides exchanges precision and recall."""
-    ids = numbered(texts, references)
-    f1, precision, recall = (rouge_n(*ids)[measure] for measure in MEASURES)
+    ids = number_words(texts, references)
+    f1, precision, recall = (rouge_n(*ids)[measure] for measure in PAIR_MEASURES)
     assert ((np.minimum(precision, recall) - 1e-12 <= f1) & (f1 <= np.maximum(precision, recall) + 1e-12)).all()
     assert ((precision >= 0) & (precision <= 1) & (recall >= 0) & (recall <= 1)).all()
     np.testing.assert_array_equal(rouge_n(*ids[::-1])["recall"].T, precision)
@@ -50,7 +50,7 @@ def test_f1_lies_between_precision_and_recall(texts: list[list[str]], references
 @given(TEXTS, TEXTS)
 def test_ngrams_stand_in_the_order_of_their_ids(texts: list[list[str]], references: list[list[str]]) -> None:
     """Row k counts the k-th of the references' distinct bigrams, sorted as pairs of ids."""
-    of_texts, of_references = numbered(texts, references)
+    of_texts, of_references = number_words(texts, references)
     held, wanted = shared_ngrams(of_texts, of_references, 2)
     grams = sorted({gram for ids in of_references for gram in pairwise(ids)})
     assert held.tolist() == [[list(pairwise(ids)).count(gram) for ids in of_texts] for gram in grams]
@@ -60,7 +60,7 @@ def test_ngrams_stand_in_the_order_of_their_ids(texts: list[list[str]], referenc
 @given(TEXTS, TEXTS)
 def test_numbers_are_words(texts: list[list[str]], references: list[list[str]]) -> None:
     """Two words have one number exactly when they are one word, across the collections."""
-    ids = numbered(texts, references)
+    ids = number_words(texts, references)
     words = [word for text in (*texts, *references) for word in text]
     numbers = [number for collection in ids for text in collection for number in text]
     assert len(words) == len(numbers)
@@ -69,7 +69,7 @@ def test_numbers_are_words(texts: list[list[str]], references: list[list[str]]) 
 
 def test_hand_worked() -> None:
     """Of "the cat sat", "the cat the cat" has "the cat", once: 1 of 2 bigrams and 1 of 3, so F1 is 2/5."""
-    ids = numbered([["the", "cat", "the", "cat"], ["sat"]], [["the", "cat", "sat"]])
+    ids = number_words([["the", "cat", "the", "cat"], ["sat"]], [["the", "cat", "sat"]])
     scores = {measure: found.tolist() for measure, found in rouge_n(*ids).items()}
     assert scores == {"f1": [[2 / 5, 0]], "precision": [[1 / 3, 0]], "recall": [[1 / 2, 0]]}
 

@@ -12,8 +12,8 @@ from rouge_score.tokenizers import Tokenizer
 
 from longsumbench.errors import UsageError
 from longsumbench.rouge import fusion
-from longsumbench.rouge.all_pairs import MEASURES
-from longsumbench.rouge.fusion import TYPES, SourcePair, best_pairs
+from longsumbench.rouge.all_pairs import PAIR_MEASURES
+from longsumbench.rouge.fusion import FUSION_TYPES, SourcePair, best_pairs
 
 Words = list[str]
 TEXTS = st.lists(st.lists(st.sampled_from("abcd"), max_size=6), max_size=7)
@@ -28,7 +28,7 @@ class AsTheyAre(Tokenizer):
         return text.split()
 
 
-SCORER = RougeScorer(list(TYPES), tokenizer=AsTheyAre())
+SCORER = RougeScorer(list(FUSION_TYPES), tokenizer=AsTheyAre())
 
 
 def rouge(words: Words, reference: Words, kind: str, measure: str) -> float:
@@ -45,7 +45,7 @@ def slow_pair(sentences: list[Words], reference: Words, kind: str, measure: str)
     return *min(pair for pair, score in scores.items() if score > top - 1e-12), top
 
 
-@pytest.mark.parametrize(("kind", "measure"), list(product(TYPES, MEASURES)))
+@pytest.mark.parametrize(("kind", "measure"), list(product(FUSION_TYPES, PAIR_MEASURES)))
 @pytest.mark.parametrize(("promising", "at_once"), [(1, 1), (2, 9), (32, 1 << 20)])
 @settings(max_examples=40)
 @given(sentences=SOURCES, summary=TEXTS)
@@ -66,7 +66,7 @@ def test_equals_scoring_every_pair_with_the_library(
         assert pair.alone == pytest.approx(alone)
 
 
-@pytest.mark.parametrize(("kind", "measure"), list(product(TYPES, MEASURES)))
+@pytest.mark.parametrize(("kind", "measure"), list(product(FUSION_TYPES, PAIR_MEASURES)))
 def test_equals_the_definition_on_longer_texts(kind: str, measure: str) -> None:
     """As above for more sentences, some alike, and summary sentences of more than 64 and 128 words."""
     chance = random.Random(f"{kind} {measure}")
@@ -80,7 +80,7 @@ def test_equals_the_definition_on_longer_texts(kind: str, measure: str) -> None:
         assert pair.score == pytest.approx(top)
 
 
-@given(SOURCES, TEXTS, st.sampled_from(TYPES))
+@given(SOURCES, TEXTS, st.sampled_from(FUSION_TYPES))
 def test_a_pair_says_as_much_as_its_sentences_and_no_more(
     sentences: list[Words], summary: list[Words], kind: str
 ) -> None:

@@ -19,7 +19,7 @@ from support.requirements import SHARED_FOLDER, WORDNET_LISTS
 
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.rouge import vocabulary
-from longsumbench.rouge.scorer import TYPES, RougeScorer, Score
+from longsumbench.rouge.scorer import ROUGE_TYPES, RougeScorer, Score
 from longsumbench.rouge.signature import signature
 from longsumbench.rouge.stemmers import NO_WORDNET, read_exceptions
 
@@ -49,7 +49,7 @@ def scorer(**options: Any) -> RougeScorer:
 
 def peer(prediction: Text, references: Sequence[Text], stem: bool) -> dict[str, Score]:
     """Score with rouge_score, one sentence a line."""
-    library = rouge_scorer.RougeScorer(list(TYPES), use_stemmer=stem)
+    library = rouge_scorer.RougeScorer(list(ROUGE_TYPES), use_stemmer=stem)
     scores = library.score_multi(["\n".join(reference) for reference in references], "\n".join(prediction))
     return {kind: Score(*score) for kind, score in scores.items()}
 
@@ -162,7 +162,7 @@ def test_identity(text: Text) -> None:
     """A text scores 1 against itself, in every type that finds something to match."""
     scores = scorer().score(text, [text])
     bigrams = len(scorer().words(" ".join(text))) > 1
-    assert all(scores[kind] == (1, 1, 1) for kind in TYPES if bigrams or kind != "rouge2")
+    assert all(scores[kind] == (1, 1, 1) for kind in ROUGE_TYPES if bigrams or kind != "rouge2")
 
 
 @given(RANDOM_TEXTS, RANDOM_TEXTS)
@@ -220,7 +220,7 @@ def test_jackknife(prediction: Text, references: list[Text]) -> None:
         for out in range(len(references))
     ]
     scores = scorer(references="jackknife").score(prediction, references)
-    for kind in TYPES:
+    for kind in ROUGE_TYPES:
         assert scores[kind].f == pytest.approx(sum(best[kind].f for best in bests) / len(bests))
 
 

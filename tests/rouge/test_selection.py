@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer as Library
 
 from longsumbench.errors import UsageError
-from longsumbench.rouge.all_pairs import MEASURES, rouge_n
+from longsumbench.rouge.all_pairs import PAIR_MEASURES, rouge_n
 from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.rouge.selection import LEAST_RISE, greedy_selection, sequential_selection
 
@@ -100,7 +100,7 @@ def slow_sequence(texts: list[list[int]], reference: list[int], n: int, measure:
     return selected
 
 
-@given(TEXTS, TEXTS, st.integers(1, 3), st.sampled_from(MEASURES))
+@given(TEXTS, TEXTS, st.integers(1, 3), st.sampled_from(PAIR_MEASURES))
 def test_sequential_equals_its_definition(
     texts: list[list[int]], references: list[list[int]], n: int, measure: str
 ) -> None:
@@ -109,7 +109,7 @@ def test_sequential_equals_its_definition(
     assert sequential_selection(texts, references, n, measure) == expected
 
 
-@given(TEXTS, TEXTS, st.sampled_from(MEASURES))
+@given(TEXTS, TEXTS, st.sampled_from(PAIR_MEASURES))
 def test_sequential_begins_with_the_best_text(
     texts: list[list[int]], references: list[list[int]], measure: str
 ) -> None:

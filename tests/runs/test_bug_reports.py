@@ -12,7 +12,7 @@ from longsumbench.cli.main import main
 
 FAULTY = """
 from dataclasses import dataclass
-from longsumbench.system import System
+from longsumbench.api.system import System
 
 @dataclass
 class Config:

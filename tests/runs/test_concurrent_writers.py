@@ -21,7 +21,7 @@ WRITERS = """
 import os, sys
 from dataclasses import replace
 from pathlib import Path
-from longsumbench.records import Results, RunRecord
+from longsumbench.runs.record import Results, RunRecord
 
 root, processes, own, common = Path(sys.argv[1]), *map(int, sys.argv[3:])
 results, pattern = Results(root), RunRecord.read(Path(sys.argv[2]))
@@ -44,7 +44,7 @@ import os, sys
 from dataclasses import replace
 from pathlib import Path
 from longsumbench import leaderboard
-from longsumbench.records import Results, RunRecord
+from longsumbench.runs.record import Results, RunRecord
 
 results, pattern, processes = Results(Path(sys.argv[1])), RunRecord.read(Path(sys.argv[2])), int(sys.argv[3])
 for number in range(processes):
@@ -132,7 +132,7 @@ def test_the_last_table_holds_all(tmp_path: Path, pattern: Path) -> None:
     table = (results.root / "leaderboard" / "arxiv.csv").read_text(encoding="utf-8").splitlines()
     column = table[0].split(",").index("run_id")
     assert {line.split(",")[column] for line in table[1:]} == {f"{n:02d}{turn}" for n in range(8) for turn in range(2)}
-    leaderboard.update(results, "arxiv")
+    leaderboard.update_table(results, "arxiv")
     assert (results.root / "leaderboard" / "arxiv.csv").read_text(encoding="utf-8").splitlines() == table
 
 
@@ -184,8 +184,8 @@ def test_the_table_does_not_depend_on_the_order(seed: int, tmp_path: Path, monke
             made.write(folder)
             os.utime(folder / "record.json", (chance.random() * 1e9, chance.random() * 1e9))
             if chance.random() < 0.2:
-                leaderboard.update(Results(root), "arxiv")
-        leaderboard.update(Results(root), "arxiv")
+                leaderboard.update_table(Results(root), "arxiv")
+        leaderboard.update_table(Results(root), "arxiv")
     assert {"arxiv.csv", "arxiv.md", "arxiv.tex"} <= set(files_of(tmp_path / "one"))
     assert files_of(tmp_path / "one") == files_of(tmp_path / "other")
 

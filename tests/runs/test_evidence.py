@@ -12,7 +12,7 @@ from support.watching import like
 
 from longsumbench.api.system import AXES, REFERENCE_AXIS, Evidence, Summary
 from longsumbench.errors import DataError
-from longsumbench.runs.evidence import check, kept, read_evidence, wanted, write_evidence
+from longsumbench.runs.evidence import check_evidence_arrays, kept_places, num_wanted, read_evidence, write_evidence
 
 TYPES = ("float32", "float64", "float16", "int64", "int32", "uint8", "bool")
 SIZES = dict(zip(AXES, (3, 6, 2, 4, 4, 5, 1, 2, 2), strict=True))
@@ -54,7 +54,7 @@ def test_it_is_read_as_it_was_written(
     """Arrays of every kind, shape and order in memory, axes, texts and the id come back equal."""
     folder = tmp_path_factory.mktemp("evidence")
     write_evidence(folder, number, Summary(identity, "", evidence=evidence))
-    assert kept(folder) == {number}
+    assert kept_places(folder) == {number}
     found, read = read_evidence(folder, number)
     assert found == identity
     assert like(evidence, read)
@@ -74,7 +74,7 @@ def test_its_files_are_plain(tmp_path: Path) -> None:
 )
 def test_the_first_examples_are_wanted(asked: str, examples: int, expected: int) -> None:
     """`all`, a number or `none` of the examples there are, from the first."""
-    assert wanted(asked, examples) == range(expected)
+    assert num_wanted(asked, examples) == range(expected)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_the_first_examples_are_wanted(asked: str, examples: int, expected: int)
 def test_evidence_that_says_not_what_it_is_is_refused(changes: dict[str, object], told: str, tmp_path: Path) -> None:
     """Dimensions without names, or units without texts, could not be drawn: nothing is written of them."""
     with pytest.raises(ValueError, match=told):
-        check(small(**changes))
+        check_evidence_arrays(small(**changes))
     with pytest.raises(ValueError, match=told):
         write_evidence(tmp_path, 0, Summary("a", "", evidence=small(**changes)))
     assert not list(tmp_path.iterdir())
@@ -111,7 +111,7 @@ def test_half_written_evidence_is_none(written: int, tmp_path: Path, monkeypatch
     monkeypatch.setattr("longsumbench.runs.evidence.json.dumps", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         write_evidence(tmp_path, 0, Summary("a", "", evidence=small()))
-    assert kept(tmp_path) == set()
+    assert kept_places(tmp_path) == set()
     with pytest.raises(DataError, match="no evidence of example 0"):
         read_evidence(tmp_path, 0)
 
@@ -141,7 +141,7 @@ def test_damaged_files_are_told(name: str, content: bytes | None, tmp_path: Path
 def test_other_files_are_no_evidence(tmp_path: Path) -> None:
     """What else stands in the folder, or no folder, is no evidence of anything."""
     (tmp_path / "view.json").write_text("{}", encoding="utf-8")
-    assert kept(tmp_path) == kept(tmp_path / "nowhere") == set()
+    assert kept_places(tmp_path) == kept_places(tmp_path / "nowhere") == set()
 
 
 def test_which_examples_have_evidence_of_their_reference(tmp_path: Path) -> None:
@@ -155,5 +155,5 @@ def test_which_examples_have_evidence_of_their_reference(tmp_path: Path) -> None
     )
     for number, content in enumerate(("{", "[]", '{"axes": 3}', '{"axes": {"weight": null}}'), 2):
         (tmp_path / f"{number}.json").write_text(content, encoding="utf-8")
-    assert kept(tmp_path) == {0, 1, 2, 3, 4, 5}
-    assert kept(tmp_path, of_references=True) == {1}
+    assert kept_places(tmp_path) == {0, 1, 2, 3, 4, 5}
+    assert kept_places(tmp_path, of_references=True) == {1}

@@ -17,15 +17,15 @@ from support.waiting import PATIENCE
 from support.watching import Watching, with_watching
 
 from longsumbench.api import registry
-from longsumbench.api.config import DatasetSettings, Decoding, RunConfig, Scoring, settle
-from longsumbench.cache.artifacts import CACHE_VARIABLE, StageStore, cache_folder
-from longsumbench.corpora.reading.load import load
+from longsumbench.api.config import DatasetSettings, Decoding, RunConfig, Scoring, build_settings
+from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache, cache_folder
+from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError
 from longsumbench.runs import pipeline
-from longsumbench.runs.evidence import kept
-from longsumbench.runs.pipeline import BASELINES, Point, baseline, run
+from longsumbench.runs.evidence import kept_places
+from longsumbench.runs.pipeline import BASELINES, Point, run_point, score_baseline
 from longsumbench.runs.record import Results, RunRecord
-from longsumbench.runs.run_id import hashed, identity, specify
+from longsumbench.runs.run_id import config_identity, hashed_settings, run_spec
 
 PREDICTIONS = "predictions.jsonl"
 
@@ -41,7 +41,7 @@ def configured(folder: Path, model: str = "lead", **changes: Any) -> RunConfig:
     schema = registry.systems.load(model).Config
     settings = TINY if model == "trunc" else {}
     config = RunConfig(
-        settle(schema, settings, "model."),
+        build_settings(schema, settings, "model."),
         DatasetSettings("jsonl", str(folder)),
         tiny_recipe(max_steps=4),
         Decoding(batch_size=4, max_length=10, device="cpu"),
@@ -54,7 +54,7 @@ def configured(folder: Path, model: str = "lead", **changes: Any) -> RunConfig:
 def run_id(config: RunConfig) -> str:
     """Return the id of the run that a configuration means."""
     system = registry.systems.load(config.model.name)(config.model)
-    return specify(config, system, load(config.dataset, StageStore(cache_folder()))).run_id
+    return run_spec(config, system, load_texts(config.dataset, ArtifactCache(cache_folder()))).run_id
 
 
 def folder_of(config: RunConfig, record: RunRecord) -> Path:
@@ -66,7 +66,7 @@ def with_baselines(point: Point) -> list[RunRecord]:
     """Do a run and those of the baselines that are not the run itself, as the command does."""
     taken: set[str] = set()
     names = [name for name in BASELINES if point.config.baselines and name != point.config.model.name]
-    return [run(point), *(record for name in names for record in baseline(point, name, taken))]
+    return [run_point(point), *(record for name in names for record in score_baseline(point, name, taken))]
 
 
 def silent(line: str) -> None:
@@ -124,14 +124,16 @@ def test_what_a_system_depends_on_decides(model: str, decided_by: set[str], toy:
     }
     assert {name for name, other in others.items() if run_id(other) != run_id(config)} == decided_by
     system = registry.systems.load(model)(config.model)
-    assert {name for name, other in others.items() if identity(other, system) != identity(config, system)} == decided_by
+    assert {
+        name for name, other in others.items() if config_identity(other, system) != config_identity(config, system)
+    } == decided_by
 
 
 def test_settings_that_came_later_leave_earlier_ids(toy: Path) -> None:
     """What is hashed of the scores' settings is what was hashed before ids were first published, unless more is set."""
-    assert hashed(configured(toy).score) == {"mode": "google", "stem": True, "resamples": 100}
+    assert hashed_settings(configured(toy).score) == {"mode": "google", "stem": True, "resamples": 100}
     perl = Scoring(mode="perl", resampling="perl")
-    assert hashed(perl) == {"mode": "perl", "stem": True, "resamples": 1_000, "resampling": "perl"}
+    assert hashed_settings(perl) == {"mode": "perl", "stem": True, "resamples": 1_000, "resampling": "perl"}
 
 
 def test_a_seed_given_to_one_step_decides_too(toy: Path) -> None:
@@ -150,7 +152,7 @@ def test_other_texts_decide(toy: Path) -> None:
 def test_a_run_leaves_its_files(toy: Path) -> None:
     """Configuration, record, predictions in the data's order, scores for each example, and links to its stages."""
     config = configured(toy, "trunc")
-    record = run(Point(config, say=silent))
+    record = run_point(Point(config, say=silent))
     folder = folder_of(config, record)
     assert {path.name for path in folder.iterdir()} == {"config.yaml", "record.json", PREDICTIONS, "scores.csv", "work"}
     ids = [json.loads(line)["id"] for line in (toy / "test.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -164,7 +166,7 @@ def test_a_run_leaves_its_files(toy: Path) -> None:
 def test_the_record_is_complete(toy: Path) -> None:
     """A trained run's record says what it was, on which texts, at what cost, and with which code."""
     config = configured(toy, "trunc", seed=3)
-    record = run(Point(config, variant="x=1", command=("longsumbench", "run"), say=silent))
+    record = run_point(Point(config, variant="x=1", command=("longsumbench", "run"), say=silent))
     written = json.loads((folder_of(config, record) / "record.json").read_text(encoding="utf-8"))
     assert written == json.loads(json.dumps(asdict(record)))
     assert (record.model, record.dataset, record.split, record.variant) == ("trunc", "jsonl", "test", "x=1")
@@ -189,17 +191,17 @@ def test_the_record_is_complete(toy: Path) -> None:
 @pytest.mark.parametrize(("model", "seed"), [("lead", None), ("random", 1), ("oracle", None)])
 def test_a_seed_that_decides_nothing_is_not_recorded(model: str, seed: int | None, toy: Path) -> None:
     """Only a run that depends on a seed has one in its record."""
-    assert run(Point(configured(toy, model), say=silent)).seed == seed
+    assert run_point(Point(configured(toy, model), say=silent)).seed == seed
 
 
 def test_the_second_time_nothing_is_done(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A finished run is found, said in one line, and none of its files is touched."""
     config, said = configured(toy), []
     first = Point(config, say=silent)
-    record = run(first)
+    record = run_point(first)
     monkeypatch.setattr(pipeline, "_carry_out", lambda *_: pytest.fail("done again"))
     again = Point(config, say=said.append)
-    assert run(again).run_id == record.run_id
+    assert run_point(again).run_id == record.run_id
     assert said == [f"already finished: lead on jsonl, {folder_of(config, record)}"]
     assert (first.carried_out, again.carried_out) == (True, False)
 
@@ -207,11 +209,11 @@ def test_the_second_time_nothing_is_done(toy: Path, monkeypatch: pytest.MonkeyPa
 def test_overwriting_does_it_again(toy: Path) -> None:
     """With overwrite=true a finished run is thrown away and done again, its training too."""
     config, said = configured(toy, "trunc"), []
-    folder = folder_of(config, run(Point(config, say=silent)))
+    folder = folder_of(config, run_point(Point(config, say=silent)))
     (folder / PREDICTIONS).write_text("", encoding="utf-8")
     checkpoint = (folder / "work" / "checkpoint" / "fit.json").resolve()
     before = checkpoint.stat().st_mtime_ns
-    run(Point(replace(config, overwrite=True), say=said.append))
+    run_point(Point(replace(config, overwrite=True), say=said.append))
     assert not said
     assert (folder / PREDICTIONS).read_text(encoding="utf-8").count("\n") == 8
     assert checkpoint.stat().st_mtime_ns > before
@@ -220,27 +222,27 @@ def test_overwriting_does_it_again(toy: Path) -> None:
 def test_overwriting_leaves_what_was_begun_since(toy: Path) -> None:
     """A sweep's point whose process died does not throw away again what it has done anew."""
     config, began = configured(toy), time.time() - 60
-    run(Point(config, say=silent))
+    run_point(Point(config, say=silent))
     again = Point(replace(config, overwrite=True), say=silent, since=began)
-    run(again)
+    run_point(again)
     assert not again.carried_out
 
 
 def test_a_run_that_is_emptied_this_moment_is_done_again(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between two looks of this process another one, told to overwrite it, may have deleted its record."""
     config = configured(toy)
-    folder = folder_of(config, first := run(Point(config, say=silent)))
+    folder = folder_of(config, first := run_point(Point(config, say=silent)))
     looked: list[Path] = []
 
     def emptied(config: RunConfig, system: Any, texts: Any, where: Path) -> bool:
         if not looked:
-            pipeline.empty(folder)
+            pipeline.delete_run_files(folder)
         looked.append(where)
         return False
 
     monkeypatch.setattr(pipeline, "_is_lacking", emptied)
     again = Point(config, say=silent)
-    assert run(again).scores == first.scores
+    assert run_point(again).scores == first.scores
     assert again.carried_out
     assert looked
 
@@ -248,20 +250,20 @@ def test_a_run_that_is_emptied_this_moment_is_done_again(toy: Path, monkeypatch:
 def test_a_run_without_a_record_is_not_summarized_again(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is missing of a run is done, what is there is kept: the same scores without asking the system."""
     config = configured(toy)
-    record = run(Point(config, say=silent))
+    record = run_point(Point(config, say=silent))
     (folder_of(config, record) / "record.json").unlink()
     system = registry.systems.load("lead")
     monkeypatch.setattr(system, "summarize", lambda *_: pytest.fail("summarized again"))
-    assert run(Point(config, say=silent)).scores == record.scores
+    assert run_point(Point(config, say=silent)).scores == record.scores
 
 
 def test_a_record_that_came_with_a_checkout_is_no_finished_run(toy: Path) -> None:
     """Records are committed, predictions are not: where only the record stands, the run is done, to the same scores."""
     config = configured(toy)
-    record = run(Point(config, say=silent))
+    record = run_point(Point(config, say=silent))
     (folder_of(config, record) / "predictions.jsonl").unlink()
     again = Point(config, say=silent)
-    assert run(again).scores == record.scores
+    assert run_point(again).scores == record.scores
     assert again.carried_out
 
 
@@ -270,7 +272,7 @@ def test_a_missing_split_is_told(toy: Path) -> None:
     (toy / "validation.jsonl").unlink()
     config = configured(toy)
     with pytest.raises(DataError, match=r"has no validation split; choose dataset\.split=train, test"):
-        run(Point(replace(config, dataset=replace(config.dataset, split="validation")), say=silent))
+        run_point(Point(replace(config, dataset=replace(config.dataset, split="validation")), say=silent))
 
 
 def test_baselines_stand_beside_a_run(toy: Path) -> None:
@@ -345,50 +347,50 @@ def outcome(config: RunConfig) -> dict[str, bytes]:
 
 def test_a_run_keeps_the_evidence_it_is_asked_for(watched: RunConfig) -> None:
     """Evidence stands in the run's folder, and how much of it does not decide the run."""
-    run(Point(watched, say=silent))
-    assert kept(evidence_folder(watched)) == {0, 1}
+    run_point(Point(watched, say=silent))
+    assert kept_places(evidence_folder(watched)) == {0, 1}
     assert run_id(asking(watched, "none")) == run_id(asking(watched, "all")) == run_id(watched)
 
 
 def test_a_finished_run_is_given_more_evidence(watched: RunConfig) -> None:
     """One line says of how many examples; record, predictions and scores stay; the next time there is nothing to do."""
     said: list[str] = []
-    run(Point(watched, say=silent))
+    run_point(Point(watched, say=silent))
     before = outcome(watched)
     point = Point(asking(watched, "all"), say=said.append)
-    run(point)
+    run_point(point)
     folder = evidence_folder(watched)
-    assert kept(folder) == set(range(8))
+    assert kept_places(folder) == set(range(8))
     assert outcome(watched) == before
     told = f"already finished, but for the evidence of 6 examples: watching on jsonl, {folder.parent}"
     assert (said, point.carried_out) == ([told], False)
     asked = len(Watching.batches)
     for fewer in ("all", "3", "none"):
-        run(Point(asking(watched, fewer), say=said.append))
+        run_point(Point(asking(watched, fewer), say=said.append))
     assert said[1:] == [f"already finished: watching on jsonl, {folder.parent}"] * 3
-    assert (len(Watching.batches), kept(folder)) == (asked, set(range(8)))
+    assert (len(Watching.batches), kept_places(folder)) == (asked, set(range(8)))
 
 
 def test_a_run_without_its_checkpoint_is_given_no_evidence(watched: RunConfig) -> None:
     """Weights that are gone are not trained again for it: that is said, and the run stays finished."""
     said: list[str] = []
-    record = run(Point(watched, say=silent))
+    record = run_point(Point(watched, say=silent))
     before = outcome(watched)
     shutil.rmtree(cache_folder() / "checkpoint")
-    assert run(Point(asking(watched, "all"), say=said.append)).run_id == record.run_id
+    assert run_point(Point(asking(watched, "all"), say=said.append)).run_id == record.run_id
     assert "the checkpoint of that run is not in the cache; overwrite=true does it again" in said[1]
-    assert (kept(evidence_folder(watched)), outcome(watched)) == ({0, 1}, before)
+    assert (kept_places(evidence_folder(watched)), outcome(watched)) == ({0, 1}, before)
     assert not list(cache_folder().glob("checkpoint/*"))
 
 
 def test_other_weights_give_no_evidence(watched: RunConfig, tmp_path: Path) -> None:
     """Where another run has trained the same system anew, its weights are not those that wrote the summaries."""
     said: list[str] = []
-    run(Point(watched, say=silent))
-    run(Point(replace(watched, results_dir=str(tmp_path / "other"), overwrite=True), say=silent))
-    run(Point(asking(watched, "all"), say=said.append))
+    run_point(Point(watched, say=silent))
+    run_point(Point(replace(watched, results_dir=str(tmp_path / "other"), overwrite=True), say=silent))
+    run_point(Point(asking(watched, "all"), say=said.append))
     assert "the weights in the cache are not known to be those" in said[1]
-    assert kept(evidence_folder(watched)) == {0, 1}
+    assert kept_places(evidence_folder(watched)) == {0, 1}
 
 
 def test_summaries_that_come_out_differently_get_no_evidence(
@@ -396,21 +398,21 @@ def test_summaries_that_come_out_differently_get_no_evidence(
 ) -> None:
     """Where the second decoding does not write the same, its evidence is left out, which is said."""
     said: list[str] = []
-    run(Point(watched, say=silent))
+    run_point(Point(watched, say=silent))
     before = outcome(watched)
     monkeypatch.setattr(Watching, "suffix", " But.")
-    run(Point(asking(watched, "all"), say=said.append))
+    run_point(Point(asking(watched, "all"), say=said.append))
     assert said[1].startswith("no evidence of 6 examples is added: their summaries come out differently here")
-    assert (kept(evidence_folder(watched)), outcome(watched)) == ({0, 1}, before)
+    assert (kept_places(evidence_folder(watched)), outcome(watched)) == ({0, 1}, before)
 
 
 def test_a_killed_run_keeps_no_evidence_of_other_weights(watched: RunConfig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Trained anew after a kill, a run throws away what the old weights looked at."""
     monkeypatch.setattr(Watching, "fails_at", 1)
     with pytest.raises(KeyboardInterrupt):
-        run(Point(asking(watched, "all"), say=silent))
+        run_point(Point(asking(watched, "all"), say=silent))
     (evidence_folder(watched) / "7.safetensors").touch()
     shutil.rmtree(cache_folder() / "checkpoint")
     monkeypatch.setattr(Watching, "fails_at", None)
-    run(Point(asking(watched, "1"), say=silent))
+    run_point(Point(asking(watched, "1"), say=silent))
     assert {path.stem for path in evidence_folder(watched).iterdir()} == {"0"}

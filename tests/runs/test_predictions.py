@@ -16,11 +16,11 @@ from support.watching import Watching, WatchingConfig, like
 from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Cut, Example, Truncation
 from longsumbench.api.system import REFERENCE_AXIS, Evidence, Summary, System
-from longsumbench.runs.evidence import kept, read_evidence
+from longsumbench.runs.evidence import kept_places, read_evidence
 from longsumbench.runs.predictions import (
-    Crew,
+    WriterGroup,
     length_buckets,
-    part,
+    part_file,
     read_summaries,
     summarize_share,
     summarize_split,
@@ -107,8 +107,8 @@ def test_the_shares_of_a_killed_crew_are_taken_over(cut: int, tmp_path: Path) ->
     whole = summarize_split(Counting(), SPLIT, Decoding(batch_size=1), path, log)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:2]))
-    part(path, 1).write_bytes(b"".join(lines[2:5])[: -cut or None])
-    log.rename(part(log, 1))
+    part_file(path, 1).write_bytes(b"".join(lines[2:5])[: -cut or None])
+    log.rename(part_file(log, 1))
     again = Counting()
     assert summarize_split(again, SPLIT, Decoding(batch_size=1), path, log) == whole
     assert len(again.batches) == len(SPLIT) - (4 if cut else 5)
@@ -126,10 +126,10 @@ def test_a_crew_writes_every_summary_once(size: int, tmp_path: Path) -> None:
     @contextmanager
     def called(batches: Sequence[list[int]]) -> Iterator[None]:
         for place in range(1, size):
-            summarize_share(systems[place], SPLIT, Decoding(batch_size=2), batches, Crew(place, size), path)
+            summarize_share(systems[place], SPLIT, Decoding(batch_size=2), batches, WriterGroup(place, size), path)
         yield
 
-    assert summarize_split(systems[0], SPLIT, Decoding(batch_size=2), path, crew=Crew(0, size, called)) == alone
+    assert summarize_split(systems[0], SPLIT, Decoding(batch_size=2), path, crew=WriterGroup(0, size, called)) == alone
     assert path.read_bytes() == (tmp_path / "alone.jsonl").read_bytes()
     assert sorted(id for system in systems for batch in system.batches for id in batch) == sorted(SPLIT.ids)
     assert all(system.batches for system in systems)
@@ -176,7 +176,7 @@ def files(folder: Path) -> dict[str, bytes]:
 def test_evidence_of_the_first_examples_is_kept(asked: str, first: int, watching: Watching, tmp_path: Path) -> None:
     """The first examples of the split have evidence, their own; summaries are the same with it and without."""
     summaries = summarize(watching, tmp_path, asked)
-    assert kept(tmp_path / "evidence") == set(range(first))
+    assert kept_places(tmp_path / "evidence") == set(range(first))
     for index in range(first):
         identity, evidence = read_evidence(tmp_path / "evidence", index)
         assert identity == SPLIT.ids[index]
@@ -222,7 +222,7 @@ def test_a_killed_run_has_the_evidence_of_its_lines(
     with pytest.raises(KeyboardInterrupt):
         summarize(watching, tmp_path / "killed", "7")
     written = {summary.id for summary in read_summaries(tmp_path / "killed" / "p.jsonl")}
-    assert {SPLIT.ids[index] for index in kept(tmp_path / "killed" / "evidence")} == written & set(SPLIT.ids[:7])
+    assert {SPLIT.ids[index] for index in kept_places(tmp_path / "killed" / "evidence")} == written & set(SPLIT.ids[:7])
     monkeypatch.setattr(Watching, "fails_at", None)
     summarize(watching, tmp_path / "killed", "7")
     assert watching.batches == undisturbed
@@ -237,13 +237,13 @@ def test_more_evidence_costs_its_batches_only(watching: Watching, tmp_path: Path
     summarize(watching, tmp_path, "4")
     again = [set(ids) for ids, _ in watching.batches[len(before) :]]
     assert again == [set(ids) for ids, _ in before if {"toy-2", "toy-3"} & set(ids)]
-    assert kept(tmp_path / "evidence") == {0, 1, 2, 3}
+    assert kept_places(tmp_path / "evidence") == {0, 1, 2, 3}
     assert ((tmp_path / "p.jsonl").read_bytes(), (tmp_path / "log.jsonl").read_bytes()) == (lines, log)
     for fewer in ("4", "1", "none"):
         done = len(watching.batches)
         summarize(watching, tmp_path, fewer)
         assert len(watching.batches) == done
-    assert kept(tmp_path / "evidence") == {0, 1, 2, 3}
+    assert kept_places(tmp_path / "evidence") == {0, 1, 2, 3}
 
 
 def test_evidence_of_another_summary_is_not_kept(
@@ -253,7 +253,7 @@ def test_evidence_of_another_summary_is_not_kept(
     before = summarize(watching, tmp_path, "none")
     monkeypatch.setattr(Watching, "suffix", " But.")
     assert summarize(watching, tmp_path, "all") == before
-    assert kept(tmp_path / "evidence") == set()
+    assert kept_places(tmp_path / "evidence") == set()
 
 
 class WatchingReferences(Watching):
@@ -282,7 +282,7 @@ def test_evidence_of_references_costs_its_batches_only(tmp_path: Path, monkeypat
     seen, lines = [], []
     for how in (plain, asked, asked, plain):
         summarize_split(system, SPLIT, how, tmp_path / "p.jsonl", evidence=folder)
-        seen.append((len(system.batches), kept(folder, of_references=True)))
+        seen.append((len(system.batches), kept_places(folder, of_references=True)))
         lines.append((tmp_path / "p.jsonl").read_bytes())
     first = {"toy-0", "toy-1", "toy-2", "toy-3"}
     again = sum(bool(first & set(ids)) for ids, _ in system.batches[:4])
@@ -298,5 +298,5 @@ def test_more_evidence_leaves_that_of_references(tmp_path: Path, monkeypatch: py
     asked = Decoding(batch_size=3, evidence="4", reference_evidence=True)
     for how in (asked, Decoding(batch_size=3, evidence="all")):
         summarize_split(system, SPLIT, how, tmp_path / "p.jsonl", evidence=folder)
-    assert kept(folder) == set(range(10))
-    assert kept(folder, of_references=True) == {0, 1, 2, 3}
+    assert kept_places(folder) == set(range(10))
+    assert kept_places(folder, of_references=True) == {0, 1, 2, 3}

@@ -365,7 +365,7 @@ def test_nothing_is_counted_of_an_example_that_is_not_learned_from() -> None:
         mask = torch.ones(len(rows), 1, 2, dtype=torch.bool)
         return {"labels": torch.tensor([[5, 6]]), "unit_mask": mask, "num_things": torch.tensor(3)}
 
-    rows, marked = shares.Rows([{"length": 2}]), shares.Marked(collate)
+    rows, marked = shares.OwnRows([{"length": 2}]), shares.Marked(collate)
     learned, spare = marked([rows[0]]), marked([rows[-1]])
     assert shares.num_trained_on(learned) == {"examples": 1, "source_tokens": 2, "target_tokens": 2}
     assert not any(shares.num_trained_on(spare).values())

@@ -19,7 +19,7 @@ from longsumbench.api.config import DatasetSettings, RunConfig
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, UnknownName, UsageError
 from longsumbench.runs import rank_tasks as assisting
 from longsumbench.runs.processes import Team, error_of, told_of_error
-from longsumbench.runs.rank_tasks import TASKS, config_of
+from longsumbench.runs.rank_tasks import TASKS, parse_config
 
 
 class Bomb:
@@ -140,7 +140,7 @@ def test_a_configuration_arrives_as_it_was_sent(name: str) -> None:
     dataset = DatasetSettings("jsonl", path="/texts/${x}/ é", limit=3, redundancy=0.25)
     config = RunConfig(registry.systems.load(name).Config(), dataset, seed=7, timeout_minutes=0.1)
     config.score.metrics = ["fact_recall"]
-    assert config_of(json.loads(json.dumps(asdict(config)))) == config
+    assert parse_config(json.loads(json.dumps(asdict(config)))) == config
 
 
 def test_an_error_arrives_with_its_class_and_message() -> None:

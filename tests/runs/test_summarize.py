@@ -16,15 +16,15 @@ from support.waiting import PATIENCE
 from support.watching import Watching, WatchingConfig, with_watching
 
 from longsumbench.api import registry
-from longsumbench.api.config import Decoding, settle
+from longsumbench.api.config import Decoding, build_settings
 from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.api.system import Evidence, Summary, System
-from longsumbench.cache.artifacts import StageStore, cache_folder
-from longsumbench.cli.main import main, read
+from longsumbench.cache.artifacts import ArtifactCache, cache_folder
+from longsumbench.cli.main import main, parse_words
 from longsumbench.corpora.own_files import Input
 from longsumbench.errors import UsageError
 from longsumbench.runs.summarize import (
-    note,
+    describe_losses,
     plain_evidence,
     settle_decoding,
     split_words,
@@ -53,9 +53,9 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     system_class = registry.systems.load("trunc")
     known = {item.name for item in fields(system_class.Config)}
     settings = {key: value for key, value in TINY.items() if key in known}
-    system: System = system_class(settle(system_class.Config, settings, "model."))
+    system: System = system_class(build_settings(system_class.Config, settings, "model."))
     folder = tmp_path_factory.mktemp("fitted")
-    system.fit(ToySplit.of("train", 24), None, tiny_recipe(max_steps=2), folder, StageStore(folder / "stages"))
+    system.fit(ToySplit.of("train", 24), None, tiny_recipe(max_steps=2), folder, ArtifactCache(folder / "stages"))
     (folder / "checkpoint").mkdir()
     system.save(folder / "checkpoint")
     return folder / "checkpoint"
@@ -175,7 +175,7 @@ def test_numbers_that_json_lacks_are_null() -> None:
 def test_what_was_not_read_is_told(summary: Summary, left_out: int, told: str) -> None:
     """By hand: what was cut, by cause, and whatever else of the text or the summary is not whole."""
     example = Example("a", None, None, (Document(None, (Section(None, (("A.",),)),)),), ((),))
-    assert note(Input("f", example, left_out), summary) == told
+    assert describe_losses(Input("f", example, left_out), summary) == told
 
 
 def test_settings_are_checked_as_those_of_a_run(watching: Path, tmp_path: Path, typed: Typed) -> None:
@@ -219,7 +219,7 @@ def test_a_file_may_have_a_sign_in_its_name(tmp_path: Path, monkeypatch: pytest.
 )
 def test_flags_stand_anywhere(words: str) -> None:
     """Flags may be mixed with files; files keep their order, and standard input is one of them."""
-    options = read(["summarize", *words.split(), "-"])
+    options = parse_words(["summarize", *words.split(), "-"])
     assert (options.checkpoint, options.inputs, options.json) == ("C", ["a", "b", "s=1", "-"], True)
 
 
@@ -440,6 +440,6 @@ def test_it_reads_a_pipe(fitted: Path, tmp_path: Path) -> None:
 def test_without_settings_nothing_is_lost() -> None:
     """A misspelt flag is told; so is a command without a checkpoint."""
     with pytest.raises(UsageError, match="unknown flag '--togeter' \\(did you mean '--together'"):
-        read(["summarize", "C", "--togeter"])
+        parse_words(["summarize", "C", "--togeter"])
     with pytest.raises(UsageError, match="required: CHECKPOINT"):
-        read(["summarize"])
+        parse_words(["summarize"])

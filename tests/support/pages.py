@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.analysis.runs.inspect_page import page
+from longsumbench.analysis.runs.inspect_page import inspection_page
 from longsumbench.analysis.runs.inspect_run import Inspection
 from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.api.system import Evidence, Summary
@@ -85,7 +85,7 @@ def inspection(looked_at: Evidence, text: str = "A summary.", name: str = "e-1",
 
 
 def page_of(looked_at: Evidence, *names: str, **changes: Any) -> str:
-    return page(inspection(looked_at, *names, **changes), views(looked_at))
+    return inspection_page(inspection(looked_at, *names, **changes), views(looked_at))
 
 
 def told(text: str, kind: str) -> list[str]:

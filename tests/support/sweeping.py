@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench.sweeps.state import Sweep, sweeps_in
-from longsumbench.sweeps.status import render
+from longsumbench.sweeps.status import render_status
 from support.toys import TINY
 from support.waiting import PATIENCE
 
@@ -109,7 +109,7 @@ class Swept:
 
     def status(self) -> str:
         """Return what `longsumbench status` says of it."""
-        return render(self.results)
+        return render_status(self.results)
 
 
 def untrained(texts: Path, folder: Path) -> list[str]:

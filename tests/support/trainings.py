@@ -7,7 +7,7 @@ import torch
 
 from longsumbench.api.config import Recipe
 from longsumbench.api.system import FitReport
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cache.checksums import CHECKSUMS
 from longsumbench.models.seal.system import Trunc
 from support.toys import TINY, ToySplit, tiny_recipe
@@ -15,7 +15,7 @@ from support.toys import TINY, ToySplit, tiny_recipe
 TRAIN, VALIDATION = ToySplit.of("train", 40), ToySplit.of("validation", 9, start=900)
 
 
-def fit(stages: StageStore, recipe: Recipe, train: ToySplit = TRAIN, **settings: Any) -> tuple[Trunc, FitReport]:
+def fit(stages: ArtifactCache, recipe: Recipe, train: ToySplit = TRAIN, **settings: Any) -> tuple[Trunc, FitReport]:
     system = Trunc(Trunc.Config(**{**TINY, "dropout": 0.1, **settings}))
     return system, system.fit(train, VALIDATION, recipe, stages.root, stages)
 

@@ -13,7 +13,7 @@ from longsumbench.api import registry
 from longsumbench.api.config import Decoding, Recipe
 from longsumbench.api.documents import Cut, Example, Truncation
 from longsumbench.api.system import Evidence, FitReport, Split, Summary, System
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Watching(System):
     suffix: ClassVar[str] = ""
 
     def fit(
-        self, train: Split | None, validation: Split | None, recipe: Recipe, workdir: Path, stages: StageStore
+        self, train: Split | None, validation: Split | None, recipe: Recipe, workdir: Path, stages: ArtifactCache
     ) -> FitReport:
         """Learn nothing, in a stage of its own."""
 

@@ -11,7 +11,7 @@ from support.toys import tiny_overrides, write_jsonl
 
 from longsumbench.cli.main import main
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
-from longsumbench.runs.plan import as_hydra, lay, plain, plan, show, swept_settings
+from longsumbench.runs.plan import as_hydra, compose_overrides, format_setting, plan, show_config, swept_settings
 from longsumbench.sweeps.launchers import Engine
 from longsumbench.sweeps.sweep import Launch
 from longsumbench.sweeps.worker import too_large_for_a_cpu
@@ -119,7 +119,7 @@ def test_a_variant_is_what_differs_from_the_recipe(words: list[str], variant: st
 def test_values_are_shown_as_they_are_typed() -> None:
     """None, true, false and lists are written as on the command line."""
     values = (None, True, False, 1, 0.5, "x", [], [1, 2])
-    assert [plain(value) for value in values] == ["null", "true", "false", "1", "0.5", "x", "[]", "[1,2]"]
+    assert [format_setting(value) for value in values] == ["null", "true", "false", "1", "0.5", "x", "[]", "[1,2]"]
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ def test_a_value_that_must_be_given(tmp_path: Path) -> None:
 
 def test_what_would_be_run_is_shown_once() -> None:
     """--show prints every different run, resolved to the last setting."""
-    text = show(plan(["model=lead,oracle", "seed=1,2"], sweep=True))
+    text = show_config(plan(["model=lead,oracle", "seed=1,2"], sweep=True))
     assert text.count("# model=lead") == text.count("# model=oracle") == 1
     assert text.count("results_dir: results") == 2
 
@@ -334,7 +334,7 @@ def test_the_papers_sizes_are_typed_to_be_trained_on_a_cpu(toy: Path, monkeypatc
     def begun(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("longsumbench.sweeps.sweep.carry_out", begun)
+    monkeypatch.setattr("longsumbench.sweeps.sweep.run_job", begun)
     monkeypatch.setattr("longsumbench.sweeps.sweep.Launch._conducting", begun)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     refused = "model=trunc dataset=jsonl trains at scale=paper.*scale=small.*scale=tiny.*scale=paper"
@@ -419,7 +419,7 @@ def test_a_fault_of_the_program_is_shown_and_the_others_go_on(
     toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a sweep even a fault of one system takes no other point with it; its traceback is in a log."""
-    monkeypatch.setattr("longsumbench.models.baselines.system.take", lambda *_: 1 / 0)
+    monkeypatch.setattr("longsumbench.models.baselines.system.leading_sentences", lambda *_: 1 / 0)
     words = ["dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'r'}", "baselines=false"]
     launch = Launch(plan([*words, "model=lead,oracle"], sweep=True), sweep=True)
     launch.start()
@@ -463,7 +463,7 @@ def test_settings_are_laid_over_files_as_hydra_does(words: list[str]) -> None:
     """Hydra itself reads all files anew for every value of a setting, and comes to the same."""
     overrides = [as_hydra(word) for word in ["model=pagesum", *words, "dataset=pydoc"]]
     with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
-        expected, found = hydra.compose("run", overrides), lay(overrides, None)
+        expected, found = hydra.compose("run", overrides), compose_overrides(overrides, None)
     OmegaConf.set_struct(expected, False)
     assert OmegaConf.to_container(found) == OmegaConf.to_container(expected)
     assert OmegaConf.to_yaml(found) == OmegaConf.to_yaml(expected)

@@ -20,7 +20,7 @@ import time
 from dataclasses import dataclass
 
 from longsumbench import jobs
-from longsumbench.system import System
+from longsumbench.api.system import System
 
 jobs.GRACE = 1.0  # seconds
 

@@ -27,7 +27,7 @@ from longsumbench.sweeps.state import (
     sweep_folder,
     sweeps_in,
 )
-from longsumbench.sweeps.status import current, ending, heading, render, standing
+from longsumbench.sweeps.status import current, describe_progress, describe_state, heading, render_status
 
 
 @pytest.fixture
@@ -61,9 +61,9 @@ def test_a_point_whose_process_was_killed_is_waiting_again(folder: Sweep) -> Non
         assert [state.state for state in current(folder)] == [WAITING, RUNNING, WAITING]
         process.send_signal(signal.SIGKILL)
     assert [state.state for state in current(folder)] == [WAITING, WAITING, WAITING]
-    assert "was at work when the sweep was interrupted" in render(folder.root.parents[1], "abcd")
+    assert "was at work when the sweep was interrupted" in render_status(folder.root.parents[1], "abcd")
     with folder.conducting(lambda who: None):
-        assert "lost its process (here None)" in render(folder.root.parents[1], "abcd")
+        assert "lost its process (here None)" in render_status(folder.root.parents[1], "abcd")
 
 
 def test_status_of_a_sweep(folder: Sweep, capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,17 +89,21 @@ def test_status_of_a_sweep(folder: Sweep, capsys: pytest.CaptureFixture[str]) ->
 def test_a_search_between_two_points_has_not_ended() -> None:
     """Nor has one that has not asked for any yet: while somebody conducts it, more may come."""
     ended = [PointState(DONE), PointState(FAILED)]
-    assert [ending(states, True) for states in ([], ended, [PointState()])] == ["running"] * 3
-    assert ending(ended, False) == "ended"
-    assert ending([], False) == ending([PointState()], False) == "interrupted; the same command continues it"
+    assert [describe_state(states, True) for states in ([], ended, [PointState()])] == ["running"] * 3
+    assert describe_state(ended, False) == "ended"
+    assert (
+        describe_state([], False)
+        == describe_state([PointState()], False)
+        == "interrupted; the same command continues it"
+    )
 
 
 def test_status_without_sweeps_or_of_an_unknown_one_is_one_line(folder: Sweep, tmp_path: Path) -> None:
     """It says where it looked, and what there is."""
     with pytest.raises(UsageError, match=r"no sweep under .*`longsumbench run -m` starts one"):
-        render(tmp_path / "elsewhere")
+        render_status(tmp_path / "elsewhere")
     with pytest.raises(UsageError, match="no sweep is called 'zz'; there are abcd1234"):
-        render(folder.root.parents[1], "zz")
+        render_status(folder.root.parents[1], "zz")
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan"])
@@ -158,6 +162,6 @@ def test_the_time_left_by_hand() -> None:
 @given(st.lists(st.sampled_from([WAITING, RUNNING, DONE, FOUND, SAME, FAILED])))
 def test_every_point_is_counted_once(states: list[str]) -> None:
     """The numbers in the line of a sweep add up to its points."""
-    told = standing([PointState(state, started=1.0, ended=2.0) for state in states])
+    told = describe_progress([PointState(state, started=1.0, ended=2.0) for state in states])
     counts = [int(part.split()[0]) for part in told.split(", ") if part[0].isdigit()]
     assert sum(counts) == len(states)

@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from longsumbench.analysis.sampled import Sampled, SampleSettings, draw
+from longsumbench.analysis.sampled import Sampled, SampleSettings, sample_dataset
 from longsumbench.api.bounds import Device, Text
 from longsumbench.api.config import DatasetSettings, Scoring
 from longsumbench.api.documents import Sentences
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
-from longsumbench.formatting import counted
+from longsumbench.formatting import format_count
 from longsumbench.leaderboards.significance import LEVEL, RESAMPLES
 from longsumbench.metrics.coherence import Coherence
 from longsumbench.metrics.statistics import approximate_randomization, bootstrap_interval, holm
@@ -112,7 +112,7 @@ class CoherenceFound:
                 f"{TIED}: not distinguishable (corrected p ≥ {LEVEL})"
             )
         if self.without:
-            lines.append(f"{counted(self.without, 'example')} left out: no reference")
+            lines.append(f"{format_count(self.without, 'example')} left out: no reference")
         return lines
 
     def render(self) -> str:
@@ -142,7 +142,9 @@ def _tested(row: Any) -> list[str]:
     return [gap if row["p_holm"] < LEVEL else Tied(gap), *told]
 
 
-def coherence(dataset: DatasetSettings, settings: CoherenceSettings, results: Results | None = None) -> CoherenceFound:
+def analyze_coherence(
+    dataset: DatasetSettings, settings: CoherenceSettings, results: Results | None = None
+) -> CoherenceFound:
     """Score references, the same with their sentences shuffled, and what runs wrote.
 
     Args:
@@ -157,7 +159,7 @@ def coherence(dataset: DatasetSettings, settings: CoherenceSettings, results: Re
     """
     metric = NextSentences(Scoring(coherence_model=settings.model, device=settings.device))
     metric.check()
-    return score_texts(draw(dataset, settings, settings.run, results), metric)
+    return score_texts(sample_dataset(dataset, settings, settings.run, results), metric)
 
 
 def score_texts(sampled: Sampled, metric: Coherence) -> CoherenceFound:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from longsumbench.analysis.coherence.coherence import REFERENCE, SHUFFLED, CoherenceFound
-from longsumbench.report.figures import picture, plain_axes, write_files
+from longsumbench.report.figures import plain_axes, render_picture, write_pictures
 from longsumbench.report.palette import COLOURS, GREY
 
 if TYPE_CHECKING:
@@ -18,15 +18,15 @@ _NUMBER: dict[str, Any] = {"textcoords": "offset points", "fontsize": 9}
 _LABEL_WIDTH = 30  # characters
 
 
-def write(found: CoherenceFound, folder: Path) -> list[Path]:
+def write_coherence(found: CoherenceFound, folder: Path) -> list[Path]:
     """Write `coherence.csv`, `.png` and `.svg`; return their paths."""
-    drawn = {f"coherence.{kind}": image for kind, image in draw(found).items()}
-    return write_files(folder, {"coherence.csv": found.csv(), **drawn})
+    drawn = {f"coherence.{kind}": image for kind, image in draw_coherence(found).items()}
+    return write_pictures(folder, {"coherence.csv": found.csv(), **drawn})
 
 
-def draw(found: CoherenceFound) -> dict[str, bytes]:
+def draw_coherence(found: CoherenceFound) -> dict[str, bytes]:
     """Draw each mean with its interval; return "png" and "svg" → bytes."""
-    return picture((_WIDTH, _REST + _ROW * len(found.scores)), lambda figure: _draw(figure, found))
+    return render_picture((_WIDTH, _REST + _ROW * len(found.scores)), lambda figure: _draw(figure, found))
 
 
 def _draw(figure: "Figure", found: CoherenceFound) -> None:

@@ -13,7 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longsumbench.analysis.dataset.stats import DatasetStats
-from longsumbench.analysis.dataset.tables import ROUGE, STRUCTURE, entries, looked_at, sampled, short
+from longsumbench.analysis.dataset.tables import (
+    ROUGE,
+    STRUCTURE,
+    describe_examples_read,
+    describe_sample,
+    format_number,
+    ledger_entries,
+)
 from longsumbench.analysis.dataset.what_is_read import Reading
 from longsumbench.metrics.extractive import Extractive
 from longsumbench.metrics.novelty import NovelNgrams
@@ -44,7 +51,7 @@ class Picture(NamedTuple):
     svg: bytes
 
 
-class Panel(NamedTuple):
+class _Panel(NamedTuple):
     """One histogram: what its axis is called, the numbers of each split, and whether the axis is logarithmic."""
 
     name: str
@@ -52,7 +59,7 @@ class Panel(NamedTuple):
     log: bool = False
 
 
-def pictures(stats: DatasetStats) -> Iterator[Picture]:
+def dataset_pictures(stats: DatasetStats) -> Iterator[Picture]:
     """Yield all pictures of a dataset."""
     share = "Vertical: percent of a split's examples in each bin, the last one with all beyond"
     yield Picture("Lengths", f"{share}. Numbers in legends are medians.", _histograms(_lengths(stats)))
@@ -60,14 +67,13 @@ def pictures(stats: DatasetStats) -> Iterator[Picture]:
         yield Picture("Structure", f"{share}; all examples.", _histograms(structure))
     kept = _kept(stats)
     if any(len(values) for panel in kept for values in panel.values.values()):
-        told = f"{share}; novel n-grams: means, {sampled(stats)}."
+        told = f"{share}; novel n-grams: means, {describe_sample(stats)}."
         yield Picture("What the references keep", told, _histograms(kept, lambda plot: _novelty(plot, stats)))
-        told = f"ROUGE F1 of the sentences closest to the references. {share}, {sampled(stats)}."
+        told = f"ROUGE F1 of the sentences closest to the references. {share}, {describe_sample(stats)}."
         yield Picture("The best extract", told, _histograms(_scores(stats)))
     if readings := [one for one in stats.readings if one.whole is not None and one.source.tokens]:
-        told = (
-            f"{looked_at(stats, stats.read_split)}: percent of all tokens; at the right also the examples read whole."
-        )
+        who = describe_examples_read(stats, stats.read_split)
+        told = f"{who}: percent of all tokens; at the right also the examples read whole."
         yield Picture("What each system would see", told, _stacked(readings))
 
 
@@ -79,31 +85,31 @@ def _of_sample(stats: DatasetStats, name: str, scale: float = 1.0) -> Values:
     return {split.name: scale * split.sampled[name].dropna().to_numpy(np.float64) for split in stats.splits}
 
 
-def _lengths(stats: DatasetStats) -> list[Panel]:
+def _lengths(stats: DatasetStats) -> list[_Panel]:
     targets = {name: values[values > 0] for name, values in _of_counts(stats, "target_words").items()}
-    panels = [Panel("source, words", _of_counts(stats, "source_words")), Panel("target, words", targets)]
+    panels = [_Panel("source, words", _of_counts(stats, "source_words")), _Panel("target, words", targets)]
     return [panel._replace(log=_is_skewed(panel.values)) for panel in panels]
 
 
-def _structure(stats: DatasetStats) -> list[Panel]:
+def _structure(stats: DatasetStats) -> list[_Panel]:
     """Return what is not the same for all examples."""
-    panels = [Panel(f"{name} an example", _of_counts(stats, name)) for name in STRUCTURE[:-1]]
+    panels = [_Panel(f"{name} an example", _of_counts(stats, name)) for name in STRUCTURE[:-1]]
     varied = [panel for panel in panels if len(np.unique(_joined(panel.values))) > 1]
     return [panel._replace(log=_is_skewed(panel.values)) for panel in varied]
 
 
-def _kept(stats: DatasetStats) -> list[Panel]:
+def _kept(stats: DatasetStats) -> list[_Panel]:
     coverage, density, compression = Extractive.columns
     panels = [
-        Panel("compression, source words for one", _of_sample(stats, compression)),
-        Panel("coverage (%)", _of_sample(stats, coverage, 100)),
-        Panel("density (words)", _of_sample(stats, density)),
+        _Panel("compression, source words for one", _of_sample(stats, compression)),
+        _Panel("coverage (%)", _of_sample(stats, coverage, 100)),
+        _Panel("density (words)", _of_sample(stats, density)),
     ]
     return [panel._replace(log=_is_skewed(panel.values) and "%" not in panel.name) for panel in panels]
 
 
-def _scores(stats: DatasetStats) -> list[Panel]:
-    return [Panel(f"{name} (0–100)", _of_sample(stats, f"{kind}_f", 100)) for kind, name in ROUGE.items()]
+def _scores(stats: DatasetStats) -> list[_Panel]:
+    return [_Panel(f"{name} (0–100)", _of_sample(stats, f"{kind}_f", 100)) for kind, name in ROUGE.items()]
 
 
 def _joined(values: Values) -> NDArray[np.float64]:
@@ -116,7 +122,7 @@ def _is_skewed(values: Values) -> bool:
     return len(every) > 0 and every.min() > 0 and every.max() > 8 * np.median(every)
 
 
-def _edges(panel: Panel) -> NDArray[np.float64]:
+def _edges(panel: _Panel) -> NDArray[np.float64]:
     every = _joined(panel.values)
     if not len(every):
         return np.array([0.0, 1.0])
@@ -133,7 +139,7 @@ def _edges(panel: Panel) -> NDArray[np.float64]:
     return np.linspace(low, end if end > low else max(high, low + 1), _BINS + 1)
 
 
-def _histograms(panels: Sequence[Panel], last: "Callable[[Axes], None] | None" = None) -> bytes:
+def _histograms(panels: Sequence[_Panel], last: "Callable[[Axes], None] | None" = None) -> bytes:
     """Draw a histogram for each panel, at most three beside each other, and then another plot."""
     count = len(panels) + (last is not None)
     columns = 2 if count in (2, 4) else 3
@@ -153,7 +159,7 @@ def _histograms(panels: Sequence[Panel], last: "Callable[[Axes], None] | None" =
     return _svg((_WIDTH, _PANEL_HEIGHT * rows), fill)
 
 
-def _histogram(plot: "Axes", panel: Panel) -> None:
+def _histogram(plot: "Axes", panel: _Panel) -> None:
     edges, largest = _edges(panel), max(panel.values, key=lambda split: len(panel.values[split]))
     if panel.log:
         plot.set_xscale("log")
@@ -163,7 +169,9 @@ def _histogram(plot: "Axes", panel: Panel) -> None:
             colour = _COLOUR_OF_SPLIT.get(split, GREY)
             if split == largest:
                 plot.stairs(shares, edges, fill=True, color=colour, alpha=0.15)
-            plot.stairs(shares, edges, color=colour, linewidth=1.6, label=f"{split}: {short(float(np.median(values)))}")
+            plot.stairs(
+                shares, edges, color=colour, linewidth=1.6, label=f"{split}: {format_number(float(np.median(values)))}"
+            )
     every = _joined(panel.values)
     _plain_ticks(plot, whole=len(every) > 0 and every.max() - every.min() < _FEW and bool((every % 1 == 0).all()))
     plot.set_xlabel(panel.name)
@@ -201,7 +209,7 @@ def _novelty(plot: "Axes", stats: DatasetStats) -> None:
 
 def _stacked(readings: Sequence[Reading]) -> bytes:
     """Draw a bar a system: what it sees, and what each of its limits cuts."""
-    causes = list(dict.fromkeys(cause for one in readings for cause, *_ in entries(one.source)[1:]))
+    causes = list(dict.fromkeys(cause for one in readings for cause, *_ in ledger_entries(one.source)[1:]))
     colours = {"seen": _SEEN, **{cause: _CUT[place % len(_CUT)] for place, cause in enumerate(causes)}}
 
     def fill(figure: "Figure") -> None:
@@ -232,7 +240,7 @@ def _stacked(readings: Sequence[Reading]) -> bytes:
 
 def _bar(plot: "Axes", place: int, one: Reading, colours: Mapping[str, str]) -> None:
     left = 0.0
-    for cause, tokens, _ in entries(one.source):
+    for cause, tokens, _ in ledger_entries(one.source):
         share = 100 * tokens / one.source.tokens
         plot.barh(place, share, 0.7, left=left, color=colours[cause], edgecolor="white", linewidth=0.8)
         if share >= _SMALLEST_TOLD:

@@ -23,7 +23,7 @@ from longsumbench.api.system import Split
 if TYPE_CHECKING:
     from datasketch import MinHash, MinHashLSH
 
-WORDS = 5  # of a sequence
+SHINGLE_WORDS = 5  # of a sequence
 SIMILARITY = 0.8  # Jaccard, from which on two sources are near-duplicates
 NEAREST = 10  # pairs that are named
 # A pair of similarity s is looked at with probability 1 - (1 - s^4)^16: 99.98 % at 0.8, 0.003 % at 0.04
@@ -35,7 +35,7 @@ Shingles: TypeAlias = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, order=True)
-class Pair:
+class DuplicatePair:
     """Two examples of different splits.
 
     Attributes:
@@ -49,7 +49,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Overlap:
+class SplitOverlap:
     """What two splits share.
 
     Attributes:
@@ -76,15 +76,15 @@ def shingles(example: Example) -> Shingles:
     """
     words = [word for sentence in example.sentences() for word in sentence.lower().split()]
     numbers = np.fromiter((zlib.crc32(word.encode("utf-8", "replace")) for word in words), np.uint64, len(words))
-    width = min(WORDS, len(words))
+    width = min(SHINGLE_WORDS, len(words))
     count = len(words) - width + 1 if words else 0
     joined = np.zeros(count, np.uint64)
     for start in range(width):
-        joined = mixed(joined * _FACTOR + numbers[start : start + count])
+        joined = mix_hashes(joined * _FACTOR + numbers[start : start + count])
     return np.unique(joined)
 
 
-def mixed(numbers: Shingles) -> Shingles:
+def mix_hashes(numbers: Shingles) -> Shingles:
     """Spread the bits of some numbers over all of theirs; different ones stay different (splitmix64's last step)."""
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -155,17 +155,17 @@ class NearDuplicates:
         if len(self._nearest) > NEAREST:
             heapq.heappop(self._nearest)
 
-    def overlaps(self) -> tuple[Overlap, ...]:
+    def overlaps(self) -> tuple[SplitOverlap, ...]:
         """Return what every two splits share."""
         return tuple(
-            Overlap(*pair, self._num_pairs[pair], *map(sum, affected), *(len(self._splits[name]) for name in pair))
+            SplitOverlap(*pair, self._num_pairs[pair], *map(sum, affected), *(len(self._splits[name]) for name in pair))
             for pair, affected in self._affected.items()
         )
 
-    def nearest(self) -> tuple[Pair, ...]:
+    def nearest(self) -> tuple[DuplicatePair, ...]:
         """Return the most similar pairs, the most similar first."""
         named = []
         for similarity, another_index, one_index, another, one in sorted(self._nearest, reverse=True):
             ids = self._splits[one][-one_index].id, self._splits[another][-another_index].id
-            named.append(Pair(similarity, (one, ids[0]), (another, ids[1])))
+            named.append(DuplicatePair(similarity, (one, ids[0]), (another, ids[1])))
         return tuple(named)

@@ -5,11 +5,19 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
-from longsumbench.analysis.dataset.figures import Picture, pictures
+from longsumbench.analysis.dataset.figures import Picture, dataset_pictures
 from longsumbench.analysis.dataset.stats import DatasetStats
-from longsumbench.analysis.dataset.tables import about, blocks, sampled, short, title, to_csv, to_markdown
+from longsumbench.analysis.dataset.tables import (
+    describe_sample,
+    describe_texts,
+    format_number,
+    stats_blocks,
+    stats_csv,
+    stats_markdown,
+    stats_title,
+)
 from longsumbench.files import write_atomically
-from longsumbench.report.html import frame, table
+from longsumbench.report.html import html_page, html_table
 from longsumbench.report.tables import Block
 
 _NAMES = ("stats.csv", "stats.md", "stats.html")
@@ -21,25 +29,6 @@ figure img { width: 100%; height: auto; display: block; }
 .tile b { display: block; font-size: 1.35rem; font-variant-numeric: tabular-nums; line-height: 1.3; }
 .tile span { color: var(--soft); font-size: .85rem; }
 """
-
-
-def write(stats: DatasetStats, folder: Path) -> list[Path]:
-    """Write the three files; return their paths."""
-    paths = [folder / name for name in _NAMES]
-    for path, content in zip(paths, (to_csv(stats), to_markdown(stats), page(stats)), strict=True):
-        write_atomically(path, content)
-    return paths
-
-
-def page(stats: DatasetStats) -> str:
-    """Return the page: the tables, each behind the pictures of the same."""
-    drawn = {picture.heading: picture for picture in pictures(stats)}
-    parts = [f"<h1>{escape(title(stats))}</h1>", *(f'<p class="soft">{escape(line)}</p>' for line in about(stats))]
-    parts += [_tiles(stats), *_sections(stats, drawn)]
-    parts.append(f'<p class="soft">{escape(stats.oracle_signature)}</p>')
-    return frame(title(stats), parts, _STYLE)
-
-
 # The heading of a table → that of the picture before it
 _PICTURE = {
     "Lengths": "Lengths",
@@ -50,9 +39,29 @@ _PICTURE = {
 }
 
 
+def write_dataset_page(stats: DatasetStats, folder: Path) -> list[Path]:
+    """Write the three files; return their paths."""
+    paths = [folder / name for name in _NAMES]
+    for path, content in zip(paths, (stats_csv(stats), stats_markdown(stats), dataset_page(stats)), strict=True):
+        write_atomically(path, content)
+    return paths
+
+
+def dataset_page(stats: DatasetStats) -> str:
+    """Return the page: the tables, each behind the pictures of the same."""
+    drawn = {picture.heading: picture for picture in dataset_pictures(stats)}
+    parts = [
+        f"<h1>{escape(stats_title(stats))}</h1>",
+        *(f'<p class="soft">{escape(line)}</p>' for line in describe_texts(stats)),
+    ]
+    parts += [_tiles(stats), *_sections(stats, drawn)]
+    parts.append(f'<p class="soft">{escape(stats.oracle_signature)}</p>')
+    return html_page(stats_title(stats), parts, _STYLE)
+
+
 def _sections(stats: DatasetStats, drawn: dict[str, Picture]) -> Iterator[str]:
-    told = set(about(stats))
-    for block in blocks(stats):
+    told = set(describe_texts(stats))
+    for block in stats_blocks(stats):
         yield f"<h2>{escape(block.heading)}</h2>"
         yield from (f'<p class="soft">{escape(note)}</p>' for note in block.notes if note not in told)
         if picture := drawn.get(_PICTURE.get(block.heading, "")):
@@ -62,7 +71,7 @@ def _sections(stats: DatasetStats, drawn: dict[str, Picture]) -> Iterator[str]:
 
 
 def _table(block: Block) -> str:
-    return table([name.replace("\n", " ") for name in block.columns], block.align, block.rows)
+    return html_table([name.replace("\n", " ") for name in block.columns], block.align, block.rows)
 
 
 def _figure(picture: Picture) -> str:
@@ -77,9 +86,9 @@ def _tiles(stats: DatasetStats) -> str:
     found = [(sizes, f"examples ({' / '.join(split.name for split in stats.splits)})")]
     largest = max(stats.splits, key=lambda split: len(split.counts))
     for name, what in (("source_words", "source words"), ("target_words", "target words")):
-        found.append((short(float(largest.counts[name].median())), f"{what}, median of {largest.name}"))
+        found.append((format_number(float(largest.counts[name].median())), f"{what}, median of {largest.name}"))
     shared = [one for one in stats.overlaps or () if one.other == "test" and one.one == "train"]
     found += [(f"{one.of_other:,}", "test examples with a near-duplicate in train") for one in shared]
     tiles = (f'<div class="tile"><b>{escape(number)}</b><span>{escape(told)}</span></div>' for number, told in found)
-    told = f'<p class="soft">What takes time is computed {escape(sampled(stats))}.</p>'
+    told = f'<p class="soft">What takes time is computed {escape(describe_sample(stats))}.</p>'
     return f'<div class="tiles">{"".join(tiles)}</div>{told}'

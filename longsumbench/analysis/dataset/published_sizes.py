@@ -2,6 +2,11 @@
 
 from dataclasses import dataclass
 
+_PAGESUM = ("PageSum, Table 1", "BART's BPE, validation split")
+_SEAL = ("SEAL, Table 1", "subwords, 1.3 a word; split not said")
+_HIERARCHICAL = ("Hierarchical Transformer, §4", "SentencePiece, 32,000; 525 paragraphs of 70.1 tokens")
+_ETADS = ("ETADS, §4.1", "sentences: 42.1 in the document, 3.8 in the summary")
+
 
 @dataclass(frozen=True)
 class PublishedSize:
@@ -23,11 +28,6 @@ class PublishedSize:
     target_mean: str
     target_p95: str
 
-
-_PAGESUM = ("PageSum, Table 1", "BART's BPE, validation split")
-_SEAL = ("SEAL, Table 1", "subwords, 1.3 a word; split not said")
-_HIERARCHICAL = ("Hierarchical Transformer, §4", "SentencePiece, 32,000; 525 paragraphs of 70.1 tokens")
-_ETADS = ("ETADS, §4.1", "sentences: 42.1 in the document, 3.8 in the summary")
 
 PUBLISHED_SIZES = {
     "arxiv": (

@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 from longsumbench.api.bounds import Device, Seed, Text, check_settings
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Example
-from longsumbench.api.ranker import UNRANKED, RankedUnit, RankerSettings, learned, texts_to_rank
+from longsumbench.api.ranker import UNRANKED, RankedUnit, RankerSettings, learned_ranker, texts_to_rank
 from longsumbench.api.system import Split
-from longsumbench.cache.artifacts import CACHE_VARIABLE, StageStore, cache_folder
-from longsumbench.corpora.reading.load import Texts, load
+from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache, cache_folder
+from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError
-from longsumbench.files import writable
-from longsumbench.formatting import counted
+from longsumbench.files import writable_folder
+from longsumbench.formatting import format_count
 from longsumbench.leaderboards.published import read_rank_recalls
 from longsumbench.metrics.statistics import bootstrap_intervals
 from longsumbench.modeling.rankers import find_ranker, order_by
-from longsumbench.progress import tell, track
+from longsumbench.progress import print_line, track
 from longsumbench.report.tables import Block, terminal
 from longsumbench.rouge.lcs import match_bits, sequence_length
 from longsumbench.rouge.scorer import RougeScorer
@@ -129,7 +129,7 @@ class RankRecall:
         counts = f"{len(self.texts_of_each):,} examples of {least} to {most} {self.unit}s (median {middle}),"
         notes = [f"{counts} {self.words_of_each:.0f} words each; means ± half the 95 % interval"]
         if self.without:
-            notes.append(f"{counted(self.without, 'example')} left out: no reference")
+            notes.append(f"{format_count(self.without, 'example')} left out: no reference")
         return notes
 
     def write_csv(self, path: Path) -> None:
@@ -158,9 +158,11 @@ def rank_recall(dataset: DatasetSettings, settings: RankRecallSettings, ranker: 
         DataError: a ranker learns and there is no training split, or nothing can be scored.
     """
     for name in settings.rankers:
-        learned(name)  # so that an unknown one is told before the texts are read
-    stages = StageStore(writable(cache_folder(), f"the environment variable {CACHE_VARIABLE}"), say=tell)
-    texts = load(dataset, stages)
+        learned_ranker(name)  # so that an unknown one is told before the texts are read
+    stages = ArtifactCache(
+        writable_folder(cache_folder(), f"the environment variable {CACHE_VARIABLE}"), say=print_line
+    )
+    texts = load_texts(dataset, stages)
     if dataset.split not in texts.splits:
         found = ", ".join(texts.splits)
         raise DataError(f"dataset '{texts.name}' has no split '{dataset.split}'; dataset.split can be: {found}")
@@ -172,11 +174,11 @@ def rank_recall(dataset: DatasetSettings, settings: RankRecallSettings, ranker: 
 
 def _cheap_first(settings: RankRecallSettings) -> list[str]:
     """Return the rankers, those that learn last: what is wrong with the texts is then told before the training."""
-    return sorted(dict.fromkeys([UNRANKED, *settings.rankers]), key=lambda name: learned(name) is not None)
+    return sorted(dict.fromkeys([UNRANKED, *settings.rankers]), key=lambda name: learned_ranker(name) is not None)
 
 
 def _orders(
-    name: str, texts: Texts, split: Split, unit: str, settings: RankerSettings, stages: StageStore
+    name: str, texts: Texts, split: Split, unit: str, settings: RankerSettings, stages: ArtifactCache
 ) -> list[list[int]]:
     """Return, for every example, the best `KEPT` of its texts, the best first."""
     if name == UNRANKED:

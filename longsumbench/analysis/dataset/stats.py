@@ -16,22 +16,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from longsumbench.analysis.dataset.near_duplicates import NearDuplicates, Overlap, Pair
-from longsumbench.analysis.dataset.what_is_read import Reader, Reading, Tokens, ready, tokenizers
+from longsumbench.analysis.dataset.near_duplicates import DuplicatePair, NearDuplicates, SplitOverlap
+from longsumbench.analysis.dataset.what_is_read import FittedReader, Reading, SharedTokenizer, fit_reader, tokenizers
 from longsumbench.api import registry
 from longsumbench.api.bounds import Count, Seed, Text, check_settings
 from longsumbench.api.config import DatasetSettings, Decoding, RunConfig, Scoring
 from longsumbench.api.documents import Example, count_words
 from longsumbench.api.system import Split
-from longsumbench.cache.artifacts import CACHE_VARIABLE, StageStore, cache_folder
-from longsumbench.corpora.reading.load import Texts, load
+from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache, cache_folder
+from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError
-from longsumbench.files import writable
+from longsumbench.files import writable_folder
 from longsumbench.metrics.extractive import Extractive
 from longsumbench.metrics.novelty import NovelNgrams
 from longsumbench.metrics.rouge import Rouge
-from longsumbench.progress import tell, track
-from longsumbench.runs.record import Results, RunRecord, label
+from longsumbench.progress import print_line, track
+from longsumbench.runs.record import Results, RunRecord, run_label
 
 COUNTED = (
     "source_words",
@@ -108,15 +108,15 @@ class DatasetStats:
     seed: int
     splits: tuple[SplitStats, ...]
     tokens: tuple[str, ...]
-    overlaps: tuple[Overlap, ...] | None
-    nearest: tuple[Pair, ...]
+    overlaps: tuple[SplitOverlap, ...] | None
+    nearest: tuple[DuplicatePair, ...]
     read_split: str
     readings: tuple[Reading, ...]
     runs: tuple[RunRecord, ...]
     oracle_signature: str
 
 
-def describe(
+def describe_dataset(
     dataset: DatasetSettings, settings: StatsSettings, systems: Sequence[tuple[RunConfig, str]] = ()
 ) -> DatasetStats:
     """Read a dataset, and count.
@@ -132,13 +132,15 @@ def describe(
     """
     results = Results(Path(settings.results_dir).expanduser())
     named = [results.find(name) for name in run_names(settings.run)]
-    stages = StageStore(writable(cache_folder(), f"the environment variable {CACHE_VARIABLE}"), say=tell)
-    texts = load(dataset, stages)
+    stages = ArtifactCache(
+        writable_folder(cache_folder(), f"the environment variable {CACHE_VARIABLE}"), say=print_line
+    )
+    texts = load_texts(dataset, stages)
     runs = _find_runs(settings, results, named, texts)
     if systems and dataset.split not in texts.splits:
         found = ", ".join(texts.splits)
         raise DataError(f"dataset '{texts.name}' has no split '{dataset.split}'; dataset.split can be: {found}")
-    readers = [ready(config, variant, texts.splits, stages, settings.train_ranker) for config, variant in systems]
+    readers = [fit_reader(config, variant, texts.splits, stages, settings.train_ranker) for config, variant in systems]
     duplicates = NearDuplicates(texts.splits) if settings.duplicates else None
     splits = read_splits(texts.splits, settings, readers, dataset.split, duplicates)
     return DatasetStats(
@@ -181,14 +183,14 @@ def _find_runs(settings: StatsSettings, results: Results, named: Sequence[Path],
         if record.fingerprint != texts.fingerprint:
             which = f"({record.dataset}, fingerprint {record.fingerprint[:12]}; these have {texts.fingerprint[:12]})"
             told = f"has read other texts {which}: set dataset=… dataset.* as that run did, which its config.yaml says"
-            raise UsageError(f"{label(record)} {told}")
+            raise UsageError(f"{run_label(record)} {told}")
     return records
 
 
 def read_splits(
     splits: Mapping[str, Split],
     settings: StatsSettings,
-    readers: Sequence[Reader] = (),
+    readers: Sequence[FittedReader] = (),
     read_split: str = "test",
     duplicates: NearDuplicates | None = None,
 ) -> tuple[SplitStats, ...]:
@@ -205,10 +207,10 @@ def read_splits(
         In the order of the splits.
     """
     found = {}
-    measure = Measure(tokenizers(list(readers)))
+    measure = _SampleMeasures(tokenizers(list(readers)))
     for name in splits if duplicates is None else duplicates.order:
-        split, counts = splits[name], Counts()
-        chosen, rows = frozenset(sample(name, len(split), settings)), {}
+        split, counts = splits[name], _Counts()
+        chosen, rows = frozenset(sample_places(name, len(split), settings)), {}
         for index, example in enumerate(track(split, f"reading {name}", len(split))):
             counts.add(example)
             if duplicates is not None:
@@ -220,7 +222,7 @@ def read_splits(
     return tuple(found[name] for name in splits)
 
 
-def _let_read(readers: Iterable[Reader], example: Example, source: bool, target: bool) -> None:
+def _let_read(readers: Iterable[FittedReader], example: Example, source: bool, target: bool) -> None:
     for reader in readers:
         if source:
             reader.reading.see_source(reader.system.source_ledger(example))
@@ -228,7 +230,7 @@ def _let_read(readers: Iterable[Reader], example: Example, source: bool, target:
             reader.reading.see_target(reader.system.reference_ledger(example))
 
 
-def sample(split: str, size: int, settings: StatsSettings) -> list[int]:
+def sample_places(split: str, size: int, settings: StatsSettings) -> list[int]:
     """Return the places of the sampled examples of a split, in its order; they depend on seed and name alone."""
     if settings.sample is None or size <= settings.sample:
         return list(range(size))
@@ -236,7 +238,7 @@ def sample(split: str, size: int, settings: StatsSettings) -> list[int]:
     return sorted(draw.sample(range(size), settings.sample))
 
 
-class Counts:
+class _Counts:
     """What is counted of every example, four bytes a number."""
 
     def __init__(self) -> None:
@@ -260,14 +262,14 @@ class Counts:
         return pd.DataFrame({name: np.array(column, np.int32) for name, column in self._columns.items()})
 
 
-class Measure:
+class _SampleMeasures:
     """Computes what takes time of an example.
 
     Args:
         tokens: by which lengths are counted beside words.
     """
 
-    def __init__(self, tokens: Sequence[Tokens] = ()) -> None:
+    def __init__(self, tokens: Sequence[SharedTokenizer] = ()) -> None:
         self._tokens = tokens
         scoring, oracle = Scoring(), registry.systems.load("oracle")
         self._metrics = Extractive(scoring), NovelNgrams(scoring)

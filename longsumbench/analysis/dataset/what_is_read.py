@@ -9,11 +9,11 @@ from typing import Any
 
 from longsumbench.api import registry
 from longsumbench.api.config import RunConfig
-from longsumbench.api.documents import Example, Truncation, total
-from longsumbench.api.ranker import UNRANKED, learned
+from longsumbench.api.documents import Example, Truncation, total_truncation
+from longsumbench.api.ranker import UNRANKED, learned_ranker
 from longsumbench.api.system import Split, System
-from longsumbench.cache.artifacts import StageStore
-from longsumbench.runs.record import parts_of
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.runs.record import split_variant
 
 _NOTHING = Truncation(0, 0)
 NO_LEDGER = "keeps no ledger: it reads all, or does not say what it leaves out"
@@ -49,7 +49,7 @@ class Reading:
     @property
     def label(self) -> str:
         """Its name, in a few words."""
-        return " ".join([self.model, *parts_of(self.variant)])
+        return " ".join([self.model, *split_variant(self.variant)])
 
     @property
     def unit(self) -> str:
@@ -61,18 +61,18 @@ class Reading:
         self.sources += 1
         if ledger is not None:
             self.whole = (self.whole or 0) + (not ledger.cuts)
-            self.source = total([self.source, ledger])
+            self.source = total_truncation([self.source, ledger])
 
     def see_target(self, ledger: Truncation | None) -> None:
         """Add what training would cut from an example's first reference."""
         if ledger is not None:
             self.targets += 1
             self.targets_cut += bool(ledger.cuts)
-            self.target = total([self.target or _NOTHING, ledger])
+            self.target = total_truncation([self.target or _NOTHING, ledger])
 
 
 @dataclass
-class Reader:
+class FittedReader:
     """A system that is ready to read.
 
     Attributes:
@@ -89,7 +89,7 @@ class Reader:
 
 
 @dataclass(frozen=True)
-class Tokens:
+class SharedTokenizer:
     """A tokenizer that one system or several share.
 
     Attributes:
@@ -114,9 +114,9 @@ class Tokens:
         return self.count([" ".join(example.references[0])])
 
 
-def ready(
-    config: RunConfig, variant: str, splits: Mapping[str, Split], stages: StageStore, train_ranker: bool
-) -> Reader:
+def fit_reader(
+    config: RunConfig, variant: str, splits: Mapping[str, Split], stages: ArtifactCache, train_ranker: bool
+) -> FittedReader:
     """Return a system that has learned what decides how it reads: its tokenizer, and a ranker where that is asked for.
 
     Args:
@@ -133,30 +133,30 @@ def ready(
     """
     model, note = config.model, ""
     ranker = getattr(model, "rank", UNRANKED)
-    if not train_ranker and learned(ranker):
+    if not train_ranker and learned_ranker(ranker):
         model = replace(model, rank=UNRANKED)
         told = f"its ranker, {ranker}, is not trained for this: texts are read in their own order"
         note = f"{told}; train_ranker=true ranks them as a run does"
     system: System = registry.systems.load(model.name)(model)
     system.ready_to_read(splits.get("train"), splits.get("validation"), config.train, stages)
-    reader = Reader(system, Reading(model.name, variant, note))
+    reader = FittedReader(system, Reading(model.name, variant, note))
     tokenizer: Any = getattr(system, "tokenizer", None)  # of what extends NeuralSystem, which would import torch here
     encode: Any = getattr(system, "encode", None)
     if tokenizer is not None and encode is not None:
-        from longsumbench.modeling.tokenizer import identity
+        from longsumbench.modeling.tokenizer import tokenizer_identity
 
         reader.reading.has_tokens = True
-        reader.tokenizer = identity(tokenizer)
+        reader.tokenizer = tokenizer_identity(tokenizer)
         reader.count = lambda sentences: sum(len(sentence.ids) for sentence in encode(sentences))
     return reader
 
 
-def tokenizers(readers: list[Reader]) -> list[Tokens]:
+def tokenizers(readers: list[FittedReader]) -> list[SharedTokenizer]:
     """Return the different tokenizers of some systems, in the systems' order."""
-    found: dict[str, Tokens] = {}
+    found: dict[str, SharedTokenizer] = {}
     for reader in readers:
         if reader.tokenizer is not None and reader.count is not None:
-            tokens = found.setdefault(reader.tokenizer, Tokens([], reader.count))
+            tokens = found.setdefault(reader.tokenizer, SharedTokenizer([], reader.count))
             if reader.reading.model not in tokens.models:
                 tokens.models.append(reader.reading.model)
     return list(found.values())

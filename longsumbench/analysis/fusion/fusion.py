@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench import sentences
-from longsumbench.analysis.sampled import Outputs, Sampled, SampleSettings, draw
+from longsumbench.analysis.sampled import Outputs, Sampled, SampleSettings, sample_dataset
 from longsumbench.api.bounds import Between, Count, OneOf, Percentage, Text
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Example
@@ -64,7 +64,7 @@ class FusionSettings(SampleSettings):
 
 
 @dataclass(frozen=True)
-class Said:
+class StatedShares:
     """What a run's output says of a fusion sentence.
 
     Attributes:
@@ -117,7 +117,7 @@ class Fusion:
     sources: tuple[str, str]
     score: float
     alone: tuple[float, float]
-    outputs: tuple[Said, ...] = ()
+    outputs: tuple[StatedShares, ...] = ()
 
     @property
     def rise(self) -> float:
@@ -346,7 +346,7 @@ def chances(size: int, bins: int) -> _Floats:
     return np.asarray(pairs / pairs.sum())
 
 
-def fusion(dataset: DatasetSettings, settings: FusionSettings, results: Results | None = None) -> FusionsFound:
+def analyze_fusion(dataset: DatasetSettings, settings: FusionSettings, results: Results | None = None) -> FusionsFound:
     """Find the fusion sentences of a dataset's references.
 
     Args:
@@ -358,7 +358,7 @@ def fusion(dataset: DatasetSettings, settings: FusionSettings, results: Results 
         UsageError: a run has read other texts.
         DataError: there is nothing to look at, or a file cannot be used.
     """
-    return find_fusions(draw(dataset, settings, settings.run, results), settings)
+    return find_fusions(sample_dataset(dataset, settings, settings.run, results), settings)
 
 
 def find_fusions(sampled: Sampled, settings: FusionSettings) -> FusionsFound:
@@ -386,7 +386,7 @@ def find_fusions(sampled: Sampled, settings: FusionSettings) -> FusionsFound:
         raise DataError(f"no example of split '{sampled.split.name}' {told}: there is nothing to be fused")
     asked = {name: getattr(settings, name) for name in ("rouge", "overlap", "rise", "appears")}
     words = f"{IMPLEMENTATION},{scorer.mode},{scorer.stemmer},{scorer.tokenizer}"
-    signature = sampled.signature("fusion", _VERSION, **asked, words=words, sentences=sentences.NAME)
+    signature = sampled.signature("fusion", _VERSION, **asked, words=words, sentences=sentences.SPLITTER_NAME)
     runs = {one.record.run_id: one.label for one in sampled.runs}
     about = sampled.about()
     return FusionsFound(
@@ -437,7 +437,7 @@ def _said(
     given: Sequence[Sequence[str]],
     settings: FusionSettings,
     scorer: RougeScorer,
-) -> Said:
+) -> StatedShares:
     """Tell what an output says of a fusion sentence.
 
     Args:
@@ -452,15 +452,15 @@ def _said(
     best = max(range(len(output)), key=lambda index: scores[index].f, default=None)
     whole = scorer.score(list(output), [[summary]])[settings.kind].r
     if best is None:
-        return Said(run_id, whole, "", 0.0, (0.0, 0.0), _NEITHER, joined=False)
-    of_each, enough = [shares_said(scorer.words(one), *given) for one in output], settings.appears / 100
+        return StatedShares(run_id, whole, "", 0.0, (0.0, 0.0), _NEITHER, joined=False)
+    of_each, enough = [stated_shares(scorer.words(one), *given) for one in output], settings.appears / 100
     parts = max(first for first, _ in of_each), max(second for _, second in of_each)
     first, second = (part >= enough for part in parts)
     says = BOTH if first and second else FIRST if first else SECOND if second else _NEITHER
-    return Said(run_id, whole, output[best], scores[best].r, parts, says, min(of_each[best]) >= enough)
+    return StatedShares(run_id, whole, output[best], scores[best].r, parts, says, min(of_each[best]) >= enough)
 
 
-def shares_said(
+def stated_shares(
     output: Sequence[str], summary: Sequence[str], first: Sequence[str], second: Sequence[str]
 ) -> tuple[float, float]:
     """Return the share of the words that one source alone gives to a fusion sentence and that an output has, of each.

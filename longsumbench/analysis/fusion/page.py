@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from longsumbench.analysis.fusion.fusion import BOTH, FIRST, SECOND, Fusion, FusionsFound
-from longsumbench.report.figures import picture, plain_axes, write_files
-from longsumbench.report.html import frame, table
-from longsumbench.report.marked_words import SHORTEST_WORD, marked, stems
+from longsumbench.report.figures import plain_axes, render_picture, write_pictures
+from longsumbench.report.html import html_page, html_table
+from longsumbench.report.marked_words import SHORTEST_WORD, mark_words, stems
 from longsumbench.report.palette import COLOURS, GREY, MARKERS
 from longsumbench.report.tables import Block
 
@@ -48,21 +48,21 @@ mark.first { background: var(--first); } mark.second { background: var(--second)
 """
 
 
-def write(found: FusionsFound, folder: Path) -> list[Path]:
+def write_fusion(found: FusionsFound, folder: Path) -> list[Path]:
     """Write all files; return their paths."""
-    drawn = draw(found)
+    drawn = draw_fusion(found)
     contents: dict[str, str | bytes] = {"fusion.csv": found.csv()}
     if found.runs:
         contents["fusion-runs.csv"] = found.runs_csv()
     contents |= {f"fusion.{kind}": image for kind, image in drawn.items()}
-    return write_files(
-        folder, {**contents, "fusion-pairs.jsonl": found.lines(), "fusion.html": page(found, drawn["svg"])}
+    return write_pictures(
+        folder, {**contents, "fusion-pairs.jsonl": found.lines(), "fusion.html": fusion_page(found, drawn["svg"])}
     )
 
 
-def draw(found: FusionsFound) -> dict[str, bytes]:
+def draw_fusion(found: FusionsFound) -> dict[str, bytes]:
     """Draw the bars and, of runs, how often they say both sources; return "png" and "svg" → bytes."""
-    return picture((_WIDE if found.runs else _NARROW, _HEIGHT), lambda figure: _draw(figure, found))
+    return render_picture((_WIDE if found.runs else _NARROW, _HEIGHT), lambda figure: _draw(figure, found))
 
 
 def _draw(figure: "Figure", found: FusionsFound) -> None:
@@ -142,7 +142,7 @@ def _draw_runs(plot: "Axes", found: FusionsFound) -> None:
         plot.legend(frameon=False, fontsize=8.5, loc="upper right")
 
 
-def page(found: FusionsFound, svg: bytes) -> str:
+def fusion_page(found: FusionsFound, svg: bytes) -> str:
     """Return the page.
 
     Args:
@@ -161,13 +161,13 @@ def page(found: FusionsFound, svg: bytes) -> str:
         *(_bar(found, bar) for bar in range(found.settings.bins)),
         f'<p class="soft">{escape(found.signature.replace("|", " "))}</p>',
     ]
-    return frame(found.title, parts, _STYLE)
+    return html_page(found.title, parts, _STYLE)
 
 
 def _block(block: Block) -> list[str]:
     """Return a table under its heading; that of the bars has neither heading nor notes, for they stand on top."""
     told = [f"<h3>{escape(block.heading)}</h3>", *(f'<p class="soft">{escape(note)}.</p>' for note in block.notes)]
-    return [*(told if block.heading else []), table(block.columns, block.align, block.rows)]
+    return [*(told if block.heading else []), html_table(block.columns, block.align, block.rows)]
 
 
 def _legend(found: FusionsFound) -> str:
@@ -198,17 +198,17 @@ def _pair(one: Fusion, found: FusionsFound) -> str:
     scores = f"both {100 * one.score:.0f}, alone {100 * one.alone[0]:.0f} and {100 * one.alone[1]:.0f}"
     recall = f"ROUGE-{found.settings.rouge} recall: {scores}; distance {one.distance:.3f}"
     of = f"{one.id}, reference sentence {one.place}; {recall}"
-    sources = [_text(_source_name(one, place), marked(text, shared)) for place, text in enumerate(one.sources)]
+    sources = [_text(_source_name(one, place), mark_words(text, shared)) for place, text in enumerate(one.sources)]
     outputs = [
         _text(
             f"{found.runs[said.run_id]} {_SAYS[said.says]} ({_percents(said.parts)}), recall {100 * said.recall:.0f}; "
             "its closest sentence",
-            marked(said.closest, shared) if said.closest.strip() else "<em>nothing</em>",
+            mark_words(said.closest, shared) if said.closest.strip() else "<em>nothing</em>",
         )
         for said in one.outputs
     ]
     texts = "\n".join(f'<div class="texts">{"".join(row)}</div>' for row in (sources, outputs) if row)
-    top = f'<p><span class="soft">{escape(of)}</span><br>{marked(one.summary, shared)}</p>'
+    top = f'<p><span class="soft">{escape(of)}</span><br>{mark_words(one.summary, shared)}</p>'
     return f'<div class="pair">{top}\n{texts}</div>\n'
 
 

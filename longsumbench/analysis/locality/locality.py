@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from longsumbench import sentences
 from longsumbench.analysis.locality.sentence_vectors import POOLINGS, Encoder, SentenceVectors, TfIdf
-from longsumbench.analysis.sampled import Sampled, SampleSettings, draw
+from longsumbench.analysis.sampled import Sampled, SampleSettings, sample_dataset
 from longsumbench.api.bounds import BatchSize, Between, Device, OneOf, Text
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Example
 from longsumbench.errors import DataError
-from longsumbench.formatting import counted
+from longsumbench.formatting import format_count
 from longsumbench.metrics.statistics import bootstrap_intervals
 from longsumbench.report.tables import Block, terminal
 from longsumbench.runs.record import Results
@@ -149,9 +149,9 @@ class Locality:
         told = told if len(self.sums) > 1 else "one example cannot tell how far that goes"
         lines.append(f"above the mean pair: how much more alike than any two sentences of the same example; {told}")
         if self.too_short:
-            lines.append(f"{counted(self.too_short, 'example')} left out: fewer than two sentences")
+            lines.append(f"{format_count(self.too_short, 'example')} left out: fewer than two sentences")
         if self.num_cut:
-            lines.append(f"{counted(self.num_cut, 'sentence')} cut: longer than the encoder reads")
+            lines.append(f"{format_count(self.num_cut, 'sentence')} cut: longer than the encoder reads")
         return lines
 
     def csv(self) -> str:
@@ -185,7 +185,7 @@ def _intervals(values: _Floats) -> list[tuple[float, float]]:
     return found
 
 
-def locality(dataset: DatasetSettings, settings: LocalitySettings, results: Results | None = None) -> Locality:
+def analyze_locality(dataset: DatasetSettings, settings: LocalitySettings, results: Results | None = None) -> Locality:
     """Compare all pairs of sentences of each source.
 
     Args:
@@ -200,7 +200,7 @@ def locality(dataset: DatasetSettings, settings: LocalitySettings, results: Resu
     vectors: SentenceVectors = TfIdf()
     if settings.encoder:
         vectors = Encoder(settings.encoder, settings.pooling, settings.batch_size, settings.device)
-    return compare_sentences(draw(dataset, settings), vectors, settings.distance)
+    return compare_sentences(sample_dataset(dataset, settings), vectors, settings.distance)
 
 
 def compare_sentences(sampled: Sampled, vectors: SentenceVectors, distance: int = 50) -> Locality:
@@ -230,7 +230,7 @@ def compare_sentences(sampled: Sampled, vectors: SentenceVectors, distance: int 
     edges = bins(distance, max(map(len, sums)) - 1)
     num_pairs = np.array([_binned(one, edges) for one in counts]).astype(np.int64)
     totals, pairs = np.array([one[1:].sum() for one in sums]), num_pairs.sum(axis=1)
-    how = {"vectors": vectors.signature, "sentences": sentences.NAME, "distance": distance}
+    how = {"vectors": vectors.signature, "sentences": sentences.SPLITTER_NAME, "distance": distance}
     return Locality(
         dataset=sampled.dataset,
         about=sampled.about(),
@@ -276,7 +276,7 @@ def bins(distance: int, longest: int) -> _Ints:
     """Return the first distance of each bin and the first one behind the last bin.
 
     Args:
-        distance: up to it each distance has a bin of its own; behind it, each bin ends at `_WIDENING` times the distance
+        distance: up to it, each distance has its own bin; after it, each bin ends at `_WIDENING` times the distance
             at which the one before did.
         longest: the longest distance there is.
     """

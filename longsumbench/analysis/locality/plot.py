@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from longsumbench.analysis.locality.locality import ALL, Locality
-from longsumbench.report.figures import picture, plain_axes, write_files
+from longsumbench.report.figures import plain_axes, render_picture, write_pictures
 from longsumbench.report.palette import COLOURS, GREY
 
 if TYPE_CHECKING:
@@ -16,15 +16,17 @@ _FEWEST = 5  # examples that a point is drawn of, where there are as many
 _TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
 
 
-def write(found: Locality, folder: Path) -> list[Path]:
+def write_locality(found: Locality, folder: Path) -> list[Path]:
     """Write `locality.csv`, `.png` and `.svg`; return their paths."""
-    drawn = draw(found)
-    return write_files(folder, {"locality.csv": found.csv(), **{f"locality.{kind}": of for kind, of in drawn.items()}})
+    drawn = draw_locality(found)
+    return write_pictures(
+        folder, {"locality.csv": found.csv(), **{f"locality.{kind}": of for kind, of in drawn.items()}}
+    )
 
 
-def draw(found: Locality) -> dict[str, bytes]:
+def draw_locality(found: Locality) -> dict[str, bytes]:
     """Draw the curve and the mean over all pairs; return "png" and "svg" → bytes."""
-    return picture(_SIZE, lambda figure: _draw(figure, found))
+    return render_picture(_SIZE, lambda figure: _draw(figure, found))
 
 
 def _draw(figure: "Figure", found: Locality) -> None:

@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
 from longsumbench.errors import UsageError
-from longsumbench.modeling.checkpoints import check_finite, load_encoder, model_folder, model_signature, reading
+from longsumbench.modeling.checkpoints import (
+    check_finite,
+    load_encoder,
+    model_folder,
+    model_signature,
+    reading_checkpoint,
+)
 from longsumbench.modeling.ranking import tfidf
 
 _SETTING = "encoder"
@@ -75,7 +81,7 @@ class Encoder:
         named = f"{_SETTING}={folder}"
         self._batch_size, self.num_cut = batch_size, 0
         self._tokenizer, network = load_encoder(folder, named)
-        with reading(named):
+        with reading_checkpoint(named):
             self._pooling = _pooling(folder) if pooling == "auto" else pooling
             encoder = network.get_encoder() if network.config.is_encoder_decoder else network
             self._network: Any = encoder.to(choose_device(device)).eval()

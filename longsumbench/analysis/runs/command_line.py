@@ -17,10 +17,10 @@ from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
 from longsumbench.api import registry
-from longsumbench.api.config import RunConfig, resolve
+from longsumbench.api.config import RunConfig, resolve_config
 from longsumbench.conf import CONF
 from longsumbench.errors import UsageError
-from longsumbench.runs.plan import Planned, as_hydra, compose, offer_plugins, plan, translate
+from longsumbench.runs.plan import Planned, as_hydra, compose, offer_plugins, plan, translate_hydra_error
 
 _CHOSEN = ("model.name", "dataset.name", "scale")  # by model=, dataset= and scale=
 NOT_OF_THE_POINT = ("overwrite",)  # what was to become of an earlier run
@@ -184,8 +184,8 @@ def _mean(words: Sequence[str], config_dir: str | None) -> RunConfig:
         with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
             composed = compose([as_hydra(word) for word in words], config_dir)
     except (HydraException, OmegaConfBaseException) as error:
-        raise translate(error) from error
-    return resolve(composed, registry.systems.load(composed.model.name).Config)
+        raise translate_hydra_error(error) from error
+    return resolve_config(composed, registry.systems.load(composed.model.name).Config)
 
 
 def as_word(key: str, value: Any) -> str:

@@ -21,9 +21,9 @@ from longsumbench.api import registry
 from longsumbench.api.documents import Sentences
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
-from longsumbench.formatting import counted
-from longsumbench.leaderboards.blocks import MEASURES
-from longsumbench.leaderboards.comparability import TYPES, difference
+from longsumbench.formatting import format_count
+from longsumbench.leaderboards.blocks import MEASURE_HEADINGS
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, describe_difference
 from longsumbench.leaderboards.significance import LEVEL, RESAMPLES, RESAMPLES_A_TEST, read_scores_of_run
 from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.metrics.output_facts import describe_outputs, output_warnings
@@ -41,8 +41,8 @@ from longsumbench.runs.record import (
     Results,
     RunRecord,
     check_written,
-    label,
     ranked_by,
+    run_label,
     split_read_by,
 )
 
@@ -51,16 +51,16 @@ _IDS_TOLD = 5  # of the examples compared, on the terminal
 _NOTHING = "–"  # in a cell: no difference can be detected
 LONGEST_NAME = 200  # characters of a folder's name; file systems take 255
 _SPLIT_UP = re.compile(r"_(?:position|distance)_\d+$|_chance$")  # a measure by places, or what is not of the summaries
-HEADINGS = TYPES | {name: heading.replace("\n", " ") for name, heading in MEASURES.items()}
-VIEW = (
+HEADINGS = ROUGE_HEADINGS | {name: heading.replace("\n", " ") for name, heading in MEASURE_HEADINGS.items()}
+COMPARISON_COLUMNS = (
     *("measure", "baseline", "run", "difference", "95 % interval", "p", "p (Holm)", "detectable"),
     *("n", "higher", "lower", "equal"),
 )
-ALIGN = "lrrrlrrrrrrr"  # of VIEW
+COMPARISON_ALIGNMENT = "lrrrlrrrrrrr"  # of VIEW
 
 
 @dataclass(frozen=True)
-class Run:
+class ComparedRun:
     """A finished run with what it wrote.
 
     Attributes:
@@ -78,7 +78,7 @@ class Run:
     @property
     def label(self) -> str:
         """Its model, variant, seed and id, short enough for a heading."""
-        return label(self.record)
+        return run_label(self.record)
 
     @cached_property
     def outputs(self) -> dict[str, float]:
@@ -87,13 +87,13 @@ class Run:
 
     def scores_of(self, measure: str, ids: Sequence[str]) -> NDArray[np.float64]:
         """Return a measure of some examples, in their order: ROUGE's F and other shares 0–100, the rest in its unit."""
-        column = f"{measure}_f" if measure in TYPES else measure
+        column = f"{measure}_f" if measure in ROUGE_HEADINGS else measure
         scale = 1.0 if measure in self.record.units else PERCENT
         return self.scores.loc[list(ids), column].to_numpy(dtype=np.float64) * scale
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparisonRow:
     """A measure of two runs. Means, differences and their bounds are 0–100, or in the measure's own unit.
 
     Attributes:
@@ -135,7 +135,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Moved:
+class ScoreChange:
     """An example's score under two runs."""
 
     id: str
@@ -149,7 +149,7 @@ class Moved:
 
 
 @dataclass(frozen=True)
-class Pair:
+class RunPair:
     """Two runs beside each other.
 
     Attributes:
@@ -159,18 +159,18 @@ class Pair:
         moved: every example by that measure, the greatest gain first.
     """
 
-    baseline: Run
-    run: Run
-    rows: tuple[Row, ...]
-    main: Row
-    moved: tuple[Moved, ...]
+    baseline: ComparedRun
+    run: ComparedRun
+    rows: tuple[ComparisonRow, ...]
+    main: ComparisonRow
+    moved: tuple[ScoreChange, ...]
 
     @property
     def title(self) -> str:
         """What the differences are."""
         return f"{self.run.label} minus {self.baseline.label}"
 
-    def extremes(self, most: int) -> tuple[tuple[Moved, ...], tuple[Moved, ...]]:
+    def extremes(self, most: int) -> tuple[tuple[ScoreChange, ...], tuple[ScoreChange, ...]]:
         """Return the examples on which the run gained most, and lost most, the greatest difference first."""
         gains = tuple(one for one in self.moved[:most] if one.difference > 0)
         losses = tuple(one for one in self.moved[::-1][:most] if one.difference < 0)
@@ -189,8 +189,8 @@ class Comparison:
         references: id of a shown example → its references; empty where the texts are not on this machine.
     """
 
-    runs: tuple[Run, ...]
-    pairs: tuple[Pair, ...]
+    runs: tuple[ComparedRun, ...]
+    pairs: tuple[RunPair, ...]
     ids: tuple[str, ...]
     num_shown: int
     references: Mapping[str, tuple[Sentences, ...]]
@@ -212,7 +212,7 @@ class Comparison:
 
     def about(self) -> list[str]:
         """Say which examples were compared, and who is an oracle."""
-        split, count = self.runs[0].record.split, counted(len(self.ids), "example")
+        split, count = self.runs[0].record.split, format_count(len(self.ids), "example")
         lines = [f"{split} split, {count}."]
         if not self.all_examples:
             scored = ", ".join(f"{run.label} {len(run.scores):,}" for run in self.runs)
@@ -251,7 +251,13 @@ class Comparison:
     def blocks(self) -> list[Block]:
         """Return a block that says what is compared, and one for every pair."""
         head = Block("", (*self.about(), *self.method()), (), "", [])
-        return [head, *(Block(pair.title, (), VIEW, ALIGN, [cells(row) for row in pair.rows]) for pair in self.pairs)]
+        return [
+            head,
+            *(
+                Block(pair.title, (), COMPARISON_COLUMNS, COMPARISON_ALIGNMENT, [format_row(row) for row in pair.rows])
+                for pair in self.pairs
+            ),
+        ]
 
     def render(self) -> str:
         """Return the table for the terminal, with the first ids where not all examples were compared."""
@@ -271,8 +277,8 @@ class Comparison:
         return table.round(_DECIMALS).to_csv(index=False, lineterminator="\n")
 
 
-def cells(row: Row) -> list[str]:
-    """Write a row of `VIEW` for people; a difference that is not distinguishable from none is marked so."""
+def format_row(row: ComparisonRow) -> list[str]:
+    """Format a row of `COMPARISON_COLUMNS`; mark a difference that is not distinguishable from none."""
     gap = f"{row.difference:+.2f}"
     return [
         row.heading,
@@ -292,7 +298,7 @@ def probability(p: float) -> str:
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def compare(
+def compare_runs(
     named: Sequence[str], results: Results, num_shown: int = 10, intersect: bool = False, all_pairs: bool = False
 ) -> Comparison:
     """Compare runs with the first of them, or each with each.
@@ -319,13 +325,13 @@ def compare(
     chosen = list(combinations(runs, 2)) if all_pairs else [(runs[0], run) for run in runs[1:]]
     tests = sum(len(shared_measures(baseline, run)) for baseline, run in chosen)
     resamples = max(RESAMPLES, RESAMPLES_A_TEST * tests)
-    tested = _corrected([rows_of(baseline, run, ids, resamples) for baseline, run in chosen])
-    pairs = tuple(pair_of(baseline, run, rows, ids) for (baseline, run), rows in zip(chosen, tested, strict=True))
+    tested = _corrected([compare_measures(baseline, run, ids, resamples) for baseline, run in chosen])
+    pairs = tuple(compare_pair(baseline, run, rows, ids) for (baseline, run), rows in zip(chosen, tested, strict=True))
     comparison = Comparison(runs, pairs, ids, num_shown, {})
     return replace(comparison, references=_references(runs, comparison.shown_ids()))
 
 
-def open_run(named: str, results: Results) -> Run:
+def open_run(named: str, results: Results) -> ComparedRun:
     """Read a finished run.
 
     Raises:
@@ -337,12 +343,12 @@ def open_run(named: str, results: Results) -> Run:
     check_written(folder, record, ("scores.csv", "predictions.jsonl"))
     scores = read_scores_of_run(folder, record)
     predictions = {summary.id: summary.text for summary in read_summaries(folder / "predictions.jsonl")}
-    run = Run(folder, record, scores, predictions)
+    run = ComparedRun(folder, record, scores, predictions)
     _check_whole(run)
     return run
 
 
-def _check_whole(run: Run) -> None:
+def _check_whole(run: ComparedRun) -> None:
     """Check that a run's files belong together.
 
     Raises:
@@ -355,14 +361,14 @@ def _check_whole(run: Run) -> None:
         raise DataError(f"{told}; run it again with overwrite=true", run.folder / "predictions.jsonl")
 
 
-def _check_comparable(run: Run, baseline: Run) -> None:
+def _check_comparable(run: ComparedRun, baseline: ComparedRun) -> None:
     """Check that two runs were scored in the same way on the same texts; their examples are another matter.
 
     Raises:
         UsageError: they were not; the message says in what they differ.
     """
     mine, its = _on_any_examples(run.record), _on_any_examples(baseline.record)
-    if unlike := difference(mine, its):
+    if unlike := describe_difference(mine, its):
         dataset = f"{mine.dataset} instead of {its.dataset}, " if mine.dataset != its.dataset else ""
         raise UsageError(f"{run.label} may not be compared with {baseline.label}: {dataset}{unlike}")
 
@@ -375,7 +381,7 @@ def _with_count(signature: str, n: int) -> str:
     return re.sub(r"(?<![^|])n:\d+", f"n:{n}", signature)
 
 
-def _common_ids(runs: Sequence[Run], intersect: bool) -> tuple[str, ...]:
+def _common_ids(runs: Sequence[ComparedRun], intersect: bool) -> tuple[str, ...]:
     """Return the ids of the examples that all runs scored, sorted, so that no test depends on the order of files.
 
     Raises:
@@ -393,18 +399,20 @@ def _common_ids(runs: Sequence[Run], intersect: bool) -> tuple[str, ...]:
     return tuple(sorted(common))
 
 
-def rows_of(baseline: Run, run: Run, ids: Sequence[str], resamples: int = RESAMPLES) -> tuple[Row, ...]:
+def compare_measures(
+    baseline: ComparedRun, run: ComparedRun, ids: Sequence[str], resamples: int = RESAMPLES
+) -> tuple[ComparisonRow, ...]:
     """Test two runs on every measure that both have and that applies to any example, p not yet corrected."""
     rows = []
     for measure in shared_measures(baseline, run):
         before, after = baseline.scores_of(measure, ids), run.scores_of(measure, ids)
         applies = np.isfinite(before) & np.isfinite(after)
         if applies.any():
-            rows.append(row_of(measure, before[applies], after[applies], resamples))
+            rows.append(compare_measure(measure, before[applies], after[applies], resamples))
     return tuple(rows)
 
 
-def shared_measures(baseline: Run, run: Run) -> list[str]:
+def shared_measures(baseline: ComparedRun, run: ComparedRun) -> list[str]:
     """Return ROUGE's types, and what was measured beside them of both runs in the same way; no breakdown by places."""
     before, after = baseline.record, run.record
     unlike = [name for name, how in after.measured_by.items() if before.measured_by.get(name, how) != how]
@@ -412,10 +420,12 @@ def shared_measures(baseline: Run, run: Run) -> list[str]:
     left_out = {column for metric in metrics for column in (*metric.columns, *metric.further)}
     tables = (before.measures, after.measures, baseline.scores, run.scores)
     both = [name for name in before.measures if all(name in table for table in tables)]
-    return [*TYPES, *(name for name in both if name not in left_out and not _SPLIT_UP.search(name))]
+    return [*ROUGE_HEADINGS, *(name for name in both if name not in left_out and not _SPLIT_UP.search(name))]
 
 
-def row_of(measure: str, before: NDArray[np.float64], after: NDArray[np.float64], resamples: int = RESAMPLES) -> Row:
+def compare_measure(
+    measure: str, before: NDArray[np.float64], after: NDArray[np.float64], resamples: int = RESAMPLES
+) -> ComparisonRow:
     """Test one measure, p not yet corrected.
 
     Args:
@@ -426,7 +436,7 @@ def row_of(measure: str, before: NDArray[np.float64], after: NDArray[np.float64]
     """
     gaps = after - before
     resampled, p = paired_bootstrap(gaps, resamples), approximate_randomization(gaps, resamples).p
-    return Row(
+    return ComparisonRow(
         measure=measure,
         n=len(gaps),
         baseline_mean=float(before.mean()),
@@ -443,23 +453,25 @@ def row_of(measure: str, before: NDArray[np.float64], after: NDArray[np.float64]
     )
 
 
-def _corrected(tested: Sequence[Sequence[Row]]) -> list[tuple[Row, ...]]:
+def _corrected(tested: Sequence[Sequence[ComparisonRow]]) -> list[tuple[ComparisonRow, ...]]:
     """Correct the p-values of all pairs' rows together."""
     p_values = iter(holm([row.p for rows in tested for row in rows]).tolist())
     return [tuple(replace(row, p_holm=next(p_values)) for row in rows) for rows in tested]
 
 
-def pair_of(baseline: Run, run: Run, rows: tuple[Row, ...], ids: Sequence[str]) -> Pair:
+def compare_pair(
+    baseline: ComparedRun, run: ComparedRun, rows: tuple[ComparisonRow, ...], ids: Sequence[str]
+) -> RunPair:
     """Put a pair together: its examples by how their main measure moved, ties in the order of the ids."""
     found = {row.measure: row for row in rows}
     main = found.get(ranked_by(baseline.record), found[RANKED_BY])
     scores = zip(ids, baseline.scores_of(main.measure, ids), run.scores_of(main.measure, ids), strict=True)
-    moved = [Moved(name, float(before), float(after)) for name, before, after in scores]
+    moved = [ScoreChange(name, float(before), float(after)) for name, before, after in scores]
     applies = [one for one in moved if math.isfinite(one.difference)]
-    return Pair(baseline, run, rows, main, tuple(sorted(applies, key=lambda one: -one.difference)))
+    return RunPair(baseline, run, rows, main, tuple(sorted(applies, key=lambda one: -one.difference)))
 
 
-def _references(runs: Sequence[Run], ids: Collection[str]) -> dict[str, tuple[Sentences, ...]]:
+def _references(runs: Sequence[ComparedRun], ids: Collection[str]) -> dict[str, tuple[Sentences, ...]]:
     """Return the references of examples, from the texts that one of the runs has read; nothing without these."""
     for run in runs:
         if (split := split_read_by(run.folder, run.record)) is not None:
@@ -467,7 +479,7 @@ def _references(runs: Sequence[Run], ids: Collection[str]) -> dict[str, tuple[Se
     return {}
 
 
-def default_folder(results: Results, runs: Sequence[Run]) -> Path:
+def comparison_folder(results: Results, runs: Sequence[ComparedRun]) -> Path:
     """Return where a comparison is written when no folder is named: its name holds the runs' ids."""
     name = "-".join(run.record.run_id[:SHORT_ID] for run in runs)
     many = f"{len(runs)}-runs-{digest(name)[:12]}"

@@ -18,25 +18,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from longsumbench.analysis.runs.compare import (
-    ALIGN,
+    COMPARISON_ALIGNMENT,
+    COMPARISON_COLUMNS,
     HEADINGS,
-    VIEW,
+    ComparedRun,
     Comparison,
-    Moved,
-    Pair,
-    Row,
-    Run,
-    cells,
+    ComparisonRow,
+    RunPair,
+    ScoreChange,
+    format_row,
     probability,
 )
 from longsumbench.api.documents import Sentences
 from longsumbench.files import write_atomically
-from longsumbench.formatting import counted
-from longsumbench.report.html import frame, table
-from longsumbench.report.marked_words import SHORTEST_WORD, marked, stems
+from longsumbench.formatting import format_count
+from longsumbench.report.html import html_page, html_table
+from longsumbench.report.marked_words import SHORTEST_WORD, mark_words, stems
 from longsumbench.report.palette import COLOURS, GREY
 from longsumbench.report.tables import Block, markdown
-from longsumbench.runs.record import parts_of
+from longsumbench.runs.record import split_variant
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,11 +71,11 @@ mark.run { background: var(--run-mark); } mark.baseline { background: var(--base
 """
 
 
-def write(comparison: Comparison, folder: Path) -> list[Path]:
+def write_comparison(comparison: Comparison, folder: Path) -> list[Path]:
     """Write a comparison's three files; return their paths."""
     text = markdown(comparison.title, [*comparison.blocks(), *_moved_blocks(comparison)])
     paths = [folder / name for name in _NAMES]
-    for path, content in zip(paths, (comparison.csv(), text, page(comparison)), strict=True):
+    for path, content in zip(paths, (comparison.csv(), text, comparison_page(comparison)), strict=True):
         write_atomically(path, content)
     return paths
 
@@ -94,13 +94,13 @@ def _moved_blocks(comparison: Comparison) -> list[Block]:
     return blocks
 
 
-def _moved_cells(pair: Pair, one: Moved) -> list[str]:
+def _moved_cells(pair: RunPair, one: ScoreChange) -> list[str]:
     numbers = [f"{one.baseline_score:.2f}", f"{one.score:.2f}", f"{one.difference:+.2f}"]
     texts = [" ".join(run.predictions[one.id].split()) for run in (pair.baseline, pair.run)]
     return [one.id, *numbers, *texts]
 
 
-def page(comparison: Comparison) -> str:
+def comparison_page(comparison: Comparison) -> str:
     """Return the page."""
     about = [escape(line) for line in comparison.about()]
     if comparison.shown_ids() and not comparison.references:
@@ -116,17 +116,17 @@ def page(comparison: Comparison) -> str:
     if not comparison.all_examples:
         ids = escape(", ".join(comparison.ids))
         parts.append(f'<details class="soft"><summary>The examples compared</summary><p>{ids}</p></details>')
-    return frame(comparison.title, parts, _STYLE)
+    return html_page(comparison.title, parts, _STYLE)
 
 
-def _runs(runs: Sequence[Run]) -> str:
+def _runs(runs: Sequence[ComparedRun]) -> str:
     """Return the table of who is compared."""
     rows = []
     for place, record in enumerate(run.record for run in runs):
         role, seed = "run" if place else "baseline", "" if record.seed is None else f"{record.seed}"
-        variant = ", ".join(parts_of(record.variant)) or "as its recipe"
+        variant = ", ".join(split_variant(record.variant)) or "as its recipe"
         rows.append([role, record.model, variant, seed, record.run_id, record.finished[:10]])
-    return table(("", "model", "variant", "seed", "run id", "finished"), "llllll", rows)
+    return html_table(("", "model", "variant", "seed", "run id", "finished"), "llllll", rows)
 
 
 def _with_minus(text: str) -> str:
@@ -134,36 +134,36 @@ def _with_minus(text: str) -> str:
     return _MINUS.sub("−", text)
 
 
-def _section(pair: Pair, comparison: Comparison) -> str:
+def _section(pair: RunPair, comparison: Comparison) -> str:
     """Return all about one pair."""
     parts = [
         f"<h2>{escape(pair.title)}</h2>",
         f'<p class="verdict">{escape(verdict(pair))}</p>',
-        _with_minus(table(VIEW, ALIGN, map(cells, pair.rows))),
+        _with_minus(html_table(COMPARISON_COLUMNS, COMPARISON_ALIGNMENT, map(format_row, pair.rows))),
         _figure(pair),
     ]
     if comparison.num_shown:
         parts += [_legend(pair)] if comparison.references else []
         for told, side in zip(("gained", "lost"), pair.extremes(comparison.num_shown), strict=True):
-            heading = f"{pair.run.label} {told} most: {counted(len(side), 'example')}, by {pair.main.heading}"
+            heading = f"{pair.run.label} {told} most: {format_count(len(side), 'example')}, by {pair.main.heading}"
             parts.append(f"<h3>{escape(heading)}</h3>")
             parts += [_card(pair, one, comparison.references.get(one.id, ())) for one in side]
     return "\n".join(["<section>", *parts, "</section>"])
 
 
-def _figure(pair: Pair) -> str:
+def _figure(pair: RunPair) -> str:
     """Return the picture, and what it shows in words."""
     told = escape(
         "Left: the mean differences with their 95 % intervals, grey where they cannot be told from none. Right: "
         f"every example by its difference in {pair.main.heading}; blue where {pair.run.label} scores higher, orange "
         f"where {pair.baseline.label} does."
     )
-    picture = base64.b64encode(draw(pair)).decode("ascii")
+    picture = base64.b64encode(draw_comparison(pair)).decode("ascii")
     image = f'<img alt="{told}" src="data:image/svg+xml;base64,{picture}">'
     return f"<figure>{image}\n<figcaption>{told}</figcaption></figure>"
 
 
-def _legend(pair: Pair) -> str:
+def _legend(pair: RunPair) -> str:
     """Say what the marks in the texts mean."""
     whose = {"both": "both outputs", "baseline": f"only {pair.baseline.label}", "run": f"only {pair.run.label}"}
     marks = ", ".join(f'<mark class="{kind}">{escape(told)}</mark>' for kind, told in whose.items())
@@ -171,7 +171,7 @@ def _legend(pair: Pair) -> str:
     return f'<p class="soft">{told} {marks}.</p>'
 
 
-def verdict(pair: Pair) -> str:
+def verdict(pair: RunPair) -> str:
     """Say in a sentence or two what the main measure shows."""
     row, name = pair.main, pair.main.heading
     p = probability(row.p_holm)
@@ -183,15 +183,14 @@ def verdict(pair: Pair) -> str:
         return (
             f"{pair.run.label} scores {abs(row.difference):.2f} {name} {way} than {pair.baseline.label} ({interval})."
         )
-    unseen = (
-        f"A true difference below about {row.detectable:.2f} would often go unseen with {counted(row.n, 'example')}."
-    )
+    examples = format_count(row.n, "example")
+    unseen = f"A true difference below about {row.detectable:.2f} would often go unseen with {examples}."
     if not math.isfinite(row.detectable):
-        unseen = f"Too few of the {counted(row.n, 'example')} differ for the test to find any difference."
+        unseen = f"Too few of the {examples} differ for the test to find any difference."
     return f"The two cannot be told apart by {name}: {gap} ({interval}). {unseen}"
 
 
-def _card(pair: Pair, one: Moved, references: Sequence[Sentences]) -> str:
+def _card(pair: RunPair, one: ScoreChange, references: Sequence[Sentences]) -> str:
     """Return an example: its scores, both outputs, and its references."""
     outputs = {"baseline": pair.baseline.predictions[one.id], "run": pair.run.predictions[one.id]}
     words = {name: stems(text) for name, text in outputs.items()}
@@ -217,11 +216,11 @@ def _card(pair: Pair, one: Moved, references: Sequence[Sentences]) -> str:
 
 
 def _text(heading: str, kind: str, text: str, shared: Callable[[str], str | None]) -> str:
-    written = marked(text, shared) if text.strip() else '<em class="soft">nothing</em>'
+    written = mark_words(text, shared) if text.strip() else '<em class="soft">nothing</em>'
     return f'<section class="{kind}"><h4>{escape(heading)}</h4><p>{written}</p></section>'
 
 
-def draw(pair: Pair) -> bytes:
+def draw_comparison(pair: RunPair) -> bytes:
     """Draw the mean differences and, beside them, the examples' differences in the main measure; return an SVG."""
     import matplotlib as mpl
     import matplotlib.style
@@ -242,7 +241,7 @@ def draw(pair: Pair) -> bytes:
     return image.getvalue()
 
 
-def _draw_means(plot: "Axes", rows: Sequence[Row]) -> None:
+def _draw_means(plot: "Axes", rows: Sequence[ComparisonRow]) -> None:
     for place, row in enumerate(rows):
         better = _RUN_COLOUR if row.difference > 0 else _BASELINE_COLOUR
         colour = better if row.distinguishable else GREY
@@ -256,7 +255,7 @@ def _draw_means(plot: "Axes", rows: Sequence[Row]) -> None:
     plot.set_xlabel("mean difference, points")
 
 
-def _draw_examples(plot: "Axes", pair: Pair) -> None:
+def _draw_examples(plot: "Axes", pair: RunPair) -> None:
     gaps = np.array([one.difference for one in pair.moved])
     steps = np.linspace(0, len(gaps) - 1, min(len(gaps), _MOST_STEPS)).round().astype(int)
     gaps, edges = gaps[steps], np.linspace(0, len(gaps), len(steps) + 1)
@@ -267,5 +266,7 @@ def _draw_examples(plot: "Axes", pair: Pair) -> None:
     plot.grid(axis="y", color="#D0D0D0", linewidth=0.6)
     plot.set_axisbelow(True)
     row = pair.main
-    plot.set_xlabel(f"{counted(row.n, 'example')}: {row.higher:,} higher, {row.lower:,} lower, {row.equal:,} equal")
+    plot.set_xlabel(
+        f"{format_count(row.n, 'example')}: {row.higher:,} higher, {row.lower:,} lower, {row.equal:,} equal"
+    )
     plot.set_title(f"difference in {row.heading}, points", fontsize=10, loc="left")

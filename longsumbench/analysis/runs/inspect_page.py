@@ -13,19 +13,19 @@ from html import escape
 from pathlib import Path
 
 from longsumbench.analysis.runs.inspect_run import Inspection
-from longsumbench.api.documents import what_was_read
+from longsumbench.api.documents import describe_reading
 from longsumbench.files import write_atomically
-from longsumbench.formatting import counted
+from longsumbench.formatting import format_count
 from longsumbench.metrics.output_facts import output_warnings
-from longsumbench.report.evidence.heat_map import SCRIPT, colour, relations, selections, weights
-from longsumbench.report.evidence.heat_map import STYLE as HEAT_MAP_STYLE
-from longsumbench.report.evidence.picture import about_plane, draw, draw_plane
-from longsumbench.report.evidence.source_text import SCRIPT as SOURCE_TEXT_SCRIPT
-from longsumbench.report.evidence.source_text import STYLE as SOURCE_TEXT_STYLE
+from longsumbench.report.evidence.heat_map import HEAT_MAP_SCRIPT, colour, relations, selections, weights
+from longsumbench.report.evidence.heat_map import HEAT_MAP_STYLE as HEAT_MAP_STYLE
+from longsumbench.report.evidence.picture import about_plane, draw_plane, draw_views
+from longsumbench.report.evidence.source_text import SOURCE_TEXT_SCRIPT as SOURCE_TEXT_SCRIPT
+from longsumbench.report.evidence.source_text import SOURCE_TEXT_STYLE as SOURCE_TEXT_STYLE
 from longsumbench.report.evidence.source_text import source_text
 from longsumbench.report.evidence.views import Plane, Relations, Selections, SourceText, View, Weights, views
-from longsumbench.report.html import frame
-from longsumbench.runs.record import parts_of
+from longsumbench.report.html import html_page
+from longsumbench.runs.record import split_variant
 
 _FIRST_WORDS = 70  # characters of a unit that are read before it is opened
 _NO_TEXTS = (
@@ -58,16 +58,16 @@ figure.plane img { max-width: 100%; height: auto; display: block; border-radius:
 """
 
 
-def write(inspection: Inspection, folder: Path) -> list[Path]:
+def write_inspection(inspection: Inspection, folder: Path) -> list[Path]:
     """Write the page and the picture; return their paths."""
     paths = [folder / f"{inspection.number}.{ending}" for ending in ("html", "png")]
     drawn = views(inspection.evidence)
-    write_atomically(paths[0], page(inspection, drawn))
-    write_atomically(paths[1], draw(inspection.title, drawn))
+    write_atomically(paths[0], inspection_page(inspection, drawn))
+    write_atomically(paths[1], draw_views(inspection.title, drawn))
     return paths
 
 
-def page(inspection: Inspection, drawn: Sequence[View]) -> str:
+def inspection_page(inspection: Inspection, drawn: Sequence[View]) -> str:
     """Return the page.
 
     Args:
@@ -87,12 +87,12 @@ def page(inspection: Inspection, drawn: Sequence[View]) -> str:
         "</div>",
         f"<script>{script}</script>",
     ]
-    return frame(f"longsumbench: {inspection.title}", parts, style, _policy(script))
+    return html_page(f"longsumbench: {inspection.title}", parts, style, _policy(script))
 
 
 def _script_of(drawn: Iterable[View]) -> str:
     """Return the page's own script: what its views need."""
-    return SCRIPT + (SOURCE_TEXT_SCRIPT if any(isinstance(view, SourceText) for view in drawn) else "")
+    return HEAT_MAP_SCRIPT + (SOURCE_TEXT_SCRIPT if any(isinstance(view, SourceText) for view in drawn) else "")
 
 
 def _policy(script: str) -> str:
@@ -106,15 +106,19 @@ def _facts(inspection: Inspection) -> str:
     """Return what was run, on what, and how the summary came out."""
     record, summary, example = inspection.record, inspection.summary, inspection.example
     scores = " · ".join(f"{heading} {score:.1f}" for heading, score in inspection.scores.items())
-    written = counted(len(summary.text.split()), "word") if summary.tokens is None else counted(summary.tokens, "token")
+    written = (
+        format_count(len(summary.text.split()), "word")
+        if summary.tokens is None
+        else format_count(summary.tokens, "token")
+    )
     facts = {
-        "model": f"{record.model}, {', '.join(parts_of(record.variant)) or 'as its recipe'}",
+        "model": f"{record.model}, {', '.join(split_variant(record.variant)) or 'as its recipe'}",
         "dataset": f"{record.dataset}, {record.split} split",
         "run": record.run_id,
         "example": f"{summary.id}, at place {inspection.number} of the split, from 0",
         "title": example.title if example else None,
         "ROUGE F1": scores or "not scored",
-        "source": what_was_read(summary.truncation),
+        "source": describe_reading(summary.truncation),
         "summary": written + ("" if summary.complete else "; it stops at its length limit"),
         "warning": "; ".join(output_warnings(record.outputs, record.outputs_cut)),
     }

@@ -11,11 +11,11 @@ from pathlib import Path
 from longsumbench.api.documents import Example
 from longsumbench.api.system import Evidence, Summary
 from longsumbench.errors import DataError, UsageError, did_you_mean
-from longsumbench.leaderboards.comparability import TYPES
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.metrics.aggregate import PERCENT, read_scores
-from longsumbench.runs.evidence import kept, read_evidence, wanted
+from longsumbench.runs.evidence import kept_places, num_wanted, read_evidence
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import Results, RunRecord, check_written, label, output_files, split_read_by
+from longsumbench.runs.record import Results, RunRecord, check_written, output_files, run_label, split_read_by
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class Inspection:
     @property
     def title(self) -> str:
         """What is inspected, and who wrote it; first what fits into any heading."""
-        return f"{self.record.dataset}, example {self.summary.id}: {label(self.record)}"
+        return f"{self.record.dataset}, example {self.summary.id}: {run_label(self.record)}"
 
 
-def inspect(run: str, example: str, results: Results) -> Inspection:
+def inspect_example(run: str, example: str, results: Results) -> Inspection:
     """Gather what there is of an example of a finished run.
 
     Args:
@@ -62,7 +62,7 @@ def inspect(run: str, example: str, results: Results) -> Inspection:
     summaries = read_summaries(path := folder / "predictions.jsonl")
     if len(summaries) != (whole := record.n + len(record.empty_references)):
         raise DataError(f"{len(summaries):,} of {whole:,} summaries; run it again with overwrite=true", path)
-    number = place_of(example, [summary.id for summary in summaries], record)
+    number = find_example(example, [summary.id for summary in summaries], record)
     summary = summaries[number]
     evidence = _evidence_of(folder, number, summary.id, record)
     split = split_read_by(folder, record)
@@ -72,7 +72,7 @@ def inspect(run: str, example: str, results: Results) -> Inspection:
     return Inspection(record, number, summary, evidence, scores, texts)
 
 
-def place_of(named: str, ids: Sequence[str], record: RunRecord) -> int:
+def find_example(named: str, ids: Sequence[str], record: RunRecord) -> int:
     """Return the place of an example that is named by its id or, where no id is that text, by its place.
 
     Raises:
@@ -82,9 +82,9 @@ def place_of(named: str, ids: Sequence[str], record: RunRecord) -> int:
         return ids.index(named)
     if not named.isdecimal():
         near = did_you_mean(named, ids)
-        raise UsageError(f"no example that {label(record)} summarized has the id '{named}'{near}; {_places(ids)}")
+        raise UsageError(f"no example that {run_label(record)} summarized has the id '{named}'{near}; {_places(ids)}")
     if int(named) >= len(ids):
-        raise UsageError(f"{label(record)} summarized no example {named}; {_places(ids)}")
+        raise UsageError(f"{run_label(record)} summarized no example {named}; {_places(ids)}")
     return int(named)
 
 
@@ -105,7 +105,7 @@ def _evidence_of(folder: Path, number: int, name: str, record: RunRecord) -> Evi
         UsageError: none was kept.
         DataError: its files are damaged, or are another example's.
     """
-    found = kept(folder / "evidence")
+    found = kept_places(folder / "evidence")
     if number not in found:
         raise UsageError(_why_none(number, found, record))
     whose, evidence = read_evidence(folder / "evidence", number)
@@ -123,10 +123,14 @@ def _why_none(number: int, found: set[int], record: RunRecord) -> str:
         has = (
             f"{len(found)} examples, {min(found)} to {max(found)}" if len(found) > 1 else f"example {min(found)} alone"
         )
-        return f"no evidence of example {number} was kept; {label(record)} has that of {has}; {more}"
-    if not wanted(asked := record.config.get("decode", {}).get("evidence", "none"), examples=1):
-        return f"{label(record)} was not asked for evidence (decode.evidence={asked}); if the system keeps any, {more}"
-    return f"{label(record)} has no evidence of any example: {record.model}, at least with these settings, keeps none"
+        return f"no evidence of example {number} was kept; {run_label(record)} has that of {has}; {more}"
+    if not num_wanted(asked := record.config.get("decode", {}).get("evidence", "none"), examples=1):
+        return (
+            f"{run_label(record)} was not asked for evidence (decode.evidence={asked}); if the system keeps any, {more}"
+        )
+    return (
+        f"{run_label(record)} has no evidence of any example: {record.model}, at least with these settings, keeps none"
+    )
 
 
 def _scores_of(path: Path, name: str) -> dict[str, float]:
@@ -143,12 +147,12 @@ def _scores_of(path: Path, name: str) -> dict[str, float]:
     if scores is None or name not in scores.index:
         return {}
     try:
-        (row,) = PERCENT * scores.loc[[name], [f"{kind}_f" for kind in TYPES]].to_numpy()
-        return dict(zip(TYPES.values(), row.tolist(), strict=True))
+        (row,) = PERCENT * scores.loc[[name], [f"{kind}_f" for kind in ROUGE_HEADINGS]].to_numpy()
+        return dict(zip(ROUGE_HEADINGS.values(), row.tolist(), strict=True))
     except (KeyError, ValueError) as error:  # a column is missing, or the id is there twice
         raise DataError(f"not a table of ROUGE scores ({error!r}); run it again with overwrite=true", path) from error
 
 
-def default_folder(results: Results, record: RunRecord) -> Path:
+def inspection_folder(results: Results, record: RunRecord) -> Path:
     """Return where an inspection is written when no folder is named."""
     return results.root / "inspections" / record.run_id

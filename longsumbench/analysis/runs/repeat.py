@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from longsumbench.analysis.runs.reproduce import Reproduction
-from longsumbench.cache.artifacts import CACHE_VARIABLE, MissingStage, StageStore, cache_folder, check_layout
-from longsumbench.corpora.reading.load import load
+from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache, MissingArtifact, cache_folder, check_layout
+from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError, NotRepeated, UsageError
 from longsumbench.formatting import print_text
-from longsumbench.leaderboards.comparability import TYPES
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.metrics.aggregate import read_scores
-from longsumbench.progress import tell
+from longsumbench.progress import print_line
 from longsumbench.runs.environment import environment, patch
-from longsumbench.runs.pipeline import Point, run
+from longsumbench.runs.pipeline import Point, run_point
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord, output_files
 
@@ -29,7 +29,7 @@ _FACTS = ("longsumbench", "commit", "python", "system", "processor", "cores", "t
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RepeatComparison:
     """What two runs wrote.
 
     Attributes:
@@ -51,7 +51,7 @@ class Comparison:
         return "\n".join(lines)
 
 
-def check(found: Reproduction) -> Comparison:
+def check_repeat(found: Reproduction) -> RepeatComparison:
     """Repeat a run from nothing, though on texts that were read before, and compare.
 
     Returns:
@@ -66,11 +66,11 @@ def check(found: Reproduction) -> Comparison:
     if not found.record.repeatable:
         raise UsageError(f"{found.folder} is not repeatable: its training was ended by train.max_minutes")
     for line in differences(found):
-        tell(line)
+        print_line(line)
     root = Path(tempfile.mkdtemp(prefix="longsumbench-repro-"))
     compared = None
     try:
-        compared = compare(found.folder, _repeat(found, root), found.record)
+        compared = compare_repeat(found.folder, _repeat(found, root), found.record)
     finally:
         if compared is None or not compared.unlike:
             shutil.rmtree(root)
@@ -116,13 +116,13 @@ def _repeat(found: Reproduction, root: Path) -> Path:
     if config.device == "auto" and not found.record.environment.get("gpu"):
         parts = {name: replace(getattr(config, name), device="cpu") for name in ("train", "decode", "score")}
         config = replace(config, device="cpu", **parts)
-    shared = StageStore(cache_folder(), say=tell, finished_only=True)
-    own = StageStore(root / "cache", say=tell)
+    shared = ArtifactCache(cache_folder(), say=print_line, finished_only=True)
+    own = ArtifactCache(root / "cache", say=print_line)
     try:
         try:
-            texts = load(config.dataset, shared)
-        except MissingStage:
-            texts = load(config.dataset, own)
+            texts = load_texts(config.dataset, shared)
+        except MissingArtifact:
+            texts = load_texts(config.dataset, own)
         if texts.fingerprint != found.record.fingerprint:
             told = f"{texts.fingerprint[:12]}, those of the run {found.record.fingerprint[:12]}"
             raise DataError(f"dataset '{texts.name}' has other texts here: their fingerprint is {told}")
@@ -132,9 +132,9 @@ def _repeat(found: Reproduction, root: Path) -> Path:
             link.parent.mkdir(parents=True)
             link.symlink_to(folder.resolve(), target_is_directory=True)
         command = ("longsumbench", "run", *found.rewritten.words)
-        point = Point(config, found.rewritten.planned.variant, command, tell)
+        point = Point(config, found.rewritten.planned.variant, command, print_line)
         with with_cache(own.root), _with_threads(found.record.environment.get("threads")):
-            record = run(point)
+            record = run_point(point)
     finally:
         shared.release()
         own.release()
@@ -169,7 +169,7 @@ def _with_threads(number: int | None) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def compare(folder: Path, repeated: Path, record: RunRecord) -> Comparison:
+def compare_repeat(folder: Path, repeated: Path, record: RunRecord) -> RepeatComparison:
     """Compare what a run wrote with what its repeat wrote: of what came with the run, what says most.
 
     Args:
@@ -193,7 +193,7 @@ def compare(folder: Path, repeated: Path, record: RunRecord) -> Comparison:
     keys = dict.fromkeys([*then, *now])
     unlike = {key: (then.get(key), now.get(key)) for key in keys if then.get(key) != now.get(key)}
     shown = {f"{key}{f' ({name})' if names[1:] else ''}": pair for (name, key), pair in unlike.items()}
-    return Comparison(kind, len(keys), shown)
+    return RepeatComparison(kind, len(keys), shown)
 
 
 def _texts_in(path: Path) -> dict[str, str]:
@@ -204,7 +204,7 @@ def _texts_in(path: Path) -> dict[str, str]:
 def _scores_in(path: Path) -> dict[str, str]:
     """Return id → all scores of ROUGE, to the last bit: those of other metrics may have been added later."""
     table = read_scores(path)
-    columns = [f"{kind}_{part}" for kind in TYPES for part in "prf" if f"{kind}_{part}" in table]
+    columns = [f"{kind}_{part}" for kind in ROUGE_HEADINGS for part in "prf" if f"{kind}_{part}" in table]
     return {str(name): ", ".join(map(str, row)) for name, *row in table[columns].itertuples(name=None)}
 
 

@@ -18,8 +18,8 @@ from longsumbench.api.config import RunConfig
 from longsumbench.errors import UnknownName, UsageError
 from longsumbench.files import write_atomically
 from longsumbench.runs.environment import file_at, project_name
-from longsumbench.runs.record import SHORT_ID, Results, RunRecord, label
-from longsumbench.runs.run_id import specify_on
+from longsumbench.runs.record import SHORT_ID, Results, RunRecord, run_label
+from longsumbench.runs.run_id import run_spec_on
 
 _WHEELS = "https://download.pytorch.org/whl"  # of PyTorch's builds with a local version: "+cpu"
 
@@ -127,7 +127,7 @@ def is_same_run(config: RunConfig, record: RunRecord) -> bool:
     """
     system = registry.systems.load(config.model.name)(config.model)
     metrics = registry.corpora.load(config.dataset.name).metrics
-    ids = (specify_on(config, system, record.fingerprint, metrics, queried).run_id for queried in (False, True))
+    ids = (run_spec_on(config, system, record.fingerprint, metrics, queried).run_id for queried in (False, True))
     return record.run_id in ids
 
 
@@ -139,7 +139,7 @@ def known_constraints(record: RunRecord) -> str:
     return "".join(f"{pins[name]}\n" for name in sorted(pins))
 
 
-def page(found: Reproduction) -> str:
+def reproduction_page(found: Reproduction) -> str:
     """Return what a person has to do, step by step, in the folder from which the run is named.
 
     Code and packages get a folder of their own: where the command is typed, there may be others of the same names.
@@ -159,12 +159,12 @@ def page(found: Reproduction) -> str:
     return "\n".join([*lines, "", *_remarks(found)])
 
 
-def write(found: Reproduction, folder: Path) -> list[Path]:
+def write_reproduction(found: Reproduction, folder: Path) -> list[Path]:
     """Write `repro.sh` and the files that it needs; return where they are."""
     config = {key: value for key, value in found.record.config.items() if key not in NOT_OF_THE_POINT}
     shown = {**config, **{key: False for key in NOT_OF_THE_POINT if key in found.record.config}}
     contents: dict[str, str | bytes] = {
-        "repro.sh": script(found),
+        "repro.sh": reproduction_script(found),
         "constraints.txt": found.constraints,
         "config.yaml": OmegaConf.to_yaml(OmegaConf.create({key: shown[key] for key in found.record.config})),
         **({"patch.diff": found.patch} if found.patch else {}),
@@ -175,7 +175,7 @@ def write(found: Reproduction, folder: Path) -> list[Path]:
     return [folder / name for name in contents]
 
 
-def script(found: Reproduction) -> str:
+def reproduction_script(found: Reproduction) -> str:
     """Return the steps as a shell script; it makes sure that the code of that day makes the same of the command."""
     clone = '"$here/longsumbench"'
     stop = "echo 'the command means another configuration at this commit (see above): not run' >&2; exit 1"
@@ -211,7 +211,7 @@ def _about(record: RunRecord) -> list[str]:
     seed = "" if record.seed is None else f", seed {record.seed}"
     swept = " (the run is a point of this sweep)" if {"-m", "--multirun"} & set(record.command) else ""
     return [
-        f"run {record.run_id}: {label(record)} on {record.dataset}{seed}, finished {record.finished}",
+        f"run {record.run_id}: {run_label(record)} on {record.dataset}{seed}, finished {record.finished}",
         f"typed as: {shlex.join(record.command)}{swept}",
     ]
 

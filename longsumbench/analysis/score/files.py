@@ -20,10 +20,10 @@ from longsumbench.api.documents import Sentences
 from longsumbench.corpora.reading.fields import BadRow, id_in, json_type
 from longsumbench.corpora.reading.files import lines_of, row_in
 from longsumbench.errors import DataError, UsageError
-from longsumbench.formatting import counted
+from longsumbench.formatting import format_count
 from longsumbench.runs.record import Results, RunRecord, check_written, split_read_by
 
-Text = str | Sentences  # running text, or its sentences as they were given
+RawText = str | Sentences  # running text, or its sentences as they were given
 Value = TypeVar("Value")
 _REFERENCE_FIELDS = ("references", "reference", "summary")
 _NAMED = 3  # ids that a message names
@@ -32,16 +32,16 @@ _JSON_LINES, _LINES, _FOLDER = "JSON lines", "lines of text", "a folder"
 
 
 @dataclass(frozen=True)
-class Pair:
+class ScoredPair:
     """A prediction and what it is scored against."""
 
     id: str
-    prediction: Text
-    references: tuple[Text, ...]
+    prediction: RawText
+    references: tuple[RawText, ...]
 
 
 @dataclass(frozen=True)
-class Paired:
+class PairedTexts:
     """What was read.
 
     Attributes:
@@ -51,7 +51,7 @@ class Paired:
         repeated: ids that stood twice with the same texts, and count once.
     """
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[ScoredPair, ...]
     only_predicted: tuple[str, ...] = ()
     only_referenced: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ def find_predictions(named: str, results: Results) -> Path:
         raise DataError(f"no such file or folder, and {problem}", path) from problem
 
 
-def read_pairs(predictions: Path, references: Path | None = None, intersect: bool = False) -> Paired:
+def read_pairs(predictions: Path, references: Path | None = None, intersect: bool = False) -> PairedTexts:
     """Read predictions and references, of the same kind on both sides.
 
     Args:
@@ -103,8 +103,8 @@ def read_pairs(predictions: Path, references: Path | None = None, intersect: boo
         referenced = list(_rows(gold, _references_in))
     texts, repeated = _by_id(predicted, predictions, intersect)
     targets, repeated_targets = _by_id(referenced, gold, intersect)
-    pairs = tuple(Pair(name, text, targets[name]) for name, text in texts.items() if name in targets)
-    found = Paired(
+    pairs = tuple(ScoredPair(name, text, targets[name]) for name, text in texts.items() if name in targets)
+    found = PairedTexts(
         pairs,
         tuple(name for name in texts if name not in targets),
         tuple(name for name in targets if name not in texts),
@@ -114,7 +114,7 @@ def read_pairs(predictions: Path, references: Path | None = None, intersect: boo
     return found
 
 
-def _pairs_of_run(folder: Path) -> Paired:
+def _pairs_of_run(folder: Path) -> PairedTexts:
     """Return the summaries of a finished run with the references of their examples, in the run's order.
 
     Args:
@@ -133,12 +133,13 @@ def _pairs_of_run(folder: Path) -> Paired:
     places = {name: place for place, name in enumerate(split.ids)}
     if unknown := [name for name in texts if name not in places]:
         raise DataError(
-            f"{counted(len(unknown), 'prediction')} of no example of the run's split (ids {some(unknown)})", folder
+            f"{format_count(len(unknown), 'prediction')} of no example of the run's split (ids {first_ids(unknown)})",
+            folder,
         )
-    return Paired(tuple(Pair(name, text, split[places[name]].references) for name, text in texts.items()))
+    return PairedTexts(tuple(ScoredPair(name, text, split[places[name]].references) for name, text in texts.items()))
 
 
-def some(ids: Sequence[str]) -> str:
+def first_ids(ids: Sequence[str]) -> str:
     """Name the first of some ids, for messages."""
     return ", ".join(map(repr, ids[:_NAMED])) + (", …" if len(ids) > _NAMED else "")
 
@@ -157,17 +158,17 @@ def _kind(path: Path) -> str:
     return _JSON_LINES if _ROWS.fullmatch(path.name) else _LINES
 
 
-def _check_common(found: Paired, predictions: Path, references: Path, intersect: bool) -> None:
+def _check_common(found: PairedTexts, predictions: Path, references: Path, intersect: bool) -> None:
     """Check that each side has what the other has.
 
     Raises:
         DataError: one lacks ids and that was not allowed, or they have no id in common.
     """
     alone = {
-        f"{counted(len(found.only_predicted), 'prediction')} without references": found.only_predicted,
-        f"{counted(len(found.only_referenced), 'reference')} without a prediction": found.only_referenced,
+        f"{format_count(len(found.only_predicted), 'prediction')} without references": found.only_predicted,
+        f"{format_count(len(found.only_referenced), 'reference')} without a prediction": found.only_referenced,
     }
-    told = " and ".join(f"{what} (ids {some(ids)})" for what, ids in alone.items() if ids)
+    told = " and ".join(f"{what} (ids {first_ids(ids)})" for what, ids in alone.items() if ids)
     where = f"{predictions} and {references}"
     if not found.pairs:
         raise DataError(f"{where} have no id in common: {told}")
@@ -200,7 +201,7 @@ def _by_id(entries: Iterable[tuple[str, Value]], path: Path, intersect: bool) ->
 
 def _twice(ids: Iterable[str]) -> str:
     named = list(ids)
-    return f"{len(named):,} {'id stands' if len(named) == 1 else 'ids stand'} twice ({some(named)})"
+    return f"{len(named):,} {'id stands' if len(named) == 1 else 'ids stand'} twice ({first_ids(named)})"
 
 
 def _rows(path: Path, read: Callable[[Row], Value]) -> Iterator[tuple[str, Value]]:
@@ -219,13 +220,13 @@ def _rows(path: Path, read: Callable[[Row], Value]) -> Iterator[tuple[str, Value
         raise DataError("the file is empty", path)
 
 
-def _prediction_in(row: Row) -> Text:
+def _prediction_in(row: Row) -> RawText:
     if "prediction" not in row:
         raise BadRow("the field 'prediction' is missing")
     return _text(row["prediction"], "prediction")
 
 
-def _references_in(row: Row) -> tuple[Text, ...]:
+def _references_in(row: Row) -> tuple[RawText, ...]:
     given = [field for field in _REFERENCE_FIELDS if field in row]
     if len(given) != 1:
         told = f"several of the fields {', '.join(given)}" if given else f"none of {', '.join(_REFERENCE_FIELDS)}"
@@ -236,7 +237,7 @@ def _references_in(row: Row) -> tuple[Text, ...]:
     return (_text(value, given[0]),)
 
 
-def _text(value: Any, field: str) -> Text:
+def _text(value: Any, field: str) -> RawText:
     if isinstance(value, str):
         return value
     if isinstance(value, list) and all(isinstance(sentence, str) for sentence in value):
@@ -245,13 +246,15 @@ def _text(value: Any, field: str) -> Text:
     raise BadRow(f"the field '{field}' must be text or a list of sentences, not {odd}")
 
 
-def _paired_lines(predictions: Path, references: Path) -> Paired:
+def _paired_lines(predictions: Path, references: Path) -> PairedTexts:
     texts, targets = list(_lines(predictions)), list(_lines(references))
     if len(texts) != len(targets):
-        counts = f"{predictions} has {counted(len(texts), 'line')}, {references} has {len(targets):,}"
+        counts = f"{predictions} has {format_count(len(texts), 'line')}, {references} has {len(targets):,}"
         raise DataError(f"{counts}; line n of one must belong to line n of the other, empty lines included")
     both = zip(texts, targets, strict=True)
-    return Paired(tuple(Pair(f"{number}", text, (target,)) for number, (text, target) in enumerate(both, start=1)))
+    return PairedTexts(
+        tuple(ScoredPair(f"{number}", text, (target,)) for number, (text, target) in enumerate(both, start=1))
+    )
 
 
 def _lines(path: Path) -> Iterator[str]:
@@ -266,7 +269,9 @@ def _lines(path: Path) -> Iterator[str]:
         raise DataError("the file is empty", path)
 
 
-def _folders(predictions: Path, references: Path) -> tuple[list[tuple[str, Text]], list[tuple[str, tuple[Text, ...]]]]:
+def _folders(
+    predictions: Path, references: Path
+) -> tuple[list[tuple[str, RawText]], list[tuple[str, tuple[RawText, ...]]]]:
     """Read a folder of .dec files and one of .ref files; the ids are the files' names, or else the numbers in them."""
     decoded, gold = _files(predictions, ".dec"), _files(references, ".ref")
     names = {file.stem for file in decoded}
@@ -274,10 +279,12 @@ def _folders(predictions: Path, references: Path) -> tuple[list[tuple[str, Text]
         decoded_ids, gold_ids = [_number(file.stem) for file in decoded], [_number(file.stem) for file in gold]
     else:
         decoded_ids, gold_ids = [file.stem for file in decoded], [_owner(file.stem, names) for file in gold]
-    several: dict[str, list[Text]] = {}
+    several: dict[str, list[RawText]] = {}
     for name, file in zip(gold_ids, gold, strict=True):
         several.setdefault(name, []).append(_sentences(file))
-    texts: list[tuple[str, Text]] = [(name, _sentences(file)) for name, file in zip(decoded_ids, decoded, strict=True)]
+    texts: list[tuple[str, RawText]] = [
+        (name, _sentences(file)) for name, file in zip(decoded_ids, decoded, strict=True)
+    ]
     return texts, [(name, tuple(targets)) for name, targets in several.items()]
 
 

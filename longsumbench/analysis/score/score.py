@@ -13,19 +13,19 @@ import pandas as pd
 import psutil
 
 from longsumbench import sentences
-from longsumbench.analysis.score.files import Pair, Paired, Text, read_pairs, some
-from longsumbench.analysis.score.warnings import Side, find_warnings
+from longsumbench.analysis.score.files import PairedTexts, RawText, ScoredPair, first_ids, read_pairs
+from longsumbench.analysis.score.warnings import TextTable, find_warnings
 from longsumbench.api.documents import Sentences
 from longsumbench.api.metric import Scored
 from longsumbench.errors import EnvironmentProblem
-from longsumbench.formatting import counted
-from longsumbench.leaderboards.comparability import TYPES as HEADINGS
+from longsumbench.formatting import format_count
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS as HEADINGS
 from longsumbench.metrics.aggregate import aggregate, write_scores
 from longsumbench.metrics.output_facts import describe_outputs, output_warnings
 from longsumbench.metrics.rouge import Rouge
-from longsumbench.progress import Progress, tell
+from longsumbench.progress import Progress, print_line
 from longsumbench.report.tables import Block, terminal
-from longsumbench.rouge.scorer import TYPES, RougeScorer
+from longsumbench.rouge.scorer import ROUGE_TYPES, RougeScorer
 from longsumbench.rouge.signature import signature
 
 _PERL_DECIMALS = 5
@@ -57,7 +57,7 @@ class Report:
 
     def render(self) -> str:
         """Draw the table, with what was counted and the signature."""
-        counts = [counted(len(self.scored.per_example), "example")]
+        counts = [format_count(len(self.scored.per_example), "example")]
         counts += [f"{len(ids):,} left out ({why.replace('_', ' ')})" for why, ids in self.left_out.items() if ids]
         if self.scored.empty_predictions:
             counts.append(f"{self.scored.empty_predictions:,} of them with an empty prediction, which scores 0")
@@ -122,7 +122,7 @@ def score_files(
     scored = score_sides(scorer, paired.pairs, *sides, zero_for_empty)
     if scored.empty_references:
         share = f"{len(scored.empty_references):,} of {len(paired.pairs):,} examples"
-        reason = f"no reference holds a word that the tokenizer keeps ({some(scored.empty_references)})"
+        reason = f"no reference holds a word that the tokenizer keeps ({first_ids(scored.empty_references)})"
         warnings.append(f"left out of the means: {share}, for {reason}")
         _tell(warnings[-1:])
     scores = aggregate(scored.per_example, resamples, perl_resampling=perl_resampling)
@@ -135,20 +135,24 @@ def score_files(
     return Report(scores, scored, scorer.mode, signed, tuple(warnings), left_out, outputs)
 
 
-def split_sides(pairs: Sequence[Pair]) -> tuple[Side, Side]:
+def split_sides(pairs: Sequence[ScoredPair]) -> tuple[TextTable, TextTable]:
     """Split all running text into sentences, both sides alike; lists of sentences stay as they are."""
     ids = [pair.id for pair in pairs]
     predictions = [pair.prediction for pair in pairs]
     owners = [pair.id for pair in pairs for _ in pair.references]
     references = list(chain.from_iterable(pair.references for pair in pairs))
     return (
-        Side("predictions", ids, predictions, list(map(_sentences, predictions))),
-        Side("references", owners, references, list(map(_sentences, references))),
+        TextTable("predictions", ids, predictions, list(map(_sentences, predictions))),
+        TextTable("references", owners, references, list(map(_sentences, references))),
     )
 
 
 def score_sides(
-    scorer: RougeScorer, pairs: Sequence[Pair], predictions: Side, references: Side, zero_for_empty: bool = False
+    scorer: RougeScorer,
+    pairs: Sequence[ScoredPair],
+    predictions: TextTable,
+    references: TextTable,
+    zero_for_empty: bool = False,
 ) -> Scored:
     """Score each prediction against its references.
 
@@ -172,7 +176,7 @@ def score_sides(
             if (zero_for_empty and targets) or any(words):  # mostly the first one
                 _check_memory(pair.id, prediction, targets)
                 scores = scorer.score(prediction, targets)
-                rows[pair.id] = [value for kind in TYPES for value in scores[kind]]
+                rows[pair.id] = [value for kind in ROUGE_TYPES for value in scores[kind]]
                 empty += not prediction
             else:
                 unusable.append(pair.id)
@@ -200,16 +204,16 @@ def _check_memory(name: str, prediction: Sentences, references: Sequence[Sentenc
             )
 
 
-def _splitting(predictions: Side, references: Side) -> str:
+def _splitting(predictions: TextTable, references: TextTable) -> str:
     """Name for the signature who split the texts into sentences."""
     ways = [
-        "+".join(sorted({_GIVEN if isinstance(text, tuple) else sentences.NAME for text in side.texts}))
+        "+".join(sorted({_GIVEN if isinstance(text, tuple) else sentences.SPLITTER_NAME for text in side.texts}))
         for side in (predictions, references)
     ]
     return ways[0] if ways[0] == ways[1] else f"predictions={ways[0]},references={ways[1]}"
 
 
-def _sentences(text: Text) -> tuple[str, ...]:
+def _sentences(text: RawText) -> tuple[str, ...]:
     return sentences.split_summary(text) if isinstance(text, str) else text
 
 
@@ -218,16 +222,16 @@ def _half(score: Mapping[str, float]) -> float:
     return (score["f_hi"] - score["f_lo"]) / 2
 
 
-def _passed_over(paired: Paired) -> Iterator[str]:
+def _passed_over(paired: PairedTexts) -> Iterator[str]:
     """Tell of what `--intersect` passed over."""
     told = (
         ("prediction", "without references left out", paired.only_predicted),
         ("reference", "without a prediction left out", paired.only_referenced),
         ("id", "found twice with the same texts, each counted once", paired.repeated),
     )
-    yield from (f"{counted(len(ids), noun)} {what} ({some(ids)})" for noun, what, ids in told if ids)
+    yield from (f"{format_count(len(ids), noun)} {what} ({first_ids(ids)})" for noun, what, ids in told if ids)
 
 
 def _tell(warnings: Sequence[str]) -> None:
     for line in warnings:
-        tell(f"warning: {line}")
+        print_line(f"warning: {line}")

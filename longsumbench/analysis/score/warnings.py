@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from longsumbench.analysis.score.files import Text
+from longsumbench.analysis.score.files import RawText
 from longsumbench.api.documents import Sentences
 from longsumbench.rouge.tokenizer import dropped_share
 from longsumbench.sentences import split_summary
@@ -25,7 +25,7 @@ _ELLIPSIS = re.compile(r"(?:\.\.\.|…|\. \. \.)\s*\Z")
 
 
 @dataclass(frozen=True)
-class Side:
+class TextTable:
     """All predictions, or all references; one row a text.
 
     Attributes:
@@ -37,7 +37,7 @@ class Side:
 
     name: str
     ids: Sequence[str]
-    texts: Sequence[Text]
+    texts: Sequence[RawText]
     split: Sequence[Sentences]
 
     def said(self, found: Sequence[int]) -> str:
@@ -45,7 +45,7 @@ class Side:
         return f"{len(found):,} of {len(self.ids):,} {self.name} (e.g. {self.ids[found[0]]!r})"
 
 
-def find_warnings(predictions: Side, references: Side, drops: bool) -> list[str]:
+def find_warnings(predictions: TextTable, references: TextTable, drops: bool) -> list[str]:
     """Return a sentence about each thing that goes wrong.
 
     Args:
@@ -63,7 +63,7 @@ def find_warnings(predictions: Side, references: Side, drops: bool) -> list[str]
     return found
 
 
-def _literal_marks(side: Side) -> Iterator[str]:
+def _literal_marks(side: TextTable) -> Iterator[str]:
     """Tell of marks that stand in the texts as characters."""
     texts = [text if isinstance(text, str) else "\n".join(text) for text in side.texts]
     suspects = [row for row, text in enumerate(texts) if "<" in text or "[" in text]
@@ -77,7 +77,7 @@ def _literal_marks(side: Side) -> Iterator[str]:
             yield f"literal {mark} in {side.said(found)}: it is scored as '{words}', {effect}"
 
 
-def _unsplit(side: Side, other: Side) -> Iterator[str]:
+def _unsplit(side: TextTable, other: TextTable) -> Iterator[str]:
     """Tell of a side whose texts are one line each, where those of the other are split."""
     lines = [_lines(text) for text in side.texts]
     several = sum(_lines(text) > 1 for text in other.texts)
@@ -94,17 +94,17 @@ def _unsplit(side: Side, other: Side) -> Iterator[str]:
     yield f"{side.said(found)} are one unsplit line, while the {other.name} are split into sentences: {effect}"
 
 
-def _lines(text: Text) -> int:
+def _lines(text: RawText) -> int:
     return len(text) if isinstance(text, tuple) else sum(bool(line.strip()) for line in text.splitlines())
 
 
-def _looks_unsplit(text: Text) -> bool:
+def _looks_unsplit(text: RawText) -> bool:
     """Tell whether a text of one line is rather several sentences."""
     line = text if isinstance(text, str) else text[0]
     return len(line.split()) > _LONG_SENTENCE or len(split_summary(line)) > 1
 
 
-def _lower_cased(side: Side, other: Side) -> Iterator[str]:
+def _lower_cased(side: TextTable, other: TextTable) -> Iterator[str]:
     """Tell of a side without capitals, where the other has them."""
     found = [row for row, sentences in enumerate(side.split) if " ".join(sentences).islower()]
     without = sum(" ".join(sentences).islower() for sentences in other.split)
@@ -113,7 +113,7 @@ def _lower_cased(side: Side, other: Side) -> Iterator[str]:
         yield f"{side.said(found)} are lower-cased, the {other.name} are not: {effect}"
 
 
-def _cut(side: Side) -> Iterator[str]:
+def _cut(side: TextTable) -> Iterator[str]:
     """Tell of references that end where a limit was."""
     texts = [text if isinstance(text, str) else " ".join(text) for text in side.texts]
     effect = "scores against cut references are not comparable with others; use the whole ones"
@@ -131,7 +131,7 @@ def _cut(side: Side) -> Iterator[str]:
             return
 
 
-def _dropped(side: Side) -> Iterator[str]:
+def _dropped(side: TextTable) -> Iterator[str]:
     """Tell of texts that lose letters and digits to the default tokenizer."""
     rows = [row for row, text in enumerate(side.split) if any(map(_beyond_ascii, text))]
     share = dropped_share(" ".join(sentence for row in rows for sentence in side.split[row]))

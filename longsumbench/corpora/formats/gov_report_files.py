@@ -18,7 +18,7 @@ from longsumbench.api.corpus import Entry, FromRow, Source, Thinned
 from longsumbench.api.documents import Example
 from longsumbench.corpora.reading.fields import LEAVE_OUT, BadRow
 from longsumbench.corpora.reading.files import ORDER, SPLITS, is_split_file, lines_of, row_in_file
-from longsumbench.corpora.reading.source import several
+from longsumbench.corpora.reading.source import as_examples
 from longsumbench.errors import DataError
 
 _AGENCIES = ("crs", "gao")
@@ -144,7 +144,7 @@ def _named(path: Path, agency: str) -> Iterator[_Named]:
 
 def _read(path: Path, identity: str, from_row: FromRow) -> tuple[Example | Thinned, ...]:
     """Return a report under the id by which the list names it."""
-    return several(from_row({**row_in_file(path), "id": identity}))
+    return as_examples(from_row({**row_in_file(path), "id": identity}))
 
 
 def _missing(report: Path) -> tuple[Example, ...]:

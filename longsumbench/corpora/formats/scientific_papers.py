@@ -15,15 +15,15 @@ from longsumbench.corpora.reading.fields import (
     id_in,
     json_type,
     list_in,
+    optional_in,
     plain_document,
-    said_in,
     sentences_in,
     text_in,
 )
 from longsumbench.sentences import split_sentences
 
 
-def from_release_row(row: Row) -> Example:
+def paper_of_release_row(row: Row) -> Example:
     """Turn one paper of the release into an Example.
 
     Where `sections` is missing or empty, `article_text` is the document, as one section without a name. In the release
@@ -35,10 +35,10 @@ def from_release_row(row: Row) -> Example:
     """
     if row.get("abstract_text") is None:
         raise BadRow("the field 'abstract_text' is missing")
-    return _example(id_in(row, "article_id"), said_in(row, "title"), _article(row), _abstract(row["abstract_text"]))
+    return _example(id_in(row, "article_id"), optional_in(row, "title"), _article(row), _abstract(row["abstract_text"]))
 
 
-def from_hub_row(row: Row) -> Example:
+def paper_of_hub_row(row: Row) -> Example:
     """Turn one row of the hub's copies into an Example: `article` and `abstract`, a paragraph on each line.
 
     Raises:

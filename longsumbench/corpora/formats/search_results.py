@@ -23,12 +23,12 @@ from longsumbench.corpora.reading.files import ORDER, SPLITS, is_split_file
 from longsumbench.corpora.reading.markdown import MarkdownReader
 from longsumbench.errors import DataError
 
-TOP = 75  # search results that are used, the best (SEAL, §4)
+MOST_RESULTS = 75  # search results that are used, the best (SEAL, §4)
 NO_RULE = "none"
 RULES = (*PAGE_RULES, NO_RULE)  # the first is the default
 _ARTICLE = "article.md"
 _BEYOND, _CLONES, _EMPTY, _NO_PROSE = (  # what the record calls what is left out
-    f"search results beyond the first {TOP}",
+    f"search results beyond the first {MOST_RESULTS}",
     "clone search results",
     "empty search results",
     "words of code and HTML",
@@ -40,7 +40,7 @@ _ADDRESS = re.compile(r"\s*(https?://\S+)[^\S\n]*(?:\n|\Z)")
 def article_of(
     identity: str, title: str | None, sections: Sequence[Section], results: Sequence[Document], rule: str = RULES[0]
 ) -> Thinned:
-    """Return an article as an Example: its first `TOP` search results without clones, and itself as the reference.
+    """Return an article as an Example: its first `MOST_RESULTS` search results without clones → the article.
 
     Args:
         identity: its id.
@@ -55,7 +55,7 @@ def article_of(
     article = [tuple(section.sentences()) for section in sections]
     if not any(article):
         raise BadRow("the article is empty", LEAVE_OUT)
-    top = results[:TOP]
+    top = results[:MOST_RESULTS]
     pages = [Document(page.source, _with_text(page.sections)) for page in top if any(page.sentences())]
     if not pages:
         raise BadRow("no search result has text", LEAVE_OUT)

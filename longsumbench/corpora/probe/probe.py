@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Any
 
-from longsumbench.api.config import GENERATED, DatasetSettings, allowed, at_least
+from longsumbench.api.config import GENERATED_SETTINGS, DatasetSettings, check_choice, check_minimum
 from longsumbench.api.corpus import BuiltIn, Corpus
 from longsumbench.api.documents import Document, Example, Fact, Section, Sentences
 from longsumbench.corpora.probe.language import (
@@ -40,7 +40,7 @@ from longsumbench.corpora.probe.language import (
 )
 from longsumbench.errors import UsageError
 
-VERSION = 1  # rises when the same seed would make other reports
+PROBE_VERSION = 1  # rises when the same seed would make other reports
 _DOCUMENT_LENGTH = 1024  # tokens of a validation or test report, and of the longest training reports
 _SHORTEST = 32  # tokens: the longest fact and a little more
 _NOTE_LENGTH = 128  # tokens below which a report is a note on a few sites of the agenda …
@@ -99,8 +99,8 @@ class Controls:
                 raise UsageError(f"{name}={getattr(self, name)} is no share")
         if self.distance is not None and self.redundancy:
             raise UsageError(f"distance={self.distance} is not kept where decisions are repeated: leave one out")
-        at_least("sources", self.sources, 1)
-        allowed("agenda", self.agenda, _AGENDAS)
+        check_minimum("sources", self.sources, 1)
+        check_choice("agenda", self.agenda, _AGENDAS)
         if self.hard < 0 or self.alike < 0 or not self.hard + self.alike <= 1:
             raise UsageError(f"hard={self.hard} and alike={self.alike} are no shares of one whole")
         if self.section_length is not None and self.section_length < _SHORTEST:
@@ -430,7 +430,7 @@ def _controls_of(settings: DatasetSettings) -> Controls:
     return Controls(**{name: value for name, value in given.items() if value is not None})
 
 
-def generate(settings: DatasetSettings) -> Iterator[tuple[str, Example]]:
+def generate_reports(settings: DatasetSettings) -> Iterator[tuple[str, Example]]:
     """Yield (split, report); no more of a split than the settings ask for."""
     controls = _controls_of(settings)
     for split, lengths in lengths_of(settings.document_length, settings.train_length).items():
@@ -439,7 +439,7 @@ def generate(settings: DatasetSettings) -> Iterator[tuple[str, Example]]:
             yield split, example
 
 
-def decided_by(settings: DatasetSettings) -> dict[str, Any]:
+def probe_inputs(settings: DatasetSettings) -> dict[str, Any]:
     """Return what decides the texts: the generator's version, of each split the number, seed and lengths, and options.
 
     Of the options only those that depart from the usual, so that texts are known again that were made before.
@@ -450,7 +450,7 @@ def decided_by(settings: DatasetSettings) -> dict[str, Any]:
         for split, (number, seed) in _SPLITS.items()
     }
     options = {name: getattr(controls, name) for name in _OPTIONS if getattr(controls, name) != getattr(_USUAL, name)}
-    return {"generator": VERSION, "generated": splits, **({"options": options} if options else {})}
+    return {"generator": PROBE_VERSION, "generated": splits, **({"options": options} if options else {})}
 
 
 CORPUS = Corpus(
@@ -458,7 +458,7 @@ CORPUS = Corpus(
     title="Council reports with planted facts → the decisions in the order of the agenda (built in, generated)",
     licence="that of the suite (Apache-2.0)",
     homepage="docs/probe.md",
-    version=VERSION,
-    built_in=BuiltIn(generate, decided_by, settings=GENERATED),
+    version=PROBE_VERSION,
+    built_in=BuiltIn(generate_reports, probe_inputs, settings=GENERATED_SETTINGS),
     metrics=("fact_recall",),
 )

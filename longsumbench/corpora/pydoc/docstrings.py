@@ -10,15 +10,6 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 HEADING, PARAGRAPH, ITEM, CODE = "heading", "paragraph", "item", "code"
-
-
-class Event(NamedTuple):
-    """A piece of a docstring: a heading, a paragraph, a list item, or code, which has no text: it is left out."""
-
-    kind: str
-    text: str = ""
-
-
 _HEADINGS = re.compile(
     r"(?:args|arguments|attributes|called by|examples?|inputs?|keyword (?:args|arguments)|kwargs|methods|notes?"
     r"|outputs?|other parameters|param(?:eter)?s|raises|references|returns?|see also|shape|todo|tips?|usage|warnings?"
@@ -42,9 +33,28 @@ _PROSE_DIRECTIVES = frozenset(
 )
 _TYPED = frozenset(("parameters", "other parameters", "attributes", "returns", "yields"))
 _FIELD_HEADINGS = {"ra": "Raises", "ex": "Raises", "re": "Returns", "iv": "Attributes", "cv": "Attributes"}
+_INLINE = re.compile(
+    r":math:`(?P<math>[^`]*)`"
+    r"|(?<![\w`]):(?:[a-z]+:){1,2}`[~!]?(?P<role>[^`]*)`"  # :class:`~a.B`
+    r"|``(?P<literal>[^`]+?)``"
+    r"|`(?P<link>[^`<]+?)\s*<[^`>]+>`_{0,2}"  # `text <target>`_
+    r"|`[~!]?(?P<plain>[^`]+)`_{0,2}"
+    r"|\[(?P<markdown>[^\]]+)\]\([^)\s]+\)"
+    r"|(?<![\w*])\*\*?(?P<strong>[^\s*](?:[^*]*[^\s*])?)\*\*?(?![\w*])"
+    r"|\s?\[#?\w{1,4}\]_+(?P<footnote>)"
+    r"|</?[A-Za-z][^<>]{0,60}>(?P<tag>)"
+)
+_QUALIFIED = re.compile(r"(?:\w+\.)+(\w+)")
 
 
-def events(docstring: str) -> Iterator[Event]:
+class Event(NamedTuple):
+    """A piece of a docstring: a heading, a paragraph, a list item, or code, which has no text: it is left out."""
+
+    kind: str
+    text: str = ""
+
+
+def parse_docstring(docstring: str) -> Iterator[Event]:
     """Yield the pieces of a docstring in reading order.
 
     Args:
@@ -53,7 +63,7 @@ def events(docstring: str) -> Iterator[Event]:
     lines = _Lines(docstring.expandtabs().split("\n"))
     while lines.left():
         for event in lines.take():
-            text = plain(event.text)
+            text = strip_markup(event.text)
             if event.kind == CODE or text:
                 yield Event(event.kind, text)
 
@@ -220,21 +230,7 @@ class _Lines:
         return self.lines[self.at + ahead] if self.at + ahead < len(self.lines) else ""
 
 
-_INLINE = re.compile(
-    r":math:`(?P<math>[^`]*)`"
-    r"|(?<![\w`]):(?:[a-z]+:){1,2}`[~!]?(?P<role>[^`]*)`"  # :class:`~a.B`
-    r"|``(?P<literal>[^`]+?)``"
-    r"|`(?P<link>[^`<]+?)\s*<[^`>]+>`_{0,2}"  # `text <target>`_
-    r"|`[~!]?(?P<plain>[^`]+)`_{0,2}"
-    r"|\[(?P<markdown>[^\]]+)\]\([^)\s]+\)"
-    r"|(?<![\w*])\*\*?(?P<strong>[^\s*](?:[^*]*[^\s*])?)\*\*?(?![\w*])"
-    r"|\s?\[#?\w{1,4}\]_+(?P<footnote>)"
-    r"|</?[A-Za-z][^<>]{0,60}>(?P<tag>)"
-)
-_QUALIFIED = re.compile(r"(?:\w+\.)+(\w+)")
-
-
-def plain(text: str) -> str:
+def strip_markup(text: str) -> str:
     """Remove inline markup: :class:`~a.B` → B, ``x`` → x, `text <target>`_ → text, **x** → x."""
     text = _INLINE.sub(_bare, text.replace("\\ ", "").replace("\\*", "*"))
     return " ".join(text.split())

@@ -20,10 +20,10 @@ from typing import Any
 
 from longsumbench.api.corpus import BuiltIn, Corpus
 from longsumbench.api.documents import Document, Example, Section, Sentences, count_words
-from longsumbench.corpora.pydoc.docstrings import HEADING, ITEM, PARAGRAPH, Event, events
+from longsumbench.corpora.pydoc.docstrings import HEADING, ITEM, PARAGRAPH, Event, parse_docstring
 from longsumbench.corpora.reading.clones import Clones
 from longsumbench.corpora.reading.fields import Paragraphs
-from longsumbench.corpora.reading.source import deal
+from longsumbench.corpora.reading.source import split_by_hash
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.sentences import split_sentences
 
@@ -74,7 +74,7 @@ _SKIPPED_FILES = re.compile(r"tests?|test_.*|.*_test|conftest|setup|__main__|.*_
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
-def generate() -> Iterator[tuple[str, Example]]:
+def generate_docstrings() -> Iterator[tuple[str, Example]]:
     """Yield (split, example), in the order of the modules' names."""
     inputs, references = Clones(one_in=8), Clones()
     for module, path in source_files():
@@ -84,10 +84,10 @@ def generate() -> Iterator[tuple[str, Example]]:
             if not (references.contain(reference) or inputs.contain(text)):
                 references.add(reference)
                 inputs.add(text)
-                yield deal(module), example
+                yield split_by_hash(module), example
 
 
-def versions() -> dict[str, Any]:
+def package_versions() -> dict[str, Any]:
     """Return the version of Python and of every package that is read.
 
     Raises:
@@ -151,7 +151,7 @@ def _example_of(name: str, holder: ast.Module | ast.ClassDef) -> Example | None:
 def _reference_in(docstring: str) -> Sentences:
     """Return the prose up to the first heading, list or prompt, but no last sentence that introduces what is cut."""
     prose: list[str] = []
-    for event in events(docstring):
+    for event in parse_docstring(docstring):
         if event.kind != PARAGRAPH:
             break
         prose.append(event.text)
@@ -163,7 +163,7 @@ def _reference_in(docstring: str) -> Sentences:
 
 def _document_of(name: str, docstring: str) -> Document | None:
     """Return a member's documentation with its headings as sections; None when nothing of it is prose."""
-    sections = tuple(_sections(events(docstring)))
+    sections = tuple(_sections(parse_docstring(docstring)))
     return Document(name, sections) if sections else None
 
 
@@ -240,5 +240,5 @@ CORPUS = Corpus(
     homepage="https://docs.python.org/3/library/",
     version=1,
     multi_document=True,
-    built_in=BuiltIn(lambda settings: generate(), lambda settings: versions()),
+    built_in=BuiltIn(lambda settings: generate_docstrings(), lambda settings: package_versions()),
 )

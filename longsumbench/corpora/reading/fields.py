@@ -60,7 +60,7 @@ def words_in(row: Row, field: str) -> str:
     return text
 
 
-def said_in(row: Row, field: str) -> str | None:
+def optional_in(row: Row, field: str) -> str | None:
     """Return a field that may say something, as it is given; None where it is missing or blank.
 
     Raises:

@@ -14,7 +14,7 @@ from typing import Any
 from longsumbench.api.corpus import Entry, FromRow, Row, Source, Thinned
 from longsumbench.api.documents import Example
 from longsumbench.corpora.reading.fields import BadRow, json_type
-from longsumbench.corpora.reading.source import several
+from longsumbench.corpora.reading.source import as_examples
 from longsumbench.errors import DataError, UsageError
 
 ORDER = ("train", "validation", "test")
@@ -192,4 +192,4 @@ def row_in_file(path: Path) -> Row:
 
 
 def _read(line: bytes, from_row: FromRow) -> tuple[Example | Thinned, ...]:
-    return several(from_row(row_in(line)))
+    return as_examples(from_row(row_in(line)))

@@ -13,14 +13,14 @@ from typing import Any
 
 from longsumbench.api.corpus import Corpus, Entry, Hub, Source, Thinned
 from longsumbench.api.documents import Example
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cache.hub import unreachable
 from longsumbench.corpora.reading.files import SPLITS
-from longsumbench.corpora.reading.source import several
+from longsumbench.corpora.reading.source import as_examples
 from longsumbench.errors import EnvironmentProblem
 
 
-def hub_source(corpus: Corpus, stages: StageStore) -> Source:
+def hub_source(corpus: Corpus, stages: ArtifactCache) -> Source:
     """Return the rows of a dataset on the hub, at its pinned revision or at the newest one.
 
     Raises:
@@ -34,7 +34,7 @@ def hub_source(corpus: Corpus, stages: StageStore) -> Source:
     return Source(inputs, facts, partial(_entries, corpus, hub, revision))
 
 
-def check_copy_or_network(corpus: Corpus, stages: StageStore) -> None:
+def check_copy_or_network(corpus: Corpus, stages: ArtifactCache) -> None:
     """Check, before anything heavy is imported, that a dataset on the hub is here or can be fetched.
 
     Raises:
@@ -107,7 +107,7 @@ def _entries(corpus: Corpus, hub: Hub, revision: str, full: set[str]) -> Iterato
 
 def _read(corpus: Corpus, row: Mapping[str, Any]) -> tuple[Example | Thinned, ...]:
     assert corpus.from_hub_row is not None
-    return several(corpus.from_hub_row(row))
+    return as_examples(corpus.from_hub_row(row))
 
 
 def _download(corpus: Corpus, hub: Hub, revision: str) -> Mapping[str, Any]:

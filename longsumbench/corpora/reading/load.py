@@ -19,20 +19,20 @@ from typing import Any
 
 from longsumbench import sentences
 from longsumbench.api import registry
-from longsumbench.api.config import GENERATED, DatasetSettings
+from longsumbench.api.config import GENERATED_SETTINGS, DatasetSettings
 from longsumbench.api.corpus import Corpus, Entry, Source
 from longsumbench.api.documents import Example
-from longsumbench.cache.artifacts import StageStore, clear, opening
+from longsumbench.cache.artifacts import ArtifactCache, clear_partial, reading_artifact
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.files import files_source
 from longsumbench.corpora.reading.hub import hub_source
-from longsumbench.corpora.reading.overlaps import overlap, pairs, told
-from longsumbench.corpora.reading.rows import Made, Outcome, cores, read_rows
-from longsumbench.corpora.reading.source import several
+from longsumbench.corpora.reading.overlaps import compare_splits, describe_overlaps, split_pairs
+from longsumbench.corpora.reading.rows import MadeExample, RowOutcome, num_cores, read_rows
+from longsumbench.corpora.reading.source import as_examples
 from longsumbench.corpora.reading.store import ReadSplit, SplitWriter
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
-from longsumbench.progress import Progress, tell
+from longsumbench.progress import Progress, print_line
 
 _VERSION = 3  # of the normal form on disk
 _MEGABYTE = 1_000_000
@@ -69,7 +69,7 @@ class Texts:
         return f" (read: {', '.join(files)}{one})"
 
 
-def load(settings: DatasetSettings, stages: StageStore) -> Texts:
+def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
     """Return a dataset, reading it first where that was not done before.
 
     Raises:
@@ -82,20 +82,20 @@ def load(settings: DatasetSettings, stages: StageStore) -> Texts:
     source = _source(corpus, settings, stages)
     inputs = {
         "corpus": [corpus.name, corpus.version, _VERSION],
-        "sentences": sentences.VERSION,
+        "sentences": sentences.SENTENCES_VERSION,
         "limit": settings.limit,
         "strict": settings.strict is not False,  # of bad rows; overlaps are counted and kept in any case
         **source.inputs,
     }
     folder = stages.get("corpus", inputs, partial(_build, corpus, settings, source))
-    with opening(folder):
+    with reading_artifact(folder):
         texts = _open(corpus, folder)
     _tell_overlaps(texts, settings.strict is True)
     return texts
 
 
-def _source(corpus: Corpus, settings: DatasetSettings, stages: StageStore) -> Source:
-    for name in GENERATED:
+def _source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCache) -> Source:
+    for name in GENERATED_SETTINGS:
         if getattr(settings, name) is not None and not (corpus.built_in and name in corpus.built_in.settings):
             raise UsageError(f"dataset '{corpus.name}' is not generated to order: leave out dataset.{name}")
     if settings.tokenizer is not None and corpus.tokenized is None:
@@ -132,7 +132,7 @@ def _release_at(path: Path, corpus: Corpus, settings: DatasetSettings) -> Source
 def _generated(examples: Iterator[tuple[str, Example]], full: set[str]) -> Iterator[Entry]:
     for split, example in examples:
         if split not in full:
-            yield Entry(split, partial(several, example))
+            yield Entry(split, partial(as_examples, example))
 
 
 @dataclass
@@ -146,7 +146,7 @@ class _Reading:
     left_out: dict[str, Counter[str]] = field(default_factory=dict)
     full: set[str] = field(default_factory=set)
 
-    def take(self, entry: Entry, outcome: Outcome) -> None:
+    def take(self, entry: Entry, outcome: RowOutcome) -> None:
         """Write what one row has become, or count why not."""
         if isinstance(outcome, BadRow):
             return self._skip(entry, outcome)
@@ -158,7 +158,7 @@ class _Reading:
             except BadRow as problem:
                 self._skip(entry, problem)
 
-    def _write(self, made: Made) -> None:
+    def _write(self, made: MadeExample) -> None:
         split = made.split
         if split in self.full:
             return
@@ -178,7 +178,7 @@ class _Reading:
 
 def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Path) -> None:
     """Read all rows of a source into a stage's folder."""
-    clear(folder)
+    clear_partial(folder)
     reading = _Reading(folder, settings)
     with closing(read_rows(source.entries(reading.full), _workers(corpus, settings))) as rows:
         for entry, outcome in _shown(rows, f"reading {corpus.name}", source.size):
@@ -193,7 +193,7 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
         "skipped": skipped,
         "licence": corpus.licence,
         "homepage": corpus.homepage,
-        "sentences": sentences.NAME,
+        "sentences": sentences.SPLITTER_NAME,
         **source.facts,
     }
     if reading.left_out:
@@ -213,10 +213,10 @@ def _workers(corpus: Corpus, settings: DatasetSettings) -> int:
     """Return how many processes may read."""
     if settings.limit is not None or (corpus.built_in is not None and settings.path is None):
         return 1  # nothing behind a limit is looked at; what is generated is an example already
-    return settings.workers or cores()
+    return settings.workers or num_cores()
 
 
-def _shown(rows: Iterator[tuple[Entry, Outcome]], what: str, size: int | None) -> Iterator[tuple[Entry, Outcome]]:
+def _shown(rows: Iterator[tuple[Entry, RowOutcome]], what: str, size: int | None) -> Iterator[tuple[Entry, RowOutcome]]:
     """Yield the rows, showing the progress through them: by the bytes of their files, where those are known."""
     total, unit = (None, "rows") if size is None else (-(-size // _MEGABYTE), "MB")
     with Progress(what, total, unit) as progress:
@@ -228,8 +228,8 @@ def _shown(rows: Iterator[tuple[Entry, Outcome]], what: str, size: int | None) -
 def _overlaps(folder: Path, writers: Mapping[str, SplitWriter]) -> dict[str, Any]:
     """Return "test in train" → how many examples of the one stand in the other, too, and the id of the first."""
     found = {}
-    for later, earlier in pairs(writers):
-        if counts := overlap(writers[later].hashes, writers[earlier].hashes):
+    for later, earlier in split_pairs(writers):
+        if counts := compare_splits(writers[later].hashes, writers[earlier].hashes):
             first = ReadSplit(later, folder / f"{later}.arrow", "")[counts.pop("place")]
             found[f"{later} in {earlier}"] = {**counts, "first": first.id}
     return found
@@ -242,7 +242,7 @@ def _tell_overlaps(texts: Texts, is_error: bool) -> None:
         DataError: there are some, and they are an error.
     """
     if overlaps := texts.facts.get("overlaps"):
-        problem = f"splits of dataset '{texts.name}' overlap: {told(overlaps, texts.facts['examples'])}"
+        problem = f"splits of dataset '{texts.name}' overlap: {describe_overlaps(overlaps, texts.facts['examples'])}"
         if is_error:
             raise DataError(f"{problem}; take these out of one split, or leave out dataset.strict=true")
         _warn(f"{problem}; dataset.strict=true makes this an error")
@@ -250,7 +250,7 @@ def _tell_overlaps(texts: Texts, is_error: bool) -> None:
 
 @cache  # so that a sweep, or a run with its baselines, says it once
 def _warn(problem: str) -> None:
-    tell(f"warning: {problem}")
+    print_line(f"warning: {problem}")
 
 
 def _check_not_empty(name: str, counts: Mapping[str, int], skipped: Mapping[str, Mapping[str, int]]) -> None:

@@ -51,7 +51,7 @@ class Seen:
         return place
 
 
-def overlap(later: Mapping[str, Sequence[int]], earlier: Mapping[str, Sequence[int]]) -> dict[str, Any]:
+def compare_splits(later: Mapping[str, Sequence[int]], earlier: Mapping[str, Sequence[int]]) -> dict[str, Any]:
     """Compare the examples of two splits.
 
     Args:
@@ -71,16 +71,16 @@ def overlap(later: Mapping[str, Sequence[int]], earlier: Mapping[str, Sequence[i
     return {"examples": int(either.sum()), **counts, "place": int(either.argmax())}
 
 
-def pairs(splits: Iterable[str]) -> list[tuple[str, str]]:
+def split_pairs(splits: Iterable[str]) -> list[tuple[str, str]]:
     """Return every (later split, earlier split), in the order given."""
     return [(later, earlier) for earlier, later in combinations(splits, 2)]
 
 
-def told(found: Mapping[str, Mapping[str, Any]], counts: Mapping[str, int]) -> str:
+def describe_overlaps(found: Mapping[str, Mapping[str, Any]], counts: Mapping[str, int]) -> str:
     """Say in one line which splits overlap.
 
     Args:
-        found: "test in train" → what `overlap` found, the first one's id as "first".
+        found: "test in train" → what `compare_splits` found, the first one's id as "first".
         counts: split → its examples.
     """
     lines = []

@@ -25,8 +25,8 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from longsumbench.api.corpus import Entry, Read
-from longsumbench.corpora.reading.source import deal, several, thinned
-from longsumbench.corpora.reading.store import Stored, stored
+from longsumbench.corpora.reading.source import as_examples, as_thinned, split_by_hash
+from longsumbench.corpora.reading.store import StoredExample, store_example
 from longsumbench.errors import EnvironmentProblem
 
 _ALONE = 16_000_000  # bytes of text that are read before other processes are started, which takes about a second
@@ -34,9 +34,10 @@ _BATCH_BYTES = 1_000_000  # of rows handed over together, or of what they become
 _AHEAD = 3  # batches a process that wait or are done: what is read ahead
 _MOST_PROCESSES = 8  # beyond which this process cannot hand out rows and write examples as fast
 _COSTLY = 4  # times its text: a row that takes more bytes to hand over is read faster here
+_Job = tuple[str | None, bytes]  # a row's split, and what makes its examples
 
 
-class Made(NamedTuple):
+class MadeExample(NamedTuple):
     """One of a row's examples.
 
     Attributes:
@@ -46,20 +47,19 @@ class Made(NamedTuple):
     """
 
     split: str
-    example: Stored
+    example: StoredExample
     left_out: Mapping[str, int]
 
 
-Outcome = Sequence[Made] | Exception  # what a row becomes, or why it becomes nothing
-_Job = tuple[str | None, bytes]  # a row's split, and what makes its examples
+RowOutcome = Sequence[MadeExample] | Exception  # what a row becomes, or why it becomes nothing
 
 
-def cores() -> int:
+def num_cores() -> int:
     """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def made(split: str | None, read: Callable[[], Read]) -> Outcome:
+def make_examples(split: str | None, read: Callable[[], Read]) -> RowOutcome:
     """Make a row's examples; those of one row stay together.
 
     Args:
@@ -67,14 +67,14 @@ def made(split: str | None, read: Callable[[], Read]) -> Outcome:
         read: makes them; may raise anything.
     """
     try:
-        examples = [thinned(one) for one in several(read())]
-        split = split or deal(examples[0].example.id)
-        return [Made(split, stored(one.example, split == "train"), one.left_out) for one in examples]
+        examples = [as_thinned(one) for one in as_examples(read())]
+        split = split or split_by_hash(examples[0].example.id)
+        return [MadeExample(split, store_example(one.example, split == "train"), one.left_out) for one in examples]
     except Exception as problem:  # whatever it is, it belongs in its place among the rows
         return problem
 
 
-def read_rows(entries: Iterator[Entry], workers: int) -> Generator[tuple[Entry, Outcome], None, None]:
+def read_rows(entries: Iterator[Entry], workers: int) -> Generator[tuple[Entry, RowOutcome], None, None]:
     """Yield every entry with what it becomes; close it, so that no process is left where not all is taken.
 
     Args:
@@ -83,7 +83,7 @@ def read_rows(entries: Iterator[Entry], workers: int) -> Generator[tuple[Entry, 
     """
     done = 0
     for number, entry in enumerate(entries, start=1):
-        outcome = made(entry.split, entry.read)
+        outcome = make_examples(entry.split, entry.read)
         yield entry, outcome
         if workers > 1 and not isinstance(outcome, Exception):
             done += _size(outcome)
@@ -91,7 +91,7 @@ def read_rows(entries: Iterator[Entry], workers: int) -> Generator[tuple[Entry, 
                 yield from _read_elsewhere(entries, min(workers, _MOST_PROCESSES), done // number)
 
 
-def _is_worth_handing_over(entry: Entry, outcome: Sequence[Made]) -> bool:
+def _is_worth_handing_over(entry: Entry, outcome: Sequence[MadeExample]) -> bool:
     """Tell whether another process can read such a row, and gets it faster than it would be read here."""
     try:
         _Pickler(sent := io.BytesIO()).dump(entry.read)
@@ -110,15 +110,15 @@ class _Pickler(pickle.Pickler):
         return NotImplemented
 
 
-def _size(outcome: Sequence[Made]) -> int:
+def _size(outcome: Sequence[MadeExample]) -> int:
     return sum(len(one.example.text) for one in outcome)
 
 
-def _read_elsewhere(entries: Iterator[Entry], processes: int, mean_size: int) -> Iterator[tuple[Entry, Outcome]]:
+def _read_elsewhere(entries: Iterator[Entry], processes: int, mean_size: int) -> Iterator[tuple[Entry, RowOutcome]]:
     batches = _batches(entries, mean_size)
     if (batch := next(batches, None)) is None:
         return
-    waiting: deque[tuple[list[Entry], Future[list[Outcome]]]] = deque()
+    waiting: deque[tuple[list[Entry], Future[list[RowOutcome]]]] = deque()
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(processes, context, initializer=_end_with_the_parent)
     try:
@@ -183,8 +183,8 @@ def _fail(error: Exception) -> tuple[()]:
     raise error
 
 
-def _make_all(jobs: list[_Job]) -> list[Outcome]:
-    return [made(split, pickle.loads(read)) for split, read in jobs]  # noqa: S301 - pickled by the parent process
+def _make_all(jobs: list[_Job]) -> list[RowOutcome]:
+    return [make_examples(split, pickle.loads(read)) for split, read in jobs]  # noqa: S301 - pickled by the parent process
 
 
 def _end_with_the_parent() -> None:

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from longsumbench.api.documents import Example, count_words
-from longsumbench.cache.artifacts import opening
+from longsumbench.cache.artifacts import reading_artifact
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.overlaps import Seen, hash_of
 
 _BATCH_BYTES = 4_000_000  # of text in one record batch
 
 
-class Stored(NamedTuple):
+class StoredExample(NamedTuple):
     """An example as it is stored: what can be told of it without the others, in any process.
 
     Attributes:
@@ -38,7 +38,7 @@ class Stored(NamedTuple):
     problem: BadRow | None = None
 
 
-def stored(example: Example, reference_needed: bool) -> Stored:
+def store_example(example: Example, reference_needed: bool) -> StoredExample:
     """Return an example as it is stored.
 
     Args:
@@ -58,7 +58,7 @@ def stored(example: Example, reference_needed: bool) -> Stored:
             problem = BadRow("half a character (a lone surrogate) in the text", f"example '{example.id!r}'")
     hashes = {"text": hash_of(example.sentences()), "id": hash_of((example.id,))}
     several = len(example.documents) > 1
-    return Stored(example.id, source_words, reference_words, text, hashes, several, bool(example.query), problem)
+    return StoredExample(example.id, source_words, reference_words, text, hashes, several, bool(example.query), problem)
 
 
 class SplitWriter:
@@ -101,7 +101,7 @@ class SplitWriter:
         """A hash of the examples so far, in their order."""
         return self._hash.hexdigest()
 
-    def add(self, example: Stored) -> None:
+    def add(self, example: StoredExample) -> None:
         """Append an example.
 
         Raises:
@@ -191,7 +191,7 @@ class ReadSplit:
         return f"ReadSplit({self.name!r}, {len(self)} examples)"
 
     def _example(self, text: Any) -> Example:
-        with opening(self.path.parent):
+        with reading_artifact(self.path.parent):
             return Example.from_dict(json.loads(text.as_py()))
 
     def _table(self) -> Any:

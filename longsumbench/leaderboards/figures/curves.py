@@ -11,19 +11,19 @@ from typing import Any
 
 import pandas as pd
 
-from longsumbench.cache.locks import held
+from longsumbench.cache.locks import exclusive_lock
 from longsumbench.errors import UsageError
-from longsumbench.leaderboards.curves import Curve, Group, Sweep, short, shown, sweep_of
+from longsumbench.leaderboards.curves import Curve, Group, SweepCurves, format_value, short_name, sweep_of
 from longsumbench.leaderboards.figures.curves_layout import layout_of
 from longsumbench.leaderboards.figures.curves_picture import draw_layout
 from longsumbench.leaderboards.significance import scores_at_hand
-from longsumbench.report.figures import write_files
+from longsumbench.report.figures import write_pictures
 from longsumbench.runs.record import Results, source_seen
 
 _DECIMALS = 4  # of numbers in the CSV
 
 
-def update(
+def update_curves(
     results: Results,
     dataset: str,
     words: Sequence[str],
@@ -48,7 +48,7 @@ def update(
     Raises:
         UsageError: there is nothing to draw, or an unknown setting or number.
     """
-    with held(results.root / f".leaderboard-{dataset}.lock"):
+    with exclusive_lock(results.root / f".leaderboard-{dataset}.lock"):
         records = list(results.records(dataset))
         for chosen in [words] if required or len(words) == 1 else [words, *([word] for word in words)]:
             try:
@@ -65,15 +65,15 @@ def update(
         pictured = name if drawn == sweep.ranked_by() else f"{name}-{drawn}"
         contents: dict[str, str | bytes] = {f"{name}.csv": sweep_csv(sweep)}
         contents |= {f"{pictured}.{suffix}": image for suffix, image in images.items()}
-        return write_files(results.root / "leaderboard", contents)
+        return write_pictures(results.root / "leaderboard", contents)
 
 
-def file_name(sweep: Sweep) -> str:
+def file_name(sweep: SweepCurves) -> str:
     """Return the name of a sweep's files without their endings; settings of the model stand without "model."."""
-    return "-".join([sweep.dataset, *map(short, sweep.keys)])
+    return "-".join([sweep.dataset, *map(short_name, sweep.keys)])
 
 
-def sweep_csv(sweep: Sweep) -> str:
+def sweep_csv(sweep: SweepCurves) -> str:
     """Return a row for each system and place: all that was measured with its interval, what it cost, and whose runs.
 
     A system that stands beside several groups has all their numbers in `group`; the first group is drawn.
@@ -91,11 +91,11 @@ def sweep_csv(sweep: Sweep) -> str:
     return pd.DataFrame(rounded, dtype=object).to_csv(index=False, lineterminator="\n")
 
 
-def _row(sweep: Sweep, group: Group, curve: Curve, place: Sequence[str]) -> dict[str, Any]:
+def _row(sweep: SweepCurves, group: Group, curve: Curve, place: Sequence[str]) -> dict[str, Any]:
     point = curve.points[tuple(place)]
     first = point.runs[0]
     row: dict[str, Any] = {"system": curve.label, "model": first.model}
-    row |= {short(key): shown(value) for key, value in zip(sweep.keys, place, strict=True)}
+    row |= {short_name(key): format_value(value) for key, value in zip(sweep.keys, place, strict=True)}
     row |= {"oracle": str(first.oracle).lower(), "split": first.split, "n": first.n}
     row["seeds"] = " ".join(str(run.seed) for run in point.runs if run.seed is not None)
     for kind in sweep.kinds():

@@ -13,13 +13,13 @@ from math import log2
 from statistics import pstdev
 
 from longsumbench.errors import UnknownName, UsageError
-from longsumbench.leaderboards.comparability import TYPES
-from longsumbench.leaderboards.curve_points import RANGE, RESAMPLED, Number
-from longsumbench.leaderboards.curves import LACKS, Group, Sweep, number, short, shown
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
+from longsumbench.leaderboards.curve_points import RANGE, RESAMPLED, Estimate
+from longsumbench.leaderboards.curves import NO_SETTING, Group, SweepCurves, format_value, parse_number, short_name
 from longsumbench.leaderboards.notes import PLANTED, caution
 from longsumbench.runs.record import SHORT_ID
 
-MOST_LINES = 12  # those with the most points, then the best ones, are drawn
+MOST_CURVES = 12  # those with the most points, then the best ones, are drawn
 _MOST_PLOTS = 4
 _MOST_GROUPS = 3  # that a note names, of those that are not drawn
 _TICK_ROOM = 0.075  # of a plot's width, for the name of a tick of five characters
@@ -27,7 +27,7 @@ _LONG_NUMBER = 8  # characters, above which a tick is named by four digits
 
 
 @dataclass(frozen=True)
-class Line:
+class CurveLine:
     """What is drawn of a system, or of one of its values of the second setting.
 
     Attributes:
@@ -37,20 +37,20 @@ class Line:
     """
 
     label: str
-    plots: list[dict[str, Number]]
-    flat: list[Number | None]
+    plots: list[dict[str, Estimate]]
+    flat: list[Estimate | None]
 
-    def numbers(self) -> list[Number]:
+    def numbers(self) -> list[Estimate]:
         """Return all that was measured."""
         return [one for plot in self.plots for one in plot.values()] + [one for one in self.flat if one]
 
 
 @dataclass(frozen=True)
-class Beside:
+class ReferenceLine:
     """A horizontal line across all plots: a system that does not have the settings."""
 
     label: str
-    number: Number
+    number: Estimate
     oracle: bool
 
 
@@ -73,7 +73,7 @@ class Axis:
     @classmethod
     def of(cls, name: str, values: Sequence[str]) -> "Axis":
         """Place values: words and null evenly, numbers by size or, where these are spaced more evenly, logarithms."""
-        numbers = [number(value) for value in values]
+        numbers = [parse_number(value) for value in values]
         known = [one for one in numbers if one is not None]
         if len(known) < len(numbers):
             return cls(name, values, {value: float(place) for place, value in enumerate(values)}, words=True)
@@ -103,9 +103,9 @@ class Axis:
 
 def tick_name(value: str) -> str:
     """Return a value as it stands at the axis: a fraction of many digits, as a search tries them, is rounded."""
-    found = number(value)
+    found = parse_number(value)
     if found is None or found.is_integer() or len(value) <= _LONG_NUMBER:
-        return shown(value)
+        return format_value(value)
     return f"{found:.4g}"
 
 
@@ -126,7 +126,7 @@ class Layout:
         measured: the vertical axis, with its unit.
         axis: the horizontal one.
         headings: over each of the plots; a single empty one of a plot alone.
-        lines: the best first, at most `MOST_LINES`.
+        lines: the best first, at most `MOST_CURVES`.
         beside: what stands beside them.
     """
 
@@ -136,11 +136,11 @@ class Layout:
     measured: str
     axis: Axis
     headings: tuple[str, ...]
-    lines: tuple[Line, ...]
-    beside: tuple[Beside, ...]
+    lines: tuple[CurveLine, ...]
+    beside: tuple[ReferenceLine, ...]
 
 
-def layout_of(sweep: Sweep, kind: str | None = None) -> Layout:
+def layout_of(sweep: SweepCurves, kind: str | None = None) -> Layout:
     """Return what is drawn of the first group of a sweep.
 
     Args:
@@ -154,25 +154,26 @@ def layout_of(sweep: Sweep, kind: str | None = None) -> Layout:
     group = sweep.groups[0]
     _check_kind(kind, sweep, group)
     axis, other = _roles(sweep)
-    values = sweep.values(other) if other is not None and _in_plots(sweep, other) else [LACKS]
+    values = sweep.values(other) if other is not None and _in_plots(sweep, other) else [NO_SETTING]
     lines = _lines(sweep, kind, axis, other, values)
     return Layout(
-        f"{sweep.dataset}: {_name_of(kind)} against {' and '.join(map(short, sweep.keys))}",
+        f"{sweep.dataset}: {_name_of(kind)} against {' and '.join(map(short_name, sweep.keys))}",
         group.told,
         tuple(_notes(sweep, kind, len(lines))),
         f"{_name_of(kind)} ({_unit_of(kind, sweep)})",
-        Axis.of(short(sweep.keys[axis]), sweep.values(axis)),
+        Axis.of(short_name(sweep.keys[axis]), sweep.values(axis)),
         tuple(
-            "" if value == LACKS or other is None else f"{short(sweep.keys[other])}={shown(value)}" for value in values
+            "" if value == NO_SETTING or other is None else f"{short_name(sweep.keys[other])}={format_value(value)}"
+            for value in values
         ),
-        tuple(lines[:MOST_LINES]),
+        tuple(lines[:MOST_CURVES]),
         tuple(_beside(group, kind)),
     )
 
 
-def _beside(group: Group, kind: str) -> list[Beside]:
+def _beside(group: Group, kind: str) -> list[ReferenceLine]:
     """Return what stands beside the curves: of a model with several runs there, the best."""
-    models: dict[tuple[str, bool], list[tuple[str, Number]]] = {}
+    models: dict[tuple[str, bool], list[tuple[str, Estimate]]] = {}
     for curve in group.beside:
         for point in curve.points.values():
             if kind in point.numbers:
@@ -181,11 +182,11 @@ def _beside(group: Group, kind: str) -> list[Beside]:
     shown_of_each = []
     for (model, oracle), same in models.items():
         label, best = max(same, key=lambda one: one[1].mean)
-        shown_of_each.append(Beside(label if len(same) == 1 else f"{model} (best of {len(same)})", best, oracle))
+        shown_of_each.append(ReferenceLine(label if len(same) == 1 else f"{model} (best of {len(same)})", best, oracle))
     return shown_of_each
 
 
-def _check_kind(kind: str, sweep: Sweep, group: Group) -> None:
+def _check_kind(kind: str, sweep: SweepCurves, group: Group) -> None:
     """Look whether a number can be drawn.
 
     Raises:
@@ -203,7 +204,7 @@ def _check_kind(kind: str, sweep: Sweep, group: Group) -> None:
         raise UsageError(f"{told}; these were: {', '.join(drawable)}")
 
 
-def _roles(sweep: Sweep) -> tuple[int, int | None]:
+def _roles(sweep: SweepCurves) -> tuple[int, int | None]:
     """Return which setting is the axis, the one with more values, and which the other one is, if there are two."""
     if len(sweep.keys) == 1:
         return 0, None
@@ -211,13 +212,13 @@ def _roles(sweep: Sweep) -> tuple[int, int | None]:
     return axis, 1 - axis
 
 
-def _in_plots(sweep: Sweep, other: int) -> bool:
+def _in_plots(sweep: SweepCurves, other: int) -> bool:
     """Tell whether the values of the second setting have a plot each: several systems vary it, and not in many."""
     varying = sum(len({place[other] for place in curve.points}) > 1 for curve in sweep.groups[0].curves)
     return varying > 1 and len(sweep.values(other)) <= _MOST_PLOTS
 
 
-def _lines(sweep: Sweep, kind: str, axis: int, other: int | None, plots: Sequence[str]) -> list[Line]:
+def _lines(sweep: SweepCurves, kind: str, axis: int, other: int | None, plots: Sequence[str]) -> list[CurveLine]:
     """Return what is drawn of the first group's curves, the most points first, then the best.
 
     Args:
@@ -227,19 +228,19 @@ def _lines(sweep: Sweep, kind: str, axis: int, other: int | None, plots: Sequenc
         other: which is the other one, if there is one.
         plots: the values of the other one that have a plot each; a single `LACKS` where they have lines.
     """
-    found: list[Line] = []
+    found: list[CurveLine] = []
     for curve in sweep.groups[0].curves:
-        lines: dict[str, Line] = {}
+        lines: dict[str, CurveLine] = {}
         for place, point in curve.points.items():
             if kind not in point.numbers:
                 continue
-            value = LACKS if other is None else place[other]
-            named = f"{curve.label} {_with_value(sweep, other, value if plots == [LACKS] else LACKS)}".strip()
-            line = lines.setdefault(named, Line(named, [{} for _ in plots], [None for _ in plots]))
+            value = NO_SETTING if other is None else place[other]
+            named = f"{curve.label} {_with_value(sweep, other, value if plots == [NO_SETTING] else NO_SETTING)}".strip()
+            line = lines.setdefault(named, CurveLine(named, [{} for _ in plots], [None for _ in plots]))
             for index, plot in enumerate(plots):
-                if LACKS not in (plot, value) and plot != value:
+                if NO_SETTING not in (plot, value) and plot != value:
                     continue
-                if place[axis] == LACKS:
+                if place[axis] == NO_SETTING:
                     line.flat[index] = point.numbers[kind]
                 else:
                     line.plots[index][place[axis]] = point.numbers[kind]
@@ -247,12 +248,12 @@ def _lines(sweep: Sweep, kind: str, axis: int, other: int | None, plots: Sequenc
     return sorted(found, key=lambda one: (-len(one.numbers()), -max(n.mean for n in one.numbers()), one.label))
 
 
-def _with_value(sweep: Sweep, other: int | None, value: str) -> str:
+def _with_value(sweep: SweepCurves, other: int | None, value: str) -> str:
     """Return a value of the second setting with its name; nothing where there is none."""
-    return "" if other is None or value == LACKS else f"{short(sweep.keys[other])}={shown(value)}"
+    return "" if other is None or value == NO_SETTING else f"{short_name(sweep.keys[other])}={format_value(value)}"
 
 
-def _notes(sweep: Sweep, kind: str, num_lines: int) -> list[str]:
+def _notes(sweep: SweepCurves, kind: str, num_lines: int) -> list[str]:
     """Say what whiskers are, what was left out of the picture, and what the picture is good for."""
     group, *rest = sweep.groups
     points = [point for curve in (*group.curves, *group.beside) for point in curve.points.values()]
@@ -263,12 +264,13 @@ def _notes(sweep: Sweep, kind: str, num_lines: int) -> list[str]:
     told += ". Dashed: oracles, which saw the references" if any(one.first.oracle for one in group.beside) else ""
     notes = [f"{told}."]
     follows = {key: value for curve in group.curves for key, value in curve.follows.items()}
-    axes, verb = " and ".join(map(short, sweep.keys)), "gives" if len(sweep.keys) == 1 else "give"
+    axes, verb = " and ".join(map(short_name, sweep.keys)), "gives" if len(sweep.keys) == 1 else "give"
     notes += [
-        f"{short(key)} is {shown(value)} or, where {axes} {verb} it no meaning, null." for key, value in follows.items()
+        f"{short_name(key)} is {format_value(value)} or, where {axes} {verb} it no meaning, null."
+        for key, value in follows.items()
     ]
-    if num_lines > MOST_LINES:
-        notes.append(f"{MOST_LINES} of {num_lines} lines, those with the most points; the others stand in the CSV.")
+    if num_lines > MOST_CURVES:
+        notes.append(f"{MOST_CURVES} of {num_lines} lines, those with the most points; the others stand in the CSV.")
     if missing := [run.run_id[:SHORT_ID] for point in points if kind not in point.numbers for run in point.runs]:
         notes.append(f"{kind} was not measured for {', '.join(missing)}.")
     if repeated := [run.run_id[:SHORT_ID] for point in points for run in point.repeated]:
@@ -287,11 +289,11 @@ def _told_apart(group: Group, first: Group) -> str:
 
 
 def _name_of(kind: str) -> str:
-    if kind in TYPES:
+    if kind in ROUGE_HEADINGS:
         return f"ROUGE-{kind.removeprefix('rouge')} F1"
     return "planted facts stated right" if kind == PLANTED else kind
 
 
-def _unit_of(kind: str, sweep: Sweep) -> str:
+def _unit_of(kind: str, sweep: SweepCurves) -> str:
     units = {name: unit for group in sweep.groups for run in group.records() for name, unit in run.units.items()}
     return units.get(kind, "%" if kind == PLANTED else "0–100")

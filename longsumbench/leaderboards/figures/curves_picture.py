@@ -7,10 +7,10 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from longsumbench.leaderboards.curve_points import Number
-from longsumbench.leaderboards.figures.curves_layout import Axis, Beside, Layout, Line, tick_name
-from longsumbench.leaderboards.figures.recall import spread
-from longsumbench.report.figures import picture, plain_axes
+from longsumbench.leaderboards.curve_points import Estimate
+from longsumbench.leaderboards.figures.curves_layout import Axis, CurveLine, Layout, ReferenceLine, tick_name
+from longsumbench.leaderboards.figures.recall import spread_labels
+from longsumbench.report.figures import plain_axes, render_picture
 from longsumbench.report.palette import COLOURS, GREY, MARKERS
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def draw_layout(layout: Layout) -> dict[str, bytes]:
         figure.text(left, 1 - 0.47 / height, told, va="top", **small)
         figure.text(left, 0.1 / height, notes, va="bottom", **small)
 
-    return picture((width, height), draw)
+    return render_picture((width, height), draw)
 
 
 def _wrapped(lines: Sequence[str], width: float) -> str:
@@ -89,7 +89,7 @@ def _names(layout: Layout) -> list[tuple[str, dict[str, Any]]]:
     return [("\n".join(textwrap.wrap(text, _LABEL_WIDTH)), style) for text, style in names]
 
 
-def _limits(lines: Sequence[Line], beside: Sequence[Beside]) -> tuple[float, float]:
+def _limits(lines: Sequence[CurveLine], beside: Sequence[ReferenceLine]) -> tuple[float, float]:
     """Return the ends of the vertical axis: around the curves, and what stands beside them, if it is near."""
     ends = [bound for line in lines for one in line.numbers() for bound in one if bound is not None]
     low, high = min(ends), max(ends)
@@ -135,7 +135,7 @@ def _draw_plot(plot: "Axes", index: int, layout: Layout, limits: tuple[float, fl
     plot.set_xlabel(axis.name, fontsize=9.5, **_PLAIN_TEXT)
 
 
-def _lengths(numbers: Sequence[Number], end: str) -> list[float]:
+def _lengths(numbers: Sequence[Estimate], end: str) -> list[float]:
     """Return how far whiskers reach, none where no interval is known."""
     bounds = [getattr(one, end) for one in numbers]
     return [0.0 if bound is None else abs(bound - one.mean) for one, bound in zip(numbers, bounds, strict=True)]
@@ -166,7 +166,7 @@ def _name_lines(plot: "Axes", inches: tuple[float, float], layout: Layout, limit
     means = [line.numbers()[-1].mean if end is None else end[1] for line, end in zip(layout.lines, ends, strict=False)]
     wanted = [100 * (mean - low) / (high - low) for mean in [*means, *(one.number.mean for one in layout.beside)]]
     row = 100 * _NAME_ROW / height
-    heights = spread(wanted, [row * (1 + text.count("\n")) + 0.6 for text, _ in names], top=102)
+    heights = spread_labels(wanted, [row * (1 + text.count("\n")) + 0.6 for text, _ in names], top=102)
     beside = plot.get_yaxis_transform()
     lead_to, marker_from, marker, marker_to, text_at = (1 + x / width for x in (0.16, 0.2, 0.31, 0.42, 0.5))
     for (text, style), end, percent in zip(names, ends, heights, strict=True):
@@ -180,7 +180,7 @@ def _name_lines(plot: "Axes", inches: tuple[float, float], layout: Layout, limit
         plot.text(text_at, at, text, transform=beside, linespacing=1.05, **written, **_PLAIN_TEXT)
 
 
-def _end(line: Line, place: int, layout: Layout) -> tuple[float, float] | None:
+def _end(line: CurveLine, place: int, layout: Layout) -> tuple[float, float] | None:
     """Return where a line ends in the last plot; None where it has nothing there."""
     if flat := line.flat[-1]:
         return layout.axis.ends[1], flat.mean

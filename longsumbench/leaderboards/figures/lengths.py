@@ -16,11 +16,20 @@ from typing import Any
 import pandas as pd
 from tabulate import tabulate
 
-from longsumbench.leaderboards.figures.recall import CHANCE, Line, Panel, Point, draw, name_of, pooled, settings_of
+from longsumbench.leaderboards.figures.recall import (
+    CHANCE,
+    RecallLine,
+    RecallPoint,
+    _RecallPanel,
+    draw_recall,
+    name_of,
+    pool_seeds,
+    settings_of,
+)
 from longsumbench.runs.record import RunRecord, source_seen
 
 _ALL = "fact_recall"
-KINDS = {  # measure → heading of its panel
+FACT_PANELS = {  # measure → heading of its panel
     "fact_recall_single": "Single facts\nstated in one place",
     "fact_recall_relayed": "Relayed facts\nfrom two places, the link written out",
     "fact_recall_silent": "Silent facts\nfrom two places, the link left out",
@@ -33,7 +42,7 @@ _Group = tuple[RunRecord, ...]
 
 
 @dataclass(frozen=True)
-class System:
+class LengthCurves:
     """A model and variant that was trained once (a seed) and tested at several lengths.
 
     Attributes:
@@ -51,15 +60,15 @@ class System:
         shares = [share for record in self.tested[length] if (share := source_seen(record)) is not None]
         return min(shares, default=None)
 
-    def point(self, measure: str, length: int) -> Point | None:
+    def point(self, measure: str, length: int) -> RecallPoint | None:
         """Return what was measured at a length; None where it was not."""
         if not any(measure in record.measures for record in self.tested[length]):
             return None
         seen = self.seen(length)
-        return pooled(self.tested[length], measure)._replace(hollow=seen is not None and seen < WHOLE)
+        return pool_seeds(self.tested[length], measure)._replace(hollow=seen is not None and seen < WHOLE)
 
 
-def systems_at_lengths(records: Iterable[RunRecord]) -> tuple[System, ...]:
+def systems_at_lengths(records: Iterable[RunRecord]) -> tuple[LengthCurves, ...]:
     """Return the systems that were tested at two lengths or more, the best at the longest first.
 
     Args:
@@ -91,7 +100,7 @@ def _belongs_to(record: RunRecord) -> tuple[str, ...]:
     return name, json.dumps(texts, sort_keys=True), settings_of(record, _NOT_THE_SYSTEM)
 
 
-def _system(name: str, shared: bool, tested: dict[int, list[RunRecord]]) -> System:
+def _system(name: str, shared: bool, tested: dict[int, list[RunRecord]]) -> LengthCurves:
     """Put a system together: of a seed that was tested twice at a length, the run on more examples."""
     kept: dict[int, _Group] = {}
     for length, runs in sorted(tested.items()):
@@ -99,15 +108,15 @@ def _system(name: str, shared: bool, tested: dict[int, list[RunRecord]]) -> Syst
         kept[length] = tuple(sorted(by_seed.values(), key=lambda run: (run.seed or 0, run.run_id)))
     first = kept[min(kept)][0]
     label = f"{name} [{first.run_id[:8]}]" if shared else name
-    return System(label, max(_lengths(first, "train"), default=0), kept)
+    return LengthCurves(label, max(_lengths(first, "train"), default=0), kept)
 
 
-def _best_first(system: System) -> tuple[float, str]:
+def _best_first(system: LengthCurves) -> tuple[float, str]:
     longest = system.point(_ALL, max(system.tested))
     return (-longest.mean if longest else 0.0), system.label
 
 
-def draw_lengths(title: str, systems: Sequence[System]) -> bytes:
+def draw_lengths(title: str, systems: Sequence[LengthCurves]) -> bytes:
     """Draw recall against length, a panel a kind of fact; return a PNG.
 
     Args:
@@ -117,16 +126,16 @@ def draw_lengths(title: str, systems: Sequence[System]) -> bytes:
     lengths = sorted({length for system in systems for length in system.tested})
     ticks, names = tuple(map(log2, lengths)), tuple(map(in_thousands, lengths))
     panels = [
-        Panel(
+        _RecallPanel(
             heading, "tokens of a tested text", {_place(kind, length): log2(length) for length in lengths}, ticks, names
         )
-        for kind, heading in KINDS.items()
+        for kind, heading in FACT_PANELS.items()
     ]
     told = f"Hollow, dashed: less than {WHOLE:.0f} % of the text is seen." if _cut(systems) else ""
-    return draw(title, list(map(_line, systems, labels(systems))), panels, told)
+    return draw_recall(title, list(map(_line, systems, labels(systems))), panels, told)
 
 
-def labels(systems: Sequence[System]) -> list[str]:
+def labels(systems: Sequence[LengthCurves]) -> list[str]:
     """Return how each is named in the picture: by its model alone where no other is of that; the table says all."""
     first = [system.tested[min(system.tested)][0] for system in systems]
     models = [record.model for record in first]
@@ -134,21 +143,21 @@ def labels(systems: Sequence[System]) -> list[str]:
     return [model if alone else one.label for one, model, alone in zip(systems, models, plain, strict=True)]
 
 
-def title_of(dataset: str, systems: Sequence[System]) -> str:
+def title_of(dataset: str, systems: Sequence[LengthCurves]) -> str:
     """Return the title of the picture."""
     trained = ", ".join(in_thousands(length) for length in sorted({system.trained for system in systems}))
     return f"{dataset}: planted facts that the summaries state right, by length (trained on {trained} tokens at most)"
 
 
-def _cut(systems: Sequence[System]) -> bool:
+def _cut(systems: Sequence[LengthCurves]) -> bool:
     return any((system.seen(length) or 100.0) < WHOLE for system in systems for length in system.tested)
 
 
-def _line(system: System, label: str) -> Line:
-    places = {_place(kind, length): system.point(kind, length) for kind in KINDS for length in system.tested}
+def _line(system: LengthCurves, label: str) -> RecallLine:
+    places = {_place(kind, length): system.point(kind, length) for kind in FACT_PANELS for length in system.tested}
     points = {name: point for name, point in places.items() if point is not None}
     chance = system.tested[min(system.tested)][0].measures.get(CHANCE)
-    return Line(label, points, chance["mean"] if chance else None)
+    return RecallLine(label, points, chance["mean"] if chance else None)
 
 
 def _place(kind: str, length: int) -> str:
@@ -163,14 +172,14 @@ def in_thousands(length: int) -> str:
     return f"{length / thousand**2:.3g}M" if length >= thousand**2 else f"{length / thousand:.3g}k"
 
 
-def lengths_csv(systems: Sequence[System]) -> str:
+def lengths_csv(systems: Sequence[LengthCurves]) -> str:
     """Return a row for each system and length: what was trained on and seen, and each measure with its interval."""
     rows = []
     for system in systems:
         for length, runs in system.tested.items():
             row: dict[str, Any] = {"system": system.label, "train_length": system.trained, "document_length": length}
             row |= {"seeds": len(runs), "n": min(run.n for run in runs), "source_seen": system.seen(length)}
-            for measure in (_ALL, *KINDS, CHANCE):
+            for measure in (_ALL, *FACT_PANELS, CHANCE):
                 point = system.point(measure, length)
                 mean, low, high = (point.mean, point.low, point.high) if point else (None, None, None)
                 row |= {measure: mean, f"{measure}_lo": low, f"{measure}_hi": high}
@@ -181,7 +190,7 @@ def lengths_csv(systems: Sequence[System]) -> str:
     return pd.DataFrame(rows, dtype=object).to_csv(index=False, lineterminator="\n")
 
 
-def lengths_table(systems: Sequence[System]) -> str:
+def lengths_table(systems: Sequence[LengthCurves]) -> str:
     """Return a Markdown table: a row a system, a column a length; "seen" where that is not all.
 
     A cell holds the recall of single, relayed and silent facts in percent, a dash where there are none.
@@ -199,8 +208,8 @@ def lengths_table(systems: Sequence[System]) -> str:
     return tabulate(rows, header, tablefmt="pipe", disable_numparse=True)
 
 
-def _cell(system: System, length: int) -> str:
-    points = [system.point(kind, length) for kind in KINDS]
+def _cell(system: LengthCurves, length: int) -> str:
+    points = [system.point(kind, length) for kind in FACT_PANELS]
     told = " / ".join(f"{point.mean:.0f}" if point else "–" for point in points)
     seen = system.seen(length)
     return told if seen is None or seen >= WHOLE else f"{told} (sees {seen:.0f} %)"

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from longsumbench.report.palette import COLOURS, GREY, MARKERS
-from longsumbench.runs.record import RunRecord, parts_of
+from longsumbench.runs.record import RunRecord, split_variant
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +29,7 @@ _LABEL_WIDTH, _LABEL_HEIGHT = 30, 4.6  # characters; percent of recall that a ro
 
 
 @dataclass(frozen=True)
-class Panel:
+class _RecallPanel:
     """One of the plots.
 
     Attributes:
@@ -54,19 +54,19 @@ class Panel:
 
 
 PANELS = (
-    Panel(
+    _RecallPanel(
         "Single facts\nstated in one place",
         "where the fact stands (% of the source)",
         {f"fact_recall_single_position_{decile}": 10.0 * decile + 5 for decile in range(10)},
         tuple(range(0, 101, 20)),
     ),
-    Panel(
+    _RecallPanel(
         "Relayed facts\nfrom two places, the link written out",
         "sections between the places",
         {f"fact_recall_relayed_distance_{distance}": float(distance) for distance in range(8)},
         tuple(range(8)),
     ),
-    Panel(
+    _RecallPanel(
         "Silent facts\nfrom two places, the link left out",
         "sections between the places",
         {f"fact_recall_silent_distance_{distance}": float(distance) for distance in range(8)},
@@ -75,7 +75,7 @@ PANELS = (
 )
 
 
-class Point(NamedTuple):
+class RecallPoint(NamedTuple):
     """A mean over examples and seeds, in percent, the ends of its whisker, and whether its marker is hollow."""
 
     mean: float
@@ -85,7 +85,7 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Line:
+class RecallLine:
     """A model and variant.
 
     Attributes:
@@ -95,11 +95,11 @@ class Line:
     """
 
     label: str
-    points: Mapping[str, Point]
+    points: Mapping[str, RecallPoint]
     chance: float | None
 
 
-def recall_lines(members: Sequence[RunRecord]) -> tuple[Line, ...]:
+def recall_lines(members: Sequence[RunRecord]) -> tuple[RecallLine, ...]:
     """Return what is to be drawn of runs that may be compared; nothing for runs without fact recall.
 
     Args:
@@ -112,9 +112,9 @@ def recall_lines(members: Sequence[RunRecord]) -> tuple[Line, ...]:
             systems.setdefault((name_of(record), settings_of(record)), []).append(record)
     names = [name for name, _ in systems]
     return tuple(
-        Line(
+        RecallLine(
             name if names.count(name) == 1 else f"{name} [{', '.join(run.run_id[:8] for run in runs)}]",
-            {measure: pooled(runs, measure) for measure in runs[0].measures if measure in drawn},
+            {measure: pool_seeds(runs, measure) for measure in runs[0].measures if measure in drawn},
             runs[0].measures[CHANCE]["mean"] if CHANCE in runs[0].measures else None,
         )
         for (name, _), runs in systems.items()
@@ -123,7 +123,7 @@ def recall_lines(members: Sequence[RunRecord]) -> tuple[Line, ...]:
 
 def name_of(record: RunRecord) -> str:
     """Return a run's model and variant."""
-    return " ".join([record.model, *parts_of(record.variant)]).strip()
+    return " ".join([record.model, *split_variant(record.variant)]).strip()
 
 
 def settings_of(record: RunRecord, beside: Collection[str] = ()) -> str:
@@ -139,7 +139,7 @@ def settings_of(record: RunRecord, beside: Collection[str] = ()) -> str:
     return json.dumps([record.config["model"], recipe, decode], sort_keys=True, default=str)
 
 
-def pooled(runs: Sequence[RunRecord], measure: str) -> Point:
+def pool_seeds(runs: Sequence[RunRecord], measure: str) -> RecallPoint:
     """Average a measure over seeds, which is to average over the examples of all of them, for they have the same ones.
 
     The whisker reaches from the lowest end of a seed's 95 % interval to the highest: a range, wider the more seeds
@@ -147,10 +147,12 @@ def pooled(runs: Sequence[RunRecord], measure: str) -> Point:
     """
     found = [run.measures[measure] for run in runs if measure in run.measures]
     mean = sum(one["mean"] for one in found) / len(found)
-    return Point(mean, min(one["lo"] for one in found), max(one["hi"] for one in found))
+    return RecallPoint(mean, min(one["lo"] for one in found), max(one["hi"] for one in found))
 
 
-def draw(title: str, lines: Sequence[Line], panels: Sequence[Panel] = PANELS, told: str = "") -> bytes:
+def draw_recall(
+    title: str, lines: Sequence[RecallLine], panels: Sequence[_RecallPanel] = PANELS, told: str = ""
+) -> bytes:
     """Draw the panels side by side, the lines' names at their right; return a PNG.
 
     Args:
@@ -197,7 +199,7 @@ def _style(index: int) -> dict[str, Any]:
     return {**drawn, "markersize": 6.5, "markeredgecolor": "white", "markeredgewidth": 0.7}
 
 
-def _draw_panel(plot: "Axes", panel: Panel, lines: Sequence[Line]) -> None:
+def _draw_panel(plot: "Axes", panel: _RecallPanel, lines: Sequence[RecallLine]) -> None:
     for index, line in enumerate(lines):
         known = [name for name in panel.places if name in line.points]
         aside = (index - (len(lines) - 1) / 2) * 0.05 * panel.spacing  # so that whiskers do not hide each other
@@ -236,7 +238,7 @@ def _draw_panel(plot: "Axes", panel: Panel, lines: Sequence[Line]) -> None:
 
 
 def _draw_hollow(
-    plot: "Axes", places: Sequence[float], points: Sequence[Point], style: Mapping[str, Any], above: int
+    plot: "Axes", places: Sequence[float], points: Sequence[RecallPoint], style: Mapping[str, Any], above: int
 ) -> None:
     """Draw over a line that is there: white inside the markers that are hollow, and gaps on the way to them."""
     for (left, right), (before, point) in zip(pairwise(places), pairwise(points), strict=True):
@@ -248,7 +250,7 @@ def _draw_hollow(
         plot.plot([place], [point.mean], **{**marker, "linestyle": ""}, zorder=3.5 + above)
 
 
-def _name_lines(plot: "Axes", panel: Panel, lines: Sequence[Line]) -> None:
+def _name_lines(plot: "Axes", panel: _RecallPanel, lines: Sequence[RecallLine]) -> None:
     """Write every line's name at the height of its end, or as near to it as the others allow, and lead there."""
     names = []  # text, where its line ends, style
     for index, line in enumerate(lines):
@@ -259,7 +261,7 @@ def _name_lines(plot: "Axes", panel: Panel, lines: Sequence[Line]) -> None:
     for chance in _chances(lines):
         names.append((f"chance {chance:.1f}", (right, chance), {"color": GREY, "marker": ""}))
     wanted = [end[1] if end else 0.0 for _, end, _ in names]
-    heights = spread(wanted, [_LABEL_HEIGHT * (1 + text.count("\n")) + 1 for text, _, _ in names])
+    heights = spread_labels(wanted, [_LABEL_HEIGHT * (1 + text.count("\n")) + 1 for text, _, _ in names])
     beside = plot.get_yaxis_transform()
     for (text, end, style), height in zip(names, heights, strict=True):
         colour = style["color"]
@@ -271,11 +273,11 @@ def _name_lines(plot: "Axes", panel: Panel, lines: Sequence[Line]) -> None:
         plot.text(1.085, height, text, transform=beside, va="center", fontsize=9.5, linespacing=1.05, color=words)
 
 
-def _chances(lines: Sequence[Line]) -> list[float]:
+def _chances(lines: Sequence[RecallLine]) -> list[float]:
     return sorted({line.chance for line in lines if line.chance is not None})
 
 
-def spread(heights: Sequence[float], sizes: Sequence[float], top: float = 103.0) -> list[float]:
+def spread_labels(heights: Sequence[float], sizes: Sequence[float], top: float = 103.0) -> list[float]:
     """Move labels apart, up and down, as little as keeps them in their order and off each other.
 
     Args:

@@ -48,7 +48,7 @@ def fold_cross_attention(decoder: Any, config: Any, kinds: Mapping[int, type[Fol
         )
 
 
-def put_norms_behind(decoder: Any, config: Any) -> None:
+def use_post_norms(decoder: Any, config: Any) -> None:
     """Let the norms of Pegasus's decoder stand behind its sub-layers, as BART's do, and none at its end."""
     decoder.layers = nn.ModuleList(BartDecoderLayer(config, layer_idx=i) for i in range(config.decoder_layers))
     decoder.layer_norm = nn.Identity()

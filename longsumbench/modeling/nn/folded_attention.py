@@ -11,7 +11,7 @@ from torch import Tensor
 from transformers import Cache, DynamicCache, EncoderDecoderCache
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
-from longsumbench.modeling.nn.masks import hidden
+from longsumbench.modeling.nn.masks import masked_scores
 from longsumbench.modeling.nn.precision import at_least_single
 
 
@@ -25,7 +25,7 @@ class FoldedAttention(PegasusAttention):
     library's functions for attention do, as the second of what it returns: [R, H, K·T, S].
 
     Attributes:
-        told: the weights of each call while it is watched; None when it is not (see `watched`).
+        told: the weights of each call while it is watched; None when it is not (see `recorded_attention`).
     """
 
     told: list[Tensor] | None = None
@@ -84,7 +84,7 @@ class FoldedAttention(PegasusAttention):
         else:
             keys = cache.cross_attention_cache.layers[self.layer_idx].keys  # [R, H, S, D/H]
         scores = self.by_head(self.q_proj(folded)) @ keys.transpose(-1, -2) * self.scaling
-        weights: Tensor = at_least_single(hidden(scores, attention_mask)).softmax(-1)
+        weights: Tensor = at_least_single(masked_scores(scores, attention_mask)).softmax(-1)
         return weights
 
     def by_head(self, states: Tensor) -> Tensor:
@@ -93,7 +93,7 @@ class FoldedAttention(PegasusAttention):
 
 
 @contextmanager
-def watched(attention: FoldedAttention) -> Iterator[list[Tensor]]:
+def recorded_attention(attention: FoldedAttention) -> Iterator[list[Tensor]]:
     """Let an attention tell the weights of each call as long as the context lasts; its output stays what it is."""
     attention.told = []
     try:

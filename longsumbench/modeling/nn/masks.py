@@ -8,7 +8,7 @@ from torch import Tensor
 from transformers import PreTrainedConfig
 
 
-def attended(mask: Tensor) -> Tensor:
+def never_empty(mask: Tensor) -> Tensor:
     """Return a mask with at least one True a row, for a softmax over nothing has no value: [R, S] → [R, S]."""
     first = torch.arange(mask.shape[-1], device=mask.device) == 0
     return mask | (first & ~mask.any(-1, keepdim=True))
@@ -25,7 +25,7 @@ def attention_mask(mask: Tensor, config: PreTrainedConfig, dtype: torch.dtype) -
     return torch.zeros(real.shape, dtype=dtype, device=mask.device).masked_fill(~real, torch.finfo(dtype).min)
 
 
-def hidden(scores: Tensor, mask: Tensor | None) -> Tensor:
+def masked_scores(scores: Tensor, mask: Tensor | None) -> Tensor:
     """Hide from attention's scores what a mask in either of the library's forms hides.
 
     Args:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from longsumbench.modeling.nn.folded_attention import FoldedCache, FoldedGeneration, watched
+from longsumbench.modeling.nn.folded_attention import FoldedCache, FoldedGeneration, recorded_attention
 
 _LEAST = 1e-9  # of the attention that a token got, under wu's logarithm: what got less counts as this, -20.7 β
 
@@ -68,7 +68,7 @@ class Penalties:
         return of_coverage if self.coverage == "summary" else torch.zeros_like(of_coverage)
 
 
-class Ranking:
+class BeamRanking:
     """A search on its way.
 
     Attributes:
@@ -94,7 +94,7 @@ class RankedGeneration(FoldedGeneration):
     """For models with `generate` and folded cross-attention: a search that ranks by penalties."""
 
     model: Any
-    _ranking: Ranking | None = None
+    _ranking: BeamRanking | None = None
 
     @contextmanager
     def ranked_by(self, penalties: Penalties) -> Iterator[None]:
@@ -106,7 +106,7 @@ class RankedGeneration(FoldedGeneration):
         Args:
             penalties: with coverage, of a model whose decoder reads one memory for each example, the same at all steps.
         """
-        self._ranking = Ranking(penalties)
+        self._ranking = BeamRanking(penalties)
         try:
             yield
         finally:
@@ -126,7 +126,7 @@ class RankedGeneration(FoldedGeneration):
         if self._ranking is None or not self._ranking.penalties.covers:
             yield
             return
-        with watched(self.model.decoder.layers[-1].encoder_attn) as weights:
+        with recorded_attention(self.model.decoder.layers[-1].encoder_attn) as weights:
             yield
         of_heads = weights[-1].mean(1)  # [R, K·T, S]
         attention = of_heads.reshape(*ids.shape, -1).sum(1)  # [Q, S]

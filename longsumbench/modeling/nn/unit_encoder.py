@@ -16,7 +16,7 @@ from transformers.masking_utils import create_bidirectional_mask
 from transformers.models.pegasus.modeling_pegasus import PegasusEncoder
 
 from longsumbench.modeling.nn.dropout import dropout
-from longsumbench.modeling.nn.masks import attended
+from longsumbench.modeling.nn.masks import never_empty
 from longsumbench.modeling.nn.positions import SinusoidalPositions
 from longsumbench.modeling.nn.transformer_layer import TransformerLayer
 
@@ -52,7 +52,7 @@ class TokenTable(NamedTuple):
     pooled: Tensor
 
 
-class Spread(NamedTuple):
+class SpreadUnits(NamedTuple):
     """Tokens of units, one behind the other.
 
     Attributes:
@@ -99,7 +99,7 @@ class UnitEncoder(PegasusEncoder):
             **kwargs: not used; `generate` hands over all it was given.
         """
         table = self.encode(input_ids, unit_mask)
-        tokens = spread(table.starts, table.lengths)
+        tokens = spread_units(table.starts, table.lengths)
         return gather(table.states, tokens.positions, tokens.mask)
 
     def encode(self, input_ids: Tensor, unit_mask: Tensor) -> TokenTable:
@@ -206,7 +206,7 @@ def _table(real: Tensor, order: Tensor, states: Tensor, sizes: Tensor, pooled: T
     return TokenTable(states, starts, lengths, dense.masked_scatter(real[..., None], pooled[back]))
 
 
-def spread(starts: Tensor, taken: Tensor) -> Spread:
+def spread_units(starts: Tensor, taken: Tensor) -> SpreadUnits:
     """List the first `taken` tokens of every unit, unit after unit.
 
     Args:
@@ -220,7 +220,7 @@ def spread(starts: Tensor, taken: Tensor) -> Spread:
     mask = step < ends[:, -1:]
     offsets = step - (ends - taken).gather(1, units)
     positions = (starts.gather(1, units) + offsets).masked_fill(~mask, 0)
-    return Spread(positions, mask, units, offsets)
+    return SpreadUnits(positions, mask, units, offsets)
 
 
 def gather(states: Tensor, positions: Tensor, mask: Tensor) -> Memory:
@@ -229,6 +229,6 @@ def gather(states: Tensor, positions: Tensor, mask: Tensor) -> Memory:
     An example without any token gets one zero vector to attend to, which says nothing.
     """
     if not len(states):
-        return Memory(states.new_zeros(*positions.shape, states.shape[1]), attended(mask))
+        return Memory(states.new_zeros(*positions.shape, states.shape[1]), never_empty(mask))
     found = F.embedding(positions, states).masked_fill(~mask.any(-1)[:, None, None], 0.0)
-    return Memory(found, attended(mask))
+    return Memory(found, never_empty(mask))

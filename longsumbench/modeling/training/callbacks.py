@@ -12,9 +12,9 @@ from transformers import TrainerCallback, TrainingArguments
 from transformers.trainer_callback import ExportableState, TrainerControl, TrainerState
 
 from longsumbench.errors import UsageError
-from longsumbench.interrupts import Delayed
+from longsumbench.interrupts import SignalNote
 from longsumbench.modeling.training.data_parallel import num_trained_on, of_all, of_the_first, place
-from longsumbench.progress import Progress, tell
+from longsumbench.progress import Progress, print_line
 
 _SECONDS_BETWEEN_SAVES = 300.0  # a killed training loses no more, but for a step and a validation
 
@@ -82,7 +82,7 @@ class Budget(TrainerCallback, ExportableState):
         return control
 
 
-class Shown(TrainerCallback):
+class ShowProgress(TrainerCallback):
     """Shows the steps as progress."""
 
     def __init__(self, progress: Progress) -> None:
@@ -93,7 +93,7 @@ class Shown(TrainerCallback):
         """Count the steps of earlier processes as done."""
         self.progress.start_at(state.global_step)
         if state.global_step and place() == 0:
-            tell(f"{self.progress.what}: resumed at step {state.global_step}")
+            print_line(f"{self.progress.what}: resumed at step {state.global_step}")
 
     def on_log(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: Any = None, **_: Any
@@ -171,7 +171,7 @@ class SaveInTime(TrainerCallback):
         interrupted: true once a signal was noted.
     """
 
-    def __init__(self, interrupted: Delayed) -> None:
+    def __init__(self, interrupted: SignalNote) -> None:
         self.interrupted = interrupted
         self._saved = time.monotonic()
 
@@ -211,14 +211,14 @@ class KeepBest(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, model: Any = None, **_: Any
     ) -> None:
         """Write the weights, if they are among the best so far."""
-        if state.is_world_process_zero and state.global_step in dict(lowest(validations(state), self.most)):
+        if state.is_world_process_zero and state.global_step in dict(lowest_losses(validations(state), self.most)):
             model.save_pretrained(weights_folder(self.folder, state.global_step))
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """Delete the weights that are no longer among the best."""
         if not state.is_world_process_zero:
             return
-        best = {weights_folder(self.folder, step) for step, _ in lowest(validations(state), self.most)}
+        best = {weights_folder(self.folder, step) for step, _ in lowest_losses(validations(state), self.most)}
         for surpassed in set(self.folder.glob("weights-*")) - best:
             shutil.rmtree(surpassed)
 
@@ -233,6 +233,6 @@ def validations(state: TrainerState) -> tuple[tuple[int, float], ...]:
     return tuple((one["step"], one["eval_loss"]) for one in state.log_history if "eval_loss" in one)
 
 
-def lowest(losses: Sequence[tuple[int, float]], most: int) -> tuple[tuple[int, float], ...]:
+def lowest_losses(losses: Sequence[tuple[int, float]], most: int) -> tuple[tuple[int, float], ...]:
     """Return the (step, loss) of the lowest losses, the best first; of equal ones the earlier, NaN last."""
     return tuple(sorted(losses, key=lambda one: (math.inf if math.isnan(one[1]) else one[1], one[0]))[:most])

@@ -71,7 +71,7 @@ def own_share(batches: Sampler[list[int]], rows: "Dataset[Any]", collate: Collat
         collate: rows → a batch with `labels`.
         **settings: of the loader.
     """
-    return DataLoader(Rows(rows), batch_sampler=Shares(batches), collate_fn=Marked(collate), **settings)
+    return DataLoader(OwnRows(rows), batch_sampler=Shares(batches), collate_fn=Marked(collate), **settings)
 
 
 class Shares(Sampler[list[int]]):
@@ -88,7 +88,7 @@ class Shares(Sampler[list[int]]):
             yield batch[place() :: num_processes()] or [-1 - batch[0]]
 
 
-class Rows(Dataset[Any]):
+class OwnRows(Dataset[Any]):
     """Rows by index; one below 0 stands for the row that is not learned from."""
 
     def __init__(self, rows: Any) -> None:

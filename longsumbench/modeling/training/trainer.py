@@ -33,7 +33,7 @@ from transformers.trainer_pt_utils import LengthGroupedSampler, get_length_group
 
 from longsumbench.api.config import Recipe
 from longsumbench.api.system import FitReport
-from longsumbench.interrupts import delayed
+from longsumbench.interrupts import delayed_interrupts
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.modeling.training.batch_plan import whole_budget
 from longsumbench.modeling.training.callbacks import (
@@ -41,8 +41,8 @@ from longsumbench.modeling.training.callbacks import (
     CheckLoss,
     KeepBest,
     SaveInTime,
-    Shown,
-    lowest,
+    ShowProgress,
+    lowest_losses,
     validations,
     weights_folder,
 )
@@ -56,7 +56,7 @@ from longsumbench.modeling.training.data_parallel import (
     place,
     wait,
 )
-from longsumbench.progress import Progress, tell, track
+from longsumbench.progress import Progress, print_line, track
 
 transformers.utils.logging.set_verbosity_error()  # its advice is for people who call it themselves
 transformers.utils.logging.disable_progress_bar()
@@ -259,9 +259,9 @@ def train(
         KeyboardInterrupt: it was interrupted.
     """
     arguments = _training_arguments(recipe, folder, validates=validation is not None)
-    with delayed() as interrupted, Progress(shown_as, recipe.max_steps, "steps", _shown_to()) as progress:
+    with delayed_interrupts() as interrupted, Progress(shown_as, recipe.max_steps, "steps", _shown_to()) as progress:
         losses = CheckLoss(shown_as)
-        callbacks: list[TrainerCallback] = [Shown(progress), losses]
+        callbacks: list[TrainerCallback] = [ShowProgress(progress), losses]
         if (most := max(recipe.keep_best, recipe.average_weights)) > 1:
             callbacks.append(KeepBest(folder, most))
         if recipe.patience is not None and validation is not None:
@@ -347,7 +347,7 @@ def found_checkpoint(folder: Path) -> str | None:
         before = len(list(Path(found).glob("rng_state*.pth")))
         if before != num_processes():
             told = f"{before} began and {num_processes()} continue: dropout draws otherwise than in either"
-            tell(f"processes that train: {told}")
+            print_line(f"processes that train: {told}")
     return found
 
 
@@ -390,8 +390,8 @@ def _report(trainer: BudgetTrainer, arguments: TrainingArguments) -> FitReport:
         first_loss=losses[0] if losses else None,
         last_loss=losses[-1] if losses else None,
         precision="bfloat16" if arguments.bf16 else "float32",
-        kept=lowest(validations(state), recipe.keep_best) if recipe.keep_best > 1 else (),
-        averaged=lowest(validations(state), recipe.average_weights) if recipe.average_weights > 1 else (),
+        kept=lowest_losses(validations(state), recipe.keep_best) if recipe.keep_best > 1 else (),
+        averaged=lowest_losses(validations(state), recipe.average_weights) if recipe.average_weights > 1 else (),
     )
 
 

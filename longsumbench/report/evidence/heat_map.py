@@ -14,7 +14,15 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.report.evidence.views import Relations, Run, Scale, Selections, Weights, scale_of, scale_of_weights
+from longsumbench.report.evidence.views import (
+    Relations,
+    Scale,
+    Selections,
+    StepRange,
+    Weights,
+    scale_of,
+    scale_of_weights,
+)
 from longsumbench.report.palette import COLOURS
 
 _FILL = COLOURS[:-1]  # without the black, for which the page has the colour of its letters
@@ -29,7 +37,7 @@ _MOST_CELLS = 100_000  # of single heads that a page holds
 BEGINNING = 200  # characters of a unit that are told at its number
 HINT = "Point at a cell or a token, or step through the map with the arrow keys."
 _READOUT = '<p class="readout soft"></p>'
-STYLE = (
+HEAT_MAP_STYLE = (
     ":root { --shade: #08519c; --cursor: #d55e00; "
     + " ".join(f"--c{place}: {colour};" for place, colour in enumerate(_FILL))
     + f" --c{len(_FILL)}: var(--ink); }}\n"
@@ -84,7 +92,7 @@ STYLE = (
 .tokens sup { line-height: 1; font-size: .7em; margin-right: .1em; }
 """
 )
-SCRIPT = """
+HEAT_MAP_SCRIPT = """
 const show = (cell, step) => {
   const view = cell.closest(".view"), column = view.querySelector(".strongest")?.cells[step + 1];
   view.querySelectorAll(".on").forEach(one => one.classList.remove("on"));
@@ -132,7 +140,7 @@ def colour(index: int) -> str:
     return f"c{index % NUM_COLOURS}"
 
 
-def number(value: float) -> str:
+def format_weight(value: float) -> str:
     """Write a value of an array."""
     return f"{value:.3g}".replace("-", "−")
 
@@ -165,7 +173,7 @@ def section(heading: str, *parts: str, kind: str = "view") -> str:
     return f'<section class="{kind}">\n<h2>{escape(heading)}</h2>\n{body}\n</section>'
 
 
-def legend(scale: Scale, kind: str = "scale", write: Callable[[float], str] = number) -> str:
+def legend(scale: Scale, kind: str = "scale", write: Callable[[float], str] = format_weight) -> str:
     """Return the colours from the lowest to the highest value, between the two."""
     return f'<span class="{kind}">{write(scale.low)}<i></i>{write(scale.high)}</span>'
 
@@ -205,7 +213,7 @@ def _shade(shade: float) -> str:
 def _told(view: Weights, unit: int, step: int) -> str:
     """Return what a cell or a token tells, as the value of an attribute."""
     token = f", “{view.tokens[step].strip()}”" if view.tokens else ""
-    return escape(f"step {step + 1}{token}, unit {unit + 1}: {number(view.values[unit, step])}")
+    return escape(f"step {step + 1}{token}, unit {unit + 1}: {format_weight(view.values[unit, step])}")
 
 
 def _link(unit: int, before: str = "") -> str:
@@ -223,7 +231,7 @@ def _tokens(view: Weights, shades: NDArray[np.float64]) -> str:
     return f'<p class="tokens">{"".join(_run(view, run, shades) for run in view.runs())}</p>'
 
 
-def _run(view: Weights, run: Run, shades: NDArray[np.float64]) -> str:
+def _run(view: Weights, run: StepRange, shades: NDArray[np.float64]) -> str:
     """Return the tokens of a run, with its unit's number in front of the first one's letters."""
     assert view.tokens is not None
     parts = []
@@ -275,7 +283,7 @@ def _selection_cell(view: Selections, segment: int, unit: int, shade: float) -> 
     taken = view.taken[segment, unit]
     told = f"segment {segment + 1}, unit {unit + 1}: {view.name} {taken}"
     if view.scores is not None:
-        told += f", {view.scores_name} {number(view.scores[segment, unit])}"
+        told += f", {view.scores_name} {format_weight(view.scores[segment, unit])}"
     kind = f' class="{colour(segment)}"' if taken else ""
     return f'<td{kind}{_shade(shade)} title="{escape(told)}"></td>'
 
@@ -342,7 +350,7 @@ def _maps_of_relations(view: Relations, layer: int, cell: int) -> Iterator[tuple
 
 def _map_of_relation(view: Relations, name: str, values: NDArray[np.float64], scale: Scale, cell: int) -> str:
     """Return a map of units by units, with what its colours mean above it."""
-    write, shades = _percent if view.shares else number, scale.shades(values)
+    write, shades = _percent if view.shares else format_weight, scale.shades(values)
     numbers = [_unit(view, unit) for unit in view.units]
     rows = []
     for row, unit in enumerate(view.units):

@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from longsumbench.report.evidence.views import (
-    Marks,
     Plane,
     Relations,
     Scale,
     Selections,
     SourceText,
+    TokenMarks,
+    TokenWindows,
     View,
     Weights,
-    Windows,
-    runs_of,
     scale_of,
     scale_of_weights,
+    step_ranges,
 )
 from longsumbench.report.palette import COLOURS
 
@@ -61,7 +61,7 @@ _NAME_LENGTH = 24  # characters
 _HEADING: dict[str, Any] = {"loc": "left", "fontsize": 10, "parse_math": False}  # of a view
 
 
-def draw(title: str, drawn: Sequence[View]) -> bytes:
+def draw_views(title: str, drawn: Sequence[View]) -> bytes:
     """Draw views, one below the other.
 
     Args:
@@ -174,7 +174,7 @@ def _draw_strip(strip: "Axes", view: Weights) -> None:
     strip.imshow([[to_rgb(_colour(unit)) for unit in strongest]], aspect="auto", interpolation="nearest")
     strip.set_yticks([0], ["strongest"])
     room = _WIDTH * 0.85 / len(strongest)  # inches of a step
-    for run in runs_of(strongest):
+    for run in step_ranges(strongest):
         first, last = run.steps[0], run.steps[-1]
         if room * (last - first + 1) >= 0.09 * len(f"{run.unit + 1}"):
             ink = "black" if _colour(run.unit) in _LIGHT else "white"
@@ -268,7 +268,7 @@ def _draw_square(plot: "Axes", values: "NDArray[np.float64]", scale: Scale, name
 
 def _number_some(axis: "Axis", units: Sequence[int]) -> None:
     """Number units of which some are left out, from 0."""
-    numbers = {number - 1 for number in numbered(units[-1] + 1, _MOST_COLUMNS)}
+    numbers = {number - 1 for number in tick_numbers(units[-1] + 1, _MOST_COLUMNS)}
     places = [place for place, unit in enumerate(units) if unit in numbers]
     axis.set_ticks(places, [f"{units[place] + 1}" for place in places])
     axis.set_tick_params(labelsize=8, length=2)
@@ -301,7 +301,7 @@ def _height_of_marks(view: SourceText) -> float:
     return 0.75 + _LINE * max(3, len(_lines(view))) if _is_written(view) else 1.3
 
 
-def _about_marks(marks: Marks) -> str:
+def _about_marks(marks: TokenMarks) -> str:
     steps = f", the mean over the steps of the {marks.text} ({len(marks.values)})" if marks.text else ""
     return f"{marks.name} of the source tokens{steps}"
 
@@ -328,7 +328,7 @@ def _lines(view: SourceText) -> list[list[tuple[int, str, float, float]]]:
     return lines
 
 
-def _draw_marked_text(panel: "Figure | SubFigure", view: SourceText, marks: Marks) -> None:
+def _draw_marked_text(panel: "Figure | SubFigure", view: SourceText, marks: TokenMarks) -> None:
     """Write the source, each token on the shade of its mean."""
     from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
@@ -354,7 +354,7 @@ def _draw_marked_text(panel: "Figure | SubFigure", view: SourceText, marks: Mark
     _say_shades(panel, ScalarMappable(Normalize(*scale), _SHADES), marks.name, [plot], within)
 
 
-def _draw_marks(panel: "Figure | SubFigure", marks: Marks) -> None:
+def _draw_marks(panel: "Figure | SubFigure", marks: TokenMarks) -> None:
     """Draw the mean of the marks along the source."""
     plot, means = panel.subplots(), marks.mean[None]
     _heat(panel, plot, means, scale_of_weights(means), marks.name, [plot])
@@ -364,7 +364,7 @@ def _draw_marks(panel: "Figure | SubFigure", marks: Marks) -> None:
     _number(plot.xaxis, means.shape[1], _MOST_COLUMNS)
 
 
-def _draw_windows(panel: "Figure | SubFigure", windows: Windows) -> None:
+def _draw_windows(panel: "Figure | SubFigure", windows: TokenWindows) -> None:
     """Draw a cell a head: the windows of all source tokens, the first on top, on the shade of their mean width."""
     from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
@@ -392,7 +392,7 @@ def _draw_windows(panel: "Figure | SubFigure", windows: Windows) -> None:
     _say_shades(panel, ScalarMappable(Normalize(*scale), _SHADES), f"mean width of {windows.name}", [plot])
 
 
-def _draw_bars(plot: "Axes", windows: Windows, layer: int, head: int) -> None:
+def _draw_bars(plot: "Axes", windows: TokenWindows, layer: int, head: int) -> None:
     """Draw the windows of a head in its cell: from left to right, the source; a row a source token."""
     from matplotlib.collections import PolyCollection
     from matplotlib.patches import Rectangle
@@ -477,12 +477,12 @@ def _say_shades(
 
 def _number(axis: "Axis", count: int, most: int) -> None:
     """Number rows or columns."""
-    numbers = numbered(count, most)
+    numbers = tick_numbers(count, most)
     axis.set_ticks([one - 1 for one in numbers], [f"{one}" for one in numbers])
     axis.set_tick_params(labelsize=8, length=2)
 
 
-def numbered(count: int, most: int) -> list[int]:
+def tick_numbers(count: int, most: int) -> list[int]:
     """Return which numbers up to `count` are written: 1 and multiples of a round one, at most `most` (2 or more)."""
     round_ones = (digit * 10**power for power in range(9) for digit in (1, 2, 5))
     apart = next(one for one in round_ones if count // one + (one > 1) <= most)

@@ -14,14 +14,14 @@ from string import ascii_letters, digits
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.report.evidence.heat_map import legend, number, section
-from longsumbench.report.evidence.views import Marks, Scale, SourceText, Windows, scale_of, scale_of_weights
+from longsumbench.report.evidence.heat_map import format_weight, legend, section
+from longsumbench.report.evidence.views import Scale, SourceText, TokenMarks, TokenWindows, scale_of, scale_of_weights
 
 DIGITS = ascii_letters + digits + "-_"  # of base 64
 NOTHING = 64 * 64 - 1  # stands for what is no number; below it are the levels
 _MOST_VALUES = 1_000_000  # of an array that a page holds
 _SIZE = 48  # of a cell's picture, in pixels: the rows that it has room for
-STYLE = """
+SOURCE_TEXT_STYLE = """
 :root { --on: #000; --deep: #fff; --turn: .75; --look: #009e73; }
 @media (prefers-color-scheme: dark) { :root { --on: #fff; --deep: #000; --turn: .55; --look: #2fc79a; } }
 .shaded { background: color-mix(in srgb, var(--shade) calc(var(--v, 0) * 100%), var(--card));
@@ -66,7 +66,7 @@ STYLE = """
 .wide.chosen { outline: 2px solid var(--look); }
 @media print { .source { max-height: none; } }
 """
-SCRIPT = """
+SOURCE_TEXT_SCRIPT = """
 {
 const share = (codes, place) => {
   const code = 64 * "DIGITS".indexOf(codes[2 * place]) + "DIGITS".indexOf(codes[2 * place + 1]);
@@ -230,7 +230,7 @@ def _hint(view: SourceText) -> str:
     return f"Choose {', or '.join(hints)}: with the pointer, or with Tab and the arrow keys." if hints else ""
 
 
-def _steps(marks: Marks) -> str:
+def _steps(marks: TokenMarks) -> str:
     """Return the tokens of the steps."""
     texts = _written(marks.tokens, len(marks.values))
     tokens = "".join(_token("o", text, f"step {place}") for place, text in enumerate(texts, 1))
@@ -254,7 +254,7 @@ def _token(kind: str, text: str, title: str, shade: float = 0.0) -> str:
     return f'{before}<span class="{kind} shaded"{style} title="{escape(title)}">{shown}</span>{after}'
 
 
-def _bar(marks: Marks | None) -> str:
+def _bar(marks: TokenMarks | None) -> str:
     """Return the heading of the source, with what its colours mean."""
     if marks is None:
         return '<div class="bar"><h3>The source</h3></div>'
@@ -285,7 +285,7 @@ def _titles(view: SourceText, texts: Sequence[str], means: NDArray[np.float64]) 
 
 
 def _number(value: float) -> str:
-    return number(value) if np.isfinite(value) else "no number"
+    return format_weight(value) if np.isfinite(value) else "no number"
 
 
 def _data(view: SourceText) -> dict[str, str]:
@@ -301,11 +301,11 @@ def _data(view: SourceText) -> dict[str, str]:
     return data
 
 
-def _can_choose_steps(marks: Marks | None) -> bool:
+def _can_choose_steps(marks: TokenMarks | None) -> bool:
     return marks is not None and marks.text is not None and marks.values.size <= _MOST_VALUES
 
 
-def _can_choose_windows(windows: Windows | None) -> bool:
+def _can_choose_windows(windows: TokenWindows | None) -> bool:
     return windows is not None and windows.middles.size <= _MOST_VALUES
 
 
@@ -323,7 +323,7 @@ def coded(values: NDArray[np.float64], scale: Scale) -> str:
     return letters[np.stack([levels // 64, levels % 64], axis=-1)].tobytes().decode("ascii")
 
 
-def _lanes(windows: Windows) -> str:
+def _lanes(windows: TokenWindows) -> str:
     """Return a lane for each head, in which the script shows the window of a token."""
     count = windows.num_tokens
     track = '<span class="track"><i class="from-to"></i><i class="center"></i><i class="self"></i></span>'
@@ -344,7 +344,7 @@ def _lanes(windows: Windows) -> str:
     )
 
 
-def _widths(windows: Windows) -> str:
+def _widths(windows: TokenWindows) -> str:
     """Return how wide windows are, a cell a head, with a picture of where they lie."""
     means = windows.mean_widths
     scale = scale_of_weights(means)
@@ -371,7 +371,7 @@ def _widths(windows: Windows) -> str:
     )
 
 
-def _picture(windows: Windows, layer: int, head: int) -> str:
+def _picture(windows: TokenWindows, layer: int, head: int) -> str:
     """Return the windows of a head: a row a source token, of as many tokens as there is room for, evenly apart."""
     places = windows.places(_SIZE)
     height = _SIZE / len(places)

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from longsumbench.api.system import ATTENDED_AXIS, REFERENCE_AXIS, WINDOW_AXIS, Evidence
 
 _STEPS = {"step": "summary", REFERENCE_AXIS: "reference"}  # axis → the text whose tokens are its steps
-MARKS = (*((axis, "source_token") for axis in _STEPS), ("source_token",))
-WINDOWS = ("layer", "head", "source_token", WINDOW_AXIS)
+MARKED_AXES = (*((axis, "source_token") for axis in _STEPS), ("source_token",))
+WINDOW_AXES = ("layer", "head", "source_token", WINDOW_AXIS)
 _ROUNDING = 1e-3  # of a sum of shares that were kept in half precision
-RELATIONS = ("layer", "head", "unit", ATTENDED_AXIS)
+RELATION_AXES = ("layer", "head", "unit", ATTENDED_AXIS)
 
 
 class Scale(NamedTuple):
@@ -66,7 +66,7 @@ def _mean_of(values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
     return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
-class Run(NamedTuple):
+class StepRange(NamedTuple):
     """Neighbouring steps with the same strongest unit.
 
     Attributes:
@@ -78,9 +78,9 @@ class Run(NamedTuple):
     steps: Sequence[int]
 
 
-def runs_of(units: Sequence[int]) -> list[Run]:
+def step_ranges(units: Sequence[int]) -> list[StepRange]:
     """Return the steps with these strongest units, in order."""
-    return [Run(unit, list(steps)) for unit, steps in groupby(range(len(units)), key=units.__getitem__)]
+    return [StepRange(unit, list(steps)) for unit, steps in groupby(range(len(units)), key=units.__getitem__)]
 
 
 @dataclass(frozen=True)
@@ -110,13 +110,13 @@ class Weights:
         strongest: list[int] = np.where(np.isnan(self.values), -np.inf, self.values).argmax(axis=0).tolist()
         return strongest
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[StepRange]:
         """Return all steps, in order; one without text of its own goes with the step before it."""
         units = self.strongest
         for step, token in enumerate(self.tokens or ()):
             if step and not token.strip():
                 units[step] = units[step - 1]
-        return runs_of(units)
+        return step_ranges(units)
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class Relations:
 
 
 @dataclass(frozen=True)
-class Marks:
+class TokenMarks:
     """How much each source token weighed.
 
     Attributes:
@@ -203,7 +203,7 @@ class Marks:
 
 
 @dataclass(frozen=True)
-class Windows:
+class TokenWindows:
     """Which stretch of source tokens each one looks at: from `middles` − `widths` to `middles` + `widths`.
 
     Attributes:
@@ -270,8 +270,8 @@ class SourceText:
     """
 
     tokens: tuple[str, ...] | None
-    marks: Marks | None
-    windows: Windows | None
+    marks: TokenMarks | None
+    windows: TokenWindows | None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -319,7 +319,7 @@ def views(evidence: Evidence) -> list[View]:
     weights = [name for name in axes if axes[name] in {("unit", axis) for axis in _STEPS}]
     by_segment = [name for name in axes if axes[name] == ("segment", "unit")]
     selection = _selection({name: arrays[name] for name in by_segment}, evidence.texts.get("segment"))
-    relations = [name for name in axes if axes[name] == RELATIONS and len(set(arrays[name].shape[2:])) == 1]
+    relations = [name for name in axes if axes[name] == RELATION_AXES and len(set(arrays[name].shape[2:])) == 1]
     source_texts = _source_texts({name: arrays[name] for name in axes}, evidence)
     seen = {*weights, *(by_segment if selection else ()), *relations}
     seen |= {name for text in source_texts for name in text.names}
@@ -370,26 +370,26 @@ def _layers_and_heads(array: NDArray[Any], evidence: Evidence) -> tuple[tuple[st
 
 def _source_texts(arrays: Mapping[str, NDArray[Any]], evidence: Evidence) -> list[SourceText]:
     """Return marks and windows: the first ones together, if they are of one text, others one by one."""
-    by_axes = {axes: [name for name in arrays if evidence.axes[name] == axes] for axes in (*MARKS, WINDOWS)}
-    marks = [_marks(name, arrays[name], evidence) for axes in MARKS for name in by_axes[axes]]
-    windows = [_windows(name, arrays[name], evidence) for name in by_axes[WINDOWS] if arrays[name].shape[3] == 2]
+    by_axes = {axes: [name for name in arrays if evidence.axes[name] == axes] for axes in (*MARKED_AXES, WINDOW_AXES)}
+    marks = [_marks(name, arrays[name], evidence) for axes in MARKED_AXES for name in by_axes[axes]]
+    windows = [_windows(name, arrays[name], evidence) for name in by_axes[WINDOW_AXES] if arrays[name].shape[3] == 2]
     tokens = evidence.texts.get("source_token")
     if marks and windows and len(marks[0].mean) != windows[0].num_tokens:
         return [*(SourceText(tokens, one, None) for one in marks), *(SourceText(tokens, None, one) for one in windows)]
     return [SourceText(tokens, *both) for both in zip_longest(marks, windows)]
 
 
-def _marks(name: str, array: NDArray[Any], evidence: Evidence) -> Marks:
+def _marks(name: str, array: NDArray[Any], evidence: Evidence) -> TokenMarks:
     *before, _ = evidence.axes[name]
     values = np.atleast_2d(array.astype(np.float64))
     if not before:
-        return Marks(name, None, values, None)
-    return Marks(name, _STEPS[before[0]], values, evidence.texts.get(before[0]))
+        return TokenMarks(name, None, values, None)
+    return TokenMarks(name, _STEPS[before[0]], values, evidence.texts.get(before[0]))
 
 
-def _windows(name: str, array: NDArray[Any], evidence: Evidence) -> Windows:
+def _windows(name: str, array: NDArray[Any], evidence: Evidence) -> TokenWindows:
     middles, widths = np.moveaxis(array.astype(np.float64), 3, 0)
-    return Windows(name, middles, widths, *_layers_and_heads(array, evidence))
+    return TokenWindows(name, middles, widths, *_layers_and_heads(array, evidence))
 
 
 def _plane(name: str, array: NDArray[Any], axes: tuple[str, ...]) -> Plane:

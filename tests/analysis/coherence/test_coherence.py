@@ -18,7 +18,7 @@ from longsumbench.analysis.coherence.coherence import (
     score_texts,
     shuffled,
 )
-from longsumbench.analysis.coherence.plot import draw
+from longsumbench.analysis.coherence.plot import draw_coherence
 from longsumbench.api.config import Scoring
 from longsumbench.api.documents import Example
 from longsumbench.errors import DataError, UsageError
@@ -105,7 +105,7 @@ def test_where_it_applies_to_nothing() -> None:
     found = score_texts(drawn(examples(1)), Ordered())
     assert found.table()["coherence"].isna().all()
     assert "none" in found.render()
-    assert draw(found)["png"].startswith(b"\x89PNG")
+    assert draw_coherence(found)["png"].startswith(b"\x89PNG")
 
 
 def test_the_metric_by_a_model(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_the_metric_by_a_model(tmp_path: Path) -> None:
     assert by_row[0] == by_row[2] == expected["coherence"]
     assert by_row[1] != by_row[0]
     again = score_texts(drawn([example_], (record("one", 1.0), {"e": " ".join(SENTENCES)})), metric)
-    assert (draw(found), found.csv()) == (draw(again), again.csv())
+    assert (draw_coherence(found), found.csv()) == (draw_coherence(again), again.csv())
 
 
 def test_a_model_is_needed(tmp_path: Path) -> None:

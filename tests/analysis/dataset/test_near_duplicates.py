@@ -10,11 +10,11 @@ from support.toys import ToySplit
 from longsumbench.analysis.dataset.near_duplicates import (
     NEAREST,
     SIMILARITY,
+    DuplicatePair,
     NearDuplicates,
-    Overlap,
-    Pair,
+    SplitOverlap,
     jaccard,
-    mixed,
+    mix_hashes,
     shingles,
 )
 from longsumbench.api.documents import Document, Example, Section
@@ -53,8 +53,8 @@ def test_a_pair_by_hand() -> None:
     """Nine words have five sequences; without the last one four of them: 4 / 5 = 0.8, just enough. Case is nothing."""
     train = split_of("train", ["a b c d e f g h i", "quite another text of some words here"])
     found = seen(train, split_of("test", ["A b c d e F g h"]))
-    assert found.overlaps() == (Overlap("train", "test", 1, 1, 1, 2, 1),)
-    assert found.nearest() == (Pair(0.8, ("train", "train-0"), ("test", "test-0")),)
+    assert found.overlaps() == (SplitOverlap("train", "test", 1, 1, 1, 2, 1),)
+    assert found.nearest() == (DuplicatePair(0.8, ("train", "train-0"), ("test", "test-0")),)
     assert seen(train, split_of("test", ["a b c d e f g x"])).overlaps()[0].pairs == 0  # 3 of 6
 
 
@@ -123,4 +123,4 @@ def test_similarity_is_a_share() -> None:
 def test_mixing_loses_nothing() -> None:
     """Different numbers stay different."""
     numbers = np.arange(100_000, dtype=np.uint64)
-    assert len(np.unique(mixed(numbers))) == len(numbers)
+    assert len(np.unique(mix_hashes(numbers))) == len(numbers)

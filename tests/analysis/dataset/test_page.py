@@ -11,10 +11,10 @@ from support.pages import HOSTILE, Reading
 from support.run_records import record
 from support.toys import ToySplit
 
-from longsumbench.analysis.dataset.near_duplicates import Overlap, Pair
-from longsumbench.analysis.dataset.page import page, write
+from longsumbench.analysis.dataset.near_duplicates import DuplicatePair, SplitOverlap
+from longsumbench.analysis.dataset.page import dataset_page, write_dataset_page
 from longsumbench.analysis.dataset.stats import DatasetStats, StatsSettings, read_splits
-from longsumbench.analysis.dataset.tables import blocks, numbers, render, to_markdown
+from longsumbench.analysis.dataset.tables import number_rows, render_stats, stats_blocks, stats_markdown
 from longsumbench.analysis.dataset.what_is_read import Reading as WhatIsRead
 from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
 
@@ -42,8 +42,8 @@ def full(name: str = "a") -> DatasetStats:
         ToySplit("test", [SECOND]),
         dataset=name,
         facts={"source": name, "skipped": {"train": {name: 3}}},
-        overlaps=(Overlap("train", "test", 1, 1, 1, 11, 1),),
-        nearest=(Pair(1.0, ("train", name), ("test", name)),),
+        overlaps=(SplitOverlap("train", "test", 1, 1, 1, 11, 1),),
+        nearest=(DuplicatePair(1.0, ("train", name), ("test", name)),),
         readings=(reading, silent),
         runs=(record(name, 30), record("b", 20, source=None)),
     )
@@ -53,30 +53,30 @@ def full(name: str = "a") -> DatasetStats:
 def test_the_page_is_whole_in_itself(name: str) -> None:
     """Every element ends where it must, nothing is loaded from elsewhere, and nothing runs, whatever the names."""
     stats = full(name)
-    text = page(stats)
+    text = dataset_page(stats)
     reading = Reading(text)
     assert reading.open == []
     assert not {"script", "link", "iframe"} & set(reading.elements)
     assert all(address.startswith("data:image/svg+xml;base64,") for address in reading.loaded)
     assert reading.elements.count("img") == 5
     told = " ".join(reading.text.split())
-    assert all(block.heading in told for block in blocks(stats))
-    assert text == page(full(name))
+    assert all(block.heading in told for block in stats_blocks(stats))
+    assert text == dataset_page(full(name))
 
 
 def test_the_page_of_little(tmp_path: Path) -> None:
     """One example without a reference has a page, too, and tables, and numbers."""
     stats = described(ToySplit("test", [replace(SECOND, references=())]), overlaps=())
-    paths = write(stats, tmp_path)
+    paths = write_dataset_page(stats, tmp_path)
     assert [path.name for path in paths] == ["stats.csv", "stats.md", "stats.html"]
-    assert "There is one split only." in render(stats)
+    assert "There is one split only." in render_stats(stats)
     assert Reading(paths[2].read_text(encoding="utf-8")).open == []
 
 
 def test_every_number_stands_in_the_csv() -> None:
     """Splits, what is counted and how are named; the values are those of the tables."""
     stats = full()
-    rows = list(csv.DictReader(io.StringIO(numbers(stats).to_csv(index=False))))
+    rows = list(csv.DictReader(io.StringIO(number_rows(stats).to_csv(index=False))))
     found = {
         (row["split"], row["what"], row["name"], row["statistic"]): (float(row["value"]), int(row["n"])) for row in rows
     }
@@ -88,4 +88,4 @@ def test_every_number_stands_in_the_csv() -> None:
     assert found["test", "near_duplicates", "train-test", "examples"] == (1, 1)
     assert found["test", "reading", "a input_length=a", "b_tokens"] == (60, 1)
     assert found["train", "targets", "a input_length=a", "cut"] == (1, 1)
-    assert "| train – test |" in to_markdown(stats)
+    assert "| train – test |" in stats_markdown(stats)

@@ -12,22 +12,29 @@ import pytest
 from support.run_records import record
 from support.toys import TINY, ToySplit, tiny_overrides, write_jsonl
 
-from longsumbench.analysis.dataset.stats import DatasetStats, StatsSettings, describe, read_splits, run_names, sample
+from longsumbench.analysis.dataset.stats import (
+    DatasetStats,
+    StatsSettings,
+    describe_dataset,
+    read_splits,
+    run_names,
+    sample_places,
+)
 from longsumbench.analysis.dataset.tables import (
     cut_shares,
-    entries,
     kept_measures,
+    ledger_entries,
     lengths,
     oracle_scores,
-    render,
-    spread,
+    render_stats,
+    summarize_lengths,
 )
 from longsumbench.analysis.dataset.what_is_read import Reading as WhatIsRead
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.cli.main import main
 from longsumbench.metrics.aggregate import aggregate
-from longsumbench.runs.pipeline import Point, run
+from longsumbench.runs.pipeline import Point, run_point
 from longsumbench.runs.plan import plan
 
 SMALL = (
@@ -86,11 +93,11 @@ def test_counts_by_hand() -> None:
 
 def test_lengths_by_hand() -> None:
     """Of 1, 2, 3, 10: mean 4, median 2.5; 95 % of the way from the first to the last lie at 3 + 0.85 · 7 = 8.95."""
-    assert spread(pd.Series([3, 1, 10, 2])) == pytest.approx((4, 4.0, 2.5, 8.95, 10))
+    assert summarize_lengths(pd.Series([3, 1, 10, 2])) == pytest.approx((4, 4.0, 2.5, 8.95, 10))
     draw = np.random.default_rng(1).integers(0, 1000, 317)
     expected = (317, draw.mean(), np.median(draw), np.percentile(draw, 95), draw.max())
-    assert spread(pd.Series(draw)) == pytest.approx(expected)
-    assert spread(pd.Series([], dtype=float)).n == 0
+    assert summarize_lengths(pd.Series(draw)) == pytest.approx(expected)
+    assert summarize_lengths(pd.Series([], dtype=float)).n == 0
 
 
 def test_what_is_kept_by_hand() -> None:
@@ -119,7 +126,7 @@ def test_an_example_without_reference_is_in_no_mean_of_it() -> None:
     without = one("c", SECOND.documents, ())
     (found,) = read_splits({"test": ToySplit("test", [SECOND, without])}, StatsSettings())
     assert found.counts["references"].tolist() == [1, 0]
-    assert spread(lengths(found, 0)["target_words"]) == (1, 2, 2, 2, 2)
+    assert summarize_lengths(lengths(found, 0)["target_words"]) == (1, 2, 2, 2, 2)
     assert found.sampled.loc["c"].isna().all()
     assert oracle_scores(found)[0] == 1
 
@@ -127,11 +134,11 @@ def test_an_example_without_reference_is_in_no_mean_of_it() -> None:
 def test_the_sample_is_the_seeds() -> None:
     """The same seed draws the same examples, another one others; all are counted."""
     split = ToySplit.of("test", 40)
-    drawn = {seed: sample("test", 40, StatsSettings(sample=7, seed=seed)) for seed in (1, 2)}
-    assert drawn[1] == sample("test", 40, StatsSettings(sample=7)) != drawn[2]
+    drawn = {seed: sample_places("test", 40, StatsSettings(sample=7, seed=seed)) for seed in (1, 2)}
+    assert drawn[1] == sample_places("test", 40, StatsSettings(sample=7)) != drawn[2]
     assert len(set(drawn[1])) == 7
     assert drawn[1] == sorted(drawn[1])
-    assert all(sample("test", 40, StatsSettings(sample=size)) == list(range(40)) for size in (None, 40, 41))
+    assert all(sample_places("test", 40, StatsSettings(sample=size)) == list(range(40)) for size in (None, 40, 41))
     (found,) = read_splits({"test": split}, StatsSettings(sample=7))
     assert len(found.counts) == 40
     assert found.sampled.index.tolist() == [split.ids[index] for index in drawn[1]]
@@ -142,8 +149,8 @@ def test_the_best_extract_is_the_systems(tmp_path: Path) -> None:
     folder = write_jsonl(tmp_path / "texts")
     words = ["model=oracle", "dataset=jsonl", f"dataset.path={folder}", f"results_dir={tmp_path}", "baselines=false"]
     (planned,) = plan(words)
-    of_run = run(Point(planned.config, say=lambda line: None))
-    stats = describe(DatasetSettings("jsonl", str(folder)), StatsSettings(duplicates=False))
+    of_run = run_point(Point(planned.config, say=lambda line: None))
+    stats = describe_dataset(DatasetSettings("jsonl", str(folder)), StatsSettings(duplicates=False))
     test = next(split for split in stats.splits if split.name == "test")
     n, scores = oracle_scores(test)
     assert (n, scores) == (of_run.n, of_run.scores)
@@ -225,7 +232,7 @@ LEDGER = Truncation(100, 50, (Cut("a", 10, 5), Cut("b", 60, 31)))
 
 def test_entries_are_the_whole() -> None:
     """What was seen stands first, then the causes, the largest first; together they are the text."""
-    found = entries(LEDGER)
+    found = ledger_entries(LEDGER)
     assert found == [("seen", 30, 14), ("b", 60, 31), ("a", 10, 5)]
     assert tuple(map(sum, zip(*((tokens, words) for _, tokens, words in found), strict=True))) == (100, 50)
 
@@ -236,7 +243,7 @@ def test_ledgers_add_up() -> None:
     reading.see_source(LEDGER)
     reading.see_source(Truncation(7, 7))
     assert (reading.sources, reading.whole) == (2, 1)
-    assert entries(reading.source) == [("seen", 37, 21), ("b", 60, 31), ("a", 10, 5)]
+    assert ledger_entries(reading.source) == [("seen", 37, 21), ("b", 60, 31), ("a", 10, 5)]
     reading.see_target(Truncation(9, 9, (Cut("decode_length", 4, 4),)))
     reading.see_target(Truncation(2, 2))
     assert (reading.targets, reading.targets_cut) == (2, 1)
@@ -263,12 +270,12 @@ def test_runs_are_named() -> None:
 
 def test_what_is_printed_in_papers_stands_beside() -> None:
     """PageSum's and SEAL's Table 1, on the datasets they name."""
-    shown = render(described(ToySplit("test", [SECOND]), dataset="arxiv"))
+    shown = render_stats(described(ToySplit("test", [SECOND]), dataset="arxiv"))
     line = next(line for line in shown.splitlines() if line.startswith("PageSum"))
     assert line.split()[-4:] == ["8154.3", "–", "197.8", "–"]
     line = next(line for line in shown.splitlines() if line.startswith("SEAL"))
     assert line.split()[-5:] == ["215k", "10k", "24.2k", "460", "754"]
-    assert "in print" not in render(described(ToySplit("test", [SECOND])))
+    assert "in print" not in render_stats(described(ToySplit("test", [SECOND])))
 
 
 @pytest.mark.parametrize(

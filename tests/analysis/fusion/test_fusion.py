@@ -11,8 +11,8 @@ from rouge_score.rouge_scorer import RougeScorer as Peer
 from support.drawn import drawn, example
 from support.run_records import record
 
-from longsumbench.analysis.fusion.fusion import FusionSettings, chances, find_fusions, shares_said
-from longsumbench.analysis.fusion.page import draw, page
+from longsumbench.analysis.fusion.fusion import FusionSettings, chances, find_fusions, stated_shares
+from longsumbench.analysis.fusion.page import draw_fusion, fusion_page
 from longsumbench.errors import DataError, UsageError
 
 WORDS = ["ash", "birch", "cedar", "elm", "fir", "oak", "pine", "yew", "lime"]
@@ -110,17 +110,20 @@ def test_intervals_that_cannot_be_computed_are_left_out() -> None:
     table = found.render()
     assert found.by_run()["both"].tolist() == [50.0, 50.0]
     assert " 50.0 " in table
-    assert "nan" not in table + page(found, draw(found)["svg"]).split("base64")[0] + found.csv() + found.runs_csv()
+    assert (
+        "nan"
+        not in table + fusion_page(found, draw_fusion(found)["svg"]).split("base64")[0] + found.csv() + found.runs_csv()
+    )
     assert "a share that rests on one example has none" in table
 
 
 def test_words_that_one_source_alone_gives() -> None:
     """Of h = a a b c, s1 = a b, s2 = a c d: s1 alone gives b, s2 alone c; what both have is nobody's own."""
     h, first, second = list("aabc"), list("ab"), list("acd")
-    assert shares_said(["b"], h, first, second) == (1.0, 0.0)
-    assert shares_said(["a", "d"], h, first, second) == (0.0, 0.0)
-    assert shares_said(["c", "b"], h, first, second) == (1.0, 1.0)
-    assert shares_said(["a"], ["a", "a"], ["a", "a"], ["a"]) == (1.0, 1.0)  # the second a is the first's; s2 has none
+    assert stated_shares(["b"], h, first, second) == (1.0, 0.0)
+    assert stated_shares(["a", "d"], h, first, second) == (0.0, 0.0)
+    assert stated_shares(["c", "b"], h, first, second) == (1.0, 1.0)
+    assert stated_shares(["a"], ["a", "a"], ["a", "a"], ["a"]) == (1.0, 1.0)  # the second a is the first's; s2 has none
 
 
 @pytest.mark.parametrize(
@@ -169,7 +172,7 @@ def test_no_fusion_at_all() -> None:
     assert not found.fusions
     assert "0 of 1 reference sentences" in found.render()
     assert "nan" not in found.csv()
-    assert "0 pairs" in page(found, draw(found)["svg"])
+    assert "0 pairs" in fusion_page(found, draw_fusion(found)["svg"])
 
 
 @pytest.mark.parametrize(
@@ -183,8 +186,8 @@ def test_settings_that_cannot_be_meant(changes: dict[str, object]) -> None:
 
 def all_files(outputs: Sequence[str]) -> tuple[str, dict[str, bytes], str]:
     found = find_fusions(drawn([example("e", FILLED, reference=[FUSED])], *written(*outputs)), FusionSettings())
-    drawn_ = draw(found)
-    return page(found, drawn_["svg"]), drawn_, found.lines()
+    drawn_ = draw_fusion(found)
+    return fusion_page(found, drawn_["svg"]), drawn_, found.lines()
 
 
 def test_files_are_the_same_again_and_escape_what_was_written() -> None:

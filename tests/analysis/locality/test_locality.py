@@ -8,7 +8,7 @@ from support.drawn import drawn, example
 
 from longsumbench.analysis.locality import locality
 from longsumbench.analysis.locality.locality import ACROSS, ALL, WITHIN, bins, compare_sentences, similarity_by_distance
-from longsumbench.analysis.locality.plot import draw
+from longsumbench.analysis.locality.plot import draw_locality
 from longsumbench.analysis.locality.sentence_vectors import TfIdf
 from longsumbench.errors import DataError
 from longsumbench.modeling.ranking import similarities
@@ -148,7 +148,7 @@ def test_nothing_to_compare() -> None:
 def test_the_picture_is_the_same_again() -> None:
     """The same numbers give the same PNG and SVG, which name what the sentences were compared by."""
     found = compare_sentences(drawn([example("l", TEXTS)] * 2), TfIdf())
-    first, second = draw(found), draw(found)
+    first, second = draw_locality(found), draw_locality(found)
     assert first == second
     assert first["png"].startswith(b"\x89PNG")
     assert b"<svg" in first["svg"]

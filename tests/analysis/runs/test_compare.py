@@ -16,12 +16,12 @@ from support.toys import write_jsonl
 from longsumbench.analysis.runs.compare import (
     LONGEST_NAME,
     Comparison,
-    Moved,
-    compare,
-    default_folder,
+    ScoreChange,
+    compare_measure,
+    compare_runs,
+    comparison_folder,
     open_run,
     probability,
-    row_of,
     shared_measures,
 )
 from longsumbench.api.system import Summary
@@ -29,7 +29,7 @@ from longsumbench.cli.main import main
 from longsumbench.errors import DataError
 from longsumbench.metrics.aggregate import write_scores
 from longsumbench.metrics.statistics import holm
-from longsumbench.rouge.scorer import TYPES
+from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.predictions import write_summaries
 from longsumbench.runs.record import Results
 
@@ -40,7 +40,7 @@ Typed = Callable[..., tuple[int, str, str]]
 
 def scored(scores: Scores, **beside: Sequence[float]) -> pd.DataFrame:
     """A table of scores whose ROUGE F is all the same, in the order given."""
-    columns = {f"{kind}_{part}": list(scores.values()) for kind in TYPES for part in "prf"}
+    columns = {f"{kind}_{part}": list(scores.values()) for kind in ROUGE_TYPES for part in "prf"}
     return pd.DataFrame({**columns, **beside}, index=pd.Index(list(scores), name="id"))
 
 
@@ -75,7 +75,7 @@ def typed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Typed:
 
 
 def compared(root: Path, *names: str, **options: bool) -> Comparison:
-    return compare(names, Results(root), **options)
+    return compare_runs(names, Results(root), **options)
 
 
 FOUR = {"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}
@@ -91,14 +91,14 @@ def test_two_runs_by_hand(finished: Callable[..., Path], tmp_path: Path) -> None
         assert (row.n, row.higher, row.lower, row.equal) == (4, 2, 1, 1)
         assert (row.baseline_mean, row.mean, row.difference) == pytest.approx((25, 40, 15))
         assert row.low < 15 < row.high
-    assert [row.measure for row in pair.rows] == list(TYPES)
+    assert [row.measure for row in pair.rows] == list(ROUGE_TYPES)
     assert [one.id for one in pair.moved] == ["b", "a", "c", "d"]
     gains, losses = pair.extremes(10)
     assert [one.id for one in gains] == ["b", "a"]
     assert [one.id for one in losses] == ["d"]
     assert pair.extremes(1) == (gains[:1], losses)
     assert pair.extremes(0) == ((), ())
-    assert Moved("x", 20, 50).difference == 30
+    assert ScoreChange("x", 20, 50).difference == 30
 
 
 def test_p_is_that_of_all_swaps() -> None:
@@ -109,7 +109,9 @@ def test_p_is_that_of_all_swaps() -> None:
     gaps = after - before
     means = [abs(np.dot(signs, gaps)) for signs in itertools.product((-1, 1), repeat=10)]
     exact = np.mean([mean >= abs(gaps.sum()) - 1e-9 for mean in means])
-    assert row_of("rouge1", before, after).p == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 10_000))
+    assert compare_measure("rouge1", before, after).p == pytest.approx(
+        exact, abs=4 * np.sqrt(exact * (1 - exact) / 10_000)
+    )
 
 
 @settings(max_examples=20)
@@ -117,7 +119,7 @@ def test_p_is_that_of_all_swaps() -> None:
 def test_the_other_way_round_is_the_same_with_other_signs(pairs: list[tuple[float, float]]) -> None:
     """Which of two runs is the baseline decides the sign of the difference, and neither p nor what is detectable."""
     before, after = np.array(pairs).T
-    one, other = row_of("rouge1", before, after), row_of("rouge1", after, before)
+    one, other = compare_measure("rouge1", before, after), compare_measure("rouge1", after, before)
     assert (other.difference, other.low, other.high) == pytest.approx((-one.difference, -one.high, -one.low), abs=1e-9)
     assert (other.p, other.detectable) == pytest.approx((one.p, one.detectable))
     assert (other.higher, other.lower, other.equal) == (one.lower, one.higher, one.equal)
@@ -201,7 +203,7 @@ def test_what_was_measured_beside_rouge(finished: Callable[..., Path], tmp_path:
     finished("trunc", FOUR, beside([0.5, 1.0, nan, 1.0], [2, 3, 4, 7]), **facts(250 / 3, 4))
     comparison = compared(tmp_path, "lead", "trunc")
     (pair,) = comparison.pairs
-    assert [row.measure for row in pair.rows] == [*TYPES, "fact_recall", "density"]
+    assert [row.measure for row in pair.rows] == [*ROUGE_TYPES, "fact_recall", "density"]
     recall, density = pair.rows[-2:]
     assert (recall.n, recall.baseline_mean, recall.difference) == pytest.approx((3, 50, 100 / 3))
     assert (density.n, density.baseline_mean, density.difference) == (4, 3, 1)
@@ -218,8 +220,8 @@ def test_measures_taken_otherwise_are_left_out(finished: Callable[..., Path], tm
         folder = finished(model, FOUR, beside, **means, measured_by={"fact_recall": f"fact_recall:{version}"})
         runs.append(open_run(str(folder), Results(tmp_path)))
     first, same, other = runs
-    assert shared_measures(first, same) == [*TYPES, "fact_recall_single", "extra"]
-    assert shared_measures(first, other) == [*TYPES, "extra"]
+    assert shared_measures(first, same) == [*ROUGE_TYPES, "fact_recall_single", "extra"]
+    assert shared_measures(first, other) == [*ROUGE_TYPES, "extra"]
 
 
 @pytest.mark.parametrize(
@@ -349,7 +351,7 @@ def test_what_is_printed_and_written(finished: Callable[..., Path], typed: Typed
         *("baseline_mean", "mean", "difference", "low", "high", "p", "p_holm", "detectable"),
         *("higher", "lower", "equal"),
     ]
-    assert table["measure"].tolist() == [*TYPES, *TYPES]
+    assert table["measure"].tolist() == [*ROUGE_TYPES, *ROUGE_TYPES]
     assert table["difference"].tolist() == [15.0] * 8
 
 
@@ -380,7 +382,7 @@ def test_a_folder_name_is_never_too_long(finished: Callable[..., Path], tmp_path
     """Many runs have a folder of their own, whose name a file system takes."""
     finished("lead", FOUR)
     run = open_run("lead", Results(tmp_path))
-    one, other = (default_folder(Results(tmp_path), [run] * number) for number in (60, 61))
+    one, other = (comparison_folder(Results(tmp_path), [run] * number) for number in (60, 61))
     assert one != other
     assert max(len(one.name), len(other.name)) <= LONGEST_NAME
 
@@ -400,7 +402,7 @@ def test_real_runs_show_their_references(typed: Typed, tmp_path: Path, capsys: p
     capsys.readouterr()
     runs = sorted((tmp_path / "runs").glob("*/*/*"))
     assert typed(*runs, "--output", tmp_path / "with")[0] == 0
-    comparison = compare([str(run) for run in runs], Results(tmp_path))
+    comparison = compare_runs([str(run) for run in runs], Results(tmp_path))
     rows = [json.loads(line) for line in (toy / "test.jsonl").read_text(encoding="utf-8").splitlines()]
     summaries = {row["id"]: row["summary"] for row in rows}
     shown = {one.id for side in comparison.pairs[0].extremes(10) for one in side}

@@ -11,24 +11,24 @@ import pytest
 from support.pages import HOSTILE, Reading
 from support.run_records import record
 
-from longsumbench.analysis.runs.compare import Comparison, Run, pair_of, rows_of
-from longsumbench.analysis.runs.compare_page import draw, page, verdict, write
+from longsumbench.analysis.runs.compare import ComparedRun, Comparison, compare_measures, compare_pair
+from longsumbench.analysis.runs.compare_page import comparison_page, draw_comparison, verdict, write_comparison
 from longsumbench.api.documents import Sentences
-from longsumbench.rouge.scorer import TYPES
+from longsumbench.rouge.scorer import ROUGE_TYPES
 
 
-def made(model: str, scores: Mapping[str, float], texts: Mapping[str, str], **facts: object) -> Run:
+def made(model: str, scores: Mapping[str, float], texts: Mapping[str, str], **facts: object) -> ComparedRun:
     """A run whose ROUGE F is all the same."""
-    columns = {f"{kind}_{part}": list(scores.values()) for kind in TYPES for part in "prf"}
-    return Run(Path(model), record(model, 30, **facts), pd.DataFrame(columns, index=list(scores)), dict(texts))
+    columns = {f"{kind}_{part}": list(scores.values()) for kind in ROUGE_TYPES for part in "prf"}
+    return ComparedRun(Path(model), record(model, 30, **facts), pd.DataFrame(columns, index=list(scores)), dict(texts))
 
 
 def comparison(
-    runs: tuple[Run, ...], references: Mapping[str, tuple[Sentences, ...]] | None = None, shown: int = 10
+    runs: tuple[ComparedRun, ...], references: Mapping[str, tuple[Sentences, ...]] | None = None, shown: int = 10
 ) -> Comparison:
     """Runs against the first of them, on its examples."""
     ids = tuple(sorted(runs[0].scores.index))
-    pairs = tuple(pair_of(runs[0], run, rows_of(runs[0], run, ids), ids) for run in runs[1:])
+    pairs = tuple(compare_pair(runs[0], run, compare_measures(runs[0], run, ids), ids) for run in runs[1:])
     return Comparison(runs, pairs, ids, shown, references or {})
 
 
@@ -42,7 +42,7 @@ def two(text: str = "plain text", name: str = "a", **facts: object) -> Compariso
 @pytest.mark.parametrize("build", [two, lambda: two(HOSTILE, HOSTILE, variant=HOSTILE)], ids=["plain", "hostile"])
 def test_the_page_is_whole_in_itself(build: Callable[[], Comparison]) -> None:
     """Every element ends where it must, nothing is loaded from elsewhere, and nothing runs, whatever was written."""
-    text = page(build())
+    text = comparison_page(build())
     reading = Reading(text)
     assert reading.open == []
     assert not {"script", "link", "iframe"} & set(reading.elements)
@@ -54,7 +54,7 @@ def test_the_page_is_whole_in_itself(build: Callable[[], Comparison]) -> None:
 
 def test_what_was_written_is_read_as_it_was() -> None:
     """Outputs, references and ids stand on the page character by character; an empty output is told."""
-    text = Reading(page(two(HOSTILE, "<id>"))).text
+    text = Reading(comparison_page(two(HOSTILE, "<id>"))).text
     assert text.count(HOSTILE) == 2
     assert "<id>" in text
     assert "nothing" in text
@@ -65,7 +65,7 @@ def test_marks_by_hand() -> None:
     """A word that the reference shares, in any of its forms, is marked: by both outputs, or by the one that has it."""
     before = made("lead", {"a": 0.2}, {"a": "Cats slept, barking."})
     after = made("trunc", {"a": 0.6}, {"a": "Sleeping cat; mice slept!"})
-    text = page(comparison((before, after), {"a": (("The cats saw mice (that sleeps) and barked.",),)}))
+    text = comparison_page(comparison((before, after), {"a": (("The cats saw mice (that sleeps) and barked.",),)}))
     outputs = [re.sub(r"<mark class=\"(\w+)\">(.*?)</mark>", r"[\1:\2]", part) for part in texts(text)]
     assert outputs == [
         "[both:Cats] slept, [baseline:barking].",
@@ -82,11 +82,11 @@ def texts(text: str) -> list[str]:
 def test_what_is_not_there_is_told() -> None:
     """Without references their column is missing and the page says why; without examples there is none of them."""
     runs = two().runs
-    text = page(comparison(runs))
+    text = comparison_page(comparison(runs))
     assert "The references are not shown" in text
     assert len(texts(text)) == 4
     assert "Marked:" not in text
-    assert texts(page(comparison(runs, shown=0))) == []
+    assert texts(comparison_page(comparison(runs, shown=0))) == []
 
 
 def test_the_verdict_by_hand() -> None:
@@ -109,12 +109,12 @@ def test_the_verdict_on_few_examples() -> None:
     """Two examples detect nothing, which the verdict says without a number; the table marks the difference by ≈."""
     (pair,) = two().pairs
     assert verdict(pair).endswith("Too few of the 2 examples differ for the test to find any difference.")
-    assert " ≈</td>" in page(two())
+    assert " ≈</td>" in comparison_page(two())
 
 
 def test_the_table_in_markdown_keeps_its_rows(tmp_path: Path) -> None:
     """Texts of several lines and with bars stay in their cells; the files are those that are named."""
-    paths = write(two(HOSTILE, HOSTILE), tmp_path / "new")
+    paths = write_comparison(two(HOSTILE, HOSTILE), tmp_path / "new")
     assert [path.name for path in paths] == ["comparison.csv", "comparison.md", "comparison.html"]
     table = paths[1].read_text(encoding="utf-8")
     rows = [line for line in table.split("\n") if line.startswith("|")]
@@ -127,12 +127,12 @@ def test_the_same_runs_give_the_same_page(monkeypatch: pytest.MonkeyPatch) -> No
     """The same bytes, whatever matplotlibrc a machine has; other scores give another picture."""
     import matplotlib as mpl
 
-    first = page(two())
+    first = comparison_page(two())
     monkeypatch.setitem(mpl.rcParams, "font.size", 20.0)
     monkeypatch.setitem(mpl.rcParams, "axes.facecolor", "black")
-    assert page(two()) == first
+    assert comparison_page(two()) == first
     higher = comparison((two().runs[0], made("trunc", {"a": 0.9, "z": 0.4}, {"a": "better", "z": ""})))
-    assert draw(higher.pairs[0]) != draw(two().pairs[0])
+    assert draw_comparison(higher.pairs[0]) != draw_comparison(two().pairs[0])
 
 
 @pytest.mark.parametrize("gaps", [[0.0], [5.0], [0.0, 0.0, 0.0], [-1.0] * 3, [1.0] * 2500])
@@ -142,6 +142,6 @@ def test_any_differences_can_be_drawn(gaps: list[float]) -> None:
     after = {name: 0.5 + gap / 100 for name, gap in zip(ids, gaps, strict=True)}
     texts = dict.fromkeys(ids, "text")
     (pair,) = comparison((made("lead", ids, texts), made("trunc", after, texts))).pairs
-    image = draw(pair)
+    image = draw_comparison(pair)
     assert b"<svg" in image
     assert len(image) < 200_000

@@ -17,15 +17,23 @@ from numpy.typing import NDArray
 from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, evidence, inspection, page_of, shown, told
 from support.requirements import CHROMIUM_PROGRAM
 
-from longsumbench.analysis.runs.inspect_page import write
+from longsumbench.analysis.runs.inspect_page import write_inspection
 from longsumbench.api.system import ATTENDED_AXIS, AXES, REFERENCE_AXIS, WINDOW_AXIS, Evidence
-from longsumbench.report.evidence.heat_map import HINT, NUM_COLOURS, SCRIPT, colour, relations, selections, weights
-from longsumbench.report.evidence.picture import draw, draw_plane, numbered
+from longsumbench.report.evidence.heat_map import (
+    HEAT_MAP_SCRIPT,
+    HINT,
+    NUM_COLOURS,
+    colour,
+    relations,
+    selections,
+    weights,
+)
+from longsumbench.report.evidence.picture import draw_plane, draw_views, tick_numbers
 from longsumbench.report.evidence.source_text import source_text
 from longsumbench.report.evidence.views import (
-    MARKS,
-    RELATIONS,
-    WINDOWS,
+    MARKED_AXES,
+    RELATION_AXES,
+    WINDOW_AXES,
     Plane,
     Relations,
     Selections,
@@ -69,7 +77,14 @@ def any_evidence(draw: st.DrawFn) -> Evidence:
     kinds = ("float32", "float16", "int32", "bool", "uint8")
     arrays, axes = {}, {}
     for name in draw(st.lists(st.sampled_from("abcdef"), unique=True, max_size=5)):
-        known = [("unit", "step"), ("segment", "unit"), ("unit", REFERENCE_AXIS), *MARKS, WINDOWS, RELATIONS]
+        known = [
+            ("unit", "step"),
+            ("segment", "unit"),
+            ("unit", REFERENCE_AXIS),
+            *MARKED_AXES,
+            WINDOW_AXES,
+            RELATION_AXES,
+        ]
         found = draw(st.sampled_from([*known, None]))
         axes[name] = found or tuple(draw(st.lists(st.sampled_from(AXES), max_size=4)))
         shape = [SIZES[axis] for axis in axes[name]]
@@ -119,11 +134,11 @@ def test_every_array_is_drawn_once(looked_at: Evidence) -> None:
         (("source_token",), np.zeros(3), SourceText),
         (("source_token", "step"), np.zeros((2, 3)), Plane),
         (("step", "source_token"), np.zeros((0, 3)), Plane),
-        (WINDOWS, np.zeros((2, 2, 3, 2)), SourceText),
-        (WINDOWS, np.zeros((2, 2, 3, 1)), Plane),
+        (WINDOW_AXES, np.zeros((2, 2, 3, 2)), SourceText),
+        (WINDOW_AXES, np.zeros((2, 2, 3, 1)), Plane),
         (("layer", "head", "source_token"), np.zeros((2, 2, 3)), Plane),
-        (RELATIONS, np.zeros((2, 2, 3, 3)), Relations),
-        (RELATIONS, np.zeros((2, 2, 3, 4)), Plane),
+        (RELATION_AXES, np.zeros((2, 2, 3, 3)), Relations),
+        (RELATION_AXES, np.zeros((2, 2, 3, 4)), Plane),
         (("head", "unit", ATTENDED_AXIS), np.zeros((2, 3, 3)), Plane),
         ((), np.array(0.5), Plane),
     ],
@@ -254,7 +269,7 @@ def hostile(text: str) -> Evidence:
     arrays = {text: TWO_STEPS, f"{text}b": TAKEN, f"{text}c": TAKEN / 3, f"{text}d": np.zeros((2, 2))}
     arrays |= {f"{text}e": TWO_STEPS.T, f"{text}f": np.ones((1, 2, 2, 2))}
     axes: list[tuple[str, ...]] = [("unit", "step"), ("segment", "unit"), ("segment", "unit"), ("layer", "head")]
-    axes += [("step", "source_token"), WINDOWS]
+    axes += [("step", "source_token"), WINDOW_AXES]
     texts = {"unit": (text,) * 3, "step": (text,) * 3, "segment": (text,) * 2, "source_token": (text,) * 2}
     return Evidence(arrays, dict(zip(arrays, axes, strict=True)), texts)
 
@@ -280,7 +295,7 @@ def test_a_browser_is_told_to_run_nothing_else() -> None:
     text = page_of(weighed(TWO_STEPS))
     (allowed,) = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', text)
     (script,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
-    assert script == SCRIPT
+    assert script == HEAT_MAP_SCRIPT
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in allowed
     assert "default-src 'none'" in allowed
@@ -305,14 +320,14 @@ def test_the_same_evidence_gives_the_same_files(tmp_path: Path, monkeypatch: pyt
         {"w": ("unit", "step"), "t": ("segment", "unit"), "p": ("layer", "head")},
         step=("a", "b"),
     )
-    first = [path.read_bytes() for path in write(inspection(both), tmp_path / "one")]
+    first = [path.read_bytes() for path in write_inspection(inspection(both), tmp_path / "one")]
     monkeypatch.setitem(mpl.rcParams, "font.size", 20.0)
     monkeypatch.setitem(mpl.rcParams, "axes.facecolor", "black")
-    again = write(inspection(both), tmp_path / "two")
+    again = write_inspection(inspection(both), tmp_path / "two")
     assert [path.name for path in again] == ["3.html", "3.png"]
     assert [path.read_bytes() for path in again] == first
     other = Evidence({**both.arrays, "w": both.arrays["w"] / 2}, both.axes, both.texts)
-    changed = write(inspection(other), tmp_path / "three")
+    changed = write_inspection(inspection(other), tmp_path / "three")
     assert all(path.read_bytes() != before for path, before in zip(changed, first, strict=True))
 
 
@@ -334,7 +349,7 @@ def test_any_sizes_can_be_drawn(looked_at: Evidence) -> None:
     """From one cell to very many, without a number, in any script and with what looks like formulas: no warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert draw("A title with $ and _", views(looked_at)).startswith(b"\x89PNG")
+        assert draw_views("A title with $ and _", views(looked_at)).startswith(b"\x89PNG")
         page_of(looked_at)
 
 
@@ -353,14 +368,14 @@ def test_a_plane_stands_on_the_page_as_a_picture() -> None:
 
 def test_a_long_title_is_shortened_to_the_picture() -> None:
     """A title longer than the picture is wide ends in "…", not at the picture's edge."""
-    pixels = mpimg.imread(io.BytesIO(draw("num_beams=4 " * 20, [])), format="png")
+    pixels = mpimg.imread(io.BytesIO(draw_views("num_beams=4 " * 20, [])), format="png")
     assert np.all(pixels[:, -8:] == 1)  # white
 
 
 @given(st.integers(1, 100_000), st.integers(2, 40))
 def test_numbers_have_room(count: int, most: int) -> None:
     """Along an axis as many numbers are written as have room, from 1 on, evenly, and all of them where they fit."""
-    numbers = numbered(count, most)
+    numbers = tick_numbers(count, most)
     assert len(numbers) <= most
     assert numbers[0] == 1
     assert numbers[-1] <= count
@@ -371,7 +386,9 @@ def test_numbers_have_room(count: int, most: int) -> None:
 @pytest.mark.skipif(CHROMIUM is None, reason=CHROMIUM_PROGRAM)
 def test_in_a_browser(tmp_path: Path) -> None:
     """Its cells, tokens and units are there, its own script runs, and no script in what was written does."""
-    (path, _) = write(inspection(hostile(BREAKOUT), BREAKOUT, "<img src=x onerror=\"document.title='ran'\">"), tmp_path)
+    (path, _) = write_inspection(
+        inspection(hostile(BREAKOUT), BREAKOUT, "<img src=x onerror=\"document.title='ran'\">"), tmp_path
+    )
     found = shown(path)
     assert "<title>longsumbench: " in found
     assert ": looker depth=2 width=3" in found

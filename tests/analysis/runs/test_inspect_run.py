@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from support.run_records import record
 from support.toys import TINY_FOR_ALL, tiny_overrides, write_jsonl
 
-from longsumbench.analysis.runs.inspect_run import inspect, place_of
+from longsumbench.analysis.runs.inspect_run import find_example, inspect_example
 from longsumbench.api.system import Evidence, Summary
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
 from longsumbench.metrics.aggregate import write_scores
-from longsumbench.rouge.scorer import TYPES
+from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.evidence import write_evidence
 from longsumbench.runs.predictions import write_summaries
 from longsumbench.runs.record import Results
@@ -37,7 +37,7 @@ def finished(tmp_path: Path) -> Callable[..., Path]:
         made = record(model, 30, **{"command": command, "config": ASKED, **of_four, **facts})
         folder = tmp_path / "runs" / made.dataset / model / made.run_id
         made.write(folder)
-        columns = {f"{kind}_{part}": [0.1, 0.2, 0.4] for kind in TYPES for part in "prf"}
+        columns = {f"{kind}_{part}": [0.1, 0.2, 0.4] for kind in ROUGE_TYPES for part in "prf"}
         write_scores(folder / "scores.csv", pd.DataFrame(columns, index=pd.Index(IDS[:3], name="id")))
         write_summaries(folder / "predictions.jsonl", [Summary(name, f"About {name}.", tokens=3) for name in IDS])
         for number, name in enumerate(IDS[:kept]):
@@ -66,7 +66,7 @@ def typed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Typed:
 def test_what_is_gathered(finished: Callable[..., Path], tmp_path: Path, named: str) -> None:
     """By its id or its place the same example is found: its summary, scores in percent and the evidence as written."""
     finished()
-    found = inspect("looker", named, Results(tmp_path))
+    found = inspect_example("looker", named, Results(tmp_path))
     assert (found.number, found.summary.id, found.summary.text) == (1, "2", "About 2.")
     assert found.scores == {"R-1": 20.0, "R-2": 20.0, "R-L": 20.0, "R-Lsum": 20.0}
     assert found.evidence.arrays["weight"].tolist() == np.float32([[0.25, 0.1], [0.75, 0.9]]).tolist()
@@ -77,7 +77,7 @@ def test_what_is_gathered(finished: Callable[..., Path], tmp_path: Path, named: 
 def test_an_id_goes_before_a_place(finished: Callable[..., Path], tmp_path: Path) -> None:
     """The example whose id is "2" stands at place 1; the one at place 2 is named by its own id."""
     finished()
-    numbers = [inspect("looker", named, Results(tmp_path)).number for named in ("2", "c", "0")]
+    numbers = [inspect_example("looker", named, Results(tmp_path)).number for named in ("2", "c", "0")]
     assert numbers == [1, 2, 0]
 
 
@@ -89,17 +89,17 @@ def test_places_by_brute_force(ids: list[str], named: str) -> None:
         wanted = next((place for place in range(len(ids)) if named.isdecimal() and int(named) == place), None)
     if wanted is None:
         with pytest.raises(UsageError):
-            place_of(named, ids, record("looker", 30))
+            find_example(named, ids, record("looker", 30))
     else:
-        assert place_of(named, ids, record("looker", 30)) == wanted
+        assert find_example(named, ids, record("looker", 30)) == wanted
 
 
 def test_an_example_without_scores(finished: Callable[..., Path], tmp_path: Path) -> None:
     """An example that no metric scored, and a run whose scores are gone, are shown without."""
     folder = finished(kept=4)
-    assert inspect("looker", "d", Results(tmp_path)).scores == {}
+    assert inspect_example("looker", "d", Results(tmp_path)).scores == {}
     (folder / "scores.csv").unlink()
-    assert inspect("looker", "a", Results(tmp_path)).scores == {}
+    assert inspect_example("looker", "a", Results(tmp_path)).scores == {}
 
 
 def test_what_is_printed_and_written(finished: Callable[..., Path], typed: Typed, tmp_path: Path) -> None:

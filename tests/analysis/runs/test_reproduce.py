@@ -19,8 +19,14 @@ from support.paths import ROOT
 from support.toys import TINY_FOR_ALL, write_jsonl
 
 from longsumbench.analysis.runs.command_line import as_value, as_word, flat, rewrite
-from longsumbench.analysis.runs.repeat import compare, differences, with_cache
-from longsumbench.analysis.runs.reproduce import is_same_run, known_constraints, page, reproduce, script
+from longsumbench.analysis.runs.repeat import compare_repeat, differences, with_cache
+from longsumbench.analysis.runs.reproduce import (
+    is_same_run,
+    known_constraints,
+    reproduce,
+    reproduction_page,
+    reproduction_script,
+)
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
 from longsumbench.runs.plan import plan
@@ -247,15 +253,15 @@ def test_weights_of_another_seed_are_found(
 def test_what_is_compared_where_files_are_missing(copied: Callable[..., Path], lead: Path) -> None:
     """Without predictions the scores of every example are compared, to the last bit; without these the means."""
     folder, record = copied(), RunRecord.read(lead)
-    kinds = [compare(folder, lead, record)]
+    kinds = [compare_repeat(folder, lead, record)]
     (folder / "predictions.jsonl").unlink()
-    kinds.append(compare(folder, lead, record))
+    kinds.append(compare_repeat(folder, lead, record))
     text = (folder / "scores.csv").read_text(encoding="utf-8")
     number = text.splitlines()[2].split(",")[3]
     (folder / "scores.csv").write_text(text.replace(number, f"{number}1", 1), encoding="utf-8")
-    kinds.append(compare(folder, lead, record))
+    kinds.append(compare_repeat(folder, lead, record))
     (folder / "scores.csv").unlink()
-    kinds.append(compare(folder, lead, record))
+    kinds.append(compare_repeat(folder, lead, record))
     assert [(one.kind, one.total, len(one.unlike)) for one in kinds] == [
         ("predictions", 8, 0),
         ("examples' scores", 8, 0),
@@ -323,13 +329,13 @@ def test_the_page_says_what_is_not_known(copied: Callable[..., Path], tmp_path: 
     folder = copied(environment={"patched": True}, config=config, command=command, signature="x", run_id="0" * 12)
     (folder / "work" / "patch.diff").unlink()
     found = reproduce(str(folder), Results(tmp_path))
-    text = page(found)
+    text = reproduction_page(found)
     assert "The code differed from its commit, and how is not known" in text
     assert "Settings that no longer exist, to be added at that commit: model.old=3" in text
     assert "another run, since settings or the outcome of a step have changed: use its commit" in text
     assert "(the run is a point of this sweep)" in text
     assert "dataset.strict=false" in found.command
-    own = [line for line in script(found).splitlines() if not line.startswith("#")]
+    own = [line for line in reproduction_script(found).splitlines() if not line.startswith("#")]
     assert not any("rm -rf" in line for line in own)
 
 
@@ -351,7 +357,7 @@ def test_the_page_leaves_a_checkout_and_its_packages_alone(copied: Callable[...,
     """Typed in a checkout, its steps neither clone into the package's folder nor install into the user's packages."""
     found = reproduce(str(copied(environment={"commit": "c" * 40, "patched": False})), Results(tmp_path))
     own = f"repro-{found.record.run_id[:8]}"
-    lines = [line.strip() for line in page(found).splitlines()]
+    lines = [line.strip() for line in reproduction_page(found).splitlines()]
     assert f"git clone -q <this repository> {own}/longsumbench" in lines
     assert f"{found.python} -m venv {own}/.venv" in lines
     assert any(line.endswith(f" -e {own}/longsumbench") for line in lines)
@@ -361,14 +367,14 @@ def test_an_empty_patch_of_changed_code_is_no_patch(copied: Callable[..., Path],
     """Code that differed, by a patch that says nothing (git did not answer in time), is not taken for the commit's."""
     folder = copied(environment={"patched": True})
     (folder / "work" / "patch.diff").write_bytes(b"")
-    assert "how is not known" in page(reproduce(str(folder), Results(tmp_path)))
+    assert "how is not known" in reproduction_page(reproduce(str(folder), Results(tmp_path)))
 
 
 def test_a_run_of_several_processes_says_how_many(copied: Callable[..., Path], tmp_path: Path) -> None:
     """The command starts as many, of the installed code; the configuration is shown by one."""
     found = reproduce(str(copied(environment={"processes": 3})), Results(tmp_path))
     assert found.command.startswith("torchrun --nproc-per-node=3 -m longsumbench run model=lead dataset=jsonl")
-    exported, check, last = script(found).splitlines()[-3:]
+    exported, check, last = reproduction_script(found).splitlines()[-3:]
     assert last == found.command
     assert exported.endswith(" PYTHONSAFEPATH=1")
     assert check.startswith("longsumbench run model=lead dataset=jsonl")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longsumbench.analysis.score.files import Pair, Paired, Text, read_pairs
+from longsumbench.analysis.score.files import PairedTexts, RawText, ScoredPair, read_pairs
 from longsumbench.errors import DataError, UsageError
 
 LINES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n\ufeff"))
@@ -51,20 +51,20 @@ def test_json_lines_are_matched_by_id(rows: Written, ending: str) -> None:
     """By hand: ids match, numbers are their digits, texts are strings or lists; the predictions' order stays."""
     ours = rows(f"ours.{ending}", predicted(7, "One. Two."), predicted("x", ["One.", " ", "Two."]))
     theirs = rows(f"theirs.{ending}", referenced("x", "T", ["S", "U"]), {"id": "7", "reference": ["V", "W"]})
-    expected = (Pair("7", "One. Two.", (("V", "W"),)), Pair("x", ("One.", "Two."), ("T", ("S", "U"))))
-    assert read_pairs(ours, theirs) == Paired(expected)
+    expected = (ScoredPair("7", "One. Two.", (("V", "W"),)), ScoredPair("x", ("One.", "Two."), ("T", ("S", "U"))))
+    assert read_pairs(ours, theirs) == PairedTexts(expected)
 
 
 def test_one_file_may_have_both(rows: Written) -> None:
     """Rows with a prediction and references need no second file, whichever name the references go by."""
     both = rows("a.jsonl", predicted(1) | {"summary": "s"}, predicted(2) | {"references": []})
-    assert read_pairs(both).pairs == (Pair("1", "a b", ("s",)), Pair("2", "a b", ()))
+    assert read_pairs(both).pairs == (ScoredPair("1", "a b", ("s",)), ScoredPair("2", "a b", ()))
 
 
 def test_a_run_is_named_by_its_folder(rows: Written, tmp_path: Path) -> None:
     """The folder of a run stands for the predictions in it."""
     rows("predictions.jsonl", {"id": "a", "prediction": "t", "complete": True, "tokens": 1, "truncation": None})
-    assert read_pairs(tmp_path, rows("r.jsonl", referenced("a", "r"))).pairs == (Pair("a", "t", ("r",)),)
+    assert read_pairs(tmp_path, rows("r.jsonl", referenced("a", "r"))).pairs == (ScoredPair("a", "t", ("r",)),)
 
 
 @settings(max_examples=50)
@@ -75,7 +75,7 @@ def test_line_n_belongs_to_line_n(tmp_path: Path, texts: list[tuple[str, str]], 
     ours, theirs = tmp_path / "ours.txt", tmp_path / "theirs.out"
     for path, lines in zip((ours, theirs), sides, strict=True):
         path.write_bytes("".join(f"{line}{newline}" for line in lines).encode())
-    expected = tuple(Pair(f"{n}", text, (target,)) for n, (text, target) in enumerate(texts, start=1))
+    expected = tuple(ScoredPair(f"{n}", text, (target,)) for n, (text, target) in enumerate(texts, start=1))
     assert read_pairs(ours, theirs).pairs == expected
 
 
@@ -83,11 +83,11 @@ def test_folders_are_matched_by_name(tmp_path: Path) -> None:
     """By hand: a sentence a line; NAME.A.ref and NAME.B.ref are two references; one folder may have both sides."""
     files = {"doc__1__dec": "A b.\n\nC d.\n", "doc__1__A__ref": "E.\n", "doc__1__B__ref": "F.\nG.", "other__dec": "H\n"}
     here = folder(tmp_path / "here", **files, other__ref="I\n", notes__txt="not read")
-    expected: tuple[tuple[str, Text, tuple[Text, ...]], ...] = (
+    expected: tuple[tuple[str, RawText, tuple[RawText, ...]], ...] = (
         ("doc.1", ("A b.", "C d."), (("E.",), ("F.", "G."))),
         ("other", ("H",), (("I",),)),
     )
-    assert read_pairs(here).pairs == read_pairs(here, here).pairs == tuple(Pair(*values) for values in expected)
+    assert read_pairs(here).pairs == read_pairs(here, here).pairs == tuple(ScoredPair(*values) for values in expected)
 
 
 def test_folders_are_matched_by_number(tmp_path: Path) -> None:

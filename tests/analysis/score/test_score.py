@@ -12,13 +12,13 @@ import pytest
 from rouge_score import rouge_scorer
 from support.toys import write_jsonl
 
-from longsumbench.analysis.score.files import Pair
+from longsumbench.analysis.score.files import ScoredPair
 from longsumbench.analysis.score.score import score_sides, split_sides
 from longsumbench.cli.main import main
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.metrics.aggregate import read_scores
 from longsumbench.metrics.statistics import perl_intervals
-from longsumbench.rouge.scorer import TYPES, RougeScorer, Score
+from longsumbench.rouge.scorer import ROUGE_TYPES, RougeScorer, Score
 from longsumbench.runs.record import RunRecord
 from longsumbench.sentences import split_summary
 
@@ -27,7 +27,7 @@ PAIRS = (
     ("b", "Nothing of this is said there.", "Rates rose in March. Banks were surprised by the size of it."),
     ("c", "Rates rose by 2.5 points. Shops closed!", "In May, rates rose by 2.5 points, and shops were closed."),
 )
-HEADER = ["id", *(f"{kind}_{part}" for kind in TYPES for part in "prf")]
+HEADER = ["id", *(f"{kind}_{part}" for kind in ROUGE_TYPES for part in "prf")]
 Typed = Callable[..., tuple[int, str, list[str]]]
 
 
@@ -66,10 +66,10 @@ def test_scores_equal_rouge_score(files: tuple[Path, Path], tmp_path: Path, type
     with table.open(encoding="utf-8", newline="") as file:
         assert next(csv.reader(file)) == HEADER
     scores = read_scores(table)
-    peer = rouge_scorer.RougeScorer(list(TYPES), use_stemmer=stem)
+    peer = rouge_scorer.RougeScorer(list(ROUGE_TYPES), use_stemmer=stem)
     for name, prediction, reference in PAIRS:
         expected = peer.score("\n".join(split_summary(reference)), "\n".join(split_summary(prediction)))
-        assert list(scores.loc[name]) == [value for kind in TYPES for value in expected[kind]]
+        assert list(scores.loc[name]) == [value for kind in ROUGE_TYPES for value in expected[kind]]
     assert list(scores.index) == ["a", "b", "c"]
 
 
@@ -122,7 +122,7 @@ def test_json(files: tuple[Path, Path], typed: Typed) -> None:
     values = json.loads(out)
     assert code == 0
     assert {key: values["rougeLsum"][key] for key in "prf"} == {"p": 50.0, "r": 50.0, "f": 50.0}
-    assert list(values) == [*TYPES, "n", "signature", "warnings", "left_out", "empty_predictions", "outputs"]
+    assert list(values) == [*ROUGE_TYPES, "n", "signature", "warnings", "left_out", "empty_predictions", "outputs"]
     assert (values["n"], values["empty_predictions"]) == (2, 1)
     assert values["left_out"] == {"empty_references": ["c"], "only_predicted": [], "only_referenced": []}
     assert [f"warning: {line}" for line in values["warnings"]] == told
@@ -140,7 +140,9 @@ def test_the_same_texts_in_every_format(files: tuple[Path, Path], tmp_path: Path
         json.loads(typed(*both, "--json")[1])
         for both in (files, *((tmp_path / f"dec{e}", tmp_path / f"ref{e}") for e in ("", ".txt")))
     ]
-    assert [{kind: one[kind] for kind in TYPES} for one in found[1:]] == [{kind: found[0][kind] for kind in TYPES}] * 2
+    assert [{kind: one[kind] for kind in ROUGE_TYPES} for one in found[1:]] == [
+        {kind: found[0][kind] for kind in ROUGE_TYPES}
+    ] * 2
     assert ["sentences:given|" in one["signature"] for one in found] == [False, True, False]
 
 
@@ -166,7 +168,7 @@ def test_the_signature_says_who_split(
 @pytest.mark.parametrize(("prediction", "expected"), [(("c d. a b.",), 0.5), (("c d.", "a b."), 1.0)])
 def test_lists_are_scored_as_they_are(prediction: tuple[str, ...], expected: float) -> None:
     """By hand: one sentence has two words in the reference's order, two sentences have two each; none is split anew."""
-    pairs = [Pair("x", prediction, (("a b c d",),))]
+    pairs = [ScoredPair("x", prediction, (("a b c d",),))]
     scores = score_sides(RougeScorer(), pairs, *split_sides(pairs)).per_example.loc["x"]
     assert (scores["rougeL_f"], scores["rougeLsum_f"]) == (0.5, expected)
 
@@ -230,12 +232,12 @@ def test_perl_mode_without_its_lists(files: tuple[Path, Path], tmp_path: Path, t
 def test_texts_too_long_for_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pair that needs more memory than there is ends with its id and sizes; long texts of sentences do not."""
     long = "word " * 200_000
-    pairs = [Pair("x", (long,), ((long,),))]
+    pairs = [ScoredPair("x", (long,), ((long,),))]
     monkeypatch.setattr("longsumbench.analysis.score.score.psutil.virtual_memory", lambda: Free(10**9))
     with pytest.raises(EnvironmentProblem, match=r"example 'x' \(200,000 words against 200,000, .* are free"):
         score_sides(RougeScorer(), pairs, *split_sides(pairs))
     monkeypatch.setattr("longsumbench.analysis.score.score.psutil.virtual_memory", lambda: Free(10**7))
-    pairs = [Pair("x", ("word two",), ((long,),)), Pair("y", (long,), (("word two",),))]
+    pairs = [ScoredPair("x", ("word two",), ((long,),)), ScoredPair("y", (long,), (("word two",),))]
     assert score_sides(RougeScorer(), pairs, *split_sides(pairs)).per_example.loc["y", "rouge1_r"] == 0.5
 
 
@@ -288,9 +290,9 @@ def test_zero_for_empty_references_equals_rouge_score(wordless: Path, typed: Typ
     """With --empty-references zero the means are those of rouge_score over all examples."""
     _, output, _ = typed(wordless, "--empty-references", "zero", "--json")
     rows = [json.loads(line) for line in wordless.read_text(encoding="utf-8").splitlines()]
-    theirs = rouge_scorer.RougeScorer(list(TYPES), use_stemmer=True)
+    theirs = rouge_scorer.RougeScorer(list(ROUGE_TYPES), use_stemmer=True)
     scored = [theirs.score(row["references"][0], row["prediction"]) for row in rows]
-    for kind in TYPES:
+    for kind in ROUGE_TYPES:
         mean = 100 * sum(one[kind].fmeasure for one in scored) / len(scored)
         assert json.loads(output)[kind]["f"] == pytest.approx(mean)
 
@@ -314,7 +316,9 @@ def test_a_run_is_scored_against_its_references(tmp_path: Path, capsys: pytest.C
         assert main(["score", named, "--json", "--results-dir", str(results)]) == 0
         told = json.loads(capsys.readouterr().out)
         assert told["n"] == 5
-        assert {kind: told[kind]["f"] for kind in TYPES} == {kind: record.scores[kind]["f"] for kind in TYPES}
+        assert {kind: told[kind]["f"] for kind in ROUGE_TYPES} == {
+            kind: record.scores[kind]["f"] for kind in ROUGE_TYPES
+        }
 
 
 def test_a_run_without_its_texts_is_not_scored_against_nothing(

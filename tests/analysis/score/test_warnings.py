@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longsumbench.analysis.score.files import Pair, Text
+from longsumbench.analysis.score.files import RawText, ScoredPair
 from longsumbench.analysis.score.score import split_sides
-from longsumbench.analysis.score.warnings import Side, find_warnings
+from longsumbench.analysis.score.warnings import TextTable, find_warnings
 
 GOOD = (
     "The hearing was held on Monday. Two members spoke against the plan, and one for it.",
@@ -17,15 +17,18 @@ GOOD = (
 WORDS = st.lists(st.sampled_from(["Alpha", "beta", "gamma", "Delta"]), min_size=1, max_size=18)
 
 
-def told(predictions: tuple[Text, ...] = GOOD, references: tuple[Text, ...] = GOOD, drops: bool = True) -> list[str]:
+def told(
+    predictions: tuple[RawText, ...] = GOOD, references: tuple[RawText, ...] = GOOD, drops: bool = True
+) -> list[str]:
     """Return what is said of some texts; their ids are letters from a on."""
     pairs = [
-        Pair(chr(97 + row), *pair) for row, pair in enumerate(zip(predictions, ((r,) for r in references), strict=True))
+        ScoredPair(chr(97 + row), *pair)
+        for row, pair in enumerate(zip(predictions, ((r,) for r in references), strict=True))
     ]
     return find_warnings(*split_sides(pairs), drops=drops)
 
 
-def lists(texts: tuple[str, ...]) -> tuple[Text, ...]:
+def lists(texts: tuple[str, ...]) -> tuple[RawText, ...]:
     """Return the texts as lists of their sentences, cut at full stops."""
     return tuple(tuple(f"{part.strip('. ')}." for part in text.split(". ")) for text in texts)
 
@@ -49,7 +52,7 @@ def test_short_texts_of_few_words_are_not_warned_of(texts: list[tuple[list[str],
 @pytest.mark.parametrize("as_lists", [False, True])
 def test_literal_marks(mark: str, word: str, advice: str, as_lists: bool) -> None:
     """A mark is told with the texts that hold it, the first of them, the word it becomes, and what to do."""
-    marked: tuple[Text, ...] = (*GOOD[:1], *(f"{text} {mark} It ends here." for text in GOOD[1:3]), GOOD[3])
+    marked: tuple[RawText, ...] = (*GOOD[:1], *(f"{text} {mark} It ends here." for text in GOOD[1:3]), GOOD[3])
     sides = (
         [lists(GOOD), tuple((text,) if isinstance(text, str) else text for text in marked)]
         if as_lists
@@ -74,7 +77,7 @@ def test_both_sides_are_looked_at() -> None:
 @pytest.mark.parametrize("swapped", [False, True])
 def test_one_side_is_not_split(swapped: bool) -> None:
     """One-item lists against lists of sentences cost 20 to 30 points; unsplit strings are split by the splitter."""
-    whole: tuple[Text, ...] = tuple((text,) for text in GOOD)
+    whole: tuple[RawText, ...] = tuple((text,) for text in GOOD)
     name = "references" if swapped else "predictions"
     for unsplit, effect in ((whole, "one-item lists are scored as one sentence"), (GOOD, "the splitter finds")):
         for split in (lists(GOOD), tuple(text.replace(". ", ".\n") for text in GOOD)):
@@ -128,4 +131,4 @@ def test_other_scripts() -> None:
 def test_an_empty_side() -> None:
     """Empty texts are counted elsewhere, and break nothing here."""
     assert told(("", ()), ("", ())) == told(("",), GOOD[:1]) == []
-    assert find_warnings(Side("predictions", [], [], []), Side("references", [], [], []), drops=True) == []
+    assert find_warnings(TextTable("predictions", [], [], []), TextTable("references", [], [], []), drops=True) == []

@@ -9,10 +9,10 @@ import pytest
 from longsumbench.api import registry
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Section
-from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora.formats.scientific_papers import from_hub_row, from_release_row
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.corpora.formats.scientific_papers import paper_of_hub_row, paper_of_release_row
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.load import load
+from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError
 
 
@@ -29,14 +29,14 @@ def paper(**changes: Any) -> dict[str, Any]:
 
 
 def sections(**changes: Any) -> tuple[Section, ...]:
-    return from_release_row(paper(**changes)).documents[0].sections
+    return paper_of_release_row(paper(**changes)).documents[0].sections
 
 
 def test_sentences_and_names_stay_as_given() -> None:
     """Sentences are not split again, empty ones and the abstract's tags go, each section is one paragraph."""
     assert sections() == (Section("intro", (("a b . c .",),)), Section("end", (("d .",),)))
-    assert from_release_row(paper()).references == (("we do .", "it works ."),)
-    assert from_release_row(paper(title="T")).title == "T"
+    assert paper_of_release_row(paper()).references == (("we do .", "it works ."),)
+    assert paper_of_release_row(paper(title="T")).title == "T"
 
 
 def test_lists_of_different_length() -> None:
@@ -50,8 +50,8 @@ def test_lists_of_different_length() -> None:
 
 def test_a_blank_title_is_none() -> None:
     """A title without words is no title; one with words stays as it is given."""
-    assert from_release_row(paper(title=" \n")).title is None
-    assert from_release_row(paper(title=" T ")).title == " T "
+    assert paper_of_release_row(paper(title=" \n")).title is None
+    assert paper_of_release_row(paper(title=" T ")).title == " T "
 
 
 @pytest.mark.parametrize("empty", [None, [], [[], [" "]]])
@@ -63,9 +63,9 @@ def test_the_flat_text_stands_in(empty: Any) -> None:
 def test_text_is_accepted_for_lists_of_sentences() -> None:
     """Running text where sentences are expected is split; a tagged abstract is split at its tags."""
     assert sections(sections=None, article_text="A b. C d.")[0].paragraphs == (("A b.", "C d."),)
-    assert from_release_row(paper(abstract_text="A b. C d.")).references == (("A b.", "C d."),)
+    assert paper_of_release_row(paper(abstract_text="A b. C d.")).references == (("A b.", "C d."),)
     tagged = "<S> a . b </S> <S> c . </S>"
-    assert from_release_row(paper(abstract_text=tagged)).references == (("a . b", "c ."),)
+    assert paper_of_release_row(paper(abstract_text=tagged)).references == (("a . b", "c ."),)
 
 
 @pytest.mark.parametrize(
@@ -95,12 +95,14 @@ def test_text_is_accepted_for_lists_of_sentences() -> None:
 def test_a_bad_paper_says_why(changes: dict[str, Any], expected: str) -> None:
     """A missing field or a wrong type is named, with what was found."""
     with pytest.raises(BadRow, match=expected):
-        from_release_row(paper(**changes))
+        paper_of_release_row(paper(**changes))
 
 
 def test_rows_of_the_hub() -> None:
     """A line is a paragraph; the abstract's sentences are one reference."""
-    example = from_hub_row({"id": "test-1", "article": "a b . c d .\n\n e f .", "abstract": "we do . \n it works ."})
+    example = paper_of_hub_row(
+        {"id": "test-1", "article": "a b . c d .\n\n e f .", "abstract": "we do . \n it works ."}
+    )
     assert example.documents[0].sections == (Section(None, (("a b .", "c d ."), ("e f .",))),)
     assert example.references == (("we do .", "it works ."),)
 
@@ -119,11 +121,11 @@ def test_rows_of_the_hub() -> None:
 def test_a_bad_row_of_the_hub_says_why(changes: dict[str, Any], expected: str) -> None:
     """A missing or empty column, or one of another kind, is named."""
     with pytest.raises(BadRow, match=expected):
-        from_hub_row({"id": "test-1", "article": "a .", "abstract": "b .", **changes})
+        paper_of_hub_row({"id": "test-1", "article": "a .", "abstract": "b .", **changes})
 
 
 @pytest.mark.parametrize("split", ["train", "test"])
-def test_files_with_bad_papers(split: str, tmp_path: Path, stages: StageStore) -> None:
+def test_files_with_bad_papers(split: str, tmp_path: Path, stages: ArtifactCache) -> None:
     """A paper in another encoding, without an abstract, or with a taken id is named with its line, or counted."""
     lines = [json.dumps(paper(article_id=number)).encode() for number in (1, 2, 3)]
     bad = {
@@ -135,8 +137,8 @@ def test_files_with_bad_papers(split: str, tmp_path: Path, stages: StageStore) -
         path = tmp_path / f"{split}.jsonl"
         path.write_bytes(b"\n".join([lines[0], line, lines[2]]))
         with pytest.raises(DataError, match=rf"{split}\.jsonl:2: {reason}"):
-            load(DatasetSettings(name="pubmed", path=str(tmp_path)), stages)
-        texts = load(DatasetSettings(name="pubmed", path=str(tmp_path), strict=False), stages)
+            load_texts(DatasetSettings(name="pubmed", path=str(tmp_path)), stages)
+        texts = load_texts(DatasetSettings(name="pubmed", path=str(tmp_path), strict=False), stages)
         assert texts.splits[split].ids == ["1", "3"]
         assert texts.facts["skipped"] == {split: {reason: 1}}
 
@@ -147,4 +149,4 @@ def test_both_datasets_are_registered(name: str) -> None:
     corpus = registry.corpora.load(name)
     assert corpus.name == name
     assert corpus.hub.repository == f"ccdv/{name}-summarization"
-    assert corpus.from_file_row is from_release_row
+    assert corpus.from_file_row is paper_of_release_row

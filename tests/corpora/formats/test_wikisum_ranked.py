@@ -14,8 +14,8 @@ import torch
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.cache.artifacts import StageStore
-from longsumbench.corpora.reading.load import Texts, load
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 
 PARAGRAPHS = ["The sheep eat grass. They sleep.", "A dog barks."]
@@ -54,12 +54,12 @@ def released(pieces: sentencepiece.SentencePieceProcessor) -> dict[str, Any]:
     return {"src": [pieces.encode(text) for text in PARAGRAPHS], "tgt": [begin, *first, between, *second, end]}
 
 
-def read(path: Path, stages: StageStore, model: Path | str | None, **settings: Any) -> Texts:
+def read(path: Path, stages: ArtifactCache, model: Path | str | None, **settings: Any) -> Texts:
     tokenizer = None if model is None else str(model)
-    return load(DatasetSettings(name="wikisum", path=str(path), tokenizer=tokenizer, **settings), stages)
+    return load_texts(DatasetSettings(name="wikisum", path=str(path), tokenizer=tokenizer, **settings), stages)
 
 
-def problem(path: Path, stages: StageStore, model: Path | str | None, kind: type[Exception] = DataError) -> str:
+def problem(path: Path, stages: ArtifactCache, model: Path | str | None, kind: type[Exception] = DataError) -> str:
     """The one line that reading ends with."""
     with pytest.raises(kind) as caught:
         read(path, stages, model)
@@ -69,7 +69,7 @@ def problem(path: Path, stages: StageStore, model: Path | str | None, kind: type
     return message
 
 
-def test_an_article(tmp_path: Path, stages: StageStore, model: Path, released: dict[str, Any]) -> None:
+def test_an_article(tmp_path: Path, stages: ArtifactCache, model: Path, released: dict[str, Any]) -> None:
     """Each ranked paragraph is a document of its own, best first; the lead's marks are gone; there is no title."""
     torch.save([released], tmp_path / "WIKI.test.0.pt")
     texts = read(tmp_path, stages, model)
@@ -87,14 +87,14 @@ def test_an_article(tmp_path: Path, stages: StageStore, model: Path, released: d
 
 @pytest.mark.parametrize("zipped", [True, False])
 def test_old_and_new_torch_files(
-    zipped: bool, tmp_path: Path, stages: StageStore, model: Path, released: dict[str, Any]
+    zipped: bool, tmp_path: Path, stages: ArtifactCache, model: Path, released: dict[str, Any]
 ) -> None:
     """The format of 2019 and today's are read."""
     torch.save([released], tmp_path / "test.pt", _use_new_zipfile_serialization=zipped)
     assert read(tmp_path, stages, model).splits["test"].ids == ["test-0"]
 
 
-def test_the_lead_as_text(tmp_path: Path, stages: StageStore, model: Path, released: dict[str, Any]) -> None:
+def test_the_lead_as_text(tmp_path: Path, stages: ArtifactCache, model: Path, released: dict[str, Any]) -> None:
     """`tgt_str` is the reference where it has words, its marks ending sentences."""
     texts = ["<t> sheep are kept </t> <t> they sleep </t>", "sheep are kept <Q> they sleep", " "]
     torch.save([{**released, "tgt_str": text} for text in texts], tmp_path / "test.pt")
@@ -103,7 +103,7 @@ def test_the_lead_as_text(tmp_path: Path, stages: StageStore, model: Path, relea
 
 
 def test_files_in_the_order_of_their_numbers(
-    tmp_path: Path, stages: StageStore, model: Path, released: dict[str, Any]
+    tmp_path: Path, stages: ArtifactCache, model: Path, released: dict[str, Any]
 ) -> None:
     """Number 10 comes after 2, ids are those of file and place, and every split is found."""
     for name in ("train.10", "train.2", "valid.0", "test"):
@@ -114,14 +114,14 @@ def test_files_in_the_order_of_their_numbers(
     assert read(tmp_path, stages, model, limit=1).splits["train"].ids == ["train-2-0"]
 
 
-def test_one_file(tmp_path: Path, stages: StageStore, model: Path, released: dict[str, Any]) -> None:
+def test_one_file(tmp_path: Path, stages: ArtifactCache, model: Path, released: dict[str, Any]) -> None:
     """It is the test split."""
     torch.save([released], tmp_path / "some.pt")
     assert read(tmp_path / "some.pt", stages, model).splits["test"].ids == ["some-0"]
 
 
 def test_another_tokenizer_is_another_text(
-    tmp_path: Path, stages: StageStore, model: Path, released: dict[str, Any]
+    tmp_path: Path, stages: ArtifactCache, model: Path, released: dict[str, Any]
 ) -> None:
     """A model of the same name and other content is not taken for the one that was used before."""
     torch.save([released], tmp_path / "test.pt")
@@ -132,7 +132,7 @@ def test_another_tokenizer_is_another_text(
     assert "copy.model: no SentencePiece model" in problem(tmp_path, stages, copy)
 
 
-def test_a_tokenizer_that_cannot_be_used(tmp_path: Path, stages: StageStore, released: dict[str, Any]) -> None:
+def test_a_tokenizer_that_cannot_be_used(tmp_path: Path, stages: ArtifactCache, released: dict[str, Any]) -> None:
     """None given, no such file, a folder, an empty file and text are one line each."""
     torch.save([released], tmp_path / "test.pt")
     assert "holds piece ids: give the SentencePiece model" in problem(tmp_path, stages, None, UsageError)
@@ -144,7 +144,7 @@ def test_a_tokenizer_that_cannot_be_used(tmp_path: Path, stages: StageStore, rel
 
 
 def test_without_the_package(
-    tmp_path: Path, stages: StageStore, model: Path, released: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, stages: ArtifactCache, model: Path, released: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A missing sentencepiece is said with how to install it."""
     torch.save([released], tmp_path / "test.pt")
@@ -161,7 +161,7 @@ class Program:
         return importlib.import_module, ("ran",)
 
 
-def test_a_file_that_would_run_a_program(tmp_path: Path, stages: StageStore, model: Path) -> None:
+def test_a_file_that_would_run_a_program(tmp_path: Path, stages: ArtifactCache, model: Path) -> None:
     """It is refused, and nothing of it runs; also as a pickle of another protocol, and then without torch's warning."""
     torch.save([Program()], tmp_path / "test.pt")
     assert "holds more than lists, numbers and text" in problem(tmp_path, stages, model)
@@ -173,7 +173,7 @@ def test_a_file_that_would_run_a_program(tmp_path: Path, stages: StageStore, mod
 
 
 @pytest.mark.parametrize("content", [b"", b"text" * 9, b"\x80\x02garbage", b"PK\x03\x04garbage"])
-def test_no_torch_file(content: bytes, tmp_path: Path, stages: StageStore, model: Path) -> None:
+def test_no_torch_file(content: bytes, tmp_path: Path, stages: ArtifactCache, model: Path) -> None:
     """Whatever else stands in it, the file is named."""
     (tmp_path / "test.pt").write_bytes(content)
     assert "test.pt: no torch file, a broken one" in problem(tmp_path, stages, model)
@@ -198,7 +198,7 @@ def test_no_torch_file(content: bytes, tmp_path: Path, stages: StageStore, model
     ],
 )
 def test_files_of_another_shape(
-    content: Any, expected: str, tmp_path: Path, stages: StageStore, model: Path, pieces: Any
+    content: Any, expected: str, tmp_path: Path, stages: ArtifactCache, model: Path, pieces: Any
 ) -> None:
     """A list of dictionaries of lists of ids is wanted; whatever else is named with its place."""
     assert pieces.decode([20]).strip()  # a piece with text
@@ -206,7 +206,9 @@ def test_files_of_another_shape(
     assert expected in problem(tmp_path, stages, model)
 
 
-def test_folders_that_are_not_clear(tmp_path: Path, stages: StageStore, model: Path, released: dict[str, Any]) -> None:
+def test_folders_that_are_not_clear(
+    tmp_path: Path, stages: ArtifactCache, model: Path, released: dict[str, Any]
+) -> None:
     """Two sets of files, or both layouts, in one folder are refused; splits come with the files."""
     torch.save([released], tmp_path / "WIKI.test.0.pt")
     with pytest.raises(UsageError, match=r"leave out dataset\.split_by_hash"):

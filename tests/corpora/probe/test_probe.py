@@ -17,11 +17,11 @@ from support.waiting import assert_linear
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Example
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.probe import language as council
 from longsumbench.corpora.probe import probe
 from longsumbench.corpora.probe.probe import Controls, lengths_of, report, reports
-from longsumbench.corpora.reading.load import load
+from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import UsageError
 from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.modeling.tokenizer import train_tokenizer
@@ -404,14 +404,14 @@ def test_an_overruled_and_repeated_fact_by_hand(monkeypatch: pytest.MonkeyPatch)
     assert len(asked.references[0]) == 2
 
 
-def test_options_through_the_loader(stages: StageStore) -> None:
+def test_options_through_the_loader(stages: ArtifactCache) -> None:
     """The settings make what the controls do; what departs is in the record, and the usual values change nothing."""
-    usual = load(DatasetSettings(name="probe", limit=4), stages)
+    usual = load_texts(DatasetSettings(name="probe", limit=4), stages)
     same = DatasetSettings(name="probe", limit=4, sources=1, redundancy=0.0, contradiction=0.0, agenda="fixed")
-    assert probe.decided_by(same) == probe.decided_by(DatasetSettings(name="probe"))
-    assert load(same, stages).fingerprint == usual.fingerprint
+    assert probe.probe_inputs(same) == probe.probe_inputs(DatasetSettings(name="probe"))
+    assert load_texts(same, stages).fingerprint == usual.fingerprint
     chosen = {"sources": 3, "redundancy": 0.5, "contradiction": 1.0, "agenda": "asked"}
-    texts = load(DatasetSettings(name="probe", limit=4, **chosen), stages)
+    texts = load_texts(DatasetSettings(name="probe", limit=4, **chosen), stages)
     assert texts.facts["options"] == chosen
     assert "options" not in usual.facts
     assert list(texts.splits["test"]) == list(reports([1024], 3, 4, Controls(**chosen)))
@@ -605,23 +605,23 @@ def test_the_ladder() -> None:
     assert lengths_of(32)["train"] == (32,)
 
 
-def test_trained_short_and_tested_long(stages: StageStore) -> None:
+def test_trained_short_and_tested_long(stages: ArtifactCache) -> None:
     """`train_length` leaves training and validation what they are for tests of that length, byte for byte."""
     assert lengths_of(65536, 1024) == {"train": LADDER, "validation": (1024,), "test": (65536,)}
     assert lengths_of(None, 64) == {"train": (40, 64), "validation": (64,), "test": (1024,)}
-    usual = load(DatasetSettings(name="probe", limit=6), stages)
-    longer = load(DatasetSettings(name="probe", limit=6, document_length=2048, train_length=1024), stages)
+    usual = load_texts(DatasetSettings(name="probe", limit=6), stages)
+    longer = load_texts(DatasetSettings(name="probe", limit=6, document_length=2048, train_length=1024), stages)
     for split in ("train", "validation"):
         assert longer.splits[split].fingerprint == usual.splits[split].fingerprint
     assert list(longer.splits["test"]) == list(reports([2048], 3, 6))
-    same = load(DatasetSettings(name="probe", limit=6, document_length=1024, train_length=1024), stages)
+    same = load_texts(DatasetSettings(name="probe", limit=6, document_length=1024, train_length=1024), stages)
     assert same.fingerprint == usual.fingerprint != longer.fingerprint
 
 
 def test_the_texts_stay_what_they_were() -> None:
     """The usual splits are byte for byte those of the first version, which the stored fingerprints are of."""
     hashes = {split: hashlib.sha256() for split in USUAL_SPLITS}
-    for split, example in probe.generate(DatasetSettings(name="probe")):
+    for split, example in probe.generate_reports(DatasetSettings(name="probe")):
         hashes[split].update(json.dumps(example.to_dict(), sort_keys=True).encode() + b"\n")
     assert {split: found.hexdigest() for split, found in hashes.items()} == USUAL_SPLITS
 
@@ -635,26 +635,26 @@ def test_a_million_tokens() -> None:
     assert len(example.facts) == 6
 
 
-def test_the_dataset_through_the_loader(stages: StageStore) -> None:
+def test_the_dataset_through_the_loader(stages: ArtifactCache) -> None:
     """Read like any other, facts and all; the record says version, numbers and lengths."""
-    texts = load(DatasetSettings(name="probe", limit=12), stages)
+    texts = load_texts(DatasetSettings(name="probe", limit=12), stages)
     assert list(texts.splits["train"]) == list(reports(LADDER, 1, 12))
     assert texts.splits["test"][5] == report(1024, 3, 5)
     assert texts.splits["test"][5].facts
     assert texts.splits["validation"].ids == [f"2-1024-{index}" for index in range(12)]
-    assert texts.facts["generator"] == probe.VERSION
+    assert texts.facts["generator"] == probe.PROBE_VERSION
     assert texts.facts["generated"]["train"] == {"reports": 9_000, "seed": 1, "lengths": list(LADDER)}
     assert not texts.multi_document
-    short = load(DatasetSettings(name="probe", limit=12, document_length=64), stages)
+    short = load_texts(DatasetSettings(name="probe", limit=12, document_length=64), stages)
     assert short.fingerprint != texts.fingerprint
     assert {example.documents[0].sections[-1].name for example in short.splits["test"]} == {"Session 2"}
-    same = load(DatasetSettings(name="probe", limit=12, document_length=1024), stages)
+    same = load_texts(DatasetSettings(name="probe", limit=12, document_length=1024), stages)
     assert same.fingerprint == texts.fingerprint
 
 
-def test_the_whole_dataset(stages: StageStore) -> None:
+def test_the_whole_dataset(stages: ArtifactCache) -> None:
     """9,000, 100 and 400 reports, no training text among those tested, within seconds."""
-    texts = load(DatasetSettings(name="probe", document_length=64), stages)
+    texts = load_texts(DatasetSettings(name="probe", document_length=64), stages)
     assert {name: len(split) for name, split in texts.splits.items()} == {
         "train": 9_000,
         "validation": 100,

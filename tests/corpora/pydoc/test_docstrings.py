@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longsumbench.corpora.pydoc.docstrings import CODE, HEADING, ITEM, PARAGRAPH, events, plain
+from longsumbench.corpora.pydoc.docstrings import CODE, HEADING, ITEM, PARAGRAPH, parse_docstring, strip_markup
 
 NUMPY = """
     Fit the model to data that is
@@ -73,7 +73,7 @@ Done.
 
 def test_numpy_style() -> None:
     """Underlined headings, definitions without their types; prompts, literals and version notes go."""
-    assert list(events(inspect.cleandoc(NUMPY))) == [
+    assert list(parse_docstring(inspect.cleandoc(NUMPY))) == [
         (PARAGRAPH, "Fit the model to data that is given here."),
         (PARAGRAPH, "More on it:"),
         (CODE, ""),
@@ -90,7 +90,7 @@ def test_numpy_style() -> None:
 
 def test_google_style() -> None:
     """Headings with a colon, "name (type): text" over several lines; fences go, lists are items."""
-    assert list(events(inspect.cleandoc(GOOGLE))) == [
+    assert list(parse_docstring(inspect.cleandoc(GOOGLE))) == [
         (PARAGRAPH, "Read a file (fast)."),
         (HEADING, "Args"),
         (ITEM, "path: where it is, even far away."),
@@ -105,7 +105,7 @@ def test_google_style() -> None:
 
 def test_field_lists() -> None:
     """Fields become items under the heading they stand for; types and tables go."""
-    assert list(events(FIELDS)) == [
+    assert list(parse_docstring(FIELDS)) == [
         (PARAGRAPH, "Do it."),
         (HEADING, "Parameters"),
         (ITEM, "size: how large"),
@@ -131,7 +131,7 @@ def test_field_lists() -> None:
 )
 def test_inline_markup(marked: str, expected: str) -> None:
     """Roles, literals, links, emphasis and footnotes leave their words behind."""
-    assert plain(marked) == expected
+    assert strip_markup(marked) == expected
 
 
 MARKS = st.sampled_from(
@@ -142,4 +142,4 @@ MARKS = st.sampled_from(
 @given(st.one_of(st.text(), st.lists(MARKS).map("".join)))
 def test_any_text_is_read_to_its_end(text: str) -> None:
     """No text makes reading fail or run for ever, and no piece is empty but code."""
-    assert all(event.text or event.kind == CODE for event in events(text))
+    assert all(event.text or event.kind == CODE for event in parse_docstring(text))

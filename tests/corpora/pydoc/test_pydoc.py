@@ -8,11 +8,11 @@ import pytest
 
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import count_words
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.pydoc import pydoc
 from longsumbench.corpora.reading.clones import Clones
-from longsumbench.corpora.reading.load import load
-from longsumbench.corpora.reading.source import deal
+from longsumbench.corpora.reading.load import load_texts
+from longsumbench.corpora.reading.source import split_by_hash
 from longsumbench.errors import EnvironmentProblem
 
 LONG = " ".join(f"This is sentence {number} of a long text." for number in range(15))
@@ -96,7 +96,7 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The dataset is never made from fewer packages than it says."""
     monkeypatch.setitem(pydoc.PACKAGES, "no-such-distribution", "no_such_package")
     with pytest.raises(EnvironmentProblem, match="no-such-distribution is not installed"):
-        pydoc.versions()
+        pydoc.package_versions()
 
 
 def test_clones() -> None:
@@ -129,15 +129,15 @@ def few_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_a_module_and_its_classes_share_a_split(few_files: None) -> None:
     """The module's name decides, so that no test text stands in the training split."""
-    made = list(pydoc.generate())
+    made = list(pydoc.generate_docstrings())
     assert {split for split, _ in made} == {"train", "validation", "test"}
-    assert all(split == deal(example.id.split(".")[0]) for split, example in made)
+    assert all(split == split_by_hash(example.id.split(".")[0]) for split, example in made)
     assert "m39" not in {example.id for _, example in made}
 
 
-def test_the_dataset_through_the_loader(few_files: None, stages: StageStore) -> None:
+def test_the_dataset_through_the_loader(few_files: None, stages: ArtifactCache) -> None:
     """Read like any other; the record names Python and every package with its version."""
-    texts = load(DatasetSettings(limit=3), stages)
+    texts = load_texts(DatasetSettings(limit=3), stages)
     assert texts.name == "pydoc"
     assert texts.multi_document
     assert {"python", "packages"} <= set(texts.facts)
@@ -148,7 +148,7 @@ def test_the_dataset_through_the_loader(few_files: None, stages: StageStore) -> 
 
 def test_the_first_examples_of_this_machine() -> None:
     """Real docstrings keep the promised sizes and carry no markup."""
-    for _, example in islice(pydoc.generate(), 60):
+    for _, example in islice(pydoc.generate_docstrings(), 60):
         assert example.source_words() >= 100
         assert 10 <= count_words(example.references[0]) <= 200
         text = " ".join([*example.sentences(), *example.references[0]])
@@ -157,9 +157,9 @@ def test_the_first_examples_of_this_machine() -> None:
 
 
 @pytest.mark.slow
-def test_the_whole_dataset_of_this_machine(stages: StageStore) -> None:
+def test_the_whole_dataset_of_this_machine(stages: ArtifactCache) -> None:
     """About 1,900 examples, a sixth of them above 1,000 words; training is eight tenths."""
-    texts = load(DatasetSettings(), stages)
+    texts = load_texts(DatasetSettings(), stages)
     words = [count for split in texts.splits.values() for count in split.source_words]
     assert 1_500 < len(words) < 2_600
     assert 200 < sum(count > 1_000 for count in words) < 500

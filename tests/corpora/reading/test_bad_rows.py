@@ -16,11 +16,11 @@ from longsumbench.api import registry
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.corpus import Corpus
 from longsumbench.api.documents import Example
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cli.main import main
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.load import Texts, load
-from longsumbench.corpora.reading.source import several, thinned
+from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.corpora.reading.source import as_examples, as_thinned
 from longsumbench.errors import DataError
 
 Row = dict[str, Any]
@@ -262,7 +262,7 @@ def outcome(corpus: Corpus, row: Row) -> list[Example] | None:
     """Return the examples of a row; None where it cannot be used and one clear line says so."""
     assert corpus.from_file_row is not None
     try:
-        examples = [thinned(read).example for read in several(corpus.from_file_row(row))]
+        examples = [as_thinned(read).example for read in as_examples(corpus.from_file_row(row))]
     except BadRow as caught:
         examples, problem = None, caught
     if examples is None:
@@ -284,8 +284,8 @@ def kind(request: pytest.FixtureRequest) -> Kind:
     return registry.corpora.load(name), ROWS[name][number]
 
 
-def read(corpus: Corpus, path: Path, stages: StageStore, **settings: Any) -> Texts:
-    return load(DatasetSettings(name=corpus.name, path=str(path), **settings), stages)
+def read(corpus: Corpus, path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
+    return load_texts(DatasetSettings(name=corpus.name, path=str(path), **settings), stages)
 
 
 def lines_of(*rows: Row) -> bytes:
@@ -298,7 +298,7 @@ def test_every_dataset_is_in_the_table(name: str) -> None:
     assert name in ROWS
 
 
-def test_the_smallest_row_is_valid(kind: Kind, tmp_path: Path, stages: StageStore) -> None:
+def test_the_smallest_row_is_valid(kind: Kind, tmp_path: Path, stages: ArtifactCache) -> None:
     """Each row of the table becomes examples with text and a reference, in a file with a byte order mark too."""
     corpus, row = kind
     examples = outcome(corpus, row("a"))
@@ -330,7 +330,7 @@ def test_what_is_read_must_be_text(kind: Kind) -> None:
             assert (place, taken) == (place, [])
 
 
-def test_a_file_of_bad_rows(kind: Kind, tmp_path: Path, stages: StageStore) -> None:
+def test_a_file_of_bad_rows(kind: Kind, tmp_path: Path, stages: ArtifactCache) -> None:
     """Not strict, all that can be used of a file is read, and all else counted by a reason that names no row."""
     corpus, row = kind
     rows = [bad for number in range(3) for bad in list(bad_rows(row(f"a{number}")))[number::7]]
@@ -369,7 +369,7 @@ FILES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 
 
 @pytest.mark.parametrize("problem", FILES)
-def test_a_bad_file_is_named(problem: str, kind: Kind, tmp_path: Path, stages: StageStore) -> None:
+def test_a_bad_file_is_named(problem: str, kind: Kind, tmp_path: Path, stages: ArtifactCache) -> None:
     """What cannot be read ends with one line that names the file and, where there is one, the line."""
     corpus, row = kind
     spoil, told = FILES[problem]
@@ -380,7 +380,7 @@ def test_a_bad_file_is_named(problem: str, kind: Kind, tmp_path: Path, stages: S
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_half_a_packed_file(kind: Kind, tmp_path: Path, stages: StageStore) -> None:
+def test_half_a_packed_file(kind: Kind, tmp_path: Path, stages: ArtifactCache) -> None:
     """A packed file that breaks off, or is none, is named in any case: nobody knows how much of it is missing."""
     corpus, row = kind
     packed = gzip.compress(lines_of(*(row(f"row {number}") for number in range(100))))
@@ -391,7 +391,7 @@ def test_half_a_packed_file(kind: Kind, tmp_path: Path, stages: StageStore) -> N
                 read(corpus, tmp_path, stages, strict=strict)
 
 
-def test_rows_without_a_reference(kind: Kind, tmp_path: Path, stages: StageStore) -> None:
+def test_rows_without_a_reference(kind: Kind, tmp_path: Path, stages: ArtifactCache) -> None:
     """Training wants a reference; a test keeps the row, if its dataset lets it be without one, with an empty one."""
     corpus, row = kind
     empty = without_references(row("none"))

@@ -14,10 +14,10 @@ import pytest
 from support.waiting import PATIENCE
 
 from longsumbench.api.config import DatasetSettings
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora import arxiv
 from longsumbench.corpora.reading import hub
-from longsumbench.corpora.reading.load import load
+from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import EnvironmentProblem
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
@@ -38,7 +38,7 @@ class Answer(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[http.server.HTTPServer]:
     """A web server on this machine that answers 200, and is given all the time it needs."""
-    monkeypatch.setattr(hub, "PROBE_SECONDS", PATIENCE)
+    monkeypatch.setattr("longsumbench.cache.hub._PROBE_SECONDS", PATIENCE)
     serving = http.server.HTTPServer(("127.0.0.1", 0), Answer)
     serving.code = 200  # type: ignore[attr-defined]
     threading.Thread(target=serving.serve_forever, daemon=True).start()
@@ -89,22 +89,22 @@ def online(server: http.server.HTTPServer, monkeypatch: pytest.MonkeyPatch) -> l
     return calls
 
 
-def failure(stages: StageStore) -> str:
+def failure(stages: ArtifactCache) -> str:
     with pytest.raises(EnvironmentProblem) as caught:
-        load(DatasetSettings(name="arxiv"), stages)
+        load_texts(DatasetSettings(name="arxiv"), stages)
     return str(caught.value)
 
 
-def test_no_network_fails_at_once(refused: None, stages: StageStore) -> None:
+def test_no_network_fails_at_once(refused: None, stages: ArtifactCache) -> None:
     """The line names the dataset, the way by files and the built-in dataset."""
     message = failure(stages)
     assert all(word in message for word in ("'arxiv'", "ccdv/arxiv-summarization", "dataset.path=", "dataset=pydoc"))
     assert "\n" not in message
 
 
-def test_a_server_that_never_answers(monkeypatch: pytest.MonkeyPatch, stages: StageStore) -> None:
-    """A connection that hangs is given up after PROBE_SECONDS."""
-    monkeypatch.setattr(hub, "PROBE_SECONDS", 0.1)
+def test_a_server_that_never_answers(monkeypatch: pytest.MonkeyPatch, stages: ArtifactCache) -> None:
+    """A connection that hangs is given up after `_PROBE_SECONDS`."""
+    monkeypatch.setattr("longsumbench.cache.hub._PROBE_SECONDS", 0.1)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
@@ -127,31 +127,31 @@ def test_what_counts_as_reached(server: http.server.HTTPServer, monkeypatch: pyt
     assert hub.unreachable() == "offline mode is set"
 
 
-def test_rows_of_the_newest_revision(online: list[dict[str, Any]], stages: StageStore) -> None:
+def test_rows_of_the_newest_revision(online: list[dict[str, Any]], stages: ArtifactCache) -> None:
     """The newest commit is resolved, asked for, and named in the facts; rows without ids get them."""
-    texts = load(DatasetSettings(name="arxiv"), stages)
+    texts = load_texts(DatasetSettings(name="arxiv"), stages)
     assert online == [{"repository": "ccdv/arxiv-summarization", "config": "section", "revision": REVISION}]
     assert texts.facts["source"] == f"ccdv/arxiv-summarization@{REVISION}"
     assert texts.splits["test"].ids == ["test-0", "test-1"]
     assert texts.splits["test"][0].documents[0].sections[0].paragraphs == (("a b .",), ("c .",))
-    load(DatasetSettings(name="arxiv"), stages)
+    load_texts(DatasetSettings(name="arxiv"), stages)
     assert len(online) == 1
 
 
 def test_the_hub_is_asked_once(
-    online: list[dict[str, Any]], stages: StageStore, monkeypatch: pytest.MonkeyPatch
+    online: list[dict[str, Any]], stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All points of a sweep read the revision that the first one found."""
     probes: list[None] = []
     monkeypatch.setattr(hub, "unreachable", lambda: probes.append(None))
     monkeypatch.setattr(hub, "_download", lambda *_: {"test": [{"article": "a .", "abstract": "b ."}]})
     for limit in (1, 2, 3):
-        load(DatasetSettings(name="arxiv", limit=limit), stages)
+        load_texts(DatasetSettings(name="arxiv", limit=limit), stages)
     assert len(probes) == 1
 
 
 def test_a_copy_needs_no_network(
-    online: list[dict[str, Any]], stages: StageStore, monkeypatch: pytest.MonkeyPatch
+    online: list[dict[str, Any]], stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The early look is content with a copy on this machine, and ends a run for which there is neither."""
     monkeypatch.setattr(hub, "unreachable", lambda: "no cable")
@@ -159,24 +159,24 @@ def test_a_copy_needs_no_network(
         hub.check_copy_or_network(arxiv.CORPUS, stages)
     monkeypatch.setattr(hub, "unreachable", lambda: None)
     hub.check_copy_or_network(arxiv.CORPUS, stages)
-    load(DatasetSettings(name="arxiv"), stages)
+    load_texts(DatasetSettings(name="arxiv"), stages)
     monkeypatch.setattr(hub, "unreachable", lambda: "no cable")
     hub.check_copy_or_network(arxiv.CORPUS, stages)
 
 
 def test_offline_after_the_first_reading(
-    online: list[dict[str, Any]], stages: StageStore, monkeypatch: pytest.MonkeyPatch
+    online: list[dict[str, Any]], stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was read once is found again without a network."""
-    first = load(DatasetSettings(name="arxiv"), stages)
+    first = load_texts(DatasetSettings(name="arxiv"), stages)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     hub._revision.cache_clear()  # as in another process
-    assert load(DatasetSettings(name="arxiv"), stages).fingerprint == first.fingerprint
+    assert load_texts(DatasetSettings(name="arxiv"), stages).fingerprint == first.fingerprint
     assert len(online) == 1
 
 
 def test_offline_with_the_librarys_copy(
-    own_library_cache: Path, refused: None, stages: StageStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own_library_cache: Path, refused: None, stages: ArtifactCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A dataset that stands in the library's own cache is read from there, offline, by the library itself."""
     for split in ("train", "validation", "test"):
@@ -194,14 +194,14 @@ def test_offline_with_the_librarys_copy(
     for file in folder.glob("json-*.arrow"):
         file.rename(folder / file.name.replace("json-", "arxiv-summarization-"))
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", own_library_cache)
-    texts = load(DatasetSettings(name="arxiv"), stages)
+    texts = load_texts(DatasetSettings(name="arxiv"), stages)
     assert texts.facts["source"] == f"ccdv/arxiv-summarization@{REVISION}"
     assert list(texts.splits["test"][0].sentences()) == ["test text ."]
     assert not datasets.config.HF_HUB_OFFLINE
 
 
 def test_a_download_that_breaks(
-    online: list[dict[str, Any]], stages: StageStore, monkeypatch: pytest.MonkeyPatch
+    online: list[dict[str, Any]], stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An error of the library becomes one line with its words."""
 

@@ -18,10 +18,10 @@ from longsumbench.api import registry
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.corpus import BuiltIn, Corpus
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.reading import load as loading
-from longsumbench.corpora.reading.load import Texts, load
-from longsumbench.corpora.reading.source import deal
+from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.corpora.reading.source import split_by_hash
 from longsumbench.errors import UsageError
 
 SHARED = SHARED_ROOT / "data"
@@ -41,16 +41,16 @@ def write(path: Path, rows: list[Row], pack: bool = False) -> Path:
     return path
 
 
-def read(path: Path, stages: StageStore, **settings: Any) -> Texts:
-    return load(DatasetSettings(name=settings.pop("name", "jsonl"), path=str(path), **settings), stages)
+def read(path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
+    return load_texts(DatasetSettings(name=settings.pop("name", "jsonl"), path=str(path), **settings), stages)
 
 
-def problem(path: Path, stages: StageStore, **settings: Any) -> str:
+def problem(path: Path, stages: ArtifactCache, **settings: Any) -> str:
     """The one line that reading ends with."""
     return one_line(lambda: read(path, stages, **settings))
 
 
-def test_a_folder_becomes_splits(tmp_path: Path, stages: StageStore) -> None:
+def test_a_folder_becomes_splits(tmp_path: Path, stages: ArtifactCache) -> None:
     """A file a split, under its own name or an alias, packed or not, becomes a sequence of examples."""
     write(tmp_path / "train.txt", [row(1), row(2)])
     write(tmp_path / "val.jsonl.gz", [row(3)], pack=True)
@@ -67,7 +67,7 @@ def test_a_folder_becomes_splits(tmp_path: Path, stages: StageStore) -> None:
     assert not texts.multi_document
 
 
-def test_a_split_is_a_sequence(tmp_path: Path, stages: StageStore) -> None:
+def test_a_split_is_a_sequence(tmp_path: Path, stages: ArtifactCache) -> None:
     """Length, indices from both ends, iteration, word counts; a copy through pickle reads the same."""
     split = read(write(tmp_path / "x.jsonl", [row(n) for n in range(5)]), stages).splits["test"]
     copy = pickle.loads(pickle.dumps(split))  # noqa: S301 - written a moment ago
@@ -81,7 +81,7 @@ def test_a_split_is_a_sequence(tmp_path: Path, stages: StageStore) -> None:
         split[5]
 
 
-def test_reading_again_finds_the_stage(tmp_path: Path, stages: StageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_again_finds_the_stage(tmp_path: Path, stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same files are read once; a changed file is read anew."""
     path = write(tmp_path / "x.jsonl", [row(1)])
     first = read(path, stages)
@@ -93,7 +93,7 @@ def test_reading_again_finds_the_stage(tmp_path: Path, stages: StageStore, monke
     assert read(path, stages).fingerprint != first.fingerprint
 
 
-def test_the_fingerprint_is_of_the_content(tmp_path: Path, stages: StageStore) -> None:
+def test_the_fingerprint_is_of_the_content(tmp_path: Path, stages: ArtifactCache) -> None:
     """Another folder, packing or extension keeps it; another text, order or limit changes it."""
     plain = read(write(tmp_path / "a" / "test.jsonl", [row(1), row(2)]).parent, stages)
     packed = read(write(tmp_path / "b" / "test.txt.gz", [row(1), row(2)], pack=True).parent, stages)
@@ -106,7 +106,7 @@ def test_the_fingerprint_is_of_the_content(tmp_path: Path, stages: StageStore) -
     assert len({plain.fingerprint, limited.fingerprint, *changed}) == 4
 
 
-def test_two_files_alike_but_for_their_text(tmp_path: Path, stages: StageStore) -> None:
+def test_two_files_alike_but_for_their_text(tmp_path: Path, stages: ArtifactCache) -> None:
     """Files of one name, size and time in two folders are not taken for one another."""
     for name, summary in (("a", "Abc."), ("b", "Xyz.")):
         os.utime(write(tmp_path / name / "test.jsonl", [row(1, summary=summary)]), ns=(7, 7))
@@ -114,7 +114,7 @@ def test_two_files_alike_but_for_their_text(tmp_path: Path, stages: StageStore) 
     assert read(tmp_path / "b", stages).splits["test"][0].references == (("Xyz.",),)
 
 
-def test_the_limit_holds_for_each_split(tmp_path: Path, stages: StageStore) -> None:
+def test_the_limit_holds_for_each_split(tmp_path: Path, stages: ArtifactCache) -> None:
     """The first N examples of every split are read, and what stands behind them is not looked at."""
     write(tmp_path / "train.jsonl", [row(n) for n in range(5)])
     with write(tmp_path / "test.jsonl", [row(n) for n in range(5)]).open("a") as file:
@@ -126,13 +126,13 @@ def test_the_limit_holds_for_each_split(tmp_path: Path, stages: StageStore) -> N
     }
 
 
-def test_one_file_dealt_by_hash(tmp_path: Path, stages: StageStore) -> None:
+def test_one_file_dealt_by_hash(tmp_path: Path, stages: ArtifactCache) -> None:
     """About 80/10/10; an example's split depends on its id alone; without the setting the file is the test split."""
     path = write(tmp_path / "x.jsonl", [row(n) for n in range(600)])
     texts = read(path, stages, split_by_hash=True)
     shares = {name: len(split) / 600 for name, split in texts.splits.items()}
     assert shares == pytest.approx({"train": 0.8, "validation": 0.1, "test": 0.1}, abs=0.04)
-    assert all(deal(identity) == name for name, split in texts.splits.items() for identity in split.ids)
+    assert all(split_by_hash(identity) == name for name, split in texts.splits.items() for identity in split.ids)
     assert list(read(path, stages).splits) == ["test"]
 
 
@@ -155,7 +155,7 @@ BAD_LINES = {
 
 
 @pytest.mark.parametrize("name", BAD_LINES)
-def test_a_bad_line_is_named(name: str, tmp_path: Path, stages: StageStore) -> None:
+def test_a_bad_line_is_named(name: str, tmp_path: Path, stages: ArtifactCache) -> None:
     """A row that cannot be used is one line: file, line, what is wrong; not strict, it is left out and counted."""
     line, expected = BAD_LINES[name]
     path = tmp_path / "test.jsonl"
@@ -168,7 +168,7 @@ def test_a_bad_line_is_named(name: str, tmp_path: Path, stages: StageStore) -> N
     assert list(texts.facts["skipped"]["test"].values()) == [1]
 
 
-def test_an_empty_summary(tmp_path: Path, stages: StageStore) -> None:
+def test_an_empty_summary(tmp_path: Path, stages: ArtifactCache) -> None:
     """It is a bad row for training; for evaluation it is kept as a reference without sentences."""
     write(tmp_path / "test.jsonl", [row(1, summary=""), row(2, summary=None, references=[])])
     assert [example.references for example in read(tmp_path, stages).splits["test"]] == [((),), ((),)]
@@ -178,14 +178,14 @@ def test_an_empty_summary(tmp_path: Path, stages: StageStore) -> None:
     assert texts.facts["skipped"] == {"train": {"the summary is empty": 1}}
 
 
-def test_a_byte_order_mark_and_unknown_fields_are_fine(tmp_path: Path, stages: StageStore) -> None:
+def test_a_byte_order_mark_and_unknown_fields_are_fine(tmp_path: Path, stages: ArtifactCache) -> None:
     """Files from Windows editors and rows with more fields than needed are read as they are meant."""
     path = tmp_path / "test.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + json.dumps(row(1, extra={"a": 1})).encode() + b"\r\n\r\n")
     assert read(path, stages).splits["test"].ids == ["x1"]
 
 
-def test_nothing_to_read(tmp_path: Path, stages: StageStore) -> None:
+def test_nothing_to_read(tmp_path: Path, stages: ArtifactCache) -> None:
     """A missing path, a folder without splits, an empty file and rows that all fail are each said plainly."""
     assert "no such file or folder" in problem(tmp_path / "absent", stages)
     folder = tmp_path / "folder"
@@ -197,7 +197,7 @@ def test_nothing_to_read(tmp_path: Path, stages: StageStore) -> None:
     assert "no usable example in split 'test' (1 × the field" in problem(folder, stages, strict=False)
 
 
-def test_two_files_for_one_split(tmp_path: Path, stages: StageStore) -> None:
+def test_two_files_for_one_split(tmp_path: Path, stages: ArtifactCache) -> None:
     """Which file is meant is never guessed; both are named."""
     write(tmp_path / "val.jsonl", [row(1)])
     write(tmp_path / "validation.txt", [row(1)])
@@ -209,7 +209,7 @@ def test_two_files_for_one_split(tmp_path: Path, stages: StageStore) -> None:
     [b"plain text", gzip.compress(GOOD.encode(), mtime=0)[:-6], b"\x1f\x8b\x08" + b"\xff" * 40],
     ids=["text", "cut short", "other bytes"],
 )
-def test_bad_gzip(content: bytes, tmp_path: Path, stages: StageStore) -> None:
+def test_bad_gzip(content: bytes, tmp_path: Path, stages: ArtifactCache) -> None:
     """A .gz that is no gzip, or is cut short, is named."""
     (tmp_path / "test.jsonl.gz").write_bytes(content)
     assert "test.jsonl.gz: not a whole gzip file" in problem(tmp_path, stages)
@@ -231,16 +231,16 @@ def test_bad_gzip(content: bytes, tmp_path: Path, stages: StageStore) -> None:
     ],
 )
 def test_settings_that_do_not_fit(
-    settings: Mapping[str, Any], expected: str, tmp_path: Path, stages: StageStore, monkeypatch: pytest.MonkeyPatch
+    settings: Mapping[str, Any], expected: str, tmp_path: Path, stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A setting that the dataset has no use for is an error of usage."""
     write(tmp_path / "test.jsonl", [row(1)])
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match=expected):
-        load(DatasetSettings(**settings), stages)
+        load_texts(DatasetSettings(**settings), stages)
 
 
-def test_a_huge_sentence_and_a_huge_document(tmp_path: Path, stages: StageStore) -> None:
+def test_a_huge_sentence_and_a_huge_document(tmp_path: Path, stages: ArtifactCache) -> None:
     """A sentence of a million characters and a document of 400,000 words are read."""
     words = "The cells grew well. " * 100_000
     path = write(tmp_path / "x.jsonl", [row(1, document="y" * 1_000_000), row(2, document=words)])
@@ -249,7 +249,7 @@ def test_a_huge_sentence_and_a_huge_document(tmp_path: Path, stages: StageStore)
     assert len(next(split[0].sentences())) == 1_000_000
 
 
-def test_large_splits_take_little_memory(tmp_path: Path, stages: StageStore) -> None:
+def test_large_splits_take_little_memory(tmp_path: Path, stages: ArtifactCache) -> None:
     """More text than one record batch holds is written in several, and every example is found again."""
     path = write(tmp_path / "x.jsonl", [row(n, document=f"{n} " + "word " * 200_000) for n in range(10)])
     split = read(path, stages).splits["test"]
@@ -257,7 +257,7 @@ def test_large_splits_take_little_memory(tmp_path: Path, stages: StageStore) -> 
     assert [example.id for example in split] == split.ids
 
 
-def test_a_broken_reading_leaves_nothing_behind(tmp_path: Path, stages: StageStore) -> None:
+def test_a_broken_reading_leaves_nothing_behind(tmp_path: Path, stages: ArtifactCache) -> None:
     """After an error the corrected file is read whole, as if nothing had been."""
     path = write(tmp_path / "x.jsonl", [row(1), row(1)])
     problem(path, stages)
@@ -265,7 +265,7 @@ def test_a_broken_reading_leaves_nothing_behind(tmp_path: Path, stages: StageSto
     assert read(path, stages).splits["test"].ids == ["x1", "x2"]
 
 
-def test_a_corpus_of_another_package(stages: StageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_corpus_of_another_package(stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch) -> None:
     """A built-in generator that the registry knows is read like any other dataset, its versions in the facts."""
     two = tuple(Document(source, (Section(None, (("Text.",),)),)) for source in "ab")
 
@@ -275,14 +275,14 @@ def test_a_corpus_of_another_package(stages: StageStore, monkeypatch: pytest.Mon
 
     corpus = Corpus("mine", "Mine", "CC0", "", 1, built_in=BuiltIn(generate, lambda settings: {"made_by": "2.1"}))
     monkeypatch.setattr(type(registry.corpora), "load", lambda self, name: corpus)
-    texts = load(DatasetSettings(name="mine", limit=1), stages)
+    texts = load_texts(DatasetSettings(name="mine", limit=1), stages)
     assert {name: split.ids for name, split in texts.splits.items()} == {"train": ["g1"], "test": ["g0"]}
     assert texts.facts["made_by"] == "2.1"
     assert texts.multi_document
 
 
 @pytest.mark.parametrize("name", ["sumpubmed", "elife"])
-def test_real_papers(name: str, tmp_path: Path, stages: StageStore) -> None:
+def test_real_papers(name: str, tmp_path: Path, stages: ArtifactCache) -> None:
     """Papers in the release's layout keep their section names and sentences, without the tags of the abstracts."""
     if not (SHARED / name).is_dir():
         pytest.skip(SHARED_FOLDER)

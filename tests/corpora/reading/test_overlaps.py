@@ -13,10 +13,10 @@ from longsumbench.api import registry
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.corpus import BuiltIn, Corpus
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.reading import load as loading
-from longsumbench.corpora.reading.load import Texts, load
-from longsumbench.corpora.reading.overlaps import Seen, hash_of, overlap, pairs
+from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.corpora.reading.overlaps import Seen, compare_splits, hash_of, split_pairs
 from longsumbench.errors import DataError
 
 # By hand: of the four test examples, one has a text of train, one an id of train, one both; of the two of validation,
@@ -47,12 +47,12 @@ def written(folder: Path, splits: dict[str, dict[str, str]]) -> Path:
     return folder
 
 
-def read(path: Path, stages: StageStore, **settings: Any) -> Texts:
-    return load(DatasetSettings(name="jsonl", path=str(path), **settings), stages)
+def read(path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
+    return load_texts(DatasetSettings(name="jsonl", path=str(path), **settings), stages)
 
 
 def test_overlaps_are_counted_and_told(
-    tmp_path: Path, stages: StageStore, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, stages: ArtifactCache, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The facts hold the counts of every pair of splits; one line of a process tells them, read before or not."""
     folder = written(tmp_path / "texts", SPLITS)
@@ -74,7 +74,7 @@ def test_overlaps_are_counted_and_told(
             assert capsys.readouterr().err == said
 
 
-def test_strict_is_also_asked_of_texts_read_anew(tmp_path: Path, stages: StageStore) -> None:
+def test_strict_is_also_asked_of_texts_read_anew(tmp_path: Path, stages: ArtifactCache) -> None:
     """The error comes whether the texts were read before or not; not strict, rows are left out and overlaps told."""
     folder = written(tmp_path / "texts", SPLITS)
     with pytest.raises(DataError, match="splits of dataset 'jsonl' overlap"):
@@ -89,7 +89,7 @@ def test_strict_is_also_asked_of_texts_read_anew(tmp_path: Path, stages: StageSt
 
 
 def test_nothing_is_said_of_splits_apart(
-    tmp_path: Path, stages: StageStore, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, stages: ArtifactCache, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Splits without a text or an id in common say nothing, leave no fact, and pass as strict."""
     folder = written(tmp_path / "texts", {"train": {"a": "One."}, "test": {"b": "Two."}})
@@ -98,7 +98,7 @@ def test_nothing_is_said_of_splits_apart(
 
 
 def test_dealt_and_generated_splits_are_looked_at(
-    tmp_path: Path, stages: StageStore, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, stages: ArtifactCache, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One file dealt by hash, and texts that are made on the spot, are compared as files are."""
     path = tmp_path / "x.jsonl"
@@ -114,13 +114,13 @@ def test_dealt_and_generated_splits_are_looked_at(
 
     corpus = Corpus("mine", "Mine", "CC0", "", 1, built_in=BuiltIn(generate, lambda settings: {}))
     monkeypatch.setattr(type(registry.corpora), "load", lambda self, name: corpus)
-    found = load(DatasetSettings(name="mine"), stages).facts["overlaps"]
+    found = load_texts(DatasetSettings(name="mine"), stages).facts["overlaps"]
     assert found == {"test in train": {"examples": 1, "same_text": 1, "same_id": 0, "first": "test-1"}}
 
 
-def test_what_is_generated_does_not_overlap(stages: StageStore, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_generated_does_not_overlap(stages: ArtifactCache, capsys: pytest.CaptureFixture[str]) -> None:
     """No generated text stands in two splits."""
-    assert "overlaps" not in load(DatasetSettings(name="probe", limit=300), stages).facts
+    assert "overlaps" not in load_texts(DatasetSettings(name="probe", limit=300), stages).facts
     assert "overlap" not in capsys.readouterr().err
 
 
@@ -159,14 +159,14 @@ def test_overlap_by_the_definition(later: list[tuple[int, int]], earlier: list[t
     texts, ids = [one[0] in columns[1]["text"] for one in later], [one[1] in columns[1]["id"] for one in later]
     either = [one or other for one, other in zip(texts, ids, strict=True)]
     expected = {"examples": sum(either), "same_text": sum(texts), "same_id": sum(ids)} if any(either) else {}
-    found = overlap(*columns)
+    found = compare_splits(*columns)
     assert found.pop("place", None) == (either.index(True) if any(either) else None)
     assert found == expected
 
 
 def test_pairs_are_of_a_later_and_an_earlier_split() -> None:
     """Three splits make three pairs, what is tested first."""
-    assert pairs(["train", "validation", "test"]) == [
+    assert split_pairs(["train", "validation", "test"]) == [
         ("validation", "train"),
         ("test", "train"),
         ("test", "validation"),

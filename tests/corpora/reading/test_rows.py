@@ -19,11 +19,11 @@ from support.waiting import PATIENCE
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.corpus import Entry, Thinned
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.reading import rows
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.load import Texts, load
-from longsumbench.corpora.reading.rows import made, read_rows
+from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.corpora.reading.rows import make_examples, read_rows
 from longsumbench.errors import DataError, EnvironmentProblem
 
 
@@ -45,7 +45,7 @@ def lines(numbers: range, **odd: str) -> str:
 
 
 def read(path: Path, folder: Path, workers: int, **settings: Any) -> Texts:
-    return load(DatasetSettings(name="jsonl", path=str(path), workers=workers, **settings), StageStore(folder))
+    return load_texts(DatasetSettings(name="jsonl", path=str(path), workers=workers, **settings), ArtifactCache(folder))
 
 
 def outcome(path: Path, folder: Path, workers: int, **settings: Any) -> tuple[Any, ...]:
@@ -119,7 +119,9 @@ def comparable(read: Iterator[tuple[Entry, Any]]) -> list[Any]:
 def test_rows_of_several_examples() -> None:
     """Rows that become several examples, and what was left out of them, come back in their order."""
     assert comparable(read_rows(entries(40), 2)) == comparable(read_rows(entries(40), 1))
-    assert comparable(read_rows(entries(2), 2)) == comparable((one, made("train", one.read)) for one in entries(2))
+    assert comparable(read_rows(entries(2), 2)) == comparable(
+        (one, make_examples("train", one.read)) for one in entries(2)
+    )
 
 
 def test_an_error_of_the_source_comes_last() -> None:
@@ -138,14 +140,14 @@ def test_what_cannot_be_handed_over_is_read_here() -> None:
 SCRIPT = """
 import sys
 from pathlib import Path
-from longsumbench.configuration import DatasetSettings
-from longsumbench.corpora import rows
-from longsumbench.corpora.loading import load
-from longsumbench.stages import StageStore
+from longsumbench.api.config import DatasetSettings
+from longsumbench.corpora.reading import rows
+from longsumbench.corpora.reading.load import load_texts
+from longsumbench.cache.artifacts import ArtifactCache
 
-rows.ALONE = 300
+rows._ALONE = 300
 print("begun")
-texts = load(DatasetSettings(name="jsonl", path=sys.argv[1], workers=2), StageStore(Path(sys.argv[2])))
+texts = load_texts(DatasetSettings(name="jsonl", path=sys.argv[1], workers=2), ArtifactCache(Path(sys.argv[2])))
 print(len(texts.splits["test"]))
 """
 
@@ -192,15 +194,16 @@ def test_a_process_that_is_killed_is_told() -> None:
 ENDLESS = """
 from functools import partial
 from itertools import count
-from longsumbench.corpora import rows
-from longsumbench.corpora.jsonl import from_row
-from longsumbench.corpora.source import Entry
+from longsumbench.corpora.reading import rows
+from longsumbench.corpora.jsonl import jsonl_example
+from longsumbench.api.corpus import Entry
 
 def row(number):
     return {"id": str(number), "document": "A text. " * 20, "summary": "S."}
 
-rows.ALONE = 0
-for entry, _ in rows.read_rows((Entry("test", partial(from_row, row(number)), line=number) for number in count()), 2):
+rows._ALONE = 0
+entries = (Entry("test", partial(jsonl_example, row(number)), line=number) for number in count())
+for entry, _ in rows.read_rows(entries, 2):
     if entry.line == 3_000:
         print("reading", flush=True)
 """

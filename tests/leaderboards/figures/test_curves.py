@@ -13,10 +13,10 @@ from support.swept_runs import baseline, trained
 
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
-from longsumbench.leaderboards.curve_points import Number
-from longsumbench.leaderboards.curves import Sweep, sweep_of
-from longsumbench.leaderboards.figures.curves import file_name, sweep_csv, update
-from longsumbench.leaderboards.figures.curves_layout import MOST_LINES, Axis, layout_of, tick_name
+from longsumbench.leaderboards.curve_points import Estimate
+from longsumbench.leaderboards.curves import SweepCurves, sweep_of
+from longsumbench.leaderboards.figures.curves import file_name, sweep_csv, update_curves
+from longsumbench.leaderboards.figures.curves_layout import MOST_CURVES, Axis, layout_of, tick_name
 from longsumbench.leaderboards.figures.curves_picture import draw_layout
 from longsumbench.runs.record import Results, RunRecord
 
@@ -25,11 +25,11 @@ BESIDE = [baseline("lead", 22), baseline("oracle", 60), trained("trunc", 21)]
 GRID = [trained("seal", a / 10 + b, extractive=a, segment=b) for a in (64, 128, 256) for b in (1, 2)]
 
 
-def swept(records: Sequence[RunRecord], *words: str) -> Sweep:
+def swept(records: Sequence[RunRecord], *words: str) -> SweepCurves:
     return sweep_of("arxiv", records, words)
 
 
-def rows(found: Sweep) -> list[dict[str, str]]:
+def rows(found: SweepCurves) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(sweep_csv(found))))
 
 
@@ -80,7 +80,7 @@ def test_what_is_drawn() -> None:
         *(("lead", 22, False), ("oracle", 60, True), ("trunc", 21, False))
     ]
     assert (layout.title, layout.measured) == ("arxiv: ROUGE-Lsum F1 against page_size", "ROUGE-Lsum F1 (0–100)")
-    assert layout_of(swept(PAGES, "page_size"), "rouge2").lines[0].plots[0]["128"] == Number(11, 10, 11.6)
+    assert layout_of(swept(PAGES, "page_size"), "rouge2").lines[0].plots[0]["128"] == Estimate(11, 10, 11.6)
 
 
 def test_of_a_system_beside_the_best_run_is_drawn() -> None:
@@ -124,10 +124,10 @@ def test_nothing_is_left_out_in_silence() -> None:
     told = " ".join(layout.notes)
     assert "Not comparable with these, in the CSV alone: late (test split, 9 examples; other examples (9" in told
     assert f"Left out for later runs with the same settings and seed: {early.run_id[:8]}." in told
-    many = [trained("pagesum", 3, page_size=2, kind=f"k{number}") for number in range(MOST_LINES)]
+    many = [trained("pagesum", 3, page_size=2, kind=f"k{number}") for number in range(MOST_CURVES)]
     layout = layout_of(swept([*PAGES, *many], "page_size"))
-    assert len(layout.lines) == MOST_LINES
-    assert f"{MOST_LINES} of {MOST_LINES + 1} lines" in " ".join(layout.notes)
+    assert len(layout.lines) == MOST_CURVES
+    assert f"{MOST_CURVES} of {MOST_CURVES + 1} lines" in " ".join(layout.notes)
 
 
 def test_csv() -> None:
@@ -205,12 +205,12 @@ def test_flat_scores_and_lone_points_are_drawn() -> None:
 def test_update_writes_the_same_files_again(tmp_path: Path) -> None:
     """CSV, PNG and SVG beside the leaderboard; once more, or with --kind by default, nothing changes."""
     results = keep(tmp_path, *PAGES, *BESIDE)
-    written = update(results, "arxiv", ["page_size"])
+    written = update_curves(results, "arxiv", ["page_size"])
     assert [path.name for path in written] == [f"arxiv-page_size.{suffix}" for suffix in ("csv", "png", "svg")]
     before = [path.read_bytes() for path in written]
-    assert update(results, "arxiv", ["model.page_size"], "rougeLsum") == written
+    assert update_curves(results, "arxiv", ["model.page_size"], "rougeLsum") == written
     assert [path.read_bytes() for path in written] == before
-    names = [path.name for path in update(results, "arxiv", ["page_size"], "rouge2")]
+    names = [path.name for path in update_curves(results, "arxiv", ["page_size"], "rouge2")]
     assert names == ["arxiv-page_size.csv", "arxiv-page_size-rouge2.png", "arxiv-page_size-rouge2.svg"]
     assert [path.read_bytes() for path in written] == before
 
@@ -218,9 +218,9 @@ def test_update_writes_the_same_files_again(tmp_path: Path) -> None:
 def test_nothing_to_draw_is_no_error_where_it_was_not_asked_for(tmp_path: Path) -> None:
     """At the end of a sweep of which one point is there, nothing is written."""
     results = keep(tmp_path, PAGES[0])
-    assert update(results, "arxiv", ["page_size"], required=False) == []
+    assert update_curves(results, "arxiv", ["page_size"], required=False) == []
     with pytest.raises(UsageError):
-        update(results, "arxiv", ["page_size"])
+        update_curves(results, "arxiv", ["page_size"])
 
 
 def test_of_two_settings_the_one_that_varies_is_drawn(tmp_path: Path) -> None:
@@ -235,10 +235,10 @@ def test_of_two_settings_the_one_that_varies_is_drawn(tmp_path: Path) -> None:
         for place, cut in cuts.items()
     ]
     results, words = keep(tmp_path, *records), ["model.locality", "model.page_size"]
-    written = update(results, "arxiv", words, required=False)
+    written = update_curves(results, "arxiv", words, required=False)
     assert [path.name for path in written] == [f"arxiv-page_size.{suffix}" for suffix in ("csv", "png", "svg")]
     with pytest.raises(UsageError, match=r"differ in model\.locality"):
-        update(results, "arxiv", words)
+        update_curves(results, "arxiv", words)
 
 
 def test_file_names() -> None:
@@ -278,7 +278,7 @@ def test_against_needs_one_dataset(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_full_disk_leaves_the_old_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What cannot be written whole is not written; no temporary file is left."""
     results = keep(tmp_path, *PAGES)
-    written = update(results, "arxiv", ["page_size"])
+    written = update_curves(results, "arxiv", ["page_size"])
     before = [path.read_bytes() for path in written]
     keep(tmp_path, trained("pagesum", 40, page_size=2048))
 
@@ -287,6 +287,6 @@ def test_full_disk_leaves_the_old_files(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(OSError, match="No space"):
-        update(results, "arxiv", ["page_size"])
+        update_curves(results, "arxiv", ["page_size"])
     assert [path.read_bytes() for path in written] == before
     assert sorted(path.name for path in (tmp_path / "leaderboard").iterdir()) == sorted(path.name for path in written)

@@ -16,7 +16,7 @@ from longsumbench.api.system import FitReport
 from longsumbench.corpora.probe import probe
 from longsumbench.leaderboards import table as leaderboard
 from longsumbench.leaderboards.figures.lengths import (
-    KINDS,
+    FACT_PANELS,
     draw_lengths,
     in_thousands,
     labels,
@@ -25,8 +25,8 @@ from longsumbench.leaderboards.figures.lengths import (
     systems_at_lengths,
     title_of,
 )
-from longsumbench.leaderboards.figures.recall import Point
-from longsumbench.leaderboards.table import Table, group
+from longsumbench.leaderboards.figures.recall import RecallPoint
+from longsumbench.leaderboards.table import Table, group_runs
 from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.runs.record import Results, RunRecord
 
@@ -38,12 +38,12 @@ def run_at(
     options = changes.pop("options", {})
     settings = DatasetSettings("probe", document_length=length, train_length=train, **options)
     measure = {"mean": mean, "lo": mean - 4, "hi": mean + 2, "n": 20}
-    measures = {name: measure for name in ("fact_recall", *KINDS)}
+    measures = {name: measure for name in ("fact_recall", *FACT_PANELS)}
     measures["fact_recall_chance"] = {"mean": 4.2, "lo": 4.2, "hi": 4.2, "n": 20}
     cut = {"cause": "num_snippets", "tokens": 100 - seen, "words": 0}
     made = {
         "run_id": f"{model}{length}{changes.get('seed', 1)}000000000000"[:12],
-        "corpus": {"examples": {"train": 9_000}, **probe.decided_by(settings)},
+        "corpus": {"examples": {"train": 9_000}, **probe.probe_inputs(settings)},
         "source": {"tokens": 100, "words": 90, "cuts": [cut]},
         "fit": asdict(FitReport(steps=300)),
         "measures": measures,
@@ -56,7 +56,7 @@ def run_at(
 
 def test_measures_are_those_of_the_metric() -> None:
     """What is drawn is measured."""
-    assert set(KINDS) <= set(FactRecall.columns)
+    assert set(FACT_PANELS) <= set(FactRecall.columns)
 
 
 def test_runs_of_one_training_are_one_system() -> None:
@@ -71,9 +71,9 @@ def test_runs_of_one_training_are_one_system() -> None:
     random.Random(3).shuffle(records)
     ea, trunc = systems_at_lengths(records)
     assert (ea.label, ea.trained, list(ea.tested)) == ("ea", 1024, [1024, 4096])
-    assert ea.point("fact_recall_silent", 4096) == Point(55.0, 46.0, 62.0, hollow=False)
+    assert ea.point("fact_recall_silent", 4096) == RecallPoint(55.0, 46.0, 62.0, hollow=False)
     assert (trunc.label, list(trunc.tested)) == ("trunc", [1024, 65536])
-    assert trunc.point("fact_recall_single", 65536) == Point(10, 6, 12, hollow=True)
+    assert trunc.point("fact_recall_single", 65536) == RecallPoint(10, 6, 12, hollow=True)
     assert trunc.seen(65536) == pytest.approx(1.5)
 
 
@@ -168,13 +168,13 @@ def test_beside_the_table(tmp_path: Path) -> None:
     runs = [run_at("ea", 90, 1024), run_at("ea", 50, 65536)]
     for run in runs:
         run.write(results.run_folder(run))
-    table = leaderboard.update(results, "probe")
+    table = leaderboard.update_table(results, "probe")
     folder = tmp_path / "leaderboard"
     assert table.pictures() == ["probe-lengths.png"]
     assert "trained on 1k tokens at most](probe-lengths.png)" in (folder / "probe.md").read_text().replace(")]", "]")
     assert (folder / "probe-lengths.png").read_bytes() == picture(runs)
     assert (folder / "probe-lengths.csv").read_text() == lengths_csv(systems_at_lengths(runs))
     (results.run_folder(runs[0]) / "record.json").unlink()
-    assert leaderboard.update(results, "probe").pictures() == []
+    assert leaderboard.update_table(results, "probe").pictures() == []
     assert not list(folder.glob("probe-lengths*"))
-    assert Table("probe", group(runs)).at_lengths()
+    assert Table("probe", group_runs(runs)).at_lengths()

@@ -10,8 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.run_records import record
 
-from longsumbench.leaderboards.figures.recall import MOST_LINES, PANELS, Line, Point, draw, recall_lines, spread
-from longsumbench.leaderboards.table import Table, group
+from longsumbench.leaderboards.figures.recall import (
+    MOST_LINES,
+    PANELS,
+    RecallLine,
+    RecallPoint,
+    draw_recall,
+    recall_lines,
+    spread_labels,
+)
+from longsumbench.leaderboards.table import Table, group_runs
 from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.runs.record import RunRecord
 
@@ -27,8 +35,8 @@ def found(model: str, mean: float, **changes: object) -> RunRecord:
 
 
 def picture(records: Sequence[RunRecord]) -> bytes:
-    table = Table("toy", group(records))
-    return draw(table.title(), table.lines())
+    table = Table("toy", group_runs(records))
+    return draw_recall(table.title(), table.lines())
 
 
 def test_what_is_drawn_is_what_the_metric_measures() -> None:
@@ -41,8 +49,8 @@ def test_seeds_are_one_line() -> None:
     """The mean of the seeds' means; the whisker from the lowest end of their intervals to the highest."""
     lines = recall_lines([found("seal", 60, seed=1), found("seal", 50, seed=2), found("trunc", 10, seed=1)])
     assert [line.label for line in lines] == ["seal", "trunc"]
-    assert lines[0].points[MEASURE] == Point(55.0, 46.0, 62.0)
-    assert lines[1].points[MEASURE] == Point(10.0, 6.0, 12.0)
+    assert lines[0].points[MEASURE] == RecallPoint(55.0, 46.0, 62.0)
+    assert lines[1].points[MEASURE] == RecallPoint(10.0, 6.0, 12.0)
     assert {line.chance for line in lines} == {5.0}
 
 
@@ -66,7 +74,7 @@ def test_who_is_not_drawn() -> None:
     """Oracles and runs without fact recall have no line; a table of such runs has no picture."""
     plain = record("lead", 30)
     assert recall_lines([found("oracle", 99, oracle=True), plain]) == ()
-    table = Table("toy", group([plain]))
+    table = Table("toy", group_runs([plain]))
     assert table.lines() == ()
     assert "![" not in table.markdown()
 
@@ -74,7 +82,7 @@ def test_who_is_not_drawn() -> None:
 def test_only_comparable_runs_are_drawn() -> None:
     """A run on other examples stands in another block, and not in the picture."""
     records = [found("ea", 50), found("seal", 60), found("winner", 99, examples="e2")]
-    table = Table("toy", group(records))
+    table = Table("toy", group_runs(records))
     assert [line.label for line in table.lines()] == ["seal", "ea"]
     assert "(toy-recall.png)" in table.markdown()
 
@@ -106,17 +114,17 @@ def test_many_and_few_can_be_drawn() -> None:
     many = [found(f"system{number:02}", 90 - number) for number in range(MOST_LINES + 3)]
     assert picture(many) != picture(many[:MOST_LINES])
     lines = recall_lines(many)
-    assert draw("t", lines[:MOST_LINES]) != draw("t", lines)  # the number left out is told
-    assert draw("t", lines) == draw("t", [*lines[:MOST_LINES], *lines[-3:]])
-    line = Line("only", {"fact_recall_single_position_4": Point(50, 40, 60)}, None)
-    assert draw("t", [line]).startswith(b"\x89PNG")
+    assert draw_recall("t", lines[:MOST_LINES]) != draw_recall("t", lines)  # the number left out is told
+    assert draw_recall("t", lines) == draw_recall("t", [*lines[:MOST_LINES], *lines[-3:]])
+    line = RecallLine("only", {"fact_recall_single_position_4": RecallPoint(50, 40, 60)}, None)
+    assert draw_recall("t", [line]).startswith(b"\x89PNG")
 
 
 @given(st.lists(st.tuples(st.floats(0, 100), st.sampled_from((5.0, 9.0))), max_size=10))
 def test_labels_keep_apart(wanted: list[tuple[float, float]]) -> None:
     """Labels never overlap, keep their order, and stay where they want to be when there is room."""
     heights, sizes = [height for height, _ in wanted], [size for _, size in wanted]
-    placed = spread(heights, sizes)
+    placed = spread_labels(heights, sizes)
     order = sorted(range(len(wanted)), key=lambda index: (-heights[index], index))
     for upper, lower in pairwise(order):
         assert placed[upper] - placed[lower] >= (sizes[upper] + sizes[lower]) / 2 - 1e-9
@@ -127,9 +135,9 @@ def test_labels_keep_apart(wanted: list[tuple[float, float]]) -> None:
 
 def test_labels_by_hand() -> None:
     """Two at 50 of size 5: the second goes below the first; at the very top and bottom both stay inside."""
-    assert spread([50, 50], [5, 5]) == [50, 45]
-    assert spread([103, 103], [5, 5], top=103) == [100.5, 95.5]
-    assert spread([0, 0], [5, 5]) == [7.5, 2.5]
+    assert spread_labels([50, 50], [5, 5]) == [50, 45]
+    assert spread_labels([103, 103], [5, 5], top=103) == [100.5, 95.5]
+    assert spread_labels([0, 0], [5, 5]) == [7.5, 2.5]
 
 
 def test_a_variant_may_hold_what_looks_like_mathematics() -> None:

@@ -4,7 +4,7 @@ from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
 from longsumbench.modeling.nn.folded_attention import FoldedAttention
-from longsumbench.modeling.nn.masks import attended, attention_mask
+from longsumbench.modeling.nn.masks import attention_mask, never_empty
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -25,7 +25,7 @@ def test_beams_read_one_memory(per_beam: bool, implementation: str) -> None:
     """Six beams over two memories give what six copies of the memories give, each beam behind its own mask."""
     ours, stock, config = both(implementation)
     queries, memory = torch.randn(6, 4, 16), torch.randn(2, 7, 16)
-    mask = attended(torch.rand(6 if per_beam else 2, 7) > 0.4)
+    mask = never_empty(torch.rand(6 if per_beam else 2, 7) > 0.4)
     form = lambda one: attention_mask(one, config, torch.float32)  # noqa: E731
     folded = ours(queries, key_value_states=memory, attention_mask=form(mask))[0]
     whole = mask if per_beam else mask.repeat_interleave(3, 0)
@@ -38,7 +38,7 @@ def test_segments_read_a_memory_each(implementation: str) -> None:
     """Two rows of three segments over six memories give what the segments give one by one."""
     ours, stock, config = both(implementation)
     queries, memory = torch.randn(2, 12, 16), torch.randn(6, 5, 16)
-    mask = attention_mask(attended(torch.rand(6, 5) > 0.4), config, torch.float32)
+    mask = attention_mask(never_empty(torch.rand(6, 5) > 0.4), config, torch.float32)
     folded = ours(queries, key_value_states=memory, attention_mask=mask)[0]
     for row in range(2):
         for segment in range(3):
@@ -51,7 +51,7 @@ def test_segments_read_a_memory_each(implementation: str) -> None:
 def test_masks_by_hand() -> None:
     """A row that allows nothing allows its first place; eager attention takes 0 and the least number."""
     mask = torch.tensor([[False, True], [False, False]])
-    assert attended(mask).tolist() == [[False, True], [True, False]]
+    assert never_empty(mask).tolist() == [[False, True], [True, False]]
     config = PegasusConfig()
     config._attn_implementation = "sdpa"
     assert attention_mask(mask, config, torch.float32).tolist() == [[[[False, True]]], [[[False, False]]]]

@@ -8,8 +8,8 @@ from torch import Tensor
 from transformers import BartConfig, BartForConditionalGeneration
 
 from longsumbench.modeling.nn.encoder_decoder import UnitsToText, fold_cross_attention
-from longsumbench.modeling.nn.folded_attention import FoldedAttention, FoldedCache, watched
-from longsumbench.modeling.nn.masks import attended, attention_mask
+from longsumbench.modeling.nn.folded_attention import FoldedAttention, FoldedCache, recorded_attention
+from longsumbench.modeling.nn.masks import attention_mask, never_empty
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.modeling.nn.unit_encoder import UnitEncoder
 
@@ -242,14 +242,14 @@ def test_watching_gives_the_weights_and_changes_nothing(per_beam: bool) -> None:
     torch.manual_seed(0)
     config = BartConfig(d_model=16, decoder_attention_heads=2)
     attention = FoldedAttention(16, 2, config=config, layer_idx=0).eval()
-    queries, memory, mask = torch.randn(6, 3, 16), torch.randn(2, 7, 16), attended(torch.rand(6, 7) > 0.4)
+    queries, memory, mask = torch.randn(6, 3, 16), torch.randn(2, 7, 16), never_empty(torch.rand(6, 7) > 0.4)
     mask = mask if per_beam else mask[::3]
     outputs = {}
     for implementation in ("sdpa", "eager"):
         config._attn_implementation = implementation
         form = attention_mask(mask, config, torch.float32)
         plain = attention(queries, key_value_states=memory, attention_mask=form)[0]
-        with watched(attention) as told:
+        with recorded_attention(attention) as told:
             assert torch.equal(attention(queries, key_value_states=memory, attention_mask=form)[0], plain)
         assert attention.told is None
         outputs[implementation] = told[0]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusEncoder
 
-from longsumbench.modeling.nn.unit_encoder import PIECE_TOKENS, UnitEncoder, gather, pieces, spread
+from longsumbench.modeling.nn.unit_encoder import PIECE_TOKENS, UnitEncoder, gather, pieces, spread_units
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -138,7 +138,9 @@ def test_pieces_hold_every_unit_once(lengths: list[int], padding: float) -> None
 
 def test_spread_by_hand() -> None:
     """Two tokens of the unit at row 5 and one of the unit at row 9: rows 5, 6, 9."""
-    positions, mask, units, offsets = spread(torch.tensor([[5, 0, 9], [1, 0, 0]]), torch.tensor([[2, 0, 1], [1, 0, 0]]))
+    positions, mask, units, offsets = spread_units(
+        torch.tensor([[5, 0, 9], [1, 0, 0]]), torch.tensor([[2, 0, 1], [1, 0, 0]])
+    )
     assert positions.tolist() == [[5, 6, 9], [1, 0, 0]]
     assert mask.tolist() == [[True] * 3, [True, False, False]]
     assert units[0].tolist() == [0, 0, 2]

@@ -15,19 +15,19 @@ from support.toys import TINY, TINY_FOR_ALL, ToySplit, tiny_overrides, tiny_reci
 from support.trainings import files, fit, restless, training_batch, weights
 
 from longsumbench.api.system import FitReport
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cli.main import main
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.leaderboards.blocks import remarks
-from longsumbench.leaderboards.notes import training_differences
+from longsumbench.leaderboards.notes import describe_training_differences
 from longsumbench.metrics.aggregate import column_means, mean_scores, read_scores
 from longsumbench.modeling import neural_system as neural
 from longsumbench.modeling.neural_system import NeuralSystem, read_report
 from longsumbench.modeling.training import trainer as training
-from longsumbench.modeling.training.callbacks import lowest
+from longsumbench.modeling.training.callbacks import lowest_losses
 from longsumbench.models.seal.system import Trunc
-from longsumbench.runs.pipeline import mark
+from longsumbench.runs.pipeline import training_key
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord, output_files
 
@@ -38,14 +38,14 @@ MODEL = "model.safetensors"
 def test_the_lowest_losses_by_hand() -> None:
     """The lowest first, of equal ones the earlier, a loss that is no number last."""
     losses = [(2, math.nan), (4, 3.0), (6, 2.0), (8, 2.5), (10, 2.0)]
-    assert lowest(losses, 3) == ((6, 2.0), (10, 2.0), (8, 2.5))
-    assert [step for step, _ in lowest(losses, 9)] == [6, 10, 8, 4, 2]
+    assert lowest_losses(losses, 3) == ((6, 2.0), (10, 2.0), (8, 2.5))
+    assert [step for step, _ in lowest_losses(losses, 9)] == [6, 10, 8, 4, 2]
 
 
-def test_each_kept_checkpoint_has_the_loss_that_the_report_says(stages: StageStore) -> None:
+def test_each_kept_checkpoint_has_the_loss_that_the_report_says(stages: ArtifactCache) -> None:
     """The three best of seven validations, the first of them the checkpoint that is used anyway."""
     system, report = fit(stages, restless(keep_best=3))
-    assert report.kept == lowest(report.validation_losses, 3)
+    assert report.kept == lowest_losses(report.validation_losses, 3)
     assert report.kept[0] == (report.best_step, report.validation_loss)
     assert {step for step, _ in report.kept} != {10, 12, 14}  # not merely the last ones
     assert sorted(path.name for path in (system.checkpoint / "kept").iterdir()) == ["2", "3"]
@@ -59,7 +59,7 @@ def test_each_kept_checkpoint_has_the_loss_that_the_report_says(stages: StageSto
     assert report == read_report(system.checkpoint)
 
 
-def test_a_kept_checkpoint_is_one_of_its_own(stages: StageStore) -> None:
+def test_a_kept_checkpoint_is_one_of_its_own(stages: ArtifactCache) -> None:
     """It can be loaded, or named to `summarize`, like any other."""
     system, _ = fit(stages, restless(keep_best=2))
     system.use_kept(2)
@@ -75,7 +75,7 @@ def die_at_step(step: int) -> tuple[type, str, Callable[..., None]]:
         if state.global_step == step:
             raise KeyboardInterrupt
 
-    return training.Shown, "on_step_end", die
+    return training.ShowProgress, "on_step_end", die
 
 
 def die_validated(step: int) -> tuple[type, str, Callable[..., None]]:
@@ -129,17 +129,17 @@ def test_a_resumed_training_keeps_the_same_ones(
 ) -> None:
     """Wherever it was broken off, training ends with the same checkpoints, bit for bit, as if undisturbed."""
     recipe = restless(**{setting: 3})
-    undisturbed, whole = fit(StageStore(tmp_path / "a"), recipe)
+    undisturbed, whole = fit(ArtifactCache(tmp_path / "a"), recipe)
     with monkeypatch.context() as patched:
         patched.setattr(*killed)
         with pytest.raises(KeyboardInterrupt):
-            fit(StageStore(tmp_path / "b"), recipe)
-    resumed, pieces = fit(StageStore(tmp_path / "b"), recipe)
+            fit(ArtifactCache(tmp_path / "b"), recipe)
+    resumed, pieces = fit(ArtifactCache(tmp_path / "b"), recipe)
     assert (pieces.kept, pieces.averaged) == (whole.kept, whole.averaged)
     assert files(resumed.checkpoint) == files(undisturbed.checkpoint)
 
 
-def test_the_disk_is_bounded(stages: StageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_disk_is_bounded(stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch) -> None:
     """Behind every checkpoint there are k copies of the weights at most, one more just before it, none at the end."""
     counts: list[tuple[int, int]] = []
     delete = training.KeepBest.on_save
@@ -160,8 +160,8 @@ def test_the_disk_is_bounded(stages: StageStore, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("changes", [{}, {"gradient_checkpointing": True}])
 def test_average_weights_is_the_mean_of_the_kept_weights(tmp_path: Path, changes: dict[str, bool]) -> None:
     """The same training keeps three; the mean of their files, by hand, is the one file of the other."""
-    apart, kept = fit(StageStore(tmp_path / "a"), restless(keep_best=3, **changes))
-    together, averaged = fit(StageStore(tmp_path / "b"), restless(average_weights=3, **changes))
+    apart, kept = fit(ArtifactCache(tmp_path / "a"), restless(keep_best=3, **changes))
+    together, averaged = fit(ArtifactCache(tmp_path / "b"), restless(average_weights=3, **changes))
     assert (kept.averaged, averaged.kept) == ((), ())
     assert averaged.averaged == kept.kept
     assert not (together.checkpoint / "kept").exists()
@@ -174,13 +174,13 @@ def test_average_weights_is_the_mean_of_the_kept_weights(tmp_path: Path, changes
     assert any(not torch.equal(weight, three[0][name]) for name, weight in mean.items())
 
 
-def test_fewer_validations_than_asked_for(stages: StageStore) -> None:
+def test_fewer_validations_than_asked_for(stages: ArtifactCache) -> None:
     """Those that there are are kept, and the report says how many."""
     assert len(fit(stages, restless(max_steps=4, keep_best=5))[1].kept) == 2
     assert len(fit(stages, restless(max_steps=4, average_weights=5))[1].averaged) == 2
 
 
-def test_what_cannot_be_meant_is_refused(stages: StageStore) -> None:
+def test_what_cannot_be_meant_is_refused(stages: ArtifactCache) -> None:
     """Both at once, less than one, or no validation split to choose by: one line each, before anything is done."""
     with pytest.raises(UsageError, match=r"^train\.keep_best=5 and train\.average_weights=3: one averages scores"):
         tiny_recipe(keep_best=5, average_weights=3)
@@ -193,14 +193,14 @@ def test_what_cannot_be_meant_is_refused(stages: StageStore) -> None:
     assert not stages.root.exists()
 
 
-def test_without_training_there_is_one(stages: StageStore) -> None:
+def test_without_training_there_is_one(stages: ArtifactCache) -> None:
     """max_steps=0 scores a checkpoint as it is, whatever is asked for."""
     system = Trunc(Trunc.Config(**TINY))
     report = system.fit(TRAIN, None, tiny_recipe(max_steps=0, keep_best=3), stages.root, stages)
     assert (report.kept, report.averaged) == ((), ())
 
 
-def test_one_checkpoint_is_as_before(stages: StageStore) -> None:
+def test_one_checkpoint_is_as_before(stages: ArtifactCache) -> None:
     """Neither setting is part of what decides a checkpoint, or of what tells a training, unless it is used."""
     system, report = fit(stages, restless(keep_best=1, average_weights=1))
     decided = json.loads((system.checkpoint / "inputs.json").read_text(encoding="utf-8"))
@@ -208,8 +208,8 @@ def test_one_checkpoint_is_as_before(stages: StageStore) -> None:
     assert not (system.checkpoint / "kept").exists()
     before = {name: value for name, value in vars(report).items() if name not in ("kept", "averaged", "targets")}
     targets = {"tokens": report.targets.tokens, "words": report.targets.words, "cuts": (), "documents_merged": 0}
-    assert mark(report) == digest({**before, "targets": targets})
-    assert mark(FitReport(kept=((2, 1.0), (4, 1.5)))) != mark(FitReport())
+    assert training_key(report) == digest({**before, "targets": targets})
+    assert training_key(FitReport(kept=((2, 1.0), (4, 1.5)))) != training_key(FitReport())
 
 
 def test_a_mean_of_scores_by_hand() -> None:
@@ -245,8 +245,11 @@ def test_tables_say_so() -> None:
         record(name, 30, **trained, config={"train": train})
         for name, train in (("one", {}), ("two", {"keep_best": 1}), ("three", {"keep_best": 5}))
     )
-    assert training_differences([before, now]) == ""
-    assert training_differences([before, more]) == "Rows differ in training: keep_best 1 (one00000), 5 (three000)."
+    assert describe_training_differences([before, now]) == ""
+    assert (
+        describe_training_differences([before, more])
+        == "Rows differ in training: keep_best 1 (one00000), 5 (three000)."
+    )
 
 
 class Runs:

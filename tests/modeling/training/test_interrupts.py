@@ -17,9 +17,9 @@ from support.toys import TINY, heed_interrupts, tiny_overrides, tiny_recipe, wri
 from support.trainings import TRAIN, files, fit, restless, weights
 
 from longsumbench.api.config import Recipe
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
-from longsumbench.interrupts import delayed, ended_by_sigterm
+from longsumbench.interrupts import delayed_interrupts, sigterm_as_interrupt
 from longsumbench.modeling.training import callbacks as training_callbacks
 from longsumbench.modeling.training import trainer as training
 from longsumbench.modeling.training.trainer import newest_checkpoint
@@ -40,7 +40,7 @@ DURING = {  # what a training does → how often, but for what follows its last 
 def heeded() -> Iterator[None]:
     """Let SIGINT and SIGTERM raise KeyboardInterrupt, as in the command, also where a shell lets SIGINT be ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    with ended_by_sigterm():
+    with sigterm_as_interrupt():
         yield
     signal.signal(signal.SIGINT, before)
 
@@ -66,7 +66,7 @@ def sending(name: str, time_: int, sent: signal.Signals, times: int = 1) -> Call
     return send
 
 
-def break_off(store: StageStore, method: Callable[..., Any], name: str, patch: pytest.MonkeyPatch) -> None:
+def break_off(store: ArtifactCache, method: Callable[..., Any], name: str, patch: pytest.MonkeyPatch) -> None:
     """Train until the trainer's method, put in the place of its own, interrupts that."""
     with patch.context() as patched:
         patched.setattr(training.BudgetTrainer, name, method)
@@ -77,14 +77,14 @@ def break_off(store: StageStore, method: Callable[..., Any], name: str, patch: p
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
     """The same training, left alone."""
-    return fit(StageStore(tmp_path_factory.mktemp("undisturbed")), RECIPE)
+    return fit(ArtifactCache(tmp_path_factory.mktemp("undisturbed")), RECIPE)
 
 
 def check_continues(
     moment: tuple[str, int, signal.Signals], undisturbed: tuple[Any, Any], folder: Path, patch: pytest.MonkeyPatch
 ) -> None:
     """Interrupt a training at a moment, continue it, and compare it with the other one."""
-    store = StageStore(folder)
+    store = ArtifactCache(folder)
     break_off(store, sending(*moment), moment[0], patch)
     (trainer,) = folder.glob("checkpoint/*.partial/trainer")
     assert newest_checkpoint(trainer) is not None
@@ -118,7 +118,7 @@ def test_many_interrupted_trainings_end_with_the_same_bits(
 
 def test_no_step_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     """Interrupted in its third step, before any validation, a training is resumed behind that step, and says so."""
-    store = StageStore(tmp_path)
+    store = ArtifactCache(tmp_path)
     break_off(store, sending("compute_loss", 5, signal.SIGINT), "compute_loss", monkeypatch)
     assert "saves a checkpoint after this step" in capfd.readouterr().err
     fit(store, RECIPE)
@@ -128,7 +128,7 @@ def test_no_step_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd:
 def test_a_second_interrupt_ends_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second Ctrl-C in a step ends the training within it: nothing is saved."""
     twice = sending("compute_loss", 5, signal.SIGINT, times=2)
-    break_off(StageStore(tmp_path), twice, "compute_loss", monkeypatch)
+    break_off(ArtifactCache(tmp_path), twice, "compute_loss", monkeypatch)
     assert not list(tmp_path.glob("checkpoint/*.partial/trainer/checkpoint-*"))
 
 
@@ -137,7 +137,7 @@ def test_a_signal_is_delayed_and_not_lost() -> None:
     seen = []
 
     def work() -> None:
-        with delayed() as interrupted:
+        with delayed_interrupts() as interrupted:
             seen.append(bool(interrupted))
             signal.raise_signal(signal.SIGINT)
             signal.raise_signal(signal.SIGTERM)
@@ -154,7 +154,7 @@ def test_handlers_of_others_stay() -> None:
     seen: list[int] = []
     before = signal.signal(signal.SIGTERM, lambda number, _: seen.append(number))
     try:
-        with ended_by_sigterm(), delayed() as interrupted:
+        with sigterm_as_interrupt(), delayed_interrupts() as interrupted:
             signal.raise_signal(signal.SIGTERM)
             assert (seen, bool(interrupted)) == ([signal.SIGTERM], False)
     finally:
@@ -172,9 +172,9 @@ BY_THE_CLOCK = {
 @pytest.mark.parametrize("recipe", BY_THE_CLOCK.values(), ids=BY_THE_CLOCK)
 def test_saving_by_the_clock_changes_nothing(recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a checkpoint at every step, training ends with the same weights as with those of validations alone."""
-    without, whole = fit(StageStore(tmp_path / "a"), recipe)
+    without, whole = fit(ArtifactCache(tmp_path / "a"), recipe)
     monkeypatch.setattr(training_callbacks, "_SECONDS_BETWEEN_SAVES", 0.0)
-    each, saved = fit(StageStore(tmp_path / "b"), recipe)
+    each, saved = fit(ArtifactCache(tmp_path / "b"), recipe)
     assert [getattr(saved, name) for name in COUNTED] == [getattr(whole, name) for name in COUNTED]
     assert files(each.checkpoint) == files(without.checkpoint)
 
@@ -182,19 +182,19 @@ def test_saving_by_the_clock_changes_nothing(recipe: Recipe, tmp_path: Path, mon
 def test_a_killed_training_continues_from_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed in step 5, before any validation, it continues from step 4, to the same bits."""
     monkeypatch.setattr(training_callbacks, "_SECONDS_BETWEEN_SAVES", 0.0)
-    other, _ = fit(StageStore(tmp_path / "a"), RECIPE)
+    other, _ = fit(ArtifactCache(tmp_path / "a"), RECIPE)
 
     def die(self: Any, args: Any, state: Any, control: Any, **_: Any) -> None:
         if state.global_step == 5:
             raise ZeroDivisionError
 
     with monkeypatch.context() as patched:
-        patched.setattr(training.Shown, "on_step_end", die)
+        patched.setattr(training.ShowProgress, "on_step_end", die)
         with pytest.raises(ZeroDivisionError):
-            fit(StageStore(tmp_path / "b"), RECIPE)
+            fit(ArtifactCache(tmp_path / "b"), RECIPE)
     (trainer,) = tmp_path.glob("b/checkpoint/*.partial/trainer")
     assert Path(newest_checkpoint(trainer) or "").name == "checkpoint-4"
-    resumed, _ = fit(StageStore(tmp_path / "b"), RECIPE)
+    resumed, _ = fit(ArtifactCache(tmp_path / "b"), RECIPE)
     assert all(torch.equal(value, weights(resumed)[name]) for name, value in weights(other).items())
 
 
@@ -214,7 +214,7 @@ def test_a_loss_that_is_no_number_ends_training(
     with pytest.raises(
         UsageError, match=rf"training: the loss is {loss} at step 3; lower train.learning_rate"
     ) as caught:
-        fit(StageStore(tmp_path), tiny_recipe(max_steps=6, eval_steps=2, accumulation=accumulation))
+        fit(ArtifactCache(tmp_path), tiny_recipe(max_steps=6, eval_steps=2, accumulation=accumulation))
     assert "\n" not in str(caught.value)
     (saved,) = tmp_path.glob("checkpoint/*.partial/trainer/checkpoint-*")
     assert saved.name == "checkpoint-2"
@@ -224,7 +224,7 @@ def test_a_validation_loss_that_is_no_number_ends_training(tmp_path: Path, monke
     """Such weights are never the best: nothing is saved of them, those of `train.keep_best` included."""
     monkeypatch.setattr(training, "of_all", lambda sums: [(math.nan, 1.0)])
     with pytest.raises(UsageError, match="training: the validation loss is nan at step 2; lower"):
-        fit(StageStore(tmp_path), tiny_recipe(max_steps=6, eval_steps=2, keep_best=2))
+        fit(ArtifactCache(tmp_path), tiny_recipe(max_steps=6, eval_steps=2, keep_best=2))
     assert not list(tmp_path.glob("checkpoint/*.partial/trainer/*"))
 
 
@@ -234,9 +234,9 @@ def test_weights_that_are_no_numbers_are_not_kept(tmp_path: Path, monkeypatch: p
     def spoil(self: Any, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
         next(model.parameters()).data[0, 0] = math.nan
 
-    monkeypatch.setattr(training.Shown, "on_step_end", spoil)
+    monkeypatch.setattr(training.ShowProgress, "on_step_end", spoil)
     with pytest.raises(UsageError, match="training: a weight is nan at step 1; lower"):
-        Trunc(Trunc.Config(**TINY)).fit(TRAIN, None, tiny_recipe(max_steps=1), tmp_path, StageStore(tmp_path))
+        Trunc(Trunc.Config(**TINY)).fit(TRAIN, None, tiny_recipe(max_steps=1), tmp_path, ArtifactCache(tmp_path))
     assert not [path for path in tmp_path.glob("checkpoint/*") if path.suffix == ""]
 
 

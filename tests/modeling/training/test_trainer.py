@@ -11,7 +11,7 @@ from support.trainings import TRAIN, VALIDATION, fit, training_batch, weights
 from transformers import TrainerCallback
 
 from longsumbench.api.config import Recipe
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.modeling.neural_system import read_report
 from longsumbench.modeling.training import trainer as training
 from longsumbench.modeling.training.batch_plan import WordBatches
@@ -35,7 +35,7 @@ def test_hand_worked_schedules() -> None:
     assert (hold(5), hold(10), hold(100), hold(150), hold(200)) == pytest.approx((1.0, 2.0, 2.0, 1.0, 0.0))
 
 
-def test_the_schedule_reaches_the_optimizer(stages: StageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_schedule_reaches_the_optimizer(stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch) -> None:
     """Step n of the training uses the schedule's rate at n, counted from 1."""
     used: list[float] = []
 
@@ -43,8 +43,8 @@ def test_the_schedule_reaches_the_optimizer(stages: StageStore, monkeypatch: pyt
         def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, optimizer: Any = None, **_: Any) -> None:
             used.append(optimizer.param_groups[0]["lr"])
 
-    original = training.Shown
-    monkeypatch.setattr(training, "Shown", lambda progress: _with(original(progress), Watch()))
+    original = training.ShowProgress
+    monkeypatch.setattr(training, "ShowProgress", lambda progress: _with(original(progress), Watch()))
     recipe = tiny_recipe(max_steps=5)
     fit(stages, recipe)
     rate = learning_rate(recipe, TINY["d_model"])
@@ -56,7 +56,7 @@ def _with(shown: TrainerCallback, watch: TrainerCallback) -> TrainerCallback:
     return shown
 
 
-def test_settings_that_came_later_leave_earlier_checkpoints(stages: StageStore) -> None:
+def test_settings_that_came_later_leave_earlier_checkpoints(stages: ArtifactCache) -> None:
     """What decides a checkpoint holds a later setting where it is used only, so that those trained before it are found.
 
     With batches by tokens, the same seed trains on other batches.
@@ -69,7 +69,7 @@ def test_settings_that_came_later_leave_earlier_checkpoints(stages: StageStore) 
         assert all("batch_words" in inputs["recipe"] for inputs in decided)
 
 
-def test_the_loss_falls(stages: StageStore) -> None:
+def test_the_loss_falls(stages: ArtifactCache) -> None:
     """Some steps on copying the first sentence lower the loss clearly."""
     _, report = fit(stages, tiny_recipe(max_steps=60, eval_steps=20))
     assert report.first_loss is not None
@@ -81,7 +81,7 @@ def test_the_loss_falls(stages: StageStore) -> None:
 def test_same_seed_same_weights(tmp_path: Path, optimizer: str) -> None:
     """Two trainings with the same settings give the same bits; another seed gives others."""
     one, two, other = (
-        weights(fit(StageStore(tmp_path / name), tiny_recipe(optimizer=optimizer, seed=seed))[0])
+        weights(fit(ArtifactCache(tmp_path / name), tiny_recipe(optimizer=optimizer, seed=seed))[0])
         for name, seed in (("a", 1), ("b", 1), ("c", 2))
     )
     assert all(torch.equal(one[name], two[name]) for name in one)
@@ -102,17 +102,17 @@ def test_a_resumed_training_ends_with_the_same_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recipe: Recipe, killed_at: int
 ) -> None:
     """Broken off within an epoch or in a later one and started again, training ends as if undisturbed."""
-    undisturbed, whole = fit(StageStore(tmp_path / "a"), recipe)
+    undisturbed, whole = fit(ArtifactCache(tmp_path / "a"), recipe)
 
     def die(self: Any, args: Any, state: Any, control: Any, **_: Any) -> None:
         if state.global_step == killed_at:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(training.Shown, "on_step_end", die)
+        patched.setattr(training.ShowProgress, "on_step_end", die)
         with pytest.raises(KeyboardInterrupt):
-            fit(StageStore(tmp_path / "b"), recipe)
-    resumed, pieces = fit(StageStore(tmp_path / "b"), recipe)
+            fit(ArtifactCache(tmp_path / "b"), recipe)
+    resumed, pieces = fit(ArtifactCache(tmp_path / "b"), recipe)
     assert all(torch.equal(value, weights(resumed)[name]) for name, value in weights(undisturbed).items())
     counted = ("steps", "examples", "source_tokens", "target_tokens", "best_step", "validation_loss")
     assert [getattr(whole, name) for name in counted] == [getattr(pieces, name) for name in counted]
@@ -134,12 +134,12 @@ KILLED_LATE = {
 @pytest.mark.parametrize("recipe", KILLED_LATE.values(), ids=KILLED_LATE)
 def test_killed_behind_the_last_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recipe: Recipe) -> None:
     """A training that had ended when it was killed is not trained further: same bits, same counts, same end."""
-    undisturbed, whole = fit(StageStore(tmp_path / "a"), recipe)
+    undisturbed, whole = fit(ArtifactCache(tmp_path / "a"), recipe)
     with monkeypatch.context() as patched:
         patched.setattr(training, "_report", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            fit(StageStore(tmp_path / "b"), recipe)
-    resumed, pieces = fit(StageStore(tmp_path / "b"), recipe)
+            fit(ArtifactCache(tmp_path / "b"), recipe)
+    resumed, pieces = fit(ArtifactCache(tmp_path / "b"), recipe)
     assert all(torch.equal(value, weights(resumed)[name]) for name, value in weights(undisturbed).items())
     counted = ("steps", "examples", "source_tokens", "target_tokens", "best_step", "validation_loss", "ended_by")
     assert [getattr(whole, name) for name in counted] == [getattr(pieces, name) for name in counted]
@@ -154,7 +154,7 @@ def test_a_torn_report_is_no_report(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     def full(path: Path, text: str) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    store = StageStore(tmp_path)
+    store = ArtifactCache(tmp_path)
     with monkeypatch.context() as patched:
         patched.setattr(neural, "write_atomically", full)
         with pytest.raises(OSError, match="No space"):
@@ -163,7 +163,7 @@ def test_a_torn_report_is_no_report(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert report.steps == 2
 
 
-def test_counts_by_hand(stages: StageStore) -> None:
+def test_counts_by_hand(stages: ArtifactCache) -> None:
     """Six steps of two passes of four: 48 examples; tokens are the rows' own, padding not counted."""
     train = ToySplit.of("train", 8)
     system, report = fit(stages, tiny_recipe(max_steps=6, batch_size=4, accumulation=2), train=train)
@@ -187,7 +187,7 @@ def test_every_system_learns_from_the_same_batches(tmp_path: Path, monkeypatch: 
     sizes = []
     for name, input_length in (("all", 48), ("little", 8)):
         targets.append([])
-        _, report = fit(StageStore(tmp_path / name), recipe, input_length=input_length)
+        _, report = fit(ArtifactCache(tmp_path / name), recipe, input_length=input_length)
         sizes.append((report.examples, report.source_tokens))
     batches = list(WordBatches(TRAIN.source_words, recipe))
     assert targets[0] == targets[1]
@@ -204,14 +204,14 @@ def test_accumulation_weighs_every_token_the_same(tmp_path: Path) -> None:
     same = {"max_steps": 2, "adam_epsilon": 1.0, "learning_rate": 0.1}
     train = [replace(one, references=((one.references[0][0][: 8 + 5 * (i % 4)],),)) for i, one in enumerate(TRAIN)]
     split = ToySplit("train", train)
-    once = weights(fit(StageStore(tmp_path / "a"), tiny_recipe(batch_size=8, **same), split, dropout=0.0)[0])
+    once = weights(fit(ArtifactCache(tmp_path / "a"), tiny_recipe(batch_size=8, **same), split, dropout=0.0)[0])
     recipe = tiny_recipe(batch_size=2, accumulation=4, **same)
-    parts = weights(fit(StageStore(tmp_path / "b"), recipe, split, dropout=0.0)[0])
+    parts = weights(fit(ArtifactCache(tmp_path / "b"), recipe, split, dropout=0.0)[0])
     for name, value in once.items():
         torch.testing.assert_close(parts[name], value, rtol=1e-4, atol=1e-5)
 
 
-def test_the_validation_loss_is_the_mean_over_all_target_tokens(stages: StageStore) -> None:
+def test_the_validation_loss_is_the_mean_over_all_target_tokens(stages: ArtifactCache) -> None:
     """Equals the summed loss of examples taken one by one, divided by their tokens; no smoothing, no dropout."""
     system, report = fit(stages, tiny_recipe(max_steps=2, eval_steps=2, label_smoothing=0.1, batch_size=4))
     system.model.eval()
@@ -223,7 +223,7 @@ def test_the_validation_loss_is_the_mean_over_all_target_tokens(stages: StageSto
     assert report.validation_loss == pytest.approx(sums / tokens, rel=1e-5)
 
 
-def test_the_best_weights_are_kept(stages: StageStore) -> None:
+def test_the_best_weights_are_kept(stages: ArtifactCache) -> None:
     """A rate so high that training gets worse: the weights of the lowest validation loss come back, not the last."""
     recipe = tiny_recipe(max_steps=24, eval_steps=2, learning_rate=3.0, schedule="constant", warmup_steps=24)
     system, report = fit(stages, recipe)
@@ -237,16 +237,16 @@ def test_the_best_weights_are_kept(stages: StageStore) -> None:
 
 def test_token_and_minute_budgets_end_training(tmp_path: Path) -> None:
     """Whichever budget comes first ends it, and the report says which."""
-    _, tokens = fit(StageStore(tmp_path / "a"), tiny_recipe(max_steps=500, max_tokens=2_000))
+    _, tokens = fit(ArtifactCache(tmp_path / "a"), tiny_recipe(max_steps=500, max_tokens=2_000))
     assert tokens.ended_by == "max_tokens"
     assert tokens.source_tokens + tokens.target_tokens >= 2_000
     assert tokens.steps < 20
-    _, minutes = fit(StageStore(tmp_path / "b"), tiny_recipe(max_steps=100_000, max_minutes=1 / 60))
+    _, minutes = fit(ArtifactCache(tmp_path / "b"), tiny_recipe(max_steps=100_000, max_minutes=1 / 60))
     assert minutes.ended_by == "max_minutes"
     assert minutes.steps < 5_000
 
 
-def test_patience_ends_training(stages: StageStore) -> None:
+def test_patience_ends_training(stages: ArtifactCache) -> None:
     """Validations that do not get better end it."""
     recipe = tiny_recipe(max_steps=80, eval_steps=2, learning_rate=0.3, schedule="constant", patience=2)
     _, report = fit(stages, recipe)
@@ -254,14 +254,14 @@ def test_patience_ends_training(stages: StageStore) -> None:
     assert report.steps < 80
 
 
-def test_no_steps_is_no_training(stages: StageStore) -> None:
+def test_no_steps_is_no_training(stages: ArtifactCache) -> None:
     """max_steps=0 keeps the initial weights, which is how a checkpoint is scored as it is."""
     _, report = fit(stages, tiny_recipe(max_steps=0))
     assert (report.steps, report.ended_by) == (0, "max_steps")
     assert report.parameters > 0
 
 
-def test_without_validation_the_last_weights_are_used(stages: StageStore) -> None:
+def test_without_validation_the_last_weights_are_used(stages: ArtifactCache) -> None:
     """No validation split: no validation loss, and the best step is the last."""
     system = Trunc(Trunc.Config(**TINY))
     report = system.fit(TRAIN, None, tiny_recipe(max_steps=5), stages.root, stages)
@@ -306,7 +306,7 @@ def test_an_epoch_is_a_permutation_that_seed_and_epoch_decide() -> None:
     assert orders[0] == orders[2] != orders[1]
 
 
-def test_a_finished_training_is_found(stages: StageStore) -> None:
+def test_a_finished_training_is_found(stages: ArtifactCache) -> None:
     """The same training again is not done again: the report and the weights come from the stage."""
     first, report = fit(stages, tiny_recipe(max_steps=3))
     folder = stages.used["checkpoint"]
@@ -318,7 +318,7 @@ def test_a_finished_training_is_found(stages: StageStore) -> None:
     assert not (folder / "trainer").exists()
 
 
-def test_targets_that_are_cut_are_counted(stages: StageStore) -> None:
+def test_targets_that_are_cut_are_counted(stages: ArtifactCache) -> None:
     """With room for three tokens and the end, every longer target is cut, and the ledger balances."""
     _, report = fit(stages, tiny_recipe(max_steps=1), decode_length=4)
     assert report.targets is not None
@@ -329,14 +329,14 @@ def test_targets_that_are_cut_are_counted(stages: StageStore) -> None:
 
 def test_gradient_checkpointing_changes_nothing(tmp_path: Path) -> None:
     """It saves memory, not accuracy."""
-    plain = weights(fit(StageStore(tmp_path / "a"), tiny_recipe(max_steps=2), dropout=0.0)[0])
+    plain = weights(fit(ArtifactCache(tmp_path / "a"), tiny_recipe(max_steps=2), dropout=0.0)[0])
     recipe = tiny_recipe(max_steps=2, gradient_checkpointing=True)
-    saved = weights(fit(StageStore(tmp_path / "b"), recipe, dropout=0.0)[0])
+    saved = weights(fit(ArtifactCache(tmp_path / "b"), recipe, dropout=0.0)[0])
     for name, value in plain.items():
         torch.testing.assert_close(saved[name], value, rtol=1e-5, atol=1e-6)
 
 
-def test_bfloat16_when_asked(stages: StageStore) -> None:
+def test_bfloat16_when_asked(stages: ArtifactCache) -> None:
     """train.bf16=true computes in bfloat16, and the report says so."""
     _, report = fit(stages, tiny_recipe(max_steps=2, bf16=True))
     assert report.precision == "bfloat16"

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from longsumbench.api import registry
-from longsumbench.api.config import Decoding, Recipe, settle
+from longsumbench.api.config import Decoding, Recipe, build_settings
 from longsumbench.api.documents import Cut, Document, Example, Section, Sentences, Truncation, count_words
 from longsumbench.api.ranker import LearnedRanker, RankerSettings, Scores
 from longsumbench.api.system import System
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import DataError, UsageError
 from longsumbench.models.baselines.config import LeadConfig, LexRankConfig, OracleConfig, RandomConfig
 from longsumbench.models.baselines.system import Lead, LexRank, Oracle, Random
@@ -30,7 +30,7 @@ class Last(LearnedRanker):
     """A ranker that has learned that the last paragraph is the best."""
 
     @classmethod
-    def fitted(cls, train: Any, validation: Any, settings: RankerSettings, stages: StageStore) -> "Last":
+    def fitted(cls, train: Any, validation: Any, settings: RankerSettings, stages: ArtifactCache) -> "Last":
         """Learn it."""
         return cls()
 
@@ -66,7 +66,7 @@ class Train(list[Example]):
 
 
 def fitted(system: System, train: Any, folder: Path) -> System:
-    system.fit(train, None, Recipe(), folder, StageStore(folder))
+    system.fit(train, None, Recipe(), folder, ArtifactCache(folder))
     return system
 
 
@@ -298,7 +298,7 @@ def test_only_random_depends_on_the_seed() -> None:
 def test_lengths_that_are_allowed(length: str) -> None:
     """A number from the command line is taken for text, and the two rules as they stand."""
     given = int(length) if length.isdecimal() else length
-    assert settle(LeadConfig, {"length": given}, "model.") == LeadConfig(length=length)
+    assert build_settings(LeadConfig, {"length": given}, "model.") == LeadConfig(length=length)
 
 
 @pytest.mark.parametrize("length", ["0", "-3", "1.5", "", "refrence"])

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from longsumbench.api.config import settle
+from longsumbench.api.config import build_settings
 from longsumbench.errors import UsageError
 from longsumbench.models.etads.config import EtadsConfig
 
 
 def settled(**values: Any) -> EtadsConfig:
     """Return the settings as the command line would give them."""
-    config: EtadsConfig = settle(EtadsConfig, values, "model.")
+    config: EtadsConfig = build_settings(EtadsConfig, values, "model.")
     return config
 
 

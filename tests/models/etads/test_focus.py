@@ -14,10 +14,10 @@ from longsumbench.models.etads.focus import (
     WIDE_ENOUGH,
     Focus,
     FocusAttention,
-    Windows,
-    flex,
-    plain,
-    rank_two,
+    FocusWindows,
+    flex_focus,
+    plain_focus,
+    rank_two_focus,
 )
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -139,7 +139,9 @@ def test_the_two_oracles_agree() -> None:
     torch.testing.assert_close(dense(attention, states[0]), loop(attention, states[0], 9))
 
 
-def parts(length: int, narrow: float, wide: float, seed: int = 0) -> tuple[Tensor, Tensor, Tensor, Windows, Tensor]:
+def parts(
+    length: int, narrow: float, wide: float, seed: int = 0
+) -> tuple[Tensor, Tensor, Tensor, FocusWindows, Tensor]:
     """Return queries, keys, values [2, 2, L, 8], windows between two widths (shares of the text), and a ragged mask."""
     generator = torch.Generator().manual_seed(seed)
     real = torch.arange(length) < torch.tensor([[length], [max(1, length - 3)]])
@@ -147,7 +149,7 @@ def parts(length: int, narrow: float, wide: float, seed: int = 0) -> tuple[Tenso
     m = real.sum(-1)[:, None, None]
     centres = m * torch.rand(2, 2, length, generator=generator)
     widths = m * (narrow + (wide - narrow) * torch.rand(2, 2, length, generator=generator))
-    return q, k, v, Windows(centres, widths.clamp(min=0.5)), real
+    return q, k, v, FocusWindows(centres, widths.clamp(min=0.5)), real
 
 
 FOCI = {"narrow": (0.0, 0.01), "mixed": (0.005, 1.0), "wide": (1.001 * WIDE_ENOUGH, 1.0)}
@@ -157,7 +159,7 @@ def with_gradients(function: object, *arguments: object) -> list[Tensor]:
     """Return a form's output at real tokens and the gradients of all that it reads."""
     q, k, v, windows, real = arguments[:5]
     leaves = [tensor.clone().requires_grad_() for tensor in (q, k, v, *windows)]
-    output = function(*leaves[:3], Windows(*leaves[3:]), real, *arguments[5:])  # type: ignore[operator]
+    output = function(*leaves[:3], FocusWindows(*leaves[3:]), real, *arguments[5:])  # type: ignore[operator]
     kept = output.transpose(1, 2)[real]  # type: ignore[index]
     return [kept, *torch.autograd.grad(kept.square().sum(), leaves)]
 
@@ -175,7 +177,7 @@ def test_flex_attention_computes_the_same(length: int, foci: str) -> None:
     """The kernel that computes the bias itself gives the plain form's outputs, for foci of any width."""
     given = parts(length, *FOCI[foci])
     real = given[-1]
-    found, expected = flex(*given, flex_attention), plain(*given)
+    found, expected = flex_focus(*given, flex_attention), plain_focus(*given)
     torch.testing.assert_close(found.transpose(1, 2)[real], expected.transpose(1, 2)[real])
 
 
@@ -190,26 +192,26 @@ def unfused(queries: Tensor, keys: Tensor, values: Tensor, score_mod: Callable[.
 def test_what_flex_attention_is_given_has_the_same_gradients(length: int, foci: str) -> None:
     """The function that changes the kernel's scores gives the plain form's outputs and gradients, whatever the foci."""
     given = parts(length, *FOCI[foci])
-    assert_alike(with_gradients(flex, *given, unfused), with_gradients(plain, *given))
+    assert_alike(with_gradients(flex_focus, *given, unfused), with_gradients(plain_focus, *given))
 
 
 @pytest.mark.parametrize("length", [1, 6, 33, 400, 1024])
 def test_the_rank_two_form_computes_the_same_for_wide_foci(length: int) -> None:
     """Two more features of queries and keys give the plain form's outputs and gradients, where foci are wide."""
     given = parts(length, *FOCI["wide"])
-    assert_alike(with_gradients(rank_two, *given), with_gradients(plain, *given))
+    assert_alike(with_gradients(rank_two_focus, *given), with_gradients(plain_focus, *given))
 
 
 def test_the_rank_two_form_is_refused_for_narrow_foci() -> None:
     """A single narrow focus, or half precision, is enough to refuse it."""
     q, k, v, windows, real = parts(64, *FOCI["wide"])
-    rank_two(q, k, v, windows, real)
+    rank_two_focus(q, k, v, windows, real)
     widths = windows.widths.clone()
     widths[1, 1, 5] = 0.9 * WIDE_ENOUGH * 61
     with pytest.raises(ValueError, match="foci of at least"):
-        rank_two(q, k, v, windows._replace(widths=widths), real)
+        rank_two_focus(q, k, v, windows._replace(widths=widths), real)
     with pytest.raises(ValueError, match="single precision"):
-        rank_two(q.bfloat16(), k.bfloat16(), v.bfloat16(), windows, real)
+        rank_two_focus(q.bfloat16(), k.bfloat16(), v.bfloat16(), windows, real)
 
 
 def test_a_layer_computes_the_plain_form_where_the_fast_one_does_not_hold() -> None:
@@ -286,13 +288,13 @@ def test_three_tokens_by_hand() -> None:
     The bias of key j is −(j − 1.5)² / (1.5² / 2) = −2, −2/9, −2/9. With queries of 0 the weights are e^−2, e^−2/9,
     e^−2/9 over their sum: 0.0779, 0.4610, 0.4610. The values are 1, 2, 4, so every output is 2.844.
     """
-    windows = Windows(torch.full((1, 1, 3), 1.5), torch.full((1, 1, 3), 1.5))
+    windows = FocusWindows(torch.full((1, 1, 3), 1.5), torch.full((1, 1, 3), 1.5))
     values = torch.tensor([1.0, 2.0, 4.0]).view(1, 1, 3, 1)
     nothing, real = torch.zeros(1, 1, 3, 1), torch.ones(1, 3, dtype=torch.bool)
     a, b = math.exp(-2), math.exp(-2 / 9)
     expected = (a + 6 * b) / (a + 2 * b)
     assert expected == pytest.approx(2.844, abs=5e-4)
-    torch.testing.assert_close(plain(nothing, nothing, values, windows, real), torch.full((1, 1, 3, 1), expected))
+    torch.testing.assert_close(plain_focus(nothing, nothing, values, windows, real), torch.full((1, 1, 3, 1), expected))
     zero = Focus(1, 1)
     for weight in zero.parameters():
         torch.nn.init.zeros_(weight)

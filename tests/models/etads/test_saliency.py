@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from transformers import BartConfig, DynamicCache
 
-from longsumbench.modeling.nn.folded_attention import FoldedAttention, FoldedCache, watched
+from longsumbench.modeling.nn.folded_attention import FoldedAttention, FoldedCache, recorded_attention
 from longsumbench.models.etads.saliency import Gate, SaliencyAttention
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -159,7 +159,7 @@ def test_it_tells_the_weights_before_the_gate() -> None:
     """Watched, it tells the softmax's weights, which sum to one: what the coverage of a search goes by."""
     attention = layer(2)
     states, source, mask = texts([6, 4], 3, 16)
-    with watched(attention) as told:
+    with recorded_attention(attention) as told:
         attention(states, key_value_states=source, attention_mask=mask)
     torch.testing.assert_close(told[0].sum(-1), torch.ones(2, 2, 3))
 

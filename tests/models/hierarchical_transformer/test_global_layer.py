@@ -11,8 +11,8 @@ from torch import Tensor
 from longsumbench.errors import UsageError
 from longsumbench.models.hierarchical_transformer.global_layer import (
     GlobalLayer,
+    PackedParagraphs,
     ParagraphAttention,
-    Paragraphs,
     PerHead,
     Piece,
     Pooling,
@@ -26,7 +26,7 @@ WIDTH, HEADS = 8, 2
 LENGTHS = ((3, 0, 5, 1), (2, 4))  # of the paragraphs of two examples; one is absent
 
 
-def packed(lengths: tuple[tuple[int, ...], ...] = LENGTHS) -> tuple[Tensor, Paragraphs, list[list[Tensor]]]:
+def packed(lengths: tuple[tuple[int, ...], ...] = LENGTHS) -> tuple[Tensor, PackedParagraphs, list[list[Tensor]]]:
     """Return states one behind the other, whose they are, and the same paragraph by paragraph."""
     generator = torch.Generator().manual_seed(5)
     sizes = [size for one in lengths for size in one if size]
@@ -45,7 +45,7 @@ def packed(lengths: tuple[tuple[int, ...], ...] = LENGTHS) -> tuple[Tensor, Para
         for row in range(len(flat))
     )
     owners = torch.arange(len(flat)).repeat_interleave(flat)
-    return states, Paragraphs(real, owners, pieces), listed
+    return states, PackedParagraphs(real, owners, pieces), listed
 
 
 def shaken(module: Any) -> Any:
@@ -143,7 +143,7 @@ def test_pooling_by_hand() -> None:
     pooling.values.bias.data = torch.tensor([0.0, -8.0])
     states = torch.tensor([[4.0, 0.0], [8.0, math.log(3)]])
     piece = Piece(torch.tensor([0]), torch.tensor([[0, 1]]), torch.ones(1, 2, dtype=torch.bool))
-    paragraphs = Paragraphs(torch.tensor([[True]]), torch.tensor([0, 0]), (piece,))
+    paragraphs = PackedParagraphs(torch.tensor([[True]]), torch.tensor([0, 0]), (piece,))
     torch.testing.assert_close(pooling(states, paragraphs), torch.tensor([[[7.0, -1.0]]]))
 
 
@@ -178,7 +178,7 @@ def test_paragraphs_of_any_length_are_pooled_alike() -> None:
     model = network(d_model=WIDTH, encoder_attention_heads=HEADS, pooling_heads=HEADS)
     given = batch([300, 1, 0, 2, 40], [7, 90])
     table = model.model.encoder.encode(given["input_ids"], given["unit_mask"])
-    paragraphs = Paragraphs.of(table)
+    paragraphs = PackedParagraphs.of(table)
     assert sorted(int(one) for piece in paragraphs.pieces for one in piece.chosen) == list(range(6))
     numbers = paragraphs.owners.float()[:, None].expand(-1, WIDTH)  # every token holds its paragraph's number
     for piece in paragraphs.pieces:

@@ -14,7 +14,7 @@ from support.requirements import SHARED_FOLDER
 
 from longsumbench.models.hierarchical_transformer.entities import find_entities
 from longsumbench.models.hierarchical_transformer.graphs import (
-    MARKERS,
+    DISCOURSE_MARKERS,
     Graph,
     Place,
     discourse_graph,
@@ -161,7 +161,7 @@ def test_only_the_next_paragraph_of_the_same_document_is_connected() -> None:
     assert discourse_graph(texts, [(0, 0), (0, 1), (0, 2)], none).sum() == 2
 
 
-@pytest.mark.parametrize("marker", MARKERS)
+@pytest.mark.parametrize("marker", DISCOURSE_MARKERS)
 def test_a_marker_counts_at_the_beginning(marker: str) -> None:
     """Each of the 36 counts in any casing, across a line break and behind a quotation mark, as whole words only."""
     for text in (f"{marker} we", f"{marker.upper()}, we", f" “{marker.capitalize()}: we", marker.replace(" ", "\n")):
@@ -172,7 +172,7 @@ def test_a_marker_counts_at_the_beginning(marker: str) -> None:
 
 def test_the_markers_are_the_papers() -> None:
     """There are 36, each once."""
-    assert len(MARKERS) == len(set(MARKERS)) == 36
+    assert len(DISCOURSE_MARKERS) == len(set(DISCOURSE_MARKERS)) == 36
 
 
 @pytest.mark.skipif(not PAPER.is_file(), reason=SHARED_FOLDER)
@@ -181,4 +181,4 @@ def test_the_markers_are_in_the_papers_order() -> None:
     text = PAPER.read_text(encoding="utf-8")
     listed = text[text.index("again, also, another") : text.index("the day before") + len("the day before")]
     joined = " ".join(listed.replace("-\n", "").split())
-    assert tuple(re.split(r", ?", joined)) == MARKERS
+    assert tuple(re.split(r", ?", joined)) == DISCOURSE_MARKERS

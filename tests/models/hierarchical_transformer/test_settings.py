@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from longsumbench.api.config import settle
+from longsumbench.api.config import build_settings
 from longsumbench.errors import UsageError
 from longsumbench.models.hierarchical_transformer import config as module
 from longsumbench.models.hierarchical_transformer.config import FlatTransformerConfig, HierarchicalTransformerConfig
@@ -61,10 +61,10 @@ def test_what_cannot_be_meant_is_refused(case: str) -> None:
     """One line names the setting, what is wrong, and what there is."""
     values, told = REFUSED[case]
     with pytest.raises(UsageError, match=told):
-        settle(HierarchicalTransformerConfig, values, "model.")
+        build_settings(HierarchicalTransformerConfig, values, "model.")
 
 
 def test_a_single_layer_of_tdmca_is_refused() -> None:
     """Its first layer sees the summary alone."""
     with pytest.raises(UsageError, match=r"model\.num_layers=1 is below 2"):
-        settle(TdmcaConfig, {"num_layers": 1}, "model.")
+        build_settings(TdmcaConfig, {"num_layers": 1}, "model.")

@@ -13,7 +13,7 @@ from longsumbench.api import registry
 from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.api.system import ATTENDED_AXIS
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.modeling.best_paragraphs import BestParagraphs
 from longsumbench.modeling.units import EncodedSentence
@@ -39,7 +39,7 @@ def built(name: str, **settings: Any) -> BestParagraphs:
 def fitted(name: str, folder: Path, steps: int = 3, **settings: Any) -> BestParagraphs:
     """Return a small system, trained for a few steps."""
     system = built(name, **settings)
-    system.fit(ToySplit.of("train", 24), None, tiny_recipe(max_steps=steps), folder, StageStore(folder))
+    system.fit(ToySplit.of("train", 24), None, tiny_recipe(max_steps=steps), folder, ArtifactCache(folder))
     return system
 
 
@@ -127,7 +127,7 @@ def test_more_can_be_read_when_it_is_summarized() -> None:
 
 def test_reading_more_is_not_trained_again(tmp_path: Path) -> None:
     """Points that differ in what is read of tested examples alone have one checkpoint, and each its own setting."""
-    stages = StageStore(tmp_path)
+    stages = ArtifactCache(tmp_path)
     train, recipe, reports = ToySplit.of("train", 24), tiny_recipe(max_steps=3), []
     for number in (None, 3):
         system = built("hierarchical_transformer", test_num_paragraphs=number)
@@ -159,7 +159,7 @@ class Clusters(ToySplit):
 
 def test_paragraphs_are_ranked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Points that differ in what is done with the ranked paragraphs share their orders."""
-    train, stages, recipe = Clusters.of("train", 12), StageStore(tmp_path), tiny_recipe(max_steps=1)
+    train, stages, recipe = Clusters.of("train", 12), ArtifactCache(tmp_path), tiny_recipe(max_steps=1)
     systems = [built(name, rank="lstm", input_length=length) for name, length in zip(NAMES, (12, 20, 30), strict=True)]
     asked: list[str] = []
     for system in systems:
@@ -210,7 +210,7 @@ def test_it_learns(name: str, tmp_path: Path) -> None:
     """In forty steps the loss falls by more than a third."""
     system = built(name, source_loss=False)
     recipe = tiny_recipe(max_steps=40, learning_rate=0.005)
-    report = system.fit(ToySplit.of("train", 24), None, recipe, tmp_path, StageStore(tmp_path))
+    report = system.fit(ToySplit.of("train", 24), None, recipe, tmp_path, ArtifactCache(tmp_path))
     assert report.first_loss is not None
     assert report.last_loss is not None
     assert report.last_loss < 0.67 * report.first_loss

@@ -17,7 +17,7 @@ from transformers import BartForConditionalGeneration, BartModel, T5Config, T5Fo
 
 from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cli.main import main
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.modeling import checkpoints as pretrained
@@ -25,7 +25,7 @@ from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.models.pagesum.config import PageSumConfig
 from longsumbench.models.pagesum.model import PageSumForConditionalGeneration
 from longsumbench.models.pagesum.system import PageSum
-from longsumbench.runs.evidence import kept, read_evidence
+from longsumbench.runs.evidence import kept_places, read_evidence
 from longsumbench.runs.record import Results, RunRecord
 
 CONFIDENCE = {"confidence.weight", "confidence.bias"}
@@ -50,7 +50,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_bart(tmp_path_factory.mktemp("bart"))
 
 
-def fitted(init: Path | str, stages: StageStore, steps: int = 2, **changes: Any) -> PageSum:
+def fitted(init: Path | str, stages: ArtifactCache, steps: int = 2, **changes: Any) -> PageSum:
     """Return a PageSum after a few steps from a checkpoint."""
     system = PageSum(PageSumConfig(**{**TINY, "init": str(init), **changes}))
     system.fit(TRAIN, None, tiny_recipe(max_steps=steps, learning_rate=1e-4), stages.root, stages)
@@ -160,7 +160,7 @@ def test_training_drops_what_bart_drops(tmp_path: Path) -> None:
     torch.testing.assert_close(*states)
 
 
-def test_training_from_a_checkpoint(checkpoint: Path, tmp_path: Path, stages: StageStore) -> None:
+def test_training_from_a_checkpoint(checkpoint: Path, tmp_path: Path, stages: ArtifactCache) -> None:
     """Fitted from a folder it has its tokenizer and sizes, learns on, and writes the same when saved and loaded."""
     start, system = fitted(checkpoint, stages, steps=0), fitted(checkpoint, stages, steps=4)
     assert start.tokenizer.get_vocab() == system.tokenizer.get_vocab()
@@ -178,7 +178,7 @@ def test_training_from_a_checkpoint(checkpoint: Path, tmp_path: Path, stages: St
 
 @pytest.mark.parametrize("decoding", DECODINGS)
 def test_training_goes_on_from_a_finished_pagesum(
-    decoding: str, checkpoint: Path, tmp_path: Path, stages: StageStore
+    decoding: str, checkpoint: Path, tmp_path: Path, stages: ArtifactCache
 ) -> None:
     """A finished PageSum is a checkpoint too: nothing of it is new, and other pages or decoding can be chosen."""
     first = fitted(checkpoint, stages, steps=4)
@@ -191,12 +191,12 @@ def test_training_goes_on_from_a_finished_pagesum(
     assert len(written(second)) == len(TEST)
 
 
-def num_trainings(stages: StageStore) -> int:
+def num_trainings(stages: ArtifactCache) -> int:
     """Count the finished trainings."""
     return len(list(stages.root.glob("checkpoint/*/fit.json")))
 
 
-def test_a_run_knows_the_checkpoint_by_its_content(checkpoint: Path, tmp_path: Path, stages: StageStore) -> None:
+def test_a_run_knows_the_checkpoint_by_its_content(checkpoint: Path, tmp_path: Path, stages: ArtifactCache) -> None:
     """Moved elsewhere it is the same checkpoint, and training is found finished; another weight makes another one."""
     elsewhere, changed = tmp_path / "elsewhere", tmp_path / "changed"
     shutil.copytree(checkpoint, elsewhere)
@@ -233,14 +233,14 @@ def test_a_sweep_over_page_sizes(checkpoint: Path, tmp_path: Path) -> None:
     assert sweep(tmp_path, moved) == records
     for record in records:
         folder = Results(tmp_path / "results").find(record.run_id) / "evidence"
-        assert kept(folder, of_references=True) == {0, 1}
+        assert kept_places(folder, of_references=True) == {0, 1}
         pages = len(read_evidence(folder, 1)[1].texts["unit"])
         assert 1 < pages <= 32 // record.config["model"]["page_size"]
     notes = (tmp_path / "results" / "leaderboard" / "jsonl.md").read_text(encoding="utf-8")
     assert f"From a checkpoint: pagesum ({checkpoint.name})." in notes
 
 
-def test_a_checkpoint_of_the_hub(checkpoint: Path, stages: StageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkpoint_of_the_hub(checkpoint: Path, stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch) -> None:
     """A name that is no folder is fetched from the hub, once, and is then as the folder is."""
     asked: list[tuple[str, bool]] = []
 
@@ -255,7 +255,7 @@ def test_a_checkpoint_of_the_hub(checkpoint: Path, stages: StageStore, monkeypat
     assert system.identity() == fitted(checkpoint, stages).identity()
 
 
-def test_the_hub_without_a_network(stages: StageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hub_without_a_network(stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the default checkpoint is not on this machine and cannot be fetched, the machine is to blame."""
     monkeypatch.setattr(pretrained, "unreachable", lambda: "no cable")
     with pytest.raises(EnvironmentProblem, match=r"model\.init=nobody/has-bart.*no cable.*give a folder") as caught:
@@ -328,7 +328,7 @@ def told_otherwise(**described: Any) -> Callable[[Path], Path]:
     ],
 )
 def test_checkpoints_that_cannot_be_meant(
-    write: Callable[[Path], Path], settings: dict[str, Any], told: str, tmp_path: Path, stages: StageStore
+    write: Callable[[Path], Path], settings: dict[str, Any], told: str, tmp_path: Path, stages: ArtifactCache
 ) -> None:
     """Another architecture, other sizes, too few positions or damaged files end in one line that says which."""
     folder = write(tmp_path / "start")
@@ -338,7 +338,7 @@ def test_checkpoints_that_cannot_be_meant(
 
 
 @pytest.mark.parametrize("start", [None, "</s>"])
-def test_a_tokenizer_without_a_start_token(start: str | None, tmp_path: Path, stages: StageStore) -> None:
+def test_a_tokenizer_without_a_start_token(start: str | None, tmp_path: Path, stages: ArtifactCache) -> None:
     """No page can begin without one: the checkpoint's tokenizer is refused, or any other, that has none of its own."""
     folder = without_start(tmp_path / "start", start)
     for settings in ({"init": folder}, {"init": "random", "tokenizer": str(folder)}):
@@ -346,7 +346,7 @@ def test_a_tokenizer_without_a_start_token(start: str | None, tmp_path: Path, st
             fitted(stages=stages, **settings)
 
 
-def test_texts_with_the_names_of_special_tokens(tmp_path: Path, stages: StageStore) -> None:
+def test_texts_with_the_names_of_special_tokens(tmp_path: Path, stages: ArtifactCache) -> None:
     """They are read as text, `<mask>`, too, for which facebook/bart-large-cnn has a token, but no embedding."""
     folder = write_bart(tmp_path / "start")
     tokenizer = train_tokenizer(TRAIN, 320)
@@ -362,7 +362,7 @@ def test_texts_with_the_names_of_special_tokens(tmp_path: Path, stages: StageSto
     assert "<mask>" in "".join(summary.evidence.texts["reference_step"])
 
 
-def test_pages_as_long_as_the_checkpoint_allows(checkpoint: Path, stages: StageStore) -> None:
+def test_pages_as_long_as_the_checkpoint_allows(checkpoint: Path, stages: ArtifactCache) -> None:
     """Pages and summaries of as many tokens as there are positions are read and written."""
     longest = SIZES["max_position_embeddings"]
     split = {"page_size": longest, "num_pages": 2, "decode_length": longest}

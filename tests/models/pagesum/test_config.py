@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from longsumbench.api import registry
-from longsumbench.api.config import settle
+from longsumbench.api.config import build_settings
 from longsumbench.errors import UsageError
 from longsumbench.models.pagesum.config import SIZES, PageSumConfig
 
@@ -59,7 +59,7 @@ def test_settled_settings_settle_to_themselves(given: dict[str, Any]) -> None:
     """What a record or a checkpoint keeps of the settings gives the same settings again."""
     config = PageSumConfig(**given)
     assert PageSumConfig(**asdict(config)) == config
-    assert settle(PageSumConfig, asdict(config), "model.") == config
+    assert build_settings(PageSumConfig, asdict(config), "model.") == config
 
 
 def test_a_dimension_given_goes_before_the_size() -> None:

@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerBase
 
 from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Cut, Document, Example, Section
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import DataError, UsageError
 from longsumbench.modeling.generation import decode
 from longsumbench.modeling.tokenizer import token_texts, train_tokenizer
@@ -29,7 +29,7 @@ TINY = {key: value for key, value in TINY_FOR_ALL.items() if key in KNOWN}
 TEXTS = ToySplit.of("test", 4, start=40).examples
 
 
-def fitted(stages: StageStore, split: ToySplit | None = None, steps: int = 2, **changes: Any) -> PageSum:
+def fitted(stages: ArtifactCache, split: ToySplit | None = None, steps: int = 2, **changes: Any) -> PageSum:
     """Return a PageSum after a few steps on a split."""
     system = PageSum(PageSumConfig(**{**TINY, **changes}))
     system.fit(split or ToySplit.of("train", 12), None, tiny_recipe(max_steps=steps), stages.root, stages)
@@ -106,7 +106,7 @@ def test_what_does_not_fit_is_in_the_ledger() -> None:
 
 
 @pytest.mark.parametrize(("fidelity", "expected"), [("default", "<ab>"), ("official", "ab>")])
-def test_targets(fidelity: str, expected: str, stages: StageStore) -> None:
+def test_targets(fidelity: str, expected: str, stages: ArtifactCache) -> None:
     """The default learns to write `<s>` first, the release does not; the longest target has decode_length tokens."""
     system = PageSum(PageSumConfig(fidelity=fidelity))
     system.tokenizer = Letters()  # type: ignore[assignment]
@@ -121,7 +121,7 @@ def test_targets(fidelity: str, expected: str, stages: StageStore) -> None:
 
 
 @pytest.mark.parametrize("fidelity", ["default", "official"])
-def test_every_summary_begins_with_the_start_token(fidelity: str, tmp_path: Path, stages: StageStore) -> None:
+def test_every_summary_begins_with_the_start_token(fidelity: str, tmp_path: Path, stages: ArtifactCache) -> None:
     """Whatever was fed in training, writing begins with `</s> <s>`, in a system that was saved and loaded, too."""
     system = fitted(stages, steps=0, fidelity=fidelity)
     system.save(tmp_path)
@@ -145,7 +145,7 @@ def weighed(system: PageSum, one: Example, fed: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize("beams", [1, 3])
 def test_evidence_is_what_each_token_was_predicted_by(
-    beams: int, stages: StageStore, monkeypatch: pytest.MonkeyPatch
+    beams: int, stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A step's confidences are those of the state that predicted its token, and sum to one over the pages."""
     system, one, seen = fitted(stages, steps=8), TEXTS[3], []
@@ -169,7 +169,7 @@ def test_evidence_is_what_each_token_was_predicted_by(
 
 
 @pytest.mark.parametrize("fidelity", ["default", "official"])
-def test_evidence_of_the_reference(fidelity: str, stages: StageStore) -> None:
+def test_evidence_of_the_reference(fidelity: str, stages: ArtifactCache) -> None:
     """On request it says, for the reference's tokens fed as in training, what would predict each of them."""
     system, one = fitted(stages, steps=8, fidelity=fidelity), TEXTS[1]
     (plain,) = system.summarize([one], BEAMS)
@@ -188,7 +188,7 @@ def test_evidence_of_the_reference(fidelity: str, stages: StageStore) -> None:
     assert one.references[0][0].startswith("".join(texts).strip())
 
 
-def test_evidence_of_an_example_without_references(stages: StageStore) -> None:
+def test_evidence_of_an_example_without_references(stages: ArtifactCache) -> None:
     """A user's own text has no reference: what is looked at for it has no steps."""
     system = fitted(stages, steps=0)
     one = Example("x", None, None, TEXTS[0].documents, ())
@@ -196,7 +196,7 @@ def test_evidence_of_an_example_without_references(stages: StageStore) -> None:
     assert summary.evidence.arrays["reference_confidence"].shape == (2, 0)
 
 
-def test_evidence_of_the_longest_summary(stages: StageStore) -> None:
+def test_evidence_of_the_longest_summary(stages: ArtifactCache) -> None:
     """A summary of decode_length tokens, as many as there are positions, has evidence for each of them."""
     system = fitted(stages, steps=0)
     longest = TINY["decode_length"]
@@ -207,7 +207,7 @@ def test_evidence_of_the_longest_summary(stages: StageStore) -> None:
         assert summary.evidence.arrays["confidence"].shape[1] == longest - 1
 
 
-def test_global_decoding_keeps_no_evidence(stages: StageStore) -> None:
+def test_global_decoding_keeps_no_evidence(stages: ArtifactCache) -> None:
     """One decoder that reads all pages weighs none of them: there is nothing to keep, asked for or not."""
     system = fitted(stages, steps=0, decoding="global")
     assert not system.keeps_evidence
@@ -257,7 +257,9 @@ def split_of(*examples: Example, multi_document: bool = False) -> ToySplit:
         ("document", split_of(example(1), PAPER), r"model\.locality=document.*single document each.*choose spatial"),
     ],
 )
-def test_texts_without_what_a_locality_asks_for(locality: str, split: ToySplit, told: str, stages: StageStore) -> None:
+def test_texts_without_what_a_locality_asks_for(
+    locality: str, split: ToySplit, told: str, stages: ArtifactCache
+) -> None:
     """Discourse pages of texts without sections, or document pages of single documents, are refused before any work."""
     with pytest.raises(UsageError, match=told):
         fitted(stages, split, locality=locality)
@@ -265,7 +267,7 @@ def test_texts_without_what_a_locality_asks_for(locality: str, split: ToySplit, 
 
 
 @pytest.mark.parametrize("locality", ["spatial", "discourse", "document"])
-def test_no_training_split_is_told_as_of_any_system(locality: str, tmp_path: Path, stages: StageStore) -> None:
+def test_no_training_split_is_told_as_of_any_system(locality: str, tmp_path: Path, stages: ArtifactCache) -> None:
     """Without a training split there is nothing to learn from, whatever the locality."""
     system = PageSum(PageSumConfig(**{**TINY, "locality": locality}))
     with pytest.raises(DataError, match="learns from a training split"):
@@ -286,7 +288,7 @@ ODD = [
 
 @pytest.mark.parametrize("fidelity", ["default", "official"])
 @pytest.mark.parametrize("locality", ["spatial", "discourse", "document"])
-def test_odd_texts_are_learned_from_and_summarized(locality: str, fidelity: str, stages: StageStore) -> None:
+def test_odd_texts_are_learned_from_and_summarized(locality: str, fidelity: str, stages: ArtifactCache) -> None:
     """Empty sections, names as long as pages, 500 documents, no text at all: each alone as beside the others."""
     system = fitted(stages, split_of(*ODD, multi_document=True), locality=locality, fidelity=fidelity)
     together = list(system.summarize(ODD, BEAMS))

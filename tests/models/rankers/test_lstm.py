@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerBase
 
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.api.ranker import Ranker, RankerSettings, texts_to_rank
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import DataError
 from longsumbench.modeling.rankers import find_ranker
 from longsumbench.modeling.ranking import rank, tfidf_with_title
@@ -29,9 +29,9 @@ from longsumbench.models.rankers.lstm import (
     LstmRankerConfig,
     LstmRankerModel,
     ParagraphCollator,
-    alike,
-    rows_of,
+    similar_length_groups,
     similar_lengths,
+    training_rows,
 )
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -148,7 +148,7 @@ def test_groups_hold_each_text_once_with_little_padding() -> None:
     """Every text with tokens is in one group, and none there is longer than twice another."""
     lengths = torch.tensor([3, 0, 500, 70, 1, 4, 260, 65, 128])
     seen: list[int] = []
-    for group, mask in alike(lengths):
+    for group, mask in similar_length_groups(lengths):
         assert mask.sum(1).tolist() == lengths[group].tolist()
         assert int(lengths[group].max()) <= 2 * int(lengths[group].min())
         seen += group.tolist()
@@ -163,21 +163,21 @@ def test_worked_labels() -> None:
 
 @pytest.fixture(scope="module")
 def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> PreTrainedTokenizerBase:
-    return trained_tokenizer(split_of("train", 20), 300, StageStore(tmp_path_factory.mktemp("stages")))
+    return trained_tokenizer(split_of("train", 20), 300, ArtifactCache(tmp_path_factory.mktemp("stages")))
 
 
 def test_many_paragraphs_become_several_rows(tokenizer: PreTrainedTokenizerBase) -> None:
     """Each row has the title and whole paragraphs, together every paragraph once with its own label, long ones cut."""
     texts = [" ".join(FILLER[index : index + 4] * (200 if index == 3 else 25)) for index in range(12)] * 2
     one = example(1, "a town", texts, " ".join(FILLER[2:9]))
-    rows = list(rows_of(one, tokenizer, "paragraph", Labeller()))
+    rows = list(training_rows(one, tokenizer, "paragraph", Labeller()))
     assert len(rows) > 1
     assert len({tuple(row["units"][0]) for row in rows}) == 1
     assert [value for row in rows for value in row["labels"]] == Labeller()(texts, one.references[0])
     lengths = [[len(ids) for ids in row["units"][1:]] for row in rows]
     assert all(sum(of_row) <= ROW_LENGTH for of_row in lengths)
     assert max(map(max, lengths)) == TEXT_LENGTH
-    assert list(rows_of(replace(one, references=()), tokenizer, "paragraph", Labeller())) == []
+    assert list(training_rows(replace(one, references=()), tokenizer, "paragraph", Labeller())) == []
 
 
 def test_batches_do_not_depend_on_the_order_of_texts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,7 +200,7 @@ def test_it_learns_what_a_title_cannot_tell(tmp_path: Path) -> None:
     """Where the useful paragraph never names the title, tf-idf puts it last, and the ranker first."""
     settings = replace(QUICK, steps=60, batch_size=8)
     train, validation = split_of("train", 80), split_of("validation", 10, 500)
-    ranker = find_ranker("lstm", train, validation, settings, StageStore(tmp_path))
+    ranker = find_ranker("lstm", train, validation, settings, ArtifactCache(tmp_path))
     tests = [told_apart(900 + number) for number in range(20)]
     found = {ranker: [useful_first(ranker, one) for one in tests] for ranker in (ranker, tfidf_with_title)}
     assert sum(found[ranker]) >= 18
@@ -211,17 +211,17 @@ def test_a_killed_training_continues(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """Killed between two checkpoints and started again, it ends with the very weights of a training left alone."""
     train, validation = split_of("train", 24), split_of("validation", 6, 500)
     settings = replace(QUICK, steps=20)
-    alone = LstmRanker.fitted(train, validation, settings, StageStore(tmp_path / "alone"))
-    stages, steps = StageStore(tmp_path / "killed"), []
+    alone = LstmRanker.fitted(train, validation, settings, ArtifactCache(tmp_path / "alone"))
+    stages, steps = ArtifactCache(tmp_path / "killed"), []
 
-    class Killed(training.Shown):
+    class Killed(training.ShowProgress):
         def on_step_end(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
             steps.append(state.global_step)
             if len(steps) == 9:
                 raise KeyboardInterrupt
             super().on_step_end(args, state, control, **rest)
 
-    monkeypatch.setattr(training, "Shown", Killed)
+    monkeypatch.setattr(training, "ShowProgress", Killed)
     with pytest.raises(KeyboardInterrupt):
         LstmRanker.fitted(train, validation, settings, stages)
     again = LstmRanker.fitted(train, validation, settings, stages)
@@ -231,7 +231,7 @@ def test_a_killed_training_continues(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_the_finished_stage_is_found(tmp_path: Path) -> None:
     """The same texts and settings train once, on whatever device; another width, seed or unit is another ranker."""
-    train, stages = split_of("train", 12), StageStore(tmp_path)
+    train, stages = split_of("train", 12), ArtifactCache(tmp_path)
     first = LstmRanker.fitted(train, None, QUICK, stages)
     found = replace(stages, finished_only=True)
     assert LstmRanker.fitted(train, None, replace(QUICK, device="auto"), found).identity == first.identity
@@ -244,7 +244,7 @@ def test_the_finished_stage_is_found(tmp_path: Path) -> None:
 
 def test_it_survives_saving(tmp_path: Path) -> None:
     """Saved and loaded, it gives the same scores and is known by the same identity; a damaged one is an error."""
-    ranker = LstmRanker.fitted(split_of("train", 12), None, QUICK, StageStore(tmp_path / "stages"))
+    ranker = LstmRanker.fitted(split_of("train", 12), None, QUICK, ArtifactCache(tmp_path / "stages"))
     (tmp_path / "kept").mkdir()
     ranker.save(tmp_path / "kept")
     again = LstmRanker.load(tmp_path / "kept")
@@ -273,7 +273,7 @@ def test_odd_inputs_have_scores(tokenizer: PreTrainedTokenizerBase) -> None:
     assert np.array_equal(scored, turned[::-1])
 
 
-def test_without_texts_to_learn_from_it_says_so(stages: StageStore) -> None:
+def test_without_texts_to_learn_from_it_says_so(stages: ArtifactCache) -> None:
     """No training split, an empty one, or none with paragraphs and references is bad data, in one line."""
     for nothing in (None, ToySplit("train", [])):
         with pytest.raises(DataError, match="learns from a training split, and the dataset has none"):

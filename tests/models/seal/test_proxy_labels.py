@@ -12,9 +12,9 @@ from rouge_score.tokenizers import Tokenizer
 
 from longsumbench.errors import UsageError
 from longsumbench.models.seal.proxy_labels import proxy_labels, target_segments
-from longsumbench.rouge.all_pairs import MEASURES
+from longsumbench.rouge.all_pairs import PAIR_MEASURES
 
-TABLE_3 = list(product((1, 2), MEASURES, (False, True)))
+TABLE_3 = list(product((1, 2), PAIR_MEASURES, (False, True)))
 TEXTS = st.lists(st.lists(st.integers(0, 4), max_size=9), max_size=6)
 
 
@@ -59,7 +59,7 @@ def plain_labels(
     return labels
 
 
-@given(TEXTS, TEXTS, st.integers(1, 4), st.sampled_from(MEASURES), st.booleans())
+@given(TEXTS, TEXTS, st.integers(1, 4), st.sampled_from(PAIR_MEASURES), st.booleans())
 def test_equals_counting_by_hand(
     snippets: list[list[int]], segments: list[list[int]], n: int, measure: str, sequential: bool
 ) -> None:
@@ -102,7 +102,7 @@ def test_equals_rouge_score(n: int) -> None:
 def test_hand_worked_clipping() -> None:
     """5 5 stands three times in the snippet and once in the segment, so one of 3 and of 2 n-grams is common."""
     snippet, segment = [5, 5, 5, 5], [5, 5, 6]
-    labels = {measure: float(proxy_labels([snippet], [segment], 2, measure)[0, 0]) for measure in MEASURES}
+    labels = {measure: float(proxy_labels([snippet], [segment], 2, measure)[0, 0]) for measure in PAIR_MEASURES}
     assert labels == pytest.approx({"f1": 2 / 5, "precision": 1 / 3, "recall": 1 / 2})
     assert float(proxy_labels([snippet], [segment], 1, "recall")[0, 0]) == pytest.approx(2 / 3)
 
@@ -137,7 +137,7 @@ def test_what_is_too_short_has_label_0(sequential: bool) -> None:
     assert proxy_labels([[1, 2]], [], 2, "f1", sequential).shape == (0, 1)
 
 
-@given(TEXTS, TEXTS, st.sampled_from(MEASURES), st.randoms(use_true_random=False))
+@given(TEXTS, TEXTS, st.sampled_from(PAIR_MEASURES), st.randoms(use_true_random=False))
 def test_labels_are_shares_and_go_with_their_snippet(
     snippets: list[list[int]], segments: list[list[int]], measure: str, chance: random.Random
 ) -> None:
@@ -151,7 +151,7 @@ def test_labels_are_shares_and_go_with_their_snippet(
     np.testing.assert_array_equal(moved, labels[:, order])
 
 
-@given(TEXTS, TEXTS, st.sampled_from(MEASURES))
+@given(TEXTS, TEXTS, st.sampled_from(PAIR_MEASURES))
 def test_one_chosen_snippet_has_the_highest_label(
     snippets: list[list[int]], segments: list[list[int]], measure: str
 ) -> None:

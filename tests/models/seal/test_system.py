@@ -10,7 +10,7 @@ from support.toys import TINY_FOR_ALL, ToySplit, example, tiny_recipe
 from longsumbench.api import registry
 from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
 from longsumbench.modeling.units import EncodedSentence
 from longsumbench.models.seal.config import CAConfig, EAConfig, SealConfig
@@ -29,7 +29,7 @@ def tiny(name: str, **changes: Any) -> Any:
     return system_class(system_class.Config(**{**settings, **changes}))
 
 
-def fitted(name: str, stages: StageStore, split: ToySplit | None = None, steps: int = 2, **changes: Any) -> Any:
+def fitted(name: str, stages: ArtifactCache, split: ToySplit | None = None, steps: int = 2, **changes: Any) -> Any:
     """Return such a system after a few steps on a split."""
     system = tiny(name, **changes)
     system.fit(split or ToySplit.of("train", 12), None, tiny_recipe(max_steps=steps), stages.root, stages)
@@ -112,7 +112,7 @@ def test_labels_of_a_training_row() -> None:
     assert np.allclose(whole.labels_of(row), [[2 * 2 / (2 + 3), 2 * 1 / (3 + 3)]])
 
 
-def test_labels_are_made_again_only_when_they_would_change(stages: StageStore) -> None:
+def test_labels_are_made_again_only_when_they_would_change(stages: ArtifactCache) -> None:
     """Another extractive length finds units and labels; another segment length finds the units and makes labels."""
     fitted("seal", stages)
     made = lambda name: len(list((stages.root / name).glob("*/rows.arrow")))  # noqa: E731
@@ -125,7 +125,7 @@ def test_labels_are_made_again_only_when_they_would_change(stages: StageStore) -
     assert (made("units"), made("labels")) == (1, 3)
 
 
-def test_a_batch_brings_its_labels_along(stages: StageStore) -> None:
+def test_a_batch_brings_its_labels_along(stages: ArtifactCache) -> None:
     """Collated labels are those of the rows, 0 where an example has fewer segments or snippets."""
     system = fitted("seal", stages, steps=0, segment_length=5)
     rows = [system.row(example(number, sentences)) for number, sentences in ((1, 6), (2, 2))]
@@ -147,7 +147,7 @@ def squeezed(text: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["ea", "seal"])
-def test_evidence_says_what_the_decoder_saw(name: str, stages: StageStore) -> None:
+def test_evidence_says_what_the_decoder_saw(name: str, stages: ArtifactCache) -> None:
     """A segment saw as many tokens as fit, of the best snippets, whole but for the last; its text is the summary's."""
     system = fitted(name, stages, extractive_length=20, snippet_length=16)
     for summary in system.summarize([example(3, 6), example(4, 1)], GREEDY):
@@ -166,7 +166,9 @@ def test_evidence_says_what_the_decoder_saw(name: str, stages: StageStore) -> No
 
 
 @pytest.mark.parametrize("beams", [1, 3])
-def test_evidence_is_what_the_search_selected(beams: int, stages: StageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_evidence_is_what_the_search_selected(
+    beams: int, stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Computed once more, scores and selections of every segment are among those that the search worked with."""
     system = fitted("seal", stages, extractive_length=20, snippet_length=16)
     seen: list[np.ndarray[Any, Any]] = []
@@ -215,7 +217,7 @@ ODD_TEXTS = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_odd_texts_are_learned_from_and_summarized(name: str, stages: StageStore) -> None:
+def test_odd_texts_are_learned_from_and_summarized(name: str, stages: ArtifactCache) -> None:
     """One snippet, one-token snippets, 2,000 documents, an endless sentence, nothing at all; summaries of one word."""
     split = ToySplit("train", list(ODD_TEXTS.values()), multi_document=True)
     system = fitted(name, stages, split, snippet_length=1 if name != "trunc" else 16, num_snippets=2_500)
@@ -227,7 +229,7 @@ def test_odd_texts_are_learned_from_and_summarized(name: str, stages: StageStore
     assert merged == (0 if name == "trunc" else 2_000 - TINY_FOR_ALL["max_documents"])
 
 
-def test_another_sizes_checkpoint_is_refused(tmp_path: Path, stages: StageStore) -> None:
+def test_another_sizes_checkpoint_is_refused(tmp_path: Path, stages: ArtifactCache) -> None:
     """model.init=FOLDER of a SEAL with other sizes, or of EA, is one line that names what differs."""
     fitted("seal", stages, steps=0).save(tmp_path)
     for change, told in (({"d_model": 64}, "d_model is 32 there and 64 here"), ({"scorer_layers": 2}, "scorer_layers")):

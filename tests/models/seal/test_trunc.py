@@ -8,7 +8,7 @@ from transformers import AutoTokenizer, PegasusConfig, PegasusForConditionalGene
 
 from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.cache.artifacts import StageStore
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
 from longsumbench.modeling.units import EncodedSentence
 from longsumbench.models.seal.config import TruncConfig
@@ -70,7 +70,7 @@ def test_post_norm_has_no_last_norm_and_normalises_every_sublayer() -> None:
     torch.testing.assert_close(states.var(-1, unbiased=False), torch.ones(1, 6), rtol=1e-3, atol=1e-3)
 
 
-def test_a_checkpoint_loads_with_from_pretrained_alone(tmp_path: Path, stages: StageStore) -> None:
+def test_a_checkpoint_loads_with_from_pretrained_alone(tmp_path: Path, stages: ArtifactCache) -> None:
     """The saved folder is an ordinary model and tokenizer folder."""
     system = Trunc(TruncConfig(**TINY))
     split = ToySplit.of("train", 8)
@@ -83,7 +83,7 @@ def test_a_checkpoint_loads_with_from_pretrained_alone(tmp_path: Path, stages: S
         assert torch.equal(model.state_dict()[name], value)
 
 
-def test_training_goes_on_from_a_checkpoint(tmp_path: Path, stages: StageStore) -> None:
+def test_training_goes_on_from_a_checkpoint(tmp_path: Path, stages: ArtifactCache) -> None:
     """model.init=FOLDER starts with that folder's weights and tokenizer; other sizes are refused."""
     split = ToySplit.of("train", 8)
     first = Trunc(TruncConfig(**TINY))
@@ -98,7 +98,7 @@ def test_training_goes_on_from_a_checkpoint(tmp_path: Path, stages: StageStore) 
             other.fit(split, None, tiny_recipe(max_steps=0), stages.root, stages)
 
 
-def test_a_checkpoint_is_known_by_its_content(tmp_path: Path, stages: StageStore) -> None:
+def test_a_checkpoint_is_known_by_its_content(tmp_path: Path, stages: ArtifactCache) -> None:
     """Moved, it is the same start; with other weights at the same place, another."""
     first = Trunc(TruncConfig(**TINY))
     first.fit(ToySplit.of("train", 8), None, tiny_recipe(max_steps=0), stages.root, stages)
@@ -148,7 +148,7 @@ def test_ranked_snippets_come_best_first() -> None:
     assert "".join(map(chr, units.ids[0])) == "bbaaa"
 
 
-def test_summaries_tell_whether_they_ended(stages: StageStore) -> None:
+def test_summaries_tell_whether_they_ended(stages: ArtifactCache) -> None:
     """An output that fills its limit is marked incomplete, and never longer than the limit."""
     system = Trunc(TruncConfig(**TINY))
     system.fit(ToySplit.of("train", 8), None, tiny_recipe(max_steps=0), stages.root, stages)

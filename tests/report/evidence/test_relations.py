@@ -19,8 +19,8 @@ from support.requirements import CHROMIUM_PROGRAM
 from longsumbench.api.system import Evidence
 from longsumbench.report.evidence import heat_map
 from longsumbench.report.evidence.heat_map import BEGINNING, relations
-from longsumbench.report.evidence.picture import draw
-from longsumbench.report.evidence.views import RELATIONS, Relations, views
+from longsumbench.report.evidence.picture import draw_views
+from longsumbench.report.evidence.views import RELATION_AXES, Relations, views
 
 TEXTS = ("", "The rain came.", "It went.")
 HEADS = np.array(
@@ -31,7 +31,7 @@ HEADS = np.array(
 
 def related(values: NDArray[Any] = HEADS, **texts: tuple[str, ...]) -> Evidence:
     """Return how much units attend to each other."""
-    return evidence({"relation": values}, {"relation": RELATIONS}, **{"unit": TEXTS, **texts})
+    return evidence({"relation": values}, {"relation": RELATION_AXES}, **{"unit": TEXTS, **texts})
 
 
 def only(looked_at: Evidence) -> Relations:
@@ -145,7 +145,7 @@ def test_words_fit_any_unit() -> None:
     """A page about paragraphs says "unit", of their attention and their relations, and nothing of pages."""
     both = Evidence(
         {"attention": np.array([[0.0], [0.25], [0.75]]), "relation": HEADS},
-        {"attention": ("unit", "step"), "relation": RELATIONS},
+        {"attention": ("unit", "step"), "relation": RELATION_AXES},
         {"unit": TEXTS, "step": ("It",)},
     )
     text = Reading(page_of(both).partition("<body>")[2].partition("<script>")[0]).text
@@ -158,9 +158,9 @@ def test_words_fit_any_unit() -> None:
 def test_names_and_texts_are_escaped(text: str) -> None:
     """Whatever arrays, layers, heads and units are called, every element ends where it must and none is added."""
     looked_at = Evidence(
-        {text: HEADS}, {text: RELATIONS}, {"unit": (text,) * 3, "layer": (text,), "head": (text, f"{text}2")}
+        {text: HEADS}, {text: RELATION_AXES}, {"unit": (text,) * 3, "layer": (text,), "head": (text, f"{text}2")}
     )
-    plain = Evidence({"a": HEADS}, {"a": RELATIONS}, {"unit": ("b",) * 3, "layer": ("c",), "head": ("d", "e")})
+    plain = Evidence({"a": HEADS}, {"a": RELATION_AXES}, {"unit": ("b",) * 3, "layer": ("c",), "head": ("d", "e")})
     reading = Reading(page_of(looked_at))
     assert reading.open == []
     assert reading.elements == Reading(page_of(plain)).elements
@@ -177,11 +177,11 @@ def test_the_picture_follows_the_values() -> None:
     """Units that attend to themselves alone are dark squares, even attention is none; the bytes stay the same."""
     sharp = np.broadcast_to(np.eye(4), (2, 3, 4, 4))
     texts = tuple("abcd")
-    drawn = draw("A title", views(related(sharp, unit=texts)))
+    drawn = draw_views("A title", views(related(sharp, unit=texts)))
     assert drawn.startswith(b"\x89PNG")
-    assert drawn == draw("A title", views(related(sharp, unit=texts)))
-    even = draw("A title", views(related(np.full((2, 3, 4, 4), 0.25), unit=texts)))
-    swapped = draw("A title", views(related(sharp[..., ::-1], unit=texts)))
+    assert drawn == draw_views("A title", views(related(sharp, unit=texts)))
+    even = draw_views("A title", views(related(np.full((2, 3, 4, 4), 0.25), unit=texts)))
+    swapped = draw_views("A title", views(related(sharp[..., ::-1], unit=texts)))
     assert dark(drawn) > 5 * dark(even)
     assert dark(drawn) == pytest.approx(dark(swapped), rel=0.02)
     assert drawn != swapped
@@ -203,7 +203,7 @@ def test_any_sizes_can_be_drawn(shape: tuple[int, ...], texts: dict[str, tuple[s
         looked_at = related(np.full(shape, fill), unit=tuple(f"unit {unit}" for unit in range(shape[-1])), **texts)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            assert draw("A title", views(looked_at)).startswith(b"\x89PNG")
+            assert draw_views("A title", views(looked_at)).startswith(b"\x89PNG")
             assert Reading(page_of(looked_at)).open == []
 
 

@@ -14,18 +14,18 @@ from numpy.typing import NDArray
 from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, evidence, inspection, page_of, shown
 from support.requirements import CHROMIUM_PROGRAM
 
-from longsumbench.analysis.runs.inspect_page import write
+from longsumbench.analysis.runs.inspect_page import write_inspection
 from longsumbench.api.system import REFERENCE_AXIS, Evidence
 from longsumbench.report.evidence import source_text as module
-from longsumbench.report.evidence.picture import draw
+from longsumbench.report.evidence.picture import draw_views
 from longsumbench.report.evidence.source_text import DIGITS, NOTHING, coded, source_text
-from longsumbench.report.evidence.views import WINDOWS, Marks, SourceText, Windows, scale_of, views
+from longsumbench.report.evidence.views import WINDOW_AXES, SourceText, TokenMarks, TokenWindows, scale_of, views
 
 BY_STEP = np.array([[0.0, 0.5, 1.0], [0.5, 0.5, 0.0]], dtype=np.float32)  # two steps, three source tokens
 MIDDLES = np.array([[[0.0, 1.0, 2.0], [2.0, 2.0, 2.0]]])  # one layer, two heads
 WIDTHS = np.array([[[0.5, 0.5, 0.5], [2.0, 1.0, 0.0]]])
 FOCUS = np.stack([MIDDLES, WIDTHS], axis=-1)
-AXES_OF = {"marks": ("step", "source_token"), "focus": WINDOWS}
+AXES_OF = {"marks": ("step", "source_token"), "focus": WINDOW_AXES}
 TOKENS = {"source_token": ("The", " cat", " sat"), "step": ("A", " cat")}
 
 
@@ -50,7 +50,7 @@ def test_marks_and_windows_share_the_text() -> None:
     """Marks of the summary and windows are one view; others are views of their own, those of the summary first."""
     arrays = {"a": BY_STEP[:1], "b": BY_STEP, "c": BY_STEP[0], "d": FOCUS, "e": FOCUS}
     axes = {"a": (REFERENCE_AXIS, "source_token"), "b": ("step", "source_token"), "c": ("source_token",)}
-    found = views(evidence(arrays, {**axes, "d": WINDOWS, "e": WINDOWS}, **TOKENS))
+    found = views(evidence(arrays, {**axes, "d": WINDOW_AXES, "e": WINDOW_AXES}, **TOKENS))
     assert all(isinstance(view, SourceText) and view.tokens == TOKENS["source_token"] for view in found)
     assert [view.names for view in found if isinstance(view, SourceText)] == [("b", "d"), ("a", "e"), ("c",)]
     texts = [view.marks.text for view in found if isinstance(view, SourceText) and view.marks]
@@ -66,7 +66,7 @@ def test_arrays_of_other_lengths_stay_apart() -> None:
 def test_means_by_hand() -> None:
     """Means are over what is a number; where there is none, there is no mean."""
     values = np.array([[0.0, np.nan, np.nan], [0.5, 1.0, -np.inf]])
-    np.testing.assert_array_equal(Marks("", "summary", values, None).mean, [0.25, 1.0, np.nan])
+    np.testing.assert_array_equal(TokenMarks("", "summary", values, None).mean, [0.25, 1.0, np.nan])
     view = only(both())
     assert view.windows is not None
     assert view.windows.mean_widths.tolist() == [[0.5, 1.0]]
@@ -75,7 +75,7 @@ def test_means_by_hand() -> None:
 def test_windows_by_hand() -> None:
     """A window goes from its middle − width to its middle + width, as shares of the text and inside it."""
     middles, widths = np.array([[[0.0, 1.0, 3.0, 1.0]]]), np.array([[[1.0, 1.0, 1.5, np.nan]]])
-    windows = Windows("", middles, widths, ("l",), ("h",))
+    windows = TokenWindows("", middles, widths, ("l",), ("h",))
     begins, ends = windows.edges()
     np.testing.assert_array_equal(begins[0, 0], [0.0, 0.125, 0.5, np.nan])
     np.testing.assert_array_equal(ends[0, 0], [0.375, 0.625, 1.0, np.nan])
@@ -206,16 +206,16 @@ def test_any_source_can_be_drawn(looked_at: Evidence) -> None:
     """From one token to thousands, without a number or a step, in any script: no warning, elements that nest."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert draw("A title", views(looked_at)).startswith(b"\x89PNG")
+        assert draw_views("A title", views(looked_at)).startswith(b"\x89PNG")
         assert Reading(page_of(looked_at)).open == []
 
 
 def test_the_same_marks_give_the_same_files(tmp_path: Path) -> None:
     """The same bytes of the same evidence; other marks give another page and another picture."""
-    first, again = (write(inspection(both(**TOKENS)), tmp_path / name) for name in ("one", "two"))
+    first, again = (write_inspection(inspection(both(**TOKENS)), tmp_path / name) for name in ("one", "two"))
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
     changed = evidence({"marks": BY_STEP[::-1] ** 2, "focus": FOCUS}, AXES_OF, **TOKENS)
-    other = write(inspection(changed), tmp_path / "three")
+    other = write_inspection(inspection(changed), tmp_path / "three")
     assert all(path.read_bytes() != before.read_bytes() for path, before in zip(other, first, strict=True))
 
 
@@ -295,7 +295,7 @@ def test_choosing_a_source_token_in_a_browser(tmp_path: Path) -> None:
 def test_several_sources_in_a_browser(tmp_path: Path) -> None:
     """Each view has its own choice, also beside one without steps; what is no number is told as none."""
     arrays = {"a": np.where(BY_STEP == 1, np.nan, BY_STEP), "b": BY_STEP[0], "c": np.full((1, 1, 3, 2), np.nan)}
-    axes: dict[str, tuple[str, ...]] = {"a": ("step", "source_token"), "b": ("source_token",), "c": WINDOWS}
+    axes: dict[str, tuple[str, ...]] = {"a": ("step", "source_token"), "b": ("source_token",), "c": WINDOW_AXES}
     script = """
     all(".s")[2].click(); all(".o")[0].click();
     log.push(told(".told"), told(".lane .span"), all(".nowhere").length, shades(".s"), all(".live").length);
