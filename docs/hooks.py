@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -26,6 +27,7 @@ SITE = {  # pattern of files in the repository → where the site has them; {} i
     "results/reference/leaderboard/*.*": "tables/{}",
 }
 LINK = re.compile(r"(!?)\[([^\]\[]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
+WIDTH = {"COLUMNS": "120"}  # of help
 MARKER = re.compile(r"<!-- generated: (\w+) -->")
 
 
@@ -61,9 +63,6 @@ def printed(*words: str) -> str:
     return found.stdout
 
 
-WIDTH = {"COLUMNS": "120"}  # of help
-
-
 def table(header: list[str], rows: list[list[str]]) -> str:
     """Return a Markdown table."""
     cells = [[cell.replace("|", r"\|") for cell in row] for row in [header, ["---"] * len(header), *rows]]
@@ -72,9 +71,8 @@ def table(header: list[str], rows: list[list[str]]) -> str:
 
 def commands() -> str:
     """Return the help of each command."""
-    names = re.findall(r"^    (\w+) {2,}", printed("--help").partition("\ncommands:")[2], re.MULTILINE)
     parts = []
-    for name in names:
+    for name in re.findall(r"^    (\w+) {2,}", printed("--help").partition("\ncommands:")[2], re.MULTILINE):
         text = printed(name, "--help").partition("\nexit codes:")[0]
         usage, _, rest = text.partition("\n\n")
         parts.append(f"## longsumbench {name}\n\n```text\n{usage}\n\n{rest.strip()}\n```")
@@ -112,8 +110,9 @@ def settings_table(*words: str, only: str = "") -> str:
     places = [header.index(name) for name in ("setting", "default", "meaning")]
     ends = [*places[1:], None]
     rows = [[line[begin:end].strip() for begin, end in zip(places, ends, strict=True)] for line in lines]
-    chosen = [[f"`{name}`", f"`{default}`" if default else "", about] for name, default, about in rows if only in name]
-    return table(["setting", "default", "meaning"], chosen)
+    rows = [row for row in rows if row[0].startswith(only)]
+    cells = [[f"`{name}`", f"`{default}`" if default else "", about] for name, default, about in rows]
+    return table(["setting", "default", "meaning"], cells)
 
 
 def datasets() -> str:
@@ -134,5 +133,5 @@ GENERATORS = {
     "settings": settings,
     "settings_of_systems": settings_of_systems,
     "datasets": datasets,
-    **{kind: lambda kind=kind: names(kind) for kind in ("models", "metrics", "rankers", "scales", "experiments")},
+    **{kind: partial(names, kind) for kind in ("rankers", "scales", "experiments")},
 }
