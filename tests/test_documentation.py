@@ -48,6 +48,19 @@ def test_links_on_pages_lead_to_files(page: Path) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
+def test_pages_named_in_code_exist() -> None:
+    """Help, messages, comments and YAML files name pages that are there."""
+    files = [
+        path for folder in ("longsumbench", "models", "benchmarks", "tests") for path in (ROOT / folder).rglob("*.py")
+    ]
+    named = [
+        (str(path.relative_to(ROOT)), page)
+        for path in [*files, *CONF.rglob("*.yaml")]
+        for page in re.findall(r"\bdocs/[\w/-]+\.md\b", path.read_text(encoding="utf-8"))
+    ]
+    assert [(path, page) for path, page in named if not (ROOT / page).is_file()] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_commands_on_pages_can_be_typed(page: Path) -> None:
     """The parser takes every command with its flags, and every override is of a group or a setting that exists."""
