@@ -17,8 +17,9 @@ from longsumbench.conf import CONF
 from longsumbench.errors import UsageError
 from longsumbench.runs.plan import as_hydra
 
-FOLDERS = (".", "docs", "models/*", "results")
+FOLDERS = (".", "docs/**", "models/**", "results", "benchmarks")
 PAGES = sorted(path for folder in FOLDERS for path in ROOT.glob(f"{folder}/*.md") if path.name != "CHANGELOG.md")
+LINK = re.compile(r"\]\(([^)\s#:]+)(?:#[^)\s]*)?\)")
 COMMAND = re.compile(r"^ +(?:\w+=\S+ +)*longsumbench +(.+)$|`longsumbench ([^`]+)`", re.MULTILINE)
 SETTING = re.compile(r"\b(model|dataset|train|decode|score|ranker)\.([a-z_]\w*)\b(?![./])(?=[^`\n]*`)")
 ENDINGS = ("py", "md", "csv", "json", "jsonl", "yaml", "confidences", "mix")  # of files, and functions of a model.py
@@ -39,6 +40,26 @@ def commands_in(text: str) -> Iterator[list[str]]:
 def page_name(path: Path) -> str:
     """Return what a test of a page is called."""
     return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=page_name)
+def test_links_on_pages_lead_to_files(page: Path) -> None:
+    """Every relative link names a file or folder of the repository, so that it also works without the site."""
+    links = LINK.findall(page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_pages_named_in_code_exist() -> None:
+    """Help, messages, comments and YAML files name pages that are there."""
+    files = [
+        path for folder in ("longsumbench", "models", "benchmarks", "tests") for path in (ROOT / folder).rglob("*.py")
+    ]
+    named = [
+        (str(path.relative_to(ROOT)), page)
+        for path in [*files, *CONF.rglob("*.yaml")]
+        for page in re.findall(r"\bdocs/[\w/-]+\.md\b", path.read_text(encoding="utf-8"))
+    ]
+    assert [(path, page) for path, page in named if not (ROOT / page).is_file()] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)

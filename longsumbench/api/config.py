@@ -160,7 +160,9 @@ class Decoding:
     num_beams: Beams = 1  # hypotheses searched side by side; 1: greedy
     length_penalty: Exponent = 1.0  # exponent of the length that divides a hypothesis's log-probability
     length_norm: _Norm = "power"  # of beams: power: |Y|^length_penalty | wu: ((5+|Y|)/6)^length_penalty (Wu 2016)
-    coverage: Coverage = "none"  # of beams: none | summary (read twice costs) | wu (not read costs): docs/search.md
+    coverage: Coverage = (
+        "none"  # of beams: none | summary (read twice costs) | wu (not read costs): docs/how-to/decode.md
+    )
     coverage_penalty: Weight = 5.0  # β of coverage
     min_length: TokenLimit = 0  # tokens
     max_length: TokenLimit | None = None  # tokens; None: the system's own limit

@@ -25,7 +25,7 @@ A run compares sizes and times of the files it uses; verify also compares their 
 damaged stage builds it anew; the damaged one is kept as left over.
 Left over is what killed processes began. The same command would continue it, so prune deletes it after a day, or with
 --left-over at once (and nothing else). The folder is the user's cache folder, or what the environment variable
-LONGSUMBENCH_CACHE names (docs/cache.md).
+LONGSUMBENCH_CACHE names (docs/how-to/cache.md).
 """
 
 

@@ -18,7 +18,7 @@ Written are <place>.html, a page that needs nothing beside itself, and <place>.p
 follows from the evidence that the run has kept: how much each unit of the source weighed at each step of the summary,
 which units were selected for each of its segments, and any other array as a heat map; the units' texts stand beside.
 A run keeps evidence of its first 20 examples; the same `run` command with decode.evidence=all adds that of the others.
-What the views mean: docs/inspect.md.
+What the views mean: docs/how-to/inspect.md.
 """
 
 

@@ -20,7 +20,7 @@ Compute the ROUGE of any system's outputs.
 
 A text is running text or a list of sentences. Lists are scored as they are; running text is split at its line breaks
 and by the suite's splitter, on both sides alike; the signature says which. All formats, and what the warnings mean:
-docs/score.md. Files may be packed (.gz).
+docs/how-to/score.md. Files may be packed (.gz).
 """
 
 

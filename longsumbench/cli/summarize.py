@@ -17,7 +17,7 @@ Summarize files of your own with a system that was fitted before.
   pdftotext paper.pdf - | longsumbench summarize 85f3139c -
 
 files:     .txt or no ending (blank lines separate paragraphs), .md (headings name sections), .jsonl[.gz] (see
-           docs/jsonl.md; summaries are not needed), - for text from standard input
+           docs/get-started/own-texts.md; summaries are not needed), - for text from standard input
 settings:  decode.*  device=auto|cpu|cuda  seed=1                                 (longsumbench list settings)
 
 A run's own decode settings are used, where it is named by run. What was not read is told on stderr.

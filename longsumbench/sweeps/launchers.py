@@ -272,7 +272,9 @@ def problem_of(error: Exception, engine: Engine) -> Exception:
     said = " ".join(text.split())
     if said.startswith("sbatch:"):
         lines = [re.sub(r"^sbatch: (error|fatal): ", "", line) for line in text.strip().splitlines()]
-        return UsageError(f"SLURM did not take the sweep: {'; '.join(lines)} (hydra.launcher.*; see docs/slurm.md)")
+        return UsageError(
+            f"SLURM did not take the sweep: {'; '.join(lines)} (hydra.launcher.*; see docs/how-to/slurm.md)"
+        )
     if "srun" in said and shutil.which("srun") is None:
         other = "hydra/launcher=joblib works on this machine alone"
         return EnvironmentProblem(f"hydra/launcher={engine.launcher}: no SLURM on this machine (no srun); {other}")

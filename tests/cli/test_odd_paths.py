@@ -147,7 +147,7 @@ def limited() -> Iterator[None]:
 
 
 def typed(word: str, path: str, names: dict[str, str]) -> str:
-    """Put paths into a word; a setting's value is quoted as docs/sweeps.md says."""
+    """Put paths into a word; a setting's value is quoted as docs/how-to/sweep.md says."""
     key, sign, name = word.partition("=")
     value = path if (name or key) == "PATH" else names.get(name or key)
     if value is None:

@@ -1,4 +1,4 @@
-"""Sweeps on a real SLURM, which tests/slurm/start.sh starts; docs/slurm.md keeps what they show (`pytest -s`).
+"""Sweeps on a real SLURM, which tests/slurm/start.sh starts; docs/how-to/slurm.md keeps what they show (`pytest -s`).
 
 They take minutes, and the cores of the whole machine.
 """

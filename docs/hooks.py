@@ -1,0 +1,137 @@
+"""Hooks of the site: pages from outside docs/, links between all pages, and tables that are generated from the code.
+
+A page says `<!-- generated: settings -->` where a table or list of GENERATORS is put.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+from longsumbench.api import registry
+
+ROOT = Path(__file__).parents[1]
+SITE = {  # pattern of files in the repository → where the site has them; {} is the name, of a README its folder's
+    "CONTRIBUTING.md": "extend/contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "models/README.md": "systems/index.md",
+    "models/*/README.md": "systems/{}.md",
+    "results/README.md": "reference/results.md",
+    "benchmarks/RESULTS.md": "findings/speed.md",
+    "results/reference/leaderboard/*.*": "tables/{}",
+}
+LINK = re.compile(r"(!?)\[([^\]\[]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
+WIDTH = {"COLUMNS": "120"}  # of help
+MARKER = re.compile(r"<!-- generated: (\w+) -->")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the files of SITE."""
+    for pattern, place in SITE.items():
+        for path in sorted(ROOT.glob(pattern)):
+            name = path.parent.name if path.name == "README.md" else path.name
+            files.append(File.generated(config, place.format(name), abs_src_path=str(path)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Point links at the pages of the site, and fill in what is generated."""
+    pages = {Path(file.abs_src_path).resolve(): file.src_uri for file in files if file.abs_src_path}
+    pages[ROOT / "README.md"] = "index.md"
+    source = Path(page.file.abs_src_path or "")
+
+    def link(found: re.Match[str]) -> str:
+        picture, text, address, anchor = found.groups(default="")
+        target = (source.parent / address).resolve()
+        if target in pages:
+            return f"{picture}[{text}]({os.path.relpath(pages[target], Path(page.file.src_uri).parent)}{anchor})"
+        return text if target.exists() else found[0]  # other files of the repository are no pages: no link
+
+    return LINK.sub(link, MARKER.sub(lambda found: GENERATORS[found[1]](), markdown))
+
+
+def printed(*words: str) -> str:
+    """Return what `longsumbench` prints."""
+    program = Path(sys.executable).with_name("longsumbench")
+    found = subprocess.run([program, *words], check=True, capture_output=True, text=True, env=os.environ | WIDTH)  # noqa: S603
+    return found.stdout
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    """Return a Markdown table."""
+    cells = [[cell.replace("|", r"\|") for cell in row] for row in [header, ["---"] * len(header), *rows]]
+    return "\n".join(f"| {' | '.join(row)} |" for row in cells)
+
+
+def commands() -> str:
+    """Return the help of each command."""
+    parts = []
+    for name in re.findall(r"^    (\w+) {2,}", printed("--help").partition("\ncommands:")[2], re.MULTILINE):
+        text = printed(name, "--help").partition("\nexit codes:")[0]
+        usage, _, rest = text.partition("\n\n")
+        parts.append(f"## longsumbench {name}\n\n```text\n{usage}\n\n{rest.strip()}\n```")
+    return "\n\n".join(parts)
+
+
+def exit_codes() -> str:
+    """Return the exit codes that every help ends with."""
+    text = " ".join(printed("--help").partition("exit codes: ")[2].split())
+    return table(["exit code", "meaning"], [list(pair) for pair in re.findall(r"(\d+) ((?:\([^)]*\)|[^,(])+)", text)])
+
+
+def names(kind: str) -> str:
+    """Return what can be named, with a line about each."""
+    rows = [re.split(r" {2,}", line, maxsplit=1) for line in printed("list", kind).splitlines()]
+    return table([kind.removesuffix("s"), ""], [[f"`{name}`", about] for name, about in rows])
+
+
+def settings() -> str:
+    """Return the settings of all systems."""
+    return settings_table("list", "settings")
+
+
+def settings_of_systems() -> str:
+    """Return the settings of each system."""
+    parts = [
+        f"### {name}\n\n{settings_table('list', 'settings', name, only='model.')}" for name in registry.systems.built_in
+    ]
+    return "\n\n".join(parts)
+
+
+def settings_table(*words: str, only: str = "") -> str:
+    """Return the settings that a command lists, as a table."""
+    header, *lines = printed(*words).splitlines()
+    places = [header.index(name) for name in ("setting", "default", "meaning")]
+    ends = [*places[1:], None]
+    rows = [[line[begin:end].strip() for begin, end in zip(places, ends, strict=True)] for line in lines]
+    rows = [row for row in rows if row[0].startswith(only)]
+    cells = [[f"`{name}`", f"`{default}`" if default else "", about] for name, default, about in rows]
+    return table(["setting", "default", "meaning"], cells)
+
+
+def datasets() -> str:
+    """Return the datasets, with licence and home page."""
+    rows = []
+    for name in sorted(registry.corpora.built_in):
+        corpus = registry.corpora.load(name)
+        source = corpus.homepage if "://" in corpus.homepage else f"../../{corpus.homepage}"  # from docs/reference/
+        rows.append(
+            [f"`{name}`", corpus.title, f"{corpus.licence} ([source]({source}))" if corpus.homepage else corpus.licence]
+        )
+    return table(["dataset", "what it holds", "licence"], rows)
+
+
+GENERATORS = {
+    "commands": commands,
+    "exit_codes": exit_codes,
+    "settings": settings,
+    "settings_of_systems": settings_of_systems,
+    "datasets": datasets,
+    **{kind: partial(names, kind) for kind in ("rankers", "scales", "experiments")},
+}
