@@ -27,7 +27,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from longsumbench.errors import EnvironmentProblem, SuiteError, UnknownName, UsageError, as_suite_error, did_you_mean
 from longsumbench.jobs import end_with
-from longsumbench.planning import check_folder, first_line, quoted, translate
+from longsumbench.planning import check_folder, first_line, offer_plugins, quoted, translate
 
 HERE = "basic"  # Hydra's name for this process
 PLUGINS = {  # of Hydra: package → extra of the suite, and the choices that need it
@@ -133,6 +133,7 @@ class Engine:
         if self.config_dir is not None:
             place.append(f"hydra.searchpath=[{quoted(self.config_dir, 'file://')}]")
         words = [*quiet, *place, *self.words, *more]
+        offer_plugins(self.config_dir)
         try:
             with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
                 core = GlobalHydra.instance().hydra

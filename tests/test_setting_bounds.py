@@ -13,12 +13,12 @@ from longsumbench import planning, registry
 from longsumbench.analysis.dataset_stats import StatsSettings
 from longsumbench.analysis.rank_recall import RankRecallSettings
 from longsumbench.bounds import Between, bounds_of
-from longsumbench.catalogue import config_of
 from longsumbench.cli import main
 from longsumbench.configuration import SECTIONS, RunConfig, settle
 from longsumbench.dataset_commands import OF_ANALYSES
 from longsumbench.errors import UsageError
 from longsumbench.learned_ranking import RankerSettings
+from longsumbench.registry import config_of
 
 MODELS = {name: config_of(name) for name in registry.systems.built_in}
 COMMANDS = {"ranker": RankerSettings, "stats": StatsSettings, "rank": RankRecallSettings, **OF_ANALYSES}

@@ -12,7 +12,7 @@ Words = Annotated[str, OneOf(*RULES, number_of="words")]
 
 @dataclass
 class LeadConfig:
-    """The beginning of the source."""
+    """The source's first words."""
 
     name: Text = "lead"
     length: Words = "train"  # words: a number; train: the mean training target; reference: each example's (an oracle)
@@ -25,7 +25,7 @@ class LeadConfig:
 
 @dataclass
 class RandomConfig:
-    """Sentences drawn from the whole source."""
+    """Sentences drawn at random from the whole source."""
 
     name: Text = "random"
     length: Words = "train"  # words, as lead's
@@ -36,7 +36,7 @@ class RandomConfig:
 
 @dataclass
 class LexRankConfig:
-    """The paragraphs most like all others."""
+    """The paragraphs most like all others, best first."""
 
     name: Text = "lexrank"
     length: Words = "train"  # words, as lead's
@@ -48,6 +48,6 @@ class LexRankConfig:
 
 @dataclass
 class OracleConfig:
-    """The sentences that score best; nothing to set."""
+    """The sentences that a greedy search finds closest to the references: about the most that extraction can reach."""
 
     name: Text = "oracle"

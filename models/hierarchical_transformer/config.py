@@ -79,7 +79,7 @@ class TransformerConfig(RankedConfig):
 
 @dataclass
 class HierarchicalTransformerConfig(TransformerConfig):
-    """The Hierarchical Transformer: the best paragraphs, read alone, then related (Hierarchical Transformer §3)."""
+    """The Hierarchical Transformer: the best paragraphs read alone, then related (Liu and Lapata, 2019)."""
 
     name: Text = "hierarchical_transformer"
     num_paragraphs: Count = 24  # paragraphs at most, the title not counted (L' of Hierarchical Transformer §4)
@@ -110,7 +110,7 @@ class HierarchicalTransformerConfig(TransformerConfig):
 
 @dataclass
 class FlatTransformerConfig(TransformerConfig):
-    """The Flat Transformer: the best paragraphs joined and read as one text (Hierarchical Transformer §4)."""
+    """The Flat Transformer: the best paragraphs joined and read as one text (Liu and Lapata, 2019)."""
 
     name: Text = "flat_transformer"
     input_length: Tokens = 800  # tokens that are read (Hierarchical Transformer, Table 2: 600, 800 and 1,200)
@@ -119,7 +119,7 @@ class FlatTransformerConfig(TransformerConfig):
 
 @dataclass
 class TdmcaConfig(RankedConfig):
-    """T-DMCA (Liu et al. 2018): a decoder alone, over the best paragraphs, with memory-compressed attention."""
+    """T-DMCA: a decoder alone with memory-compressed attention, over the best paragraphs (Liu et al., 2018)."""
 
     name: Text = "tdmca"
     input_length: Tokens = 3000  # tokens that are read (Hierarchical Transformer, Table 2)
