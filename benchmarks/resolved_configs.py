@@ -4,7 +4,8 @@
 
 Writes one JSON line per combination and point. With `--compare`, prints each line that differs from those of OLD, and
 exits with 1 if there is one. "-" means that nothing was typed. A combination that is refused has its error message
-instead. No dataset is read: the run ids are made with a fixed fingerprint. Takes about ten minutes on two cores.
+instead. No dataset is read: the run ids are made with a fixed fingerprint. Takes about 20 minutes on two
+cores.
 """
 
 import argparse

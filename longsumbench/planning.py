@@ -448,7 +448,7 @@ def _sizes(config_dir: str | None) -> dict[str, Any]:
     for scale, blocks in scale_models(config_dir).items():
         for name in {*registry.systems.built_in, *blocks} - {ALL}:
             settings = {}
-            with suppress(UsageError):  # a system that cannot be imported says so when it is chosen
+            with suppress(Exception):  # a system that cannot be imported says so when it is chosen
                 known = fields(registry.config_of(name)) if name in registry.systems.built_in else ()
                 settings = {item.name: blocks[ALL][item.name] for item in known if item.name in blocks.get(ALL, {})}
             found[f"{scale}-{name}"] = {"model": {**settings, **blocks.get(name, {})}}

@@ -149,6 +149,7 @@ def config_of(model: str) -> Any:
     """
     module = systems.built_in.get(model, "").partition(":")[0].rpartition(".")[0] + ".config"
     if model in systems.built_in and find_spec(module):
-        found = vars(import_module(module)).values()
-        return next(one for one in found if is_dataclass(one) and getattr(one, "name", "") == model)
+        for found in vars(import_module(module)).values():
+            if is_dataclass(found) and getattr(found, "name", "") == model:
+                return found
     return systems.load(model).Config
