@@ -4,8 +4,7 @@
 
 Writes one JSON line per combination and point. With `--compare`, prints each line that differs from those of OLD, and
 exits with 1 if there is one. "-" means that nothing was typed. A combination that is refused has its error message
-instead. No dataset is read: the run ids are made with a fixed fingerprint. Takes about 20 minutes on two
-cores.
+instead. No dataset is read: the run ids have a fixed fingerprint. Takes about 20 minutes on two cores.
 """
 
 import argparse
@@ -61,7 +60,8 @@ def main() -> None:
 
 def read_once() -> None:
     """Read every YAML file and the entry points once, which halves the time; collect no garbage of libraries."""
-    load, known = OmegaConf.load, {}
+    load = OmegaConf.load
+    known: dict[str, Any] = {}
 
     def remembered(file: Any) -> Any:
         name = str(getattr(file, "name", file))
