@@ -21,7 +21,7 @@ from longsumbench.models.seal.system import Seal
 
 WAITING = {"spinning": {"GOMP_SPINCOUNT": "300000"}, "sleeping": {"OMP_WAIT_POLICY": "PASSIVE"}}  # the first: default
 CHOICES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
-EXAMPLES, UNITS, UNIT_LENGTH, TARGET, SEGMENT, VOCABULARY = 16, 32, 64, 64, 16, 4_000  # conf/scale/model/tiny-seal.yaml
+EXAMPLES, UNITS, UNIT_LENGTH, TARGET, SEGMENT, VOCABULARY = 16, 32, 64, 64, 16, 4_000  # conf/scale/tiny.yaml
 
 
 def main() -> None:

@@ -1,10 +1,8 @@
 """What can be named on the command line, with a line about each."""
 
 import inspect
-from dataclasses import MISSING, fields, is_dataclass
-from importlib import import_module
+from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any
 
 from tabulate import tabulate
 
@@ -14,10 +12,10 @@ from longsumbench.conf import CONF
 from longsumbench.errors import UsageError
 
 _TABLES = {
-    "models": (registry.systems, "model"),
-    "datasets": (registry.corpora, "dataset"),
-    "metrics": (registry.metrics, None),
-    "rankers": (registry.rankers, None),
+    "models": registry.systems,
+    "datasets": registry.corpora,
+    "metrics": registry.metrics,
+    "rankers": registry.rankers,
 }
 
 
@@ -29,19 +27,18 @@ def list_names(what: str) -> str:
     if what in _FILES:
         files = sorted((CONF / _FILES[what]).glob("*.yaml"))
         return tabulate([[path.stem, first_comment(path)] for path in files], tablefmt="plain")
-    table, group = _TABLES[what]
-    return tabulate([[name, _about(table, group, name)] for name in sorted(table.targets())], tablefmt="plain")
+    table = _TABLES[what]
+    return tabulate([[name, about(table, name)] for name in sorted(table.targets())], tablefmt="plain")
 
 
-def _about(table: registry.Registry, group: str | None, name: str) -> str:
-    """Return the first comment of a name's YAML file, or the first line of its docstring, or where it stands.
+def about(table: registry.Registry, name: str) -> str:
+    """Return what a thing says of itself: a corpus's title, or the first line of a docstring; else where it is defined.
 
-    What has a YAML file is not imported; a plug-in that cannot be is listed with the reason.
+    A built-in system's settings speak for it, so that no network is imported. A plug-in that cannot be imported is
+    listed with the reason.
     """
-    if group and (comment := first_comment(CONF / group / f"{name}.yaml")):
-        return comment
     try:
-        found = table.load(name)
+        found = registry.config_of(name) if table is registry.systems and name in table.built_in else table.load(name)
     except UsageError as problem:
         return str(problem)
     written = getattr(found, "title", None) or (inspect.getdoc(found) or "").partition("\n")[0]
@@ -50,8 +47,6 @@ def _about(table: registry.Registry, group: str | None, name: str) -> str:
 
 def first_comment(path: Path) -> str:
     """Return a YAML file's first comment that is no Hydra directive; empty when there is none."""
-    if not path.is_file():
-        return ""
     comments = (line[1:].strip() for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("#"))
     return next((comment for comment in comments if not comment.startswith("@package")), "")
 
@@ -60,7 +55,7 @@ def list_settings(model: str | None) -> str:
     """Return all settings with their defaults and what they mean, those of a model first when one is named."""
     schemas = {**SECTIONS, "": RunConfig}
     if model:
-        schemas = {"model": config_of(model), **schemas}
+        schemas = {"model": registry.config_of(model), **schemas}
     rows = []
     for prefix, schema in schemas.items():
         meanings = comments(schema)
@@ -70,18 +65,6 @@ def list_settings(model: str | None) -> str:
                 default = item.default if item.default_factory is MISSING else item.default_factory()
                 rows.append([key, "" if default is None else default, meanings.get(item.name, "")])
     return tabulate(rows, headers=["setting", "default", "meaning"], tablefmt="plain", disable_numparse=True)
-
-
-def config_of(model: str) -> Any:
-    """Return a system's `Config`; of a built-in system without importing its network, which takes seconds.
-
-    A built-in system's `Config` is the dataclass of that name in the module `config` of its package.
-    """
-    if target := registry.systems.built_in.get(model):
-        package = target.partition(":")[0].rpartition(".")[0]
-        found = vars(import_module(f"{package}.config")).values()
-        return next(one for one in found if is_dataclass(one) and getattr(one, "name", "") == model)
-    return registry.systems.load(model).Config
 
 
 def comments(schema: type) -> dict[str, str]:

@@ -10,9 +10,10 @@ A package adds a system by declaring, in its own pyproject.toml:
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any
 
@@ -139,3 +140,16 @@ rankers = Registry(
         }
     ),
 )
+
+
+def config_of(model: str) -> Any:
+    """Return a system's `Config`; of a built-in system without importing its network, which takes seconds.
+
+    A built-in system's `Config` is the dataclass of that name in the module `config` of its package, if it has one.
+    """
+    module = systems.built_in.get(model, "").partition(":")[0].rpartition(".")[0] + ".config"
+    if model in systems.built_in and find_spec(module):
+        for found in vars(import_module(module)).values():
+            if is_dataclass(found) and getattr(found, "name", "") == model:
+                return found
+    return systems.load(model).Config

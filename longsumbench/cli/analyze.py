@@ -24,7 +24,7 @@ fusion:    rouge=1|2|L  overlap=20  rise=10  bins=10  appears=50  shown=20
 coherence: model=FOLDER or hub name (a BERT for next-sentence prediction)  device=auto|cpu|cuda
 
 Runs are named by their ids, the beginnings of these, or their folders, and must have read the same texts. fusion also
-writes every pair as JSON lines, and a page with the pairs behind each bar. What the numbers mean: docs/how-to/analyze.md.
+writes every pair as JSON lines, and a page with the pairs of each bar. What the numbers mean: docs/how-to/analyze.md.
 """
 
 

@@ -17,7 +17,8 @@ Say what it takes to repeat a finished run: code, packages, texts, and the comma
 The command is found from the run's record, under today's settings; what these cannot say is named. --check trains,
 summarizes and scores from nothing, in a folder of its own, on texts that may have been read before. It compares with
 the run's predictions or, where it came without them, with its scores. What differs from the machine and the versions
-of the run is said first; where a prediction differs, the repeat is kept, and the exit code is 1. docs/how-to/reproduce.md
+of the run is said first; where a prediction differs, the repeat is kept, and the exit code is 1.
+More: docs/how-to/reproduce.md
 """
 
 

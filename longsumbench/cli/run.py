@@ -23,7 +23,7 @@ groups:    model=NAME  dataset=NAME  scale={scales}       (longsumbench list mod
 settings:  model.*  dataset.*  train.*  decode.*  score.*                         (longsumbench list settings [MODEL])
 top level: seed=1  device=auto|cpu|cuda  results_dir=results  overwrite=false  baselines=true  timeout_minutes=null
 sweeps:    hydra/launcher=joblib|slurm_cpu|slurm_gpu|slurm_preemptible  hydra/sweeper=optuna  and hydra.launcher.*,
-           hydra.sweeper.*, the settings of these plug-ins of Hydra                                    (docs/how-to/sweep.md)
+           hydra.sweeper.*, the settings of these plug-ins of Hydra                             (docs/how-to/sweep.md)
 
   longsumbench run model=trunc model.input_length=512 train.max_minutes=8
   longsumbench run dataset=jsonl dataset.path=my_texts scale=tiny

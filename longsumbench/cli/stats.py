@@ -27,7 +27,8 @@ settings:  dataset=NAME  dataset.*  sample=1000|null (all)  seed=1  duplicates=t
            run=all|RUN[,RUN...]  results_dir=results
            model=NAME[,NAME...]  model.*  scale=NAME  experiment=NAME  train.*  train_ranker=false|true
 with rank: rank=NAME[,NAME...]  unit=paragraph|section  seed=1  device=auto|cpu|cuda
-           ranker.{dimension,steps,batch_size,vocabulary_size}       (longsumbench list rankers|datasets; docs/how-to/stats.md)
+           ranker.{dimension,steps,batch_size,vocabulary_size}                   (longsumbench list rankers|datasets)
+More: docs/how-to/stats.md
 
 With rank= the best 5, 10, 20 and 40 paragraphs of every example are joined in the ranker's order and scored against
 its first reference by ROUGE-L recall (0-100); "in order" are the first ones of the text (Hierarchical Transformer,

@@ -33,7 +33,8 @@ def cnn_dailymail_example(row: Row) -> Example:
 
 CORPUS = Corpus(
     name="cnn_dailymail",
-    title="CNN and Daily Mail stories → highlights (See et al. 2017)",
+    title="CNN/DailyMail stories → highlights (See et al. 2017): from the hub, "
+    "or by dataset.path=FOLDER of .story files and url lists.",
     licence="the scripts that made it: Apache-2.0; the stories: © CNN and Daily Mail",
     homepage="https://github.com/abisee/cnn-dailymail",
     version=1,

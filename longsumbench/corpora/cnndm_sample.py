@@ -10,7 +10,8 @@ from longsumbench.corpora.cnn_dailymail import cnn_dailymail_example
 
 CORPUS = Corpus(
     name="cnndm_sample",
-    title="100 training stories of CNN/DailyMail → highlights (dataset.path=FOLDER)",
+    title="100 training stories of CNN/DailyMail: dataset.path=FOLDER dataset.split=train, "
+    "or dataset.path=FILE dataset.split_by_hash=true.",
     licence="none stated; the stories: © CNN and Daily Mail",
     homepage="https://github.com/EileenFeng/Text-Summarization-NLP",
     version=1,

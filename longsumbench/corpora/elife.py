@@ -9,7 +9,8 @@ from longsumbench.corpora.formats.scientific_papers import paper_of_release_row
 
 CORPUS = Corpus(
     name="elife",
-    title="eLife articles → abstracts, with section names (dataset.path=FOLDER)",
+    title="eLife articles → abstracts, with section names: dataset.path=FOLDER with files in the layout of the "
+    "PubMed release.",
     licence="CC BY or CC0, as each article states",
     homepage="https://github.com/elifesciences/elife-articles",
     version=1,

@@ -154,7 +154,8 @@ def _example(row: Row, document: Document, summary: Sentences) -> Example:
 
 CORPUS = Corpus(
     name="gov_report",
-    title="GovReport: reports to the US Congress → their summaries, 9,000 words each (Huang et al. 2021)",
+    title="GovReport: reports to the US Congress → summaries: from the hub, "
+    "or with section names by dataset.path=FOLDER of crs, gao and split_ids.",
     licence="CC BY 4.0, says its authors' copy on the hub; the reports are works of the US government",
     homepage="https://gov-report-data.github.io",
     version=1,

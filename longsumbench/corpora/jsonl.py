@@ -73,7 +73,8 @@ def _chosen(fields: Row, one: str, other: str) -> str:
 
 CORPUS = Corpus(
     name="jsonl",
-    title="your own texts, as JSON lines (dataset.path=FOLDER or FILE)",
+    title="Your own texts as JSON lines: dataset.path=FOLDER with train, validation and test .jsonl, "
+    "or one FILE (then test only).",
     licence="yours",
     homepage="",
     version=2,

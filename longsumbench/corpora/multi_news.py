@@ -140,7 +140,8 @@ def _read(identity: str, cluster: bytes, summary: bytes, summary_at: str) -> tup
 
 CORPUS = Corpus(
     name="multi_news",
-    title="Multi-News: news articles on one event → an editor's summary, several documents each (Fabbri et al. 2019)",
+    title="Multi-News: news articles on one event → an editor's summary: from the hub, "
+    "or by dataset.path=FOLDER of .src.cleaned and .tgt.",
     licence="non-commercial research and education only; the articles: © their publishers",
     homepage="https://github.com/Alex-Fabbri/Multi-News",
     version=1,

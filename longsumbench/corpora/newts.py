@@ -39,7 +39,8 @@ def newts_example(row: Row) -> tuple[Example, ...]:
 
 CORPUS = Corpus(
     name="newts",
-    title="NEWTS: CNN/DailyMail stories and a topic → a summary on it (dataset.path=FOLDER)",
+    title="NEWTS: CNN/DailyMail stories and a topic, which is the query → a summary on it: "
+    "dataset.path=FOLDER with its JSON lines.",
     licence="CC BY-NC-SA 4.0",
     homepage="https://github.com/ali-bahrainian/NEWTS",
     version=1,

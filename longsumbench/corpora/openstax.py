@@ -77,7 +77,8 @@ def summary_of(module: Row) -> Sentences:
 
 CORPUS = Corpus(
     name="openstax",
-    title="OpenStax textbooks: chapters → the summaries of their modules, several documents each (dataset.path=FOLDER)",
+    title="OpenStax chapters → the summaries of their modules, a document each module: "
+    "dataset.path=FOLDER with their JSON lines.",
     licence="CC BY-NC-SA 4.0, or CC BY 4.0, as each row states",
     homepage="https://openstax.org",
     version=1,

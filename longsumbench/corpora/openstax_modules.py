@@ -32,7 +32,8 @@ def _example(chapter: str, name: str, module: Row) -> Thinned:
 
 CORPUS = Corpus(
     name="openstax_modules",
-    title="OpenStax textbooks: modules → their summaries, with section names (dataset.path=FOLDER)",
+    title="OpenStax modules → their summaries, with section names: dataset.path=FOLDER with the JSON lines of "
+    "openstax.",
     licence="CC BY-NC-SA 4.0, or CC BY 4.0, as each row states",
     homepage="https://openstax.org",
     version=1,

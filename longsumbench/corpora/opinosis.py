@@ -40,7 +40,8 @@ def opinosis_example(row: Row) -> Example:
 
 CORPUS = Corpus(
     name="opinosis",
-    title="Opinosis: review sentences on a topic → a summary, several references each (dataset.path=FOLDER)",
+    title="Opinosis: review sentences on a topic → a summary, several references each, test only: "
+    "dataset.path=FOLDER with its JSON lines.",
     licence="Apache-2.0; the reviews: © Tripadvisor, Edmunds and Amazon, and their users",
     homepage="https://github.com/kavgan/opinosis-summarization",
     version=1,

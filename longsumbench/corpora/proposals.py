@@ -24,7 +24,8 @@ def _from_row(row: Row) -> Example:
 
 CORPUS = Corpus(
     name="proposals",
-    title="technical proposals → their abstracts, with section names (dataset.path=FOLDER)",
+    title="Technical proposals → their abstracts, with section names: dataset.path=FOLDER with files in the layout "
+    "of the PubMed release.",
     licence="CC0, Apache-2.0, MIT, BSD, CC BY and the like, as each row states",
     homepage="https://peps.python.org",
     version=1,

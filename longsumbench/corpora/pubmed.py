@@ -8,7 +8,8 @@ from longsumbench.corpora.formats.scientific_papers import paper_of_hub_row, pap
 
 CORPUS = Corpus(
     name="pubmed",
-    title="PubMed papers → abstracts (Cohan et al. 2018)",
+    title="PubMed papers → abstracts (Cohan et al. 2018): from the hub, or with section names by "
+    "dataset.path=FOLDER of the release.",
     licence="none stated by its authors; each paper keeps its own",
     homepage="https://github.com/armancohan/long-summarization",
     version=1,

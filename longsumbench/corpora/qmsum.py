@@ -144,7 +144,8 @@ def _span(span: Any, num_turns: int) -> tuple[int, int]:
 
 CORPUS = Corpus(
     name="qmsum",
-    title="QMSum: meetings and a question → its answer, with topics as sections (dataset.path=FOLDER)",
+    title="QMSum: meetings and a question, which is the query → its answer: "
+    "dataset.path=FOLDER with its JSON lines, or of the release.",
     licence="MIT; the meetings of AMI and ICSI: CC BY 4.0",
     homepage="https://github.com/Yale-LILY/QMSum",
     version=1,

@@ -52,7 +52,8 @@ def _example(story: str, document: Document, question: Row) -> Example:
 
 CORPUS = Corpus(
     name="squality",
-    title="SQuALITY: stories and a question → its answer, four references each (dataset.path=FOLDER)",
+    title="SQuALITY: stories and a question, which is the query → its answer, four references each: "
+    "dataset.path=FOLDER with its JSON lines.",
     licence="CC BY 4.0; the stories: Project Gutenberg",
     homepage="https://github.com/nyu-mll/SQuALITY",
     version=1,

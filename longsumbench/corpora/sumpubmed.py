@@ -11,7 +11,8 @@ from longsumbench.corpora.formats.scientific_papers import paper_of_release_row
 
 CORPUS = Corpus(
     name="sumpubmed",
-    title="SumPubMed articles → abstracts, with section names (Gupta et al. 2021; dataset.path=FOLDER)",
+    title="SumPubMed articles → their abstracts, with section names: dataset.path=FOLDER with files in the layout "
+    "of the PubMed release.",
     licence="MIT, non-commercial academic purposes; the articles: CC BY",
     homepage="https://github.com/vgupta123/sumpubmed",
     version=1,

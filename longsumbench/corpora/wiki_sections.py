@@ -45,7 +45,7 @@ def _paragraphs(row: Row, field: str) -> tuple[Sentences, ...]:
 
 CORPUS = Corpus(
     name="wiki_sections",
-    title="Wikipedia articles → their leads, with section names (dataset.path=FOLDER)",
+    title="Wikipedia articles → their leads, with section names: dataset.path=FOLDER with its JSON lines.",
     licence="CC BY-SA 3.0; each document names its article",
     homepage="https://github.com/Vibhas-hs-edu/WikiTasks",
     version=1,

@@ -103,7 +103,8 @@ def _documents(paragraphs: Sequence[_Paragraph], clones: Sequence[bool]) -> tupl
 
 CORPUS = Corpus(
     name="wikisum",
-    title="WikiSum: web paragraphs → the lead of a Wikipedia article, several documents each (dataset.path=FOLDER)",
+    title="WikiSum: paragraphs of web pages → an article's lead: dataset.path=FOLDER of JSON lines, "
+    "or of ranked .pt files with dataset.tokenizer=FILE.",
     licence="the leads: CC BY-SA, of Wikipedia; the pages: © their publishers; none stated by the release's authors",
     homepage="https://github.com/nlpyang/hiersumm",
     version=1,

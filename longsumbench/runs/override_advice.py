@@ -1,10 +1,8 @@
 """Errors for words of a command line that are no overrides: each says what to write instead."""
 
-import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
-from importlib import import_module
+from dataclasses import fields
 from pathlib import Path
 
 from longsumbench.api import registry
@@ -75,9 +73,5 @@ def _ending_in(key: str, settings: Iterable[str]) -> list[str]:
 
 
 def _settings_of_models() -> set[str]:
-    """Return the settings of the suite's own systems, which their modules `config` hold: none imports a network."""
-    modules = {target.partition(":")[0].rpartition(".")[0] + ".config" for target in registry.systems.built_in.values()}
-    for name in modules:
-        import_module(name)
-    schemas = [one for name in modules for one in vars(sys.modules[name]).values() if is_dataclass(one)]
-    return {f"model.{item.name}" for schema in schemas for item in fields(schema)}
+    """Return the settings of the suite's own systems."""
+    return {f"model.{item.name}" for name in registry.systems.built_in for item in fields(registry.config_of(name))}

@@ -8,6 +8,7 @@ from the dataclasses only; whether such a setting exists is checked against the 
 import copy
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from itertools import product
@@ -21,6 +22,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError  # type: ignore[import-untyped] # it ships no annotations
 
 from longsumbench.api import registry
 from longsumbench.api.config import SECTIONS, Decoding, RunConfig, check_lengths, resolve_config
@@ -37,6 +39,8 @@ from longsumbench.runs.run_id import config_identity
 GROUPS = ("model", "dataset", "scale", "train", "decode", "score", "experiment")
 _SETTINGS = ("model", *SECTIONS)
 TOP_LEVEL_SETTINGS = tuple(item.name for item in fields(RunConfig) if item.name not in (*_SETTINGS, "scale"))
+_MODELS = "models"  # in a scale's file: system → its settings
+_ALL = "all"  # among these systems: settings of all systems that have them
 _OWN_SWEEP = "sweep"  # in an experiment's file: a list of lines, each the words of points as typed behind -m
 _NO_VARIANT = ("device", "limit", "evidence", "reference_evidence")  # of decode: they change no summary
 
@@ -243,6 +247,8 @@ def _laid(overrides: tuple[str, ...], config_dir: str | None) -> DictConfig:
     except ValueError as error:  # Hydra's, of a group's value that is no name
         raise UsageError(f"{error} (see longsumbench run --help)") from error
     OmegaConf.set_struct(composed, False)
+    if composed.get(_MODELS) in scale_models(config_dir).values():  # else it is an unknown setting of another file
+        del composed[_MODELS]
     return composed
 
 
@@ -412,18 +418,65 @@ def format_override(override: str) -> str:
 
 
 def offer_plugins(config_dir: str | None) -> None:
-    """Let systems and corpora of other packages be chosen by name even when they ship no YAML file.
+    """Let all systems and corpora be chosen by name, those of other packages too, even without a YAML file.
 
     YAML files are read anew from here on.
     """
     _laid.cache_clear()
-    folders = [CONF, *([Path(config_dir)] if config_dir else [])]
+    files = [path for folder in _folders(config_dir) for path in folder.glob("*/*.yaml") if path.is_file()]
+    names = (tuple(registry.systems.targets()), tuple(registry.corpora.targets()))
+    _offer(config_dir, *names, tuple((path, path.stat().st_mtime_ns) for path in files))
+
+
+@lru_cache(maxsize=1)  # what is offered stays so until something differs
+def _offer(
+    config_dir: str | None, models: tuple[str, ...], datasets: tuple[str, ...], files: tuple[tuple[Path, int], ...]
+) -> None:
+    scale_models.cache_clear()
+    nodes: dict[str, dict[str, Any]] = {group: {"default": {group: {}}} for group in ("train", "decode", "score")}
+    for group, names in (("model", models), ("dataset", datasets)):
+        nodes[group] = {name: {group: {"name": name}} for name in names}
+    nodes["scale/model"] = _sizes(config_dir)
     store = ConfigStore.instance()
-    for group, table in (("model", registry.systems), ("dataset", registry.corpora)):
-        for name in table.targets():
-            if not any((folder / group / f"{name}.yaml").is_file() for folder in folders):
-                node: dict[str, Any] = {"name": name} if group == "model" else {"dataset": {"name": name}}
-                store.store(group=group, name=name, node=node, package=group if group == "model" else "_global_")
+    for group, named in nodes.items():
+        store.repo.pop(group.partition("/")[0], None)  # of an earlier folder
+        for name, node in named.items():
+            if not any((folder / group / f"{name}.yaml").is_file() for folder in _folders(config_dir)):
+                store.store(group=group, name=name, node=node, package="_global_")
+
+
+def _sizes(config_dir: str | None) -> dict[str, Any]:
+    """Return "scale-system" → what the scale says of the system.
+
+    A built-in system takes those settings of all systems that it has. Other systems take only their own.
+    """
+    found = {}
+    for scale, blocks in scale_models(config_dir).items():
+        for name in {*registry.systems.built_in, *blocks} - {_ALL}:
+            settings = {}
+            with suppress(Exception):  # a system that cannot be imported says so when it is chosen
+                known = fields(registry.config_of(name)) if name in registry.systems.built_in else ()
+                settings = {item.name: blocks[_ALL][item.name] for item in known if item.name in blocks.get(_ALL, {})}
+            found[f"{scale}-{name}"] = {"model": {**settings, **blocks.get(name, {})}}
+    return found
+
+
+@lru_cache(maxsize=1)
+def scale_models(config_dir: str | None) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return scale → system → settings: what the files of the scales have under `models`."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for path in (path for folder in _folders(config_dir) for path in (folder / "scale").glob("*.yaml")):
+        with suppress(YAMLError, OmegaConfBaseException, OSError, ValueError):  # Hydra says so when it is chosen
+            content = OmegaConf.to_container(OmegaConf.load(path))
+            blocks = content.get(_MODELS) if isinstance(content, dict) else None
+            if isinstance(blocks, dict) and all(isinstance(block, dict) for block in blocks.values()):
+                found.setdefault(path.stem, blocks)
+    return found
+
+
+def _folders(config_dir: str | None) -> list[Path]:
+    """Return where YAML files are, the suite's own first, as Hydra looks for them."""
+    return [CONF, *([Path(config_dir)] if config_dir else [])]
 
 
 def translate_hydra_error(error: Exception) -> SuiteError:

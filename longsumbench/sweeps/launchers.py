@@ -26,7 +26,13 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from longsumbench.errors import EnvironmentProblem, SuiteError, UnknownName, UsageError, as_suite_error, did_you_mean
-from longsumbench.runs.plan import check_folder, first_error_line, quote_folder, translate_hydra_error
+from longsumbench.runs.plan import (
+    check_folder,
+    first_error_line,
+    offer_plugins,
+    quote_folder,
+    translate_hydra_error,
+)
 from longsumbench.sweeps.worker import end_with
 
 HERE = "basic"  # Hydra's name for this process
@@ -133,6 +139,7 @@ class Engine:
         if self.config_dir is not None:
             place.append(f"hydra.searchpath=[{quote_folder(self.config_dir, 'file://')}]")
         words = [*quiet, *place, *self.words, *more]
+        offer_plugins(self.config_dir)
         try:
             with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
                 core = GlobalHydra.instance().hydra

@@ -12,7 +12,7 @@ _Words = Annotated[str, OneOf(*_RULES, number_of="words")]
 
 @dataclass
 class LeadConfig:
-    """The beginning of the source."""
+    """The source's first words."""
 
     name: Text = "lead"
     length: _Words = "train"  # words: a number; train: the mean training target; reference: each example's (an oracle)
@@ -27,7 +27,7 @@ class LeadConfig:
 
 @dataclass
 class RandomConfig:
-    """Sentences drawn from the whole source."""
+    """Sentences drawn at random from the whole source."""
 
     name: Text = "random"
     length: _Words = "train"  # words, as lead's
@@ -38,7 +38,7 @@ class RandomConfig:
 
 @dataclass
 class LexRankConfig:
-    """The paragraphs most like all others."""
+    """The paragraphs most like all others, best first."""
 
     name: Text = "lexrank"
     length: _Words = "train"  # words, as lead's
@@ -52,6 +52,6 @@ class LexRankConfig:
 
 @dataclass
 class OracleConfig:
-    """The sentences that score best; nothing to set."""
+    """The sentences that a greedy search finds closest to the references: about the most that extraction can reach."""
 
     name: Text = "oracle"

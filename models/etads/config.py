@@ -26,7 +26,7 @@ Form = Annotated[str, OneOf(*_FORMS)]
 
 @dataclass
 class EtadsConfig:
-    """ETADS (ETADS §3): encoder heads focus on a stretch of the text, decoder heads select what is salient."""
+    """ETADS: encoder heads that focus, decoder heads that select, over the leading 400 words (You et al., 2019)."""
 
     name: Text = "etads"  # as it is registered
     focus_layers: list[NonNegative] | None = None  # encoder layers that focus, counted from 1; null: all; []: none

@@ -50,7 +50,7 @@ class TransformerConfig(RankedConfig):
 
 @dataclass
 class HierarchicalTransformerConfig(TransformerConfig):
-    """The Hierarchical Transformer: the best paragraphs, read alone, then related (Hierarchical Transformer §3)."""
+    """The Hierarchical Transformer: the best paragraphs read alone, then related (Liu and Lapata, 2019)."""
 
     name: Text = "hierarchical_transformer"
     num_paragraphs: Count = 24  # paragraphs at most, the title not counted (L' of Hierarchical Transformer §4)
@@ -81,7 +81,7 @@ class HierarchicalTransformerConfig(TransformerConfig):
 
 @dataclass
 class FlatTransformerConfig(TransformerConfig):
-    """The Flat Transformer: the best paragraphs joined and read as one text (Hierarchical Transformer §4)."""
+    """The Flat Transformer: the best paragraphs joined and read as one text (Liu and Lapata, 2019)."""
 
     name: Text = "flat_transformer"
     input_length: TokenCount = 800  # tokens that are read (Hierarchical Transformer, Table 2: 600, 800 and 1,200)

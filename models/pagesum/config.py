@@ -37,7 +37,7 @@ PageTokens = Annotated[int, Between(SPECIAL_TOKENS + 1, 10**7)]
 
 @dataclass
 class PageSumConfig:
-    """PageSum (PageSum §3): pages read and decoded apart, mixed at every step by their confidence."""
+    """PageSum: pages read and decoded apart, mixed by their confidence; starts from BART (Liu et al., 2022)."""
 
     name: Text = "pagesum"  # as it is registered
     locality: _Locality = (

@@ -67,7 +67,7 @@ class FamilyConfig:
 
 @dataclass
 class TruncConfig(FamilyConfig):
-    """Trunc (SEAL §3.2): the leading snippets, joined, cut, and read by an ordinary Transformer."""
+    """Trunc: the leading snippets, cut, through an ordinary Transformer (SEAL, 2020, §3.2)."""
 
     name: Text = "trunc"
     input_length: TokenCount = 1024  # tokens the encoder reads (SEAL, Table 4: L_ext of the others)
@@ -76,7 +76,7 @@ class TruncConfig(FamilyConfig):
 
 @dataclass
 class CAConfig(FamilyConfig):
-    """CA (SEAL §3.3): groups of snippets, each compressed to a few vectors."""
+    """CA: groups of snippets, each compressed to a few vectors (SEAL, 2020, §3.3)."""
 
     name: Text = "ca"
     extractive_length: TokenCount = 1024  # vectors that all groups have together, about (SEAL, Table 4: L_ext)
@@ -92,7 +92,7 @@ class CAConfig(FamilyConfig):
 
 @dataclass
 class EAConfig(FamilyConfig):
-    """EA (SEAL §3.4): every snippet alone, scored; the decoder attends to the best ones."""
+    """EA: every snippet alone, scored; the decoder attends to the best ones (SEAL, 2020, §3.4)."""
 
     name: Text = "ea"
     extractive_length: TokenCount = 1024  # tokens of the selected snippets at most (SEAL, Table 4: L_ext)
@@ -113,7 +113,7 @@ class EAConfig(FamilyConfig):
 
 @dataclass
 class SealConfig(EAConfig):
-    """SEAL (SEAL §3.5): as EA, with a new selection for every segment of the output."""
+    """SEAL: as EA, with a new selection for every segment of the output (SEAL, 2020, §3.5)."""
 
     name: Text = "seal"
     segment_length: TokenCount = 96  # tokens of a segment of the output (SEAL, Table 4: arXiv)

@@ -12,7 +12,7 @@ StackDepth = Annotated[int, Between(2, 1_000)]  # the second layer is the first 
 
 @dataclass
 class TdmcaConfig(RankedConfig):
-    """T-DMCA (Liu et al. 2018): a decoder alone, over the best paragraphs, with memory-compressed attention."""
+    """T-DMCA: a decoder alone with memory-compressed attention, over the best paragraphs (Liu et al., 2018)."""
 
     name: Text = "tdmca"
     input_length: TokenCount = 3000  # tokens that are read (Hierarchical Transformer, Table 2)

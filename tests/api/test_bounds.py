@@ -14,9 +14,9 @@ from longsumbench.analysis.dataset.stats import StatsSettings
 from longsumbench.analysis.plan import ANALYSIS_SETTINGS
 from longsumbench.api import registry
 from longsumbench.api.bounds import Between, bounds_of
-from longsumbench.api.catalogue import config_of
 from longsumbench.api.config import SECTIONS, RunConfig, build_settings
 from longsumbench.api.ranker import RankerSettings
+from longsumbench.api.registry import config_of
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
 from longsumbench.runs import plan as planning

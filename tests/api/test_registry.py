@@ -82,6 +82,16 @@ def test_listing_imports_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "longsumbench.models.baselines.system" not in sys.modules
 
 
+def test_settings_are_found_where_there_is_no_module_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A built-in system may keep its settings beside itself."""
+    (tmp_path / "tail").mkdir()
+    (tmp_path / "tail" / "system.py").write_text("class Config: ...\nclass Tail:\n    Config = Config\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    built_in = MappingProxyType({"tail": "tail.system:Tail"})
+    monkeypatch.setattr(registry, "systems", Registry("model", "longsumbench.systems", built_in))
+    assert registry.config_of("tail") is registry.systems.load("tail").Config
+
+
 def test_the_documented_system_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The system that CONTRIBUTING.md shows, named by its entry point, loads and writes what it says."""
     guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")

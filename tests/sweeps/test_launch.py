@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import hydra
@@ -9,9 +10,20 @@ import pytest
 from omegaconf import OmegaConf
 from support.toys import tiny_overrides, write_jsonl
 
+from longsumbench.api import registry
+from longsumbench.api.registry import config_of
 from longsumbench.cli.main import main
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
-from longsumbench.runs.plan import as_hydra, compose_overrides, format_setting, plan, show_config, swept_settings
+from longsumbench.runs.plan import (
+    as_hydra,
+    compose_overrides,
+    format_setting,
+    offer_plugins,
+    plan,
+    scale_models,
+    show_config,
+    swept_settings,
+)
 from longsumbench.sweeps.launchers import Engine
 from longsumbench.sweeps.sweep import Launch
 from longsumbench.sweeps.worker import too_large_for_a_cpu
@@ -280,6 +292,62 @@ def test_a_folder_of_ones_own_files(tmp_path: Path) -> None:
         plan(["experiment=mine"])
 
 
+def write_scale(folder: Path, text: str) -> str:
+    """Write a scale `mine`; return the folder."""
+    (folder / "scale").mkdir(exist_ok=True)
+    (folder / "scale" / "mine.yaml").write_text(f"# @package _global_\nscale: mine\n{text}", encoding="utf-8")
+    return str(folder)
+
+
+def test_a_system_takes_what_it_has_of_a_scale(tmp_path: Path) -> None:
+    """Settings of all systems are left out where a system lacks them; its own block and later files win."""
+    folder = write_scale(tmp_path, "models:\n  all: {d_model: 64, segment_length: 8}\n  ea: {d_model: 32}\n")
+    found = {one.config.model.name: one for one in plan(["model=lead,ea,seal", "scale=mine"], True, folder)}
+    assert found["seal"].config.model.segment_length == 8
+    assert [found[name].config.model.d_model for name in ("ea", "seal")] == [32, 64]
+    assert {one.variant for one in found.values()} == {""}
+    (tmp_path / "experiment").mkdir()
+    text = "# @package _global_\nmodel:\n  d_model: 16\n"
+    (tmp_path / "experiment" / "small.yaml").write_text(text, encoding="utf-8")
+    (point,) = plan(["model=ea", "scale=mine", "experiment=small"], config_dir=folder)
+    assert point.config.model.d_model == 16
+
+
+@pytest.mark.parametrize("scale", ["scale=mine", "scale=tiny", "scale=paper"])
+def test_only_a_scale_may_set_what_a_system_lacks(scale: str, tmp_path: Path) -> None:
+    """What is typed, an experiment's settings and a scale's `model` are checked, whatever `models` says."""
+    folder = write_scale(tmp_path, "models:\n  all: {snippet_length: 64}\n")
+    with pytest.raises(UsageError, match=r"unknown setting 'model\.snippet_length'"):
+        plan(["model=lead", "model.snippet_length=64", scale], config_dir=folder)
+    (tmp_path / "experiment").mkdir()
+    for text, unknown in (
+        ("model:\n  snippet_length: 64\n", r"model\.snippet_length"),
+        ("models:\n  a: {}\n", "models"),
+    ):
+        (tmp_path / "experiment" / "own.yaml").write_text(f"# @package _global_\n{text}", encoding="utf-8")
+        with pytest.raises(UsageError, match=f"unknown setting '{unknown}'"):
+            plan(["model=lead", "experiment=own", scale], config_dir=folder)
+    folder = write_scale(tmp_path, "model:\n  snippet_length: 64\n")
+    with pytest.raises(UsageError, match=r"unknown setting 'model\.snippet_length'"):
+        plan(["model=lead", "scale=mine"], config_dir=folder)
+
+
+def test_scales_name_settings_that_there_are() -> None:
+    """Under `models`, the suite's scales name its own systems, and settings that one of them has."""
+    known = {name: {item.name for item in fields(config_of(name))} for name in registry.systems.built_in}
+    for blocks in scale_models(None).values():
+        assert set(blocks) <= {"all", *known}
+        assert set(blocks["all"]) <= set().union(*known.values())
+
+
+def test_a_file_of_ones_own_goes_before_the_registry(tmp_path: Path) -> None:
+    """A name without a YAML file of the suite's can be given one, for this command only."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "lead.yaml").write_text("name: lead\nlength: 7\n", encoding="utf-8")
+    assert plan(["model=lead"], config_dir=str(tmp_path))[0].config.model.length == "7"
+    assert plan(["model=lead"])[0].config.model.length == "train"
+
+
 def test_a_value_that_must_be_given(tmp_path: Path) -> None:
     """A file may leave a value open; it is asked for, and then it is part of the variant."""
     (tmp_path / "model").mkdir()
@@ -463,7 +531,9 @@ def test_settings_are_laid_over_files_as_hydra_does(words: list[str]) -> None:
     """Hydra itself reads all files anew for every value of a setting, and comes to the same."""
     overrides = [as_hydra(word) for word in ["model=pagesum", *words, "dataset=pydoc"]]
     with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
+        offer_plugins(None)
         expected, found = hydra.compose("run", overrides), compose_overrides(overrides, None)
     OmegaConf.set_struct(expected, False)
+    expected.pop("models")  # of the scale's file: it is laid over `model` already
     assert OmegaConf.to_container(found) == OmegaConf.to_container(expected)
     assert OmegaConf.to_yaml(found) == OmegaConf.to_yaml(expected)

@@ -58,7 +58,7 @@ def rewrite(config: Mapping[str, Any], config_dir: str | None = None) -> Rewritt
     search = _Search(flat(config), config_dir)
     search.choose("scale", config["scale"])
     for path in sorted(CONF.glob("*/*.yaml")):
-        if path.parent.name in ("train", "decode", "score") and path.stem != "default":
+        if path.parent.name in ("train", "decode", "score"):
             search.choose(path.parent.name, path.stem)
     with suppress(UsageError):  # some settings go together with others only
         search.set(lambda key: "." not in key)

@@ -455,7 +455,8 @@ def probe_inputs(settings: DatasetSettings) -> dict[str, Any]:
 
 CORPUS = Corpus(
     name="probe",
-    title="Council reports with planted facts → the decisions in the order of the agenda (built in, generated)",
+    title="Generated council reports with planted facts: built in, any length by dataset.document_length=TOKENS. "
+    "9,000 to train on.",
     licence="that of the suite (Apache-2.0)",
     homepage="docs/probe.md",
     version=PROBE_VERSION,

@@ -235,7 +235,8 @@ def _version(distribution: str) -> str:
 
 CORPUS = Corpus(
     name="pydoc",
-    title="Python docstrings: members' documentation → the module's or class's own summary (built in)",
+    title="Docstrings of the standard library and of the suite's own dependencies: built in, "
+    "no download. About 2,000 examples.",
     licence="the licences of Python and of each package (PSF, BSD, MIT, Apache-2.0)",
     homepage="https://docs.python.org/3/library/",
     version=1,
