@@ -137,6 +137,13 @@ HIERARCHICAL = {
     Claim("hierarchical_transformer", "global_layers=0"): "the same, `model.global_layers=0`",
     Claim("flat_transformer"): "`flat_transformer`",
 }
+HOW_THEY_READ = {  # rows of the README's table
+    TRUNC: "the first 256 tokens; facts after them",
+    Claim("ca", steps=3_000): "compresses all of them to 256 vectors",
+    Claim("ea", "extractive_length=128", steps=3_000): "selects 128 tokens once",
+    Claim("seal", "extractive_length=128", steps=3_000): "selects 128 tokens for every segment of the summary",
+    PAGESUM: "page by page, with twice the training steps",
+}
 CLAIMS = (*SEAL_FAMILY, *PAGESUMS, *ETADS, *HIERARCHICAL)
 AT_LENGTHS = {  # model → how its row begins
     "pagesum": "`pagesum`, pages of 128 tokens",
@@ -156,8 +163,9 @@ def main() -> None:
     options = parser.parse_args()
     results = Results(options.results_dir)
     runs = read_runs(results, CLAIMS)
-    found = [readme_table(runs), etads_table(runs), hierarchical_table(runs), lengths_table(results)]
-    sentences = [*readme_sentences(runs), *findings_sentences(runs)]
+    tables = (readme_table, seal_table, etads_table, hierarchical_table)
+    found = [*(table(runs) for table in tables), lengths_table(results)]
+    sentences = [*seal_sentences(runs), *other_sentences(runs)]
     if not (options.check or options.write):
         print("\n\n".join("\n".join(table.lines()) for table in [*found, by_distance(runs)]))
         print("", *(f"{file}: {words}" for file, words in sentences), sep="\n")
@@ -173,9 +181,9 @@ def differences(found: Sequence[Table], sentences: Sequence[tuple[str, str]]) ->
     """Name the rows and the words that README.md and docs/findings.md do not have, a line each."""
     texts = {file: (ROOT / file).read_text(encoding="utf-8") for file in (README, FINDINGS)}
     rows = [(table.file, row) for table in found for row in table.lines()]
-    told = [f"{file} lacks the row: {row}" for file, row in rows if row not in texts[file].splitlines()]
+    missing = [f"{file} lacks the row: {row}" for file, row in rows if row not in texts[file].splitlines()]
     flat = {file: " ".join(text.split()) for file, text in texts.items()}
-    return told + [f"{file} lacks the words: {words}" for file, words in sentences if words not in flat[file]]
+    return missing + [f"{file} lacks the words: {words}" for file, words in sentences if words not in flat[file]]
 
 
 def read_runs(results: Results, claims: Sequence[Claim]) -> Runs:
@@ -198,16 +206,25 @@ def read_runs(results: Results, claims: Sequence[Claim]) -> Runs:
 
 
 def readme_table(runs: Runs) -> Table:
+    """Return the README's short form of `seal_table`: how a system reads, and the mean."""
+    rows = []
+    for claim, how in HOW_THEY_READ.items():
+        scores = [run.scores[PAST_WINDOW].mean(axis=1) if claim == TRUNC else run.scores[SINGLE] for run in runs[claim]]
+        rows.append((f"`{claim.model}`", how, described(scores).partition(" ")[0]))
+    return Table(README, ("system", "how it reads 1,024 tokens", "facts stated right, %"), rows)
+
+
+def seal_table(runs: Runs) -> Table:
     """Return what SEAL's family and PageSum find."""
     facts = "single facts right, % (95 % interval over examples and seeds; range of the three seeds)"
     rows = []
     for claim, head in {**SEAL_FAMILY, **PAGESUMS}.items():
         if claim == TRUNC:
-            past_window = told([run.scores[PAST_WINDOW].mean(axis=1) for run in runs[claim]])
+            past_window = described([run.scores[PAST_WINDOW].mean(axis=1) for run in runs[claim]])
             rows.append((*head, f"{past_window}; chance: {100 * runs[claim][0].scores[CHANCE].mean():.1f}"))
         else:
             rows.append((*head, recall(runs[claim], SINGLE)))
-    return Table(README, ("system", "tokens the decoder sees", facts), rows)
+    return Table(FINDINGS, ("system", "tokens the decoder sees", facts), rows)
 
 
 def etads_table(runs: Runs) -> Table:
@@ -252,18 +269,18 @@ def at_length(systems: Sequence[LengthCurves], length: int) -> str:
     return highest if len(systems) > 1 or seen is None or seen >= WHOLE else f"{highest}, sees {seen:.0f} %"
 
 
-def readme_sentences(runs: Runs) -> list[tuple[str, str]]:
-    """Return (file, words): the numbers that sentences of README.md state beside its table."""
+def seal_sentences(runs: Runs) -> list[tuple[str, str]]:
+    """Return (file, words): the numbers that sentences next to the tables of README.md and docs/findings.md state."""
     page, whole = (recall(runs[claim], SILENT_OTHER).partition(";")[0] for claim in PAGESUMS)
     return [
-        (README, f"{minutes(runs, SEAL_FAMILY)} minutes a run on one core"),
-        (README, f"{page.replace(' (', ' % of the silent facts (')})"),
-        (README, f"with one decoder for all pages, {whole.replace(' (', ' % (')})"),
+        (README, f"{minutes(runs, SEAL_FAMILY)} minutes per run"),
+        (FINDINGS, f"{page.replace(' (', ' % of the silent facts (')})"),
+        (FINDINGS, f"With one decoder for all pages it finds {whole.replace(' (', ' % (')})"),
     ]
 
 
-def findings_sentences(runs: Runs) -> list[tuple[str, str]]:
-    """Return (file, words): the numbers that sentences of docs/findings.md state beside its tables."""
+def other_sentences(runs: Runs) -> list[tuple[str, str]]:
+    """Return the same for the tables of ETADS and the Hierarchical Transformer."""
     return [(FINDINGS, f"{minutes(runs, claims)} minutes a run") for claims in (ETADS, HIERARCHICAL)]
 
 
@@ -286,10 +303,10 @@ def kinds(runs: Sequence[Run]) -> list[str]:
 
 def recall(runs: Sequence[Run], measure: str) -> str:
     """Return a measure of the runs of a claim as a table states it."""
-    return told([run.scores[measure] for run in runs])
+    return described([run.scores[measure] for run in runs])
 
 
-def told(seeds: Sequence[pd.Series]) -> str:
+def described(seeds: Sequence[pd.Series]) -> str:
     """Write the mean over seeds and examples, its interval, and the range of the seeds' means, 0–100."""
     values = 100 * pd.concat(list(seeds), axis=1, join="inner").dropna().to_numpy()  # [examples, seeds]
     examples, repeats = drawn(*values.shape)

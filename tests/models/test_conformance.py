@@ -100,8 +100,8 @@ def test_its_settings_are_found(name: str) -> None:
 
 def test_built_in_settings_are_listed_without_torch() -> None:
     """`longsumbench list settings MODEL` imports no torch for any built-in system, so it is there at once."""
-    code = "import sys; from longsumbench import catalogue, registry\n"
-    code += "for name in registry.systems.built_in: catalogue.settings(name)\n"
+    code = "import sys; from longsumbench.api import catalogue, registry\n"
+    code += "for name in registry.systems.built_in: catalogue.list_settings(name)\n"
     code += "sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 

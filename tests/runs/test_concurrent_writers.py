@@ -43,7 +43,7 @@ UPDATERS = """
 import os, sys
 from dataclasses import replace
 from pathlib import Path
-from longsumbench import leaderboard
+from longsumbench.leaderboards.table import update_table
 from longsumbench.runs.record import Results, RunRecord
 
 results, pattern, processes = Results(Path(sys.argv[1])), RunRecord.read(Path(sys.argv[2])), int(sys.argv[3])
@@ -53,7 +53,7 @@ for number in range(processes):
         for turn in range(2):
             made = replace(pattern, run_id=f"{number:02d}{turn}")
             made.write(results.run_folder(made))
-            leaderboard.update(results, made.dataset)
+            update_table(results, made.dataset)
         os._exit(0)
 print("ready", flush=True)
 print(sum(os.waitpid(-1, 0)[1] for _ in range(processes)))

@@ -19,10 +19,10 @@ import signal
 import time
 from dataclasses import dataclass
 
-from longsumbench import jobs
+from longsumbench.sweeps import worker as jobs
 from longsumbench.api.system import System
 
-jobs.GRACE = 1.0  # seconds
+jobs._GRACE = 1.0  # seconds
 
 
 @dataclass

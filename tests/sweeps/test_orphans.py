@@ -12,8 +12,8 @@ from longsumbench.sweeps.launchers import Engine
 CONDUCTOR = "import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', sys.argv[1]]); time.sleep(600)"
 WORKER = """
 import os
-from longsumbench import jobs
-jobs.SECONDS_BETWEEN_LOOKS = 0.1
+from longsumbench.sweeps import worker as jobs
+jobs._SECONDS_BETWEEN_LOOKS = 0.1
 jobs.end_with(conductor := os.getppid())
 rest, whole = os.pipe()
 print("ready", flush=True)

@@ -464,7 +464,7 @@ def test_what_follows_an_error_has_not_for_ever(monkeypatch: pytest.MonkeyPatch)
 def test_what_hangs_outside_python_ends_its_process() -> None:
     """The alarm is not heard there: the process is ended from outside, its stack in its log."""
     code = (
-        "import signal\nfrom longsumbench import jobs\njobs.GRACE = 0.3\n"
+        "import signal\nfrom longsumbench.sweeps import worker as jobs\njobs._GRACE = 0.3\n"
         "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])\n"
         "with jobs.limited(0.001, alone=True):\n    signal.sigwait([signal.SIGUSR1])\n"
     )
