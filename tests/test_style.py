@@ -2,6 +2,8 @@
 
 import ast
 import re
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -38,3 +40,27 @@ def test_every_test_states_its_property(path: Path) -> None:
     assert [
         test.name for test in tests if not (ast.get_docstring(test) or "").split("\n")[0].endswith((".", "?"))
     ] == []
+
+
+def names_in(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement of a module defines."""
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        yield statement.name
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    yield from (name.id for target in targets if target for name in ast.walk(target) if isinstance(name, ast.Name))
+
+
+def test_a_public_name_is_defined_once() -> None:
+    """No two modules define the same public name, but for each dataset's `CORPUS`."""
+    modules = [path for folder in ("longsumbench", "models") for path in (ROOT / folder).rglob("*.py")]
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in modules]
+    counts = Counter(name for tree in trees for name in {name for item in tree.body for name in names_in(item)})
+    twice = {name for name, count in counts.items() if count > 1 and not name.startswith("_")}
+    assert twice == {"CORPUS"}
+
+
+def test_no_test_module_imports_another() -> None:
+    """What several test modules use is in tests/support/."""
+    files = sorted((ROOT / "tests").rglob("*.py"))
+    imports = re.compile(r"^\s*(?:from|import) (?:[\w.]+\.)?test_", re.MULTILINE)
+    assert [str(path) for path in files if imports.search(path.read_text(encoding="utf-8"))] == []

@@ -1,0 +1,68 @@
+"""The examples of CONTRIBUTING.md work as they are written there."""
+
+import re
+from pathlib import Path
+
+import pytest
+from support.paths import ROOT
+from support.toys import write_jsonl
+
+from longsumbench.cli.main import main
+from longsumbench.runs.record import Results, RunRecord
+
+GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+SHORT = ("train.max_steps=2", "train.eval_steps=2", "train.eval_examples=2", "train.warmup_steps=1", "decode.limit=4")
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The package `mine` of the guide, as if pip had installed it; returns a folder for results."""
+    for name, code in re.findall(r"```python\n# (mine/\w+\.py)\n(.*?)```", GUIDE, re.DOTALL):
+        path = tmp_path / "site" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(code, encoding="utf-8")
+    entry_points = "\n".join(re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL))
+    metadata = tmp_path / "site" / "mine-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n", encoding="utf-8")
+    lines = re.sub(r'\[project\.entry-points\."([\w.]+)"\]', r"[\1]", entry_points).replace('"', "")
+    (metadata / "entry_points.txt").write_text(lines, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    return tmp_path / "results"
+
+
+def run(results: Path, *words: str) -> RunRecord:
+    """Run a system without baselines; return its record."""
+    settings = ("baselines=false", "score.resamples=100", "device=cpu", f"results_dir={results}")
+    assert main(["run", *words, *settings]) == 0
+    (dataset,) = Results(results).datasets()
+    (record,) = Results(results).records(dataset)
+    return record
+
+
+def test_a_plain_system(package: Path, tmp_path: Path) -> None:
+    """Last keeps the last words of the source, and its setting is known."""
+    record = run(
+        package, "model=last", "model.words=3", "dataset=jsonl", f"dataset.path={write_jsonl(tmp_path / 'toy')}"
+    )
+    assert record.outputs["words"] == 3
+
+
+def test_a_neural_system(package: Path) -> None:
+    """Packed trains, decodes and counts what it does not read."""
+    record = run(package, "model=packed", "model.num_units=2", "dataset=probe", "dataset.limit=20", *SHORT)
+    assert record.fit["steps"] == 2
+    assert {cut["cause"] for cut in record.source["cuts"]} if record.source else {"num_snippets"}
+
+
+def test_a_dataset_and_a_metric(package: Path, tmp_path: Path) -> None:
+    """Letters are read, and the numbers of their subject lines are counted in the summaries."""
+    letters = tmp_path / "letters"
+    letters.mkdir()
+    rows = [
+        '{"id": "1", "body": "We paid 40 pounds.", "subject": "Paid 40"}',
+        '{"id": "2", "body": "Rain.", "subject": "7"}',
+    ]
+    (letters / "test.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    words = ["dataset=letters", f"dataset.path={letters}", "model=last", "score.metrics=[number_recall]"]
+    assert run(package, *words).measures["number_recall"]["mean"] == 50.0
