@@ -23,7 +23,7 @@ LINK = re.compile(r"\]\(([^)\s#:]+)(?:#[^)\s]*)?\)")
 COMMAND = re.compile(r"^ +(?:\w+=\S+ +)*longsumbench +(.+)$|`longsumbench ([^`]+)`", re.MULTILINE)
 SETTING = re.compile(r"\b(model|dataset|train|decode|score|ranker)\.([a-z_]\w*)\b(?![./])(?=[^`\n]*`)")
 ENDINGS = ("py", "md", "csv", "json", "jsonl", "yaml", "confidences", "mix")  # of files, and functions of a model.py
-ELSEWHERE = ("last", "bert-large-uncased")  # the system that CONTRIBUTING.md adds; a model of `analyze coherence`
+ELSEWHERE = ("last", "packed", "letters", "bert-large-uncased")  # of CONTRIBUTING.md; a model of `analyze coherence`
 GROUPS = {"model": registry.systems, "dataset": registry.corpora}
 
 
