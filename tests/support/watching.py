@@ -86,7 +86,7 @@ class Watching(System):
 
 def with_watching() -> registry.Registry:
     """Return the table of systems with this one in it."""
-    return replace(registry.systems, built_in={**registry.systems.built_in, "watching": "watching:Watching"})
+    return replace(registry.systems, built_in={**registry.systems.built_in, "watching": "support.watching:Watching"})
 
 
 def like(one: Evidence, other: Evidence) -> bool:
