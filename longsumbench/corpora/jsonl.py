@@ -1,10 +1,10 @@
-"""The user's own texts as JSON lines, one object an example.
+"""The user's own texts as JSON lines, one object per example.
 
     id, title?, query?,
     document (text) | documents [{source?, sections [{name?, paragraphs [text] | text}]}],
     summary (text) | references [text | [sentence]]
 
-Blank lines separate the paragraphs of plain text; fields beyond these are ignored.
+Blank lines separate the paragraphs of plain text. Other fields are ignored.
 """
 
 from typing import Any
@@ -28,7 +28,7 @@ def jsonl_example(row: Row) -> Example:
     """Turn one JSON object of the schema above into an Example.
 
     Raises:
-        BadRow: a field is missing, doubled by its other form, or has the wrong type.
+        BadRow: a field is missing, given in both forms, or has the wrong type.
     """
     title, query = text_in(row, "title", required=False), text_in(row, "query", required=False)
     return Example(id_in(row, "id"), title or None, query or None, _documents(row), _references(row))
@@ -60,11 +60,10 @@ def _references(row: Row) -> tuple[Sentences, ...]:
     if _chosen(row, "summary", "references") == "summary":
         return (split_sentences(text_in(row, "summary") or ""),)
     listed = tuple(sentences_in(value, "references") for value in list_in(row["references"], "references"))
-    return tuple(reference for reference in listed if reference) or ((),)  # none is as good as an empty one
+    return tuple(reference for reference in listed if reference) or ((),)
 
 
 def _chosen(fields: Row, one: str, other: str) -> str:
-    """Return which of two fields is there; exactly one must be."""
     present = [name for name in (one, other) if fields.get(name) is not None]
     if len(present) != 1:
         raise BadRow(f"the fields '{one}' and '{other}' are {'both given' if present else 'missing'}; give one of them")

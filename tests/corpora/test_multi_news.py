@@ -166,7 +166,7 @@ def test_a_taken_id(tmp_path: Path, stages: ArtifactCache) -> None:
 def test_files_of_different_length(limit: int | None, tmp_path: Path, stages: ArtifactCache) -> None:
     """They are refused before any line is used, for all summaries behind a missing one would be another cluster's."""
     write(tmp_path, "test", ["A.", "B.", "C."], ["A.", "B."])
-    expected = "test.src.cleaned: 3 lines, but test.tgt has 2: a cluster and its summary stand on the same line"
+    expected = "test.src.cleaned: 3 lines, but test.tgt has 2: a cluster and its summary must be on the same line"
     assert expected in problem(tmp_path, stages, limit=limit)
 
 
