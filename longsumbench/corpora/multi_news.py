@@ -31,17 +31,7 @@ _FILE = re.compile(rf"({'|'.join(SPLITS)})\.(src|tgt)(?:\.cleaned)?(?:\.gz)?")
 
 
 def _example_of(identity: str, cluster: str, summary: str, summary_at: str = "") -> Example:
-    """Return a cluster as an Example.
-
-    Args:
-        identity: the example's id.
-        cluster: the articles, with separators.
-        summary: one summary of all articles.
-        summary_at: the place of the summary, for the error message.
-
-    Raises:
-        BadRow: there is no article or no summary.
-    """
+    """Return a cluster as an Example; `summary_at` is the place of the summary, for the error message."""
     articles = map(_paragraphs, cluster.split(_SEPARATOR))
     documents = tuple(plain_document(paragraphs) for paragraphs in articles if paragraphs)
     if not documents:

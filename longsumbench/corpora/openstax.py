@@ -48,10 +48,6 @@ def modules_in(row: Row) -> list[Row]:
 def document_of(module: Row, source: str) -> tuple[Document, int]:
     """Return a module as a document, and the number of its headings without text.
 
-    Args:
-        module: the JSON object of the file.
-        source: the document's source.
-
     Raises:
         BadRow: the paragraphs are missing or not text.
     """

@@ -124,11 +124,7 @@ def _from_row(row: Row) -> Example:
 
 
 def _checked(item: Input, file: str, line: int | None = None) -> Input:
-    """Return the input after checking its text.
-
-    Raises:
-        DataError: there is no text, or it cannot be encoded.
-    """
+    """Return the item; raise DataError if it has no text or cannot be encoded."""
     if not item.example.source_words():
         note = f" ({format_count(item.words_left_out, 'word')} of code or HTML left out)" if item.words_left_out else ""
         raise DataError(f"there is no text to summarize in it{note}", _named(file), line)
@@ -140,11 +136,7 @@ def _checked(item: Input, file: str, line: int | None = None) -> Input:
 
 
 def _text_in(file: str) -> str:
-    """Return a file's text.
-
-    Raises:
-        DataError: the file is missing, empty, or not text in UTF-8.
-    """
+    """Return a file's text; raise DataError if it is missing, empty, or not UTF-8."""
     content = _content(file)
     advice = "convert it to UTF-8, or extract its text first"
     if b"\0" in content:

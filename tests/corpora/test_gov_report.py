@@ -273,7 +273,7 @@ def test_what_is_no_release(release: Path, tmp_path: Path, stages: ArtifactCache
     assert "two lists for one split, crs_val.ids and crs_valid.ids" in problem(release, stages)
     (tmp_path / "empty" / "split_ids").mkdir(parents=True)
     assert "none of the lists" in problem(tmp_path / "empty", stages)
-    assert "no split_ids folder beside crs and gao" in problem(release / "crs", stages)
+    assert "no folder split_ids with crs and gao" in problem(release / "crs", stages)
     assert "no such file or folder" in problem(tmp_path / "nowhere", stages)
 
 
