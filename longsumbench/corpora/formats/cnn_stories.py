@@ -81,7 +81,7 @@ def from_story(text: str, identity: str, url: str) -> Example:
 
 @dataclass(frozen=True)
 class _Found:
-    """The content of a folder: lists by split, the folder of each story's file, and a hash that changes with any file."""
+    """The content of a folder: lists by split, folder of each story's file, and a hash that changes with any file."""
 
     lists: list[tuple[str, Path]]
     folders: dict[str, str]

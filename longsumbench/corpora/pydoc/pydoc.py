@@ -1,8 +1,8 @@
 """`pydoc`, the built-in dataset: the docstrings of the standard library and of the suite's own dependencies.
 
 Each example is a module or a class. Its input is the documentation of its members, one document each. Its reference is
-the prose of the docstring itself, up to the first heading, list or prompt. Files are parsed, never imported. A module and
-its classes share text, so a hash of the *module's* name decides the split of all of them.
+the prose of its docstring, up to the first heading, list or prompt. Files are parsed, never imported. A module and its
+classes share text, so a hash of the *module's* name decides the split of all of them.
 """
 
 import ast
