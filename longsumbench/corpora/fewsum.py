@@ -33,7 +33,7 @@ def fewsum_example(row: Row) -> Example:
 
 CORPUS = Corpus(
     name="fewsum",
-    title="FewSum: eight reviews, a document each → a summary, three references each: "
+    title="FewSum: eight reviews, one document each → a summary with three references: "
     "dataset.path=FOLDER with its JSON lines.",
     licence="MIT, as its authors say; the reviews: © Amazon and Yelp, and their users",
     homepage="https://github.com/abrazinskas/FewSum",

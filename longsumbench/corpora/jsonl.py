@@ -35,7 +35,7 @@ def jsonl_example(row: Row) -> Example:
 
 
 def _documents(row: Row) -> tuple[Document, ...]:
-    if _chosen(row, "document", "documents") == "document":
+    if _given_field(row, "document", "documents") == "document":
         return (plain_document(paragraphs_in(text_in(row, "document") or "")),)
     documents = tuple(_document(item) for item in list_in(row["documents"], "documents"))
     return tuple(document for document in documents if document.sections)
@@ -50,20 +50,20 @@ def _document(item: Any) -> Document:
 def _section(item: Any) -> Section:
     fields = object_in(item, "sections")
     name = text_in(fields, "name", required=False) or None
-    if _chosen(fields, "paragraphs", "text") == "text":
+    if _given_field(fields, "paragraphs", "text") == "text":
         return Section(name, paragraphs_in(text_in(fields, "text") or ""))
     paragraphs = (sentences_in(value, "paragraphs") for value in list_in(fields["paragraphs"], "paragraphs"))
     return Section(name, tuple(paragraph for paragraph in paragraphs if paragraph))
 
 
 def _references(row: Row) -> tuple[Sentences, ...]:
-    if _chosen(row, "summary", "references") == "summary":
+    if _given_field(row, "summary", "references") == "summary":
         return (split_sentences(text_in(row, "summary") or ""),)
     listed = tuple(sentences_in(value, "references") for value in list_in(row["references"], "references"))
     return tuple(reference for reference in listed if reference) or ((),)
 
 
-def _chosen(fields: Row, one: str, other: str) -> str:
+def _given_field(fields: Row, one: str, other: str) -> str:
     present = [name for name in (one, other) if fields.get(name) is not None]
     if len(present) != 1:
         raise BadRow(f"the fields '{one}' and '{other}' are {'both given' if present else 'missing'}; give one of them")

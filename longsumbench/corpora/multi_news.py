@@ -71,13 +71,13 @@ def _release_source(path: Path) -> Source | None:
             return None
         raise DataError("no train, val or test .src.cleaned (or .src) with its .tgt in this folder, nor .jsonl", path)
     for split in clusters.keys() - summaries.keys():
-        raise DataError("no .tgt file for it in the folder; add the summaries", clusters[split])
+        raise DataError("no .tgt for it; add the summaries", clusters[split])
     for split in summaries.keys() - clusters.keys():
-        raise DataError("no .src.cleaned (or .src) file for it in the folder; add the articles", summaries[split])
+        raise DataError("no .src.cleaned (or .src) for it; add the articles", summaries[split])
     pairs = [(split, clusters[split], summaries[split]) for split in ORDER if split in clusters]
     files = [file for _, *pair in pairs for file in pair]
-    stated = [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in files]
-    inputs = {"clusters": stated, "folder": str(path.resolve())}
+    file_stats = [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in files]
+    inputs = {"clusters": file_stats, "folder": str(path.resolve())}
     facts = {"source": "local files", "files": [file.name for file in files]}
     return Source(inputs, facts, partial(_entries, pairs))
 
@@ -93,8 +93,8 @@ def _halves(folder: Path, half: str) -> dict[str, Path]:
         match = _FILE.fullmatch(file.name)
         if match is None or match[2] != half or not file.is_file():
             continue
-        if before := found.get(SPLITS[match[1]]):
-            problem = f"two files for the split '{SPLITS[match[1]]}', {before.name} and {file.name}; remove one"
+        if other := found.get(SPLITS[match[1]]):
+            problem = f"two files for the split '{SPLITS[match[1]]}', {other.name} and {file.name}; remove one"
             raise DataError(problem, folder)
         found[SPLITS[match[1]]] = file
     return found

@@ -1,4 +1,4 @@
-"""NEWTS: CNN/DailyMail stories, each with two summaries on one topic each (Bahrainian et al. 2022).
+"""NEWTS: CNN/DailyMail stories, each with two summaries, on one topic each (Bahrainian et al. 2022).
 
 Paper: https://aclanthology.org/2022.findings-acl.42. JSON lines at `dataset.path=` with columns of the released CSV.
 These are read:

@@ -72,7 +72,7 @@ def summary_of(module: Row) -> Sentences:
 
 CORPUS = Corpus(
     name="openstax",
-    title="OpenStax chapters → the summaries of their modules, a document each module: "
+    title="OpenStax chapters → the summaries of their modules, one document per module: "
     "dataset.path=FOLDER with their JSON lines.",
     licence="CC BY-NC-SA 4.0, or CC BY 4.0, as each row states",
     homepage="https://openstax.org",

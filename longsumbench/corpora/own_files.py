@@ -93,8 +93,8 @@ def _reader(file: str) -> Callable[[str], Iterator[Input]]:
 
 def _plain_text(file: str) -> Iterator[Input]:
     found = jsonl.jsonl_example({"id": file, "document": _text_in(file), "summary": ""})
-    documents = tuple(replace(document, source=_named(file)) for document in found.documents)
-    yield _checked(Input(_named(file), replace(found, documents=documents)), file)
+    documents = tuple(replace(document, source=_display_name(file)) for document in found.documents)
+    yield _check_text(Input(_display_name(file), replace(found, documents=documents)), file)
 
 
 def _markdown(file: str) -> Iterator[Input]:
@@ -102,7 +102,7 @@ def _markdown(file: str) -> Iterator[Input]:
     reading = MarkdownReader(_text_in(file))
     title = reading.titles[0] if len(reading.titles) == 1 else None
     example = Example(file, title, None, (Document(file, tuple(reading.sections)),), ((),))
-    yield _checked(Input(file, example, reading.words_left_out), file)
+    yield _check_text(Input(file, example, reading.words_left_out), file)
 
 
 def _rows(file: str) -> Iterator[Input]:
@@ -112,7 +112,7 @@ def _rows(file: str) -> Iterator[Input]:
             try:
                 (read,) = entry.read()
                 example = as_thinned(read).example
-                yield _checked(Input(f"{file}: {example.id}", example), file, entry.line)
+                yield _check_text(Input(f"{file}: {example.id}", example), file, entry.line)
             except BadRow as problem:
                 raise DataError(f"{problem}", entry.path, entry.line) from problem
     else:
@@ -123,15 +123,15 @@ def _from_row(row: Row) -> Example:
     return jsonl.jsonl_example({**row, "references": None, "summary": ""})
 
 
-def _checked(item: Input, file: str, line: int | None = None) -> Input:
+def _check_text(item: Input, file: str, line: int | None = None) -> Input:
     """Return the item; raise DataError if it has no text or cannot be encoded."""
     if not item.example.source_words():
         note = f" ({format_count(item.words_left_out, 'word')} of code or HTML left out)" if item.words_left_out else ""
-        raise DataError(f"there is no text to summarize in it{note}", _named(file), line)
+        raise DataError(f"there is no text to summarize in it{note}", _display_name(file), line)
     try:
         json.dumps(item.example.to_dict(), ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise DataError("half a character (a lone surrogate) in the text", _named(file), line) from None
+        raise DataError("half a character (a lone surrogate) in the text", _display_name(file), line) from None
     return item
 
 
@@ -140,11 +140,11 @@ def _text_in(file: str) -> str:
     content = _content(file)
     advice = "convert it to UTF-8, or extract its text first"
     if b"\0" in content:
-        raise DataError(f"not text: byte {content.index(0) + 1} is zero; {advice}", _named(file))
+        raise DataError(f"not text: byte {content.index(0) + 1} is zero; {advice}", _display_name(file))
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DataError(f"not text in UTF-8: see byte {error.start + 1}; {advice}", _named(file)) from error
+        raise DataError(f"not text in UTF-8: see byte {error.start + 1}; {advice}", _display_name(file)) from error
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -161,9 +161,9 @@ def _content(file: str) -> bytes:
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror or error})", path) from error
     if not content.strip():
-        raise DataError("the file is empty", _named(file))
+        raise DataError("the file is empty", _display_name(file))
     return content
 
 
-def _named(file: str) -> str:
+def _display_name(file: str) -> str:
     return "standard input" if file == _STANDARD_INPUT else file

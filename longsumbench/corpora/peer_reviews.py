@@ -48,7 +48,7 @@ def _sections(comments: str) -> tuple[Section, ...]:
 
 CORPUS = Corpus(
     name="peer_reviews",
-    title="NeurIPS peer reviews → the area chair's meta-review, a document each review: "
+    title="NeurIPS peer reviews → the area chair's meta-review, one document per review: "
     "dataset.path=FOLDER with its JSON lines.",
     licence="none stated by its collectors; the reviews were published on OpenReview",
     homepage="https://github.com/djroytburg/10718peerread",

@@ -75,9 +75,9 @@ def _release_source(path: Path) -> Source | None:
     if not files:
         return None
     named = [(split, file) for split in ORDER for file in files.get(split, ())]
-    stated = [[split, file.name, (stat := file.stat()).st_size, stat.st_mtime_ns] for split, file in named]
+    file_stats = [[split, file.name, (stat := file.stat()).st_size, stat.st_mtime_ns] for split, file in named]
     facts = {"source": "local files", "files": [f"{file.parent.name}/{file.name}" for _, file in named]}
-    return Source({"meetings": stated, "folder": str(path.resolve())}, facts, partial(_entries, named))
+    return Source({"meetings": file_stats, "folder": str(path.resolve())}, facts, partial(_entries, named))
 
 
 def _entries(named: list[tuple[str, Path]], full: set[str]) -> Iterator[Entry]:

@@ -80,7 +80,7 @@ def _listed(row: Row, field: str) -> Paragraphs:
 CORPUS = Corpus(
     name="search2wiki",
     title="Search2Wiki: your search results → whole Wikipedia articles: dataset.path=FOLDER of JSON lines, "
-    "or of a folder an article.",
+    "or with one folder per article.",
     licence="the articles: CC BY-SA, of Wikipedia; the pages: © their publishers",
     homepage="https://arxiv.org/abs/2006.10213",
     version=1,

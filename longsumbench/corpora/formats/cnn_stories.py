@@ -142,9 +142,9 @@ def _entries(found: _Found, full: set[str]) -> Iterator[Entry]:
                 story = Path(found.folders[name], name)
                 yield Entry(split, partial(_read, story, url), story)
             elif before is None:
-                yield Entry(split, partial(_missing, name, url), path, number)
+                yield Entry(split, partial(_raise_missing, name, url), path, number)
             elif before[0] != split or before[1] == path:  # all_train.txt repeats the lists of the two sites
-                yield Entry(split, partial(_twice, before[1], url), path, number)
+                yield Entry(split, partial(_raise_duplicate, before[1], url), path, number)
 
 
 def _urls(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -167,9 +167,9 @@ def _read(path: Path, url: bytes) -> tuple[Example, ...]:
     return (from_story(text, path.name.removesuffix(_ENDING), url.decode("utf-8", "replace")),)
 
 
-def _missing(name: str, url: bytes) -> tuple[Example, ...]:
+def _raise_missing(name: str, url: bytes) -> tuple[Example, ...]:
     raise BadRow("the story is missing", f"no {name} for {url.decode('utf-8', 'replace')}; {LEAVE_OUT}")
 
 
-def _twice(first: Path, url: bytes) -> tuple[Example, ...]:
+def _raise_duplicate(first: Path, url: bytes) -> tuple[Example, ...]:
     raise BadRow("the story is named twice", f"{url.decode('utf-8', 'replace')} is already in {first.name}")

@@ -23,11 +23,11 @@ from longsumbench.errors import DataError
 
 _AGENCIES = ("crs", "gao")
 _LISTS = "split_ids"
-_INSIDE = "gov-report"  # the folder in the packed release
+_RELEASE_FOLDER = "gov-report"  # the folder in the packed release
 _LIST = re.compile(rf"({'|'.join(_AGENCIES)})_({'|'.join(SPLITS)})\.ids")
 
 
-class _Named(NamedTuple):
+class _ListedReport(NamedTuple):
     """A report that a list names, at `line` of the list `path`; `folder` has the agency's reports."""
 
     identity: str
@@ -53,7 +53,7 @@ def reports_source(path: Path, from_row: FromRow) -> Source | None:
     """
     if not path.is_dir():
         return None
-    root = next((folder for folder in (path, path / _INSIDE) if (folder / _LISTS).is_dir()), None)
+    root = next((folder for folder in (path, path / _RELEASE_FOLDER) if (folder / _LISTS).is_dir()), None)
     if root is None:
         if any(map(is_split_file, path.iterdir())):
             return None
@@ -61,7 +61,7 @@ def reports_source(path: Path, from_row: FromRow) -> Source | None:
     lists = _lists(root / _LISTS)
     names = [f"{_LISTS}/{file.name}" for split in lists.values() for file in split.values()]
     reports = {agency: _report_files(root / agency) for agency in _AGENCIES}
-    inputs = {"folder": str(root.resolve()), "lists": _stated(lists), "content": _digest(reports)}
+    inputs = {"folder": str(root.resolve()), "lists": _file_stats(lists), "content": _digest(reports)}
     facts = {"source": "local files", "files": names}
     known = {agency: frozenset(files) for agency, files in reports.items()}
     return Source(inputs, facts, partial(_entries, lists, known, from_row))
@@ -98,7 +98,7 @@ def _report_files(folder: Path) -> dict[str, tuple[int, int]]:
     return {name: (stat.st_size, stat.st_mtime_ns) for name, stat in sorted(files)}
 
 
-def _stated(lists: dict[str, dict[str, Path]]) -> list[list[Any]]:
+def _file_stats(lists: dict[str, dict[str, Path]]) -> list[list[Any]]:
     files = chain.from_iterable(split.values() for split in lists.values())
     return [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in files]
 
@@ -111,7 +111,7 @@ def _entries(
     lists: dict[str, dict[str, Path]], known: dict[str, frozenset[str]], from_row: FromRow, full: set[str]
 ) -> Iterator[Entry]:
     for split, files in lists.items():
-        in_turn = chain.from_iterable(zip_longest(*(_named(file, agency) for agency, file in files.items())))
+        in_turn = chain.from_iterable(zip_longest(*(_listed_reports(file, agency) for agency, file in files.items())))
         empty = True
         for named in filter(None, in_turn):
             if split in full:
@@ -121,21 +121,21 @@ def _entries(
             if report.name in known[named.folder.name]:
                 yield Entry(split, partial(_read, report, named.identity, from_row), report)
             else:
-                yield Entry(split, partial(_missing, report), named.path, named.line)
+                yield Entry(split, partial(_raise_missing, report), named.path, named.line)
         if empty and split not in full:
             raise DataError("the lists of this split are empty", files[_AGENCIES[0]])
 
 
-def _named(path: Path, agency: str) -> Iterator[_Named]:
+def _listed_reports(path: Path, agency: str) -> Iterator[_ListedReport]:
     folder = path.parent.parent / agency
     for number, line in enumerate(lines_of(path), start=1):
         if identity := line.decode("utf-8", "replace").strip():
-            yield _Named(identity, path, number, folder)
+            yield _ListedReport(identity, path, number, folder)
 
 
 def _read(path: Path, identity: str, from_row: FromRow) -> tuple[Example | Thinned, ...]:
     return as_examples(from_row({**row_in_file(path), "id": identity}))
 
 
-def _missing(report: Path) -> tuple[Example, ...]:
+def _raise_missing(report: Path) -> tuple[Example, ...]:
     raise BadRow("the report is missing", f"no {report.parent.name}/{report.name}; {LEAVE_OUT}")

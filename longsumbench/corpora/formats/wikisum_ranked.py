@@ -64,8 +64,8 @@ def ranked_source(path: Path, tokenizer: str | None) -> Source | None:
         raise UsageError(f"{files[0].path} holds piece ids: give its SentencePiece model by dataset.tokenizer=FILE")
     model = Path(tokenizer).expanduser()
     pieces = _digest(model)
-    stated = [[file.path.name, file.path.stat().st_size, file.path.stat().st_mtime_ns] for file in files]
-    inputs = {"ranked": stated, "folder": str(path.resolve()), "tokenizer": pieces}
+    file_stats = [[file.path.name, file.path.stat().st_size, file.path.stat().st_mtime_ns] for file in files]
+    inputs = {"ranked": file_stats, "folder": str(path.resolve()), "tokenizer": pieces}
     facts = {
         "source": "local files",
         "files": [file.path.name for file in files],

@@ -41,7 +41,7 @@ from longsumbench.errors import UsageError
 
 PROBE_VERSION = 1  # rises when the same seed gives different reports
 _DOCUMENT_LENGTH = 1024  # tokens of a validation or test report, and of the longest training reports
-_SHORTEST = 32  # tokens: the longest fact and a little more
+_MIN_LENGTH = 32  # tokens: the longest fact and a little more
 _NOTE_LENGTH = 128  # tokens; shorter reports cover only a few sites of the agenda
 _NOTE_TOKENS_PER_SITE = 20  # in such a short report
 _SPLITS = {"train": (9_000, 1), "validation": (100, 2), "test": (400, 3)}  # number of reports, seed
@@ -102,8 +102,8 @@ class Controls:
         check_choice("agenda", self.agenda, _AGENDAS)
         if self.hard < 0 or self.alike < 0 or not self.hard + self.alike <= 1:
             raise UsageError(f"hard={self.hard} and alike={self.alike} must be shares with a sum of at most 1")
-        if self.section_length is not None and self.section_length < _SHORTEST:
-            raise UsageError(f"section_length={self.section_length} is below {_SHORTEST}")
+        if self.section_length is not None and self.section_length < _MIN_LENGTH:
+            raise UsageError(f"section_length={self.section_length} is below {_MIN_LENGTH}")
 
     def sites(self) -> tuple[str, ...]:
         """Return the sites that can be on an agenda, in the order of the fixed one."""
@@ -119,17 +119,17 @@ class Controls:
         Raises:
             UsageError: `distance` is not possible in so few sections.
         """
-        section_length = self.section_length or max(_SHORTEST, length // 8)
-        number = max(1, length // section_length, min(self.sources, length // _SHORTEST))
+        section_length = self.section_length or max(_MIN_LENGTH, length // 8)
+        number = max(1, length // section_length, min(self.sources, length // _MIN_LENGTH))
         if self.distance is not None and not 0 <= self.distance < number:
             raise UsageError(f"distance={self.distance}: a report of {length} tokens has {number} sections")
         return number
 
 
-_USUAL = Controls()
+_DEFAULT = Controls()
 
 
-def report(length: int, seed: int, index: int, controls: Controls = _USUAL) -> Example:
+def report(length: int, seed: int, index: int, controls: Controls = _DEFAULT) -> Example:
     """Make one report. The same arguments always give the same report.
 
     Args:
@@ -146,8 +146,8 @@ def report(length: int, seed: int, index: int, controls: Controls = _USUAL) -> E
     Raises:
         UsageError: the report is too short for a fact, or has too few sections for `controls`.
     """
-    if length < _SHORTEST:
-        raise UsageError(f"a report of {length} tokens is too short for a fact: it needs {_SHORTEST}")
+    if length < _MIN_LENGTH:
+        raise UsageError(f"a report of {length} tokens is too short for a fact: it needs {_MIN_LENGTH}")
     num_sections = controls.num_sections(length)
     draw = Draw(f"{seed} {length} {index}")
     decisions = _agenda(draw, length, controls)
@@ -178,7 +178,7 @@ def report(length: int, seed: int, index: int, controls: Controls = _USUAL) -> E
     return Example(f"{seed}-{length}-{index}", None, query, documents, (reference,), facts)
 
 
-def reports(lengths: Sequence[int], seed: int, number: int, controls: Controls = _USUAL) -> Iterator[Example]:
+def reports(lengths: Sequence[int], seed: int, number: int, controls: Controls = _DEFAULT) -> Iterator[Example]:
     """Yield `number` reports that cycle through the lengths.
 
     Raises:
@@ -424,7 +424,7 @@ def probe_inputs(settings: DatasetSettings) -> dict[str, Any]:
         split: {"reports": number, "seed": seed, "lengths": list(lengths[split])}
         for split, (number, seed) in _SPLITS.items()
     }
-    options = {name: getattr(controls, name) for name in _OPTIONS if getattr(controls, name) != getattr(_USUAL, name)}
+    options = {name: getattr(controls, name) for name in _OPTIONS if getattr(controls, name) != getattr(_DEFAULT, name)}
     return {"generator": PROBE_VERSION, "generated": splits, **({"options": options} if options else {})}
 
 

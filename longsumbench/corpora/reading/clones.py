@@ -16,11 +16,11 @@ from longsumbench.rouge.vocabulary import Vocabulary
 
 _Grams = set[tuple[bytes, ...]]
 
-_COPIED = 0.8  # a paragraph with more of a summary's bigrams is a clone (Hierarchical Transformer, §4)
+_CLONE_RECALL = 0.8  # a paragraph with more of a summary's bigrams is a clone (Hierarchical Transformer, §4)
 
 
 def clones_of(summary: Sentences, paragraphs: Sequence[Sentences]) -> list[bool]:
-    """Return for each paragraph True if it is a clone of the summary: its bigram recall is above `_COPIED`.
+    """Return for each paragraph True if it is a clone of the summary: its bigram recall is above `_CLONE_RECALL`.
 
     Bigram recall is the share of the summary's bigrams that the paragraph has. It is ROUGE-2 recall over ROUGE's
     lower-cased words without stemming, across the ends of sentences. A summary of one word has no
@@ -30,7 +30,7 @@ def clones_of(summary: Sentences, paragraphs: Sequence[Sentences]) -> list[bool]
     wanted, *others = (
         counted_words([numbers[word] for word in default_words(text)])[1] for text in (summary, *paragraphs)
     )
-    return [common(wanted, bigrams) > _COPIED * wanted.total() for bigrams in others]
+    return [common(wanted, bigrams) > _CLONE_RECALL * wanted.total() for bigrams in others]
 
 
 def section_recall(page: Sentences, sections: Iterable[Sentences], words: int) -> float:

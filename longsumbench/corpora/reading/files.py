@@ -26,7 +26,7 @@ SPLITS = {
     "valid": "validation",
     "test": "test",
 }
-_NAMED = 5  # files in a message
+_MAX_NAMES = 5  # files in a message
 _SPLIT_FILE = re.compile(rf"({'|'.join(SPLITS)})\.(jsonl|json|txt)(\.gz)?")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -46,15 +46,15 @@ def files_source(path: Path, from_row: FromRow, split_by_hash: bool) -> Source:
     files = _find_splits(path)
     if split_by_hash and path.is_dir():
         raise UsageError(f"dataset.split_by_hash=true divides one file, but {path} is a folder: name the file")
-    stated = [(file.name, file.stat()) for file in files.values()]
+    stats = [(file.name, file.stat()) for file in files.values()]
     inputs = {
-        "files": [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stated],
+        "files": [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats],
         "folder": str(path.resolve()),
         "split_by_hash": split_by_hash,
     }
-    facts = {"source": "local files", "files": [name for name, _ in stated]}
+    facts = {"source": "local files", "files": [name for name, _ in stats]}
     named: list[tuple[str | None, Path]] = [(None if split_by_hash else split, file) for split, file in files.items()]
-    return Source(inputs, facts, partial(_entries, named, from_row), sum(stat.st_size for _, stat in stated))
+    return Source(inputs, facts, partial(_entries, named, from_row), sum(stat.st_size for _, stat in stats))
 
 
 def _find_splits(path: Path) -> dict[str, Path]:
@@ -75,7 +75,7 @@ def _find_splits(path: Path) -> dict[str, Path]:
     if not found:
         expected = "no split files; expected train, validation or test .jsonl, .json or .txt (or .gz of it)"
         names = [file.name for file in sorted(path.iterdir())]
-        there = f"it has {', '.join(names[:_NAMED])}{', …' * (len(names) > _NAMED)}"
+        there = f"it has {', '.join(names[:_MAX_NAMES])}{', …' * (len(names) > _MAX_NAMES)}"
         advice = f"{there}; rename them, or name one by dataset.path=FILE" if names else "the folder is empty"
         raise DataError(f"{expected}; {advice}", path)
     return {split: found[split] for split in ORDER if split in found}
@@ -90,7 +90,7 @@ def _entries(files: list[tuple[str | None, Path]], from_row: FromRow, full: set[
     done = 0
     for split, path in files:
         empty, so_far = True, 0
-        for number, (line, so_far) in enumerate(_placed_lines_of(path), start=1):
+        for number, (line, so_far) in enumerate(_lines_with_position(path), start=1):
             if split in full:
                 break
             if line.strip():
@@ -107,7 +107,7 @@ def lines_of(path: Path) -> Iterator[bytes]:
     Raises:
         DataError: the file cannot be read.
     """
-    return (line for line, _ in _placed_lines_of(path))
+    return (line for line, _ in _lines_with_position(path))
 
 
 def check_readable(path: Path) -> None:
@@ -121,7 +121,7 @@ def check_readable(path: Path) -> None:
         raise DataError("a pipe or a device; write its content to a file, and name that file", path)
 
 
-def _placed_lines_of(path: Path) -> Iterator[tuple[bytes, int]]:
+def _lines_with_position(path: Path) -> Iterator[tuple[bytes, int]]:
     """Yield each line with the number of bytes of the file that were read up to its end."""
     try:
         check_readable(path)

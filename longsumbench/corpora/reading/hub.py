@@ -42,8 +42,8 @@ def check_copy_or_network(corpus: Corpus, stages: ArtifactCache) -> None:
     """
     assert corpus.hub is not None
     hub = corpus.hub
-    kept = _kept_revision(hub.repository, hub.config, stages.root)
-    if (kept is None or hub.revision not in (None, kept)) and (problem := unreachable()):
+    local = _local_revision(hub.repository, hub.config, stages.root)
+    if (local is None or hub.revision not in (None, local)) and (problem := unreachable()):
         raise _no_copy(corpus.name, hub.repository, problem)
 
 
@@ -53,10 +53,10 @@ def _revision(name: str, repository: str, config: str | None, root: Path) -> str
     problem = unreachable()
     if problem is None:
         return _newest_revision(name, repository)
-    kept = _kept_revision(repository, config, root)
-    if kept is None:
+    local = _local_revision(repository, config, root)
+    if local is None:
         raise _no_copy(name, repository, problem)
-    return kept
+    return local
 
 
 def _newest_revision(name: str, repository: str) -> str:
@@ -68,7 +68,7 @@ def _newest_revision(name: str, repository: str) -> str:
         raise _failed(name, repository, error) from error
 
 
-def _kept_revision(repository: str, config: str | None, root: Path) -> str | None:
+def _local_revision(repository: str, config: str | None, root: Path) -> str | None:
     """Return the revision of a local copy: the library's newest, else this suite's newest."""
     if cached := _cached_revisions(repository, config):
         return cached[-1]

@@ -180,7 +180,7 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
     clear_partial(folder)
     reading = _Reading(folder, settings)
     with closing(read_rows(source.entries(reading.full), _workers(corpus, settings))) as rows:
-        for entry, outcome in _shown(rows, f"reading {corpus.name}", source.size):
+        for entry, outcome in _track(rows, f"reading {corpus.name}", source.size):
             reading.take(entry, outcome)
     writers = {split: reading.writers[split] for split in _SPLITS if split in reading.writers}
     for writer in writers.values():
@@ -214,7 +214,7 @@ def _workers(corpus: Corpus, settings: DatasetSettings) -> int:
     return settings.workers or num_cores()
 
 
-def _shown(rows: Iterator[tuple[Entry, RowOutcome]], what: str, size: int | None) -> Iterator[tuple[Entry, RowOutcome]]:
+def _track(rows: Iterator[tuple[Entry, RowOutcome]], what: str, size: int | None) -> Iterator[tuple[Entry, RowOutcome]]:
     """Yield the rows and show the progress, in bytes of their files if known."""
     total, unit = (None, "rows") if size is None else (-(-size // _MEGABYTE), "MB")
     with Progress(what, total, unit) as progress:

@@ -30,19 +30,19 @@ class Seen:
         return self._taken
 
     def __contains__(self, number: int) -> bool:
-        return self._slots[self._place(number)] == number
+        return self._slots[self._slot(number)] == number
 
     def add(self, number: int) -> None:
         """Add a hash that is not in the set yet."""
-        self._slots[self._place(number)] = number
+        self._slots[self._slot(number)] = number
         self._taken += 1
         if 2 * self._taken > len(self._slots):
             before, self._slots = self._slots, array("Q", bytes(16 * len(self._slots)))
             for other in before:
                 if other:
-                    self._slots[self._place(other)] = other
+                    self._slots[self._slot(other)] = other
 
-    def _place(self, number: int) -> int:
+    def _slot(self, number: int) -> int:
         """Return the slot of a hash, or the free slot for it."""
         last = len(self._slots) - 1
         place = number & last
@@ -59,8 +59,7 @@ def compare_splits(later: Mapping[str, Sequence[int]], earlier: Mapping[str, Seq
         earlier: the split to search, in the same form.
 
     Returns:
-        The number of "examples" found, by "same_text" and by "same_id", and the "place" of the first. Empty if none is
-        found.
+        The number of "examples" found, by "same_text" and by "same_id", and the "place" of the first; {} for none.
     """
     import numpy as np
 

@@ -29,11 +29,11 @@ from longsumbench.corpora.reading.source import as_examples, as_thinned, split_b
 from longsumbench.corpora.reading.store import StoredExample, store_example
 from longsumbench.errors import EnvironmentProblem
 
-_ALONE = 16_000_000  # bytes of text to read before starting other processes, which takes about a second
+_SERIAL_BYTES = 16_000_000  # bytes of text to read before starting other processes, which takes about a second
 _BATCH_BYTES = 1_000_000  # bytes of rows, or of their examples, that are sent together
-_AHEAD = 3  # batches per process that are waiting or done
-_MOST_PROCESSES = 8  # this process cannot send rows and write examples for more
-_COSTLY = 4  # times its text; a row that takes more bytes to send is read faster here
+_BATCHES_AHEAD = 3  # batches per process that are waiting or done
+_MAX_PROCESSES = 8  # this process cannot send rows and write examples for more
+_MAX_SEND_RATIO = 4  # times its text; a row that takes more bytes to send is read faster here
 _Job = tuple[str | None, bytes]  # a row's split, and its pickled reader
 
 
@@ -81,17 +81,17 @@ def read_rows(entries: Iterator[Entry], workers: int) -> Generator[tuple[Entry, 
         yield entry, outcome
         if workers > 1 and not isinstance(outcome, Exception):
             done += _size(outcome)
-            if done >= _ALONE and _is_worth_handing_over(entry, outcome):
-                yield from _read_elsewhere(entries, min(workers, _MOST_PROCESSES), done // number)
+            if done >= _SERIAL_BYTES and _is_worth_sending(entry, outcome):
+                yield from _read_in_processes(entries, min(workers, _MAX_PROCESSES), done // number)
 
 
-def _is_worth_handing_over(entry: Entry, outcome: Sequence[MadeExample]) -> bool:
+def _is_worth_sending(entry: Entry, outcome: Sequence[MadeExample]) -> bool:
     """Return True if another process can receive such a row, and faster than it can be read here."""
     try:
         _Pickler(sent := io.BytesIO()).dump(entry.read)
     except Exception:  # pickling can raise any error, for example for a lambda of another package
         return False
-    return sent.tell() < _COSTLY * (1_000 + _size(outcome))
+    return sent.tell() < _MAX_SEND_RATIO * (1_000 + _size(outcome))
 
 
 class _Pickler(pickle.Pickler):
@@ -108,21 +108,21 @@ def _size(outcome: Sequence[MadeExample]) -> int:
     return sum(len(made.example.text) for made in outcome)
 
 
-def _read_elsewhere(entries: Iterator[Entry], processes: int, mean_size: int) -> Iterator[tuple[Entry, RowOutcome]]:
+def _read_in_processes(entries: Iterator[Entry], processes: int, mean_size: int) -> Iterator[tuple[Entry, RowOutcome]]:
     batches = _batches(entries, mean_size)
     if (batch := next(batches, None)) is None:
         return
     waiting: deque[tuple[list[Entry], Future[list[RowOutcome]]]] = deque()
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(processes, context, initializer=_end_with_the_parent)
+    pool = ProcessPoolExecutor(processes, context, initializer=_end_with_parent)
     try:
         while batch or waiting:
             if batch:
                 rows, jobs = batch
-                with _script_left_out():  # processes start on the first job
+                with _without_main_script():  # processes start on the first job
                     waiting.append((rows, pool.submit(_make_all, jobs)))
                 batch = next(batches, None)
-            if not batch or len(waiting) >= _AHEAD * processes:
+            if not batch or len(waiting) >= _BATCHES_AHEAD * processes:
                 rows, future = waiting.popleft()
                 yield from zip(rows, future.result(), strict=True)
     except BrokenProcessPool as error:
@@ -133,7 +133,7 @@ def _read_elsewhere(entries: Iterator[Entry], processes: int, mean_size: int) ->
 
 
 @contextmanager
-def _script_left_out() -> Iterator[None]:
+def _without_main_script() -> Iterator[None]:
     """Start processes without running this process's main script in them.
 
     A script from standard input could not be found. One that reads a dataset outside `if __name__ == "__main__"` would
@@ -155,7 +155,7 @@ def _batches(entries: Iterator[Entry], mean_size: int) -> Iterator[tuple[list[En
     rows: list[Entry] = []
     jobs: list[_Job] = []
     size = 0
-    for entry in _with_its_error(entries):
+    for entry in _with_source_error(entries):
         rows.append(entry)
         jobs.append((entry.split, pickle.dumps(entry.read)))
         size += max(mean_size, len(jobs[-1][1]))
@@ -166,14 +166,14 @@ def _batches(entries: Iterator[Entry], mean_size: int) -> Iterator[tuple[list[En
         yield rows, jobs
 
 
-def _with_its_error(entries: Iterator[Entry]) -> Iterator[Entry]:
+def _with_source_error(entries: Iterator[Entry]) -> Iterator[Entry]:
     try:
         yield from entries
     except Exception as error:  # earlier rows, not read yet, may have an error too
-        yield Entry(None, partial(_fail, error))
+        yield Entry(None, partial(_raise_error, error))
 
 
-def _fail(error: Exception) -> tuple[()]:
+def _raise_error(error: Exception) -> tuple[()]:
     raise error
 
 
@@ -181,13 +181,13 @@ def _make_all(jobs: list[_Job]) -> list[RowOutcome]:
     return [make_examples(split, pickle.loads(read)) for split, read in jobs]  # noqa: S301 - pickled by the parent process
 
 
-def _end_with_the_parent() -> None:
+def _end_with_parent() -> None:
     """Ignore Ctrl-C, which the parent process handles, but end if the parent is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if (parent := multiprocessing.parent_process()) is not None:
-        threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+        threading.Thread(target=_exit_after, args=(parent,), daemon=True).start()
 
 
-def _follow(parent: Any) -> None:
+def _exit_after(parent: Any) -> None:
     parent.join()
     os._exit(1)
