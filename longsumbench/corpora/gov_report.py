@@ -16,8 +16,9 @@ These fields of a released report are read:
 Nested sections become a flat list in reading order, one entry for each section that has paragraphs. Its name is the
 path of headings ("Background > Funding"), so the nesting remains readable.
 
-As in the paper, two things are left out and counted: the paragraphs of a GAO report's "Letter" (its subsections stay
-and move up a level), and "What GAO Recommends" of its highlights. Each stays if the text has nothing else.
+As in the paper, two parts of a GAO report are left out and counted: the paragraphs of "Letter", and "What GAO
+Recommends" of the highlights. The subsections of "Letter" stay and move up a level. Each part stays if the text has
+nothing else.
 """
 
 from collections.abc import Iterator

@@ -12,8 +12,8 @@ you collect yourself, in two layouts at `dataset.path=`:
 
 Results are ordered, best first. The first 75 are used, each as a document whose source is its address. The reference is
 the article: its lead and sections, without headings. Clones of a section are left out and counted. `clones` names the
-rule: "search2wiki" (the default: more than 20 % of a section's 6-grams), "wikisum" (more than 50 % of a section's
-words), or "none" for results without clones.
+rule. With "search2wiki", the default, a clone has more than 20 % of a section's 6-grams. With "wikisum", it has more
+than 50 % of a section's words. Use "none" for results without clones.
 """
 
 from typing import Any

@@ -335,7 +335,7 @@ def test_rows_of_the_hub(stages: ArtifactCache, tmp_path: Path, monkeypatch: pyt
     ("changes", "expected"),
     [
         ({"report": None}, "'report' is missing"),
-        ({"report": " \n"}, "the report is empty: dataset.strict=false leaves such out"),
+        ({"report": " \n"}, "the report is empty: dataset.strict=false leaves such rows out"),
         ({"summary": ["a"]}, "'summary' must be text, not a list"),
         ({"summary": ""}, "the summary is empty"),
     ],

@@ -47,7 +47,7 @@ def stories_source(path: Path) -> Source | None:
             return None
         raise DataError(f"no {_ENDING} files in this folder or below, nor train, validation or test .jsonl in it", path)
     if not found.lists:
-        problem = f"{_ENDING} files, but none of the url lists that say their splits: add {' '.join(_LISTS)}"
+        problem = f"{_ENDING} files, but none of the url lists that define their splits: add {' '.join(_LISTS)}"
         raise DataError(problem, path)
     names = [file.relative_to(path).as_posix() for _, file in found.lists]
     inputs = {"folder": str(path.resolve()), "lists": names, "content": found.content}

@@ -103,7 +103,7 @@ class Pieces:
             BadRow: the value is not a list of ids, or an id is unknown to the tokenizer.
         """
         if not isinstance(ids, Sequence) or not all(type(piece) is int for piece in ids):
-            raise BadRow(f"'{field}' must hold lists of piece ids", "is the file of the release?")
+            raise BadRow(f"'{field}' must hold lists of piece ids", "use the file of the release")
         if odd := [piece for piece in ids if not 0 <= piece < self._size]:
             advice = f"{odd[0]}, of {self._size:,}; give the release's own by dataset.tokenizer=FILE"
             raise BadRow(f"'{field}' has an id that the tokenizer does not know", advice)
@@ -144,9 +144,9 @@ def _find(path: Path) -> list[RankedFile]:
             found.append(RankedFile(split, shard, name, file))
     if len(sets) > 1:
         names = " and ".join(sorted(f"{name or 'no name'}" for name in sets))
-        raise DataError(f"ranked files of several sets ({names}); one folder each", path)
+        raise DataError(f"ranked files of several sets ({names}); use one folder each", path)
     if found and any(map(is_split_file, path.iterdir())):
-        raise DataError("ranked files (.pt) and JSON lines in one folder; one folder each", path)
+        raise DataError("ranked files (.pt) and JSON lines in one folder; use one folder each", path)
     return sorted(found, key=lambda file: (ORDER.index(file.split), file.shard))
 
 

@@ -103,7 +103,7 @@ def source_files() -> Iterator[tuple[str, Path]]:
     for package in sorted(PACKAGES.values()):
         found = importlib.util.find_spec(package)
         if found is None or found.origin is None:
-            raise EnvironmentProblem(f"the package {package} is not installed: install longsumbench anew")
+            raise EnvironmentProblem(f"the package {package} is not installed: reinstall longsumbench")
         origin = Path(found.origin)
         yield from _modules(package, origin.parent if origin.name == "__init__.py" else origin.with_suffix(""))
 
@@ -226,7 +226,7 @@ def _version(distribution: str) -> str:
     try:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError as error:
-        raise EnvironmentProblem(f"the package {distribution} is not installed: install longsumbench anew") from error
+        raise EnvironmentProblem(f"the package {distribution} is not installed: reinstall longsumbench") from error
 
 
 CORPUS = Corpus(

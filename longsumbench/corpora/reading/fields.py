@@ -11,7 +11,7 @@ from longsumbench.sentences import split_sentences, split_summary
 
 Paragraphs = tuple[Sentences, ...]
 
-LEAVE_OUT = "dataset.strict=false leaves such out and counts them"  # follows the problem in a message
+LEAVE_OUT = "dataset.strict=false leaves such rows out and counts them"  # follows the problem in a message
 
 _LONGEST_DETAIL = 300  # characters
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
