@@ -1,5 +1,5 @@
-"""The datasets: one short file each that says where it comes from, its licence, and how a row becomes an Example.
+"""The datasets. Each file defines one `Corpus`: its source, its licence, and how a row becomes an Example.
 
-A new one is a `Corpus` in a file of its own and a line in `registry.py`; another package adds its own through the
-entry-point group `longsumbench.corpora`.
+Start with `wiki_sections.py`; `reading` has what all of them share. A new dataset is a new file and a line in
+`longsumbench/api/registry.py`; other packages add theirs through the entry-point group `longsumbench.corpora`.
 """

@@ -1,17 +1,15 @@
 """CNN/DailyMail: news stories and their highlights, with names left in (See et al. 2017).
 
-Paper: https://aclanthology.org/P17-1099; the stories were collected by Hermann et al. (2015). Three ways to read it:
+Paper: https://aclanthology.org/P17-1099. Hermann et al. (2015) collected the stories. Three sources:
 
-* from the hub (287,113, 13,368 and 11,490 stories), where an article is one line, a full stop stands behind every line
-  that had none ("expected .", captions above all), and the 114 stories without an article are left out;
-* the release itself at `dataset.path=`: a folder with the `.story` files of both sites and the url lists of
-  https://github.com/abisee/cnn-dailymail, anywhere below it. Paragraphs and text are as released, highlights without a
-  full stop too. Its lists name 287,227, 13,368 and 11,490 stories; those without an article end the reading, unless
-  `dataset.strict=false` leaves them out and counts them;
-* JSON lines with the hub's fields at `dataset.path=`: id, article, highlights (one a line).
+* the hub (287,113, 13,368 and 11,490 stories). An article is one line; lines without a full stop got one ("expected .",
+  mostly captions). The 114 stories without an article are missing;
+* the release at `dataset.path=`: a folder that holds, at any depth, the `.story` files of both sites and the url lists
+  of https://github.com/abisee/cnn-dailymail. Text stays as released. The lists name 287,227, 13,368 and 11,490 stories.
+  A story without an article is an error; `dataset.strict=false` skips and counts it;
+* JSON lines with the hub's fields at `dataset.path=`: id, article, highlights (one per line).
 
-A highlight is one sentence of the reference, whatever stands in it; nothing of the article is cleaned away ("By .
-Associated Press . PUBLISHED: …").
+Each highlight is one sentence of the reference. Articles are not cleaned ("By . Associated Press . PUBLISHED: …").
 """
 
 from longsumbench.api.corpus import Corpus, Hub, Row

@@ -1,8 +1,8 @@
-"""A hundred training stories of CNN/DailyMail with the hub's fields: to try things out without the whole.
+"""A hundred training stories of CNN/DailyMail, to try things out without the whole dataset.
 
-JSON lines at `dataset.path=`: id, article, highlights. They are all of the training split, so `dataset.split=train` is
-what can be summarized; a system that learns needs unseen stories to be tested on, which `dataset.split_by_hash=true`
-deals out of the one file. A dataset of its own, so that no table sets its numbers beside those published for the whole.
+JSON lines at `dataset.path=` with the hub's fields: id, article, highlights. All stories are from the training split,
+so use `dataset.split=train` to summarize them. To train a system, use `dataset.split_by_hash=true`, which divides the
+file into three splits. This is a separate dataset, so no table mixes its scores with those of the whole.
 """
 
 from longsumbench.api.corpus import Corpus

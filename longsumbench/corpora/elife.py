@@ -1,6 +1,6 @@
 """eLife: open-access articles of biology and medicine, and their abstracts, in the layout of the PubMed release.
 
-Read at `dataset.path=`. The fields beyond that layout (digest, subjects, license) are not read: the reference is the
+Read from `dataset.path=`. Fields outside that layout (digest, subjects, license) are ignored. The reference is the
 abstract, not the digest in plain language.
 """
 

@@ -1,13 +1,13 @@
 """FewSum: eight reviews of a product or a business → three people's summaries (Brazinskas et al. 2020).
 
 Paper: https://aclanthology.org/2020.emnlp-main.337. JSON lines at `dataset.path=` with the columns of the released
-tables of summaries, and the domain (amazon, yelp), of which these are read:
+tables of summaries, and the domain (amazon or yelp). These columns are read:
 
     domain, group_id, rev1 … rev8, summ1 … summ3
 
-A review is a document ("review 3"), a summary a reference; the domain stands in front of the id ("yelp/…"), so that the
-scores of the two can be told apart. The grades are not read: they are no text, and tell the verdict. The files hold the
-texts that people summarized, 58 of them in `train`: enough to adapt a system, not to train one.
+Each review is a document ("review 3") and each summary a reference. The domain is the first part of the id ("yelp/…"),
+so the scores of the two domains can be separated. Grades are ignored: they are not text, and they reveal the verdict.
+`train` has 58 examples: enough to adapt a system, not to train one.
 """
 
 from longsumbench.api.corpus import Corpus, Row
@@ -33,7 +33,7 @@ def fewsum_example(row: Row) -> Example:
 
 CORPUS = Corpus(
     name="fewsum",
-    title="FewSum: eight reviews, a document each → a summary, three references each: "
+    title="FewSum: eight reviews, one document each → a summary with three references: "
     "dataset.path=FOLDER with its JSON lines.",
     licence="MIT, as its authors say; the reviews: © Amazon and Yelp, and their users",
     homepage="https://github.com/abrazinskas/FewSum",

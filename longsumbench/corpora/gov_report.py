@@ -1,25 +1,24 @@
 """GovReport: reports of two agencies of the US Congress → their summaries (Huang et al. 2021).
 
-Paper: https://aclanthology.org/2021.naacl-main.112; the agencies are the Congressional Research Service (CRS) and the
-Government Accountability Office (GAO), the summaries those that stand before the reports. Three ways to read it:
+Paper: https://aclanthology.org/2021.naacl-main.112. The agencies are the Congressional Research Service (CRS) and the
+Government Accountability Office (GAO). Their summaries precede the reports. Three sources:
 
-* from the hub (17,517, 973 and 973 reports; the release's lists name 17,519, 974 and 973): a copy in columns report and
+* the hub (17,517, 973 and 973 reports; the release's lists name 17,519, 974 and 973): a copy in columns report and
   summary, without headings;
-* the release itself at `dataset.path=`: the folder with `crs`, `gao` and `split_ids` (`report_files.py`);
+* the release at `dataset.path=`: the folder with `crs`, `gao` and `split_ids` (`formats/gov_report_files.py`);
 * JSON lines with rows of either kind at `dataset.path=`.
 
-A row of the release, fields that are not read left out:
+These fields of a released report are read:
 
-    CRS  id, title?, summary [paragraph], reports {section_title, paragraphs [text], subsections [likewise]}
+    CRS  id, title?, summary [paragraph], reports {section_title, paragraphs [text], subsections [reports]}
     GAO  id, title?, url?, highlight [{section_title, paragraphs}], report [{section_title, paragraphs, subsections}]
 
-Sections nest, and here they do not: each that has paragraphs of its own is a section, in reading order, whose name is
-the path of headings down to it ("Background > Funding"). So the nesting can be read off the names, and the heading of a
-section that has subsections only is kept in theirs.
+Nested sections become a flat list in reading order, one entry for each section that has paragraphs. Its name is the
+path of headings ("Background > Funding"), so the nesting remains readable.
 
-Two things are left out as in the paper, and counted: the paragraphs of a GAO report's "Letter" (not those of the
-sections below it, which move up a level), and "What GAO Recommends" of its highlights. Where there is nothing else,
-they stay.
+As in the paper, two parts of a GAO report are left out and counted: the paragraphs of "Letter", and "What GAO
+Recommends" of the highlights. The subsections of "Letter" stay and move up a level. Each part stays if the text has
+nothing else.
 """
 
 from collections.abc import Iterator
@@ -44,13 +43,13 @@ from longsumbench.corpora.reading.fields import (
 )
 from longsumbench.sentences import split_sentences
 
-_BELOW = " > "  # between the headings of a path
+_PATH_SEPARATOR = " > "
 _LETTER, _RECOMMENDATIONS = "Letter", "What GAO Recommends"
-_LEFT_OUT = {_LETTER: "letter paragraphs", _RECOMMENDATIONS: "recommendation paragraphs"}  # what the record calls them
+_LEFT_OUT = {_LETTER: "letter paragraphs", _RECOMMENDATIONS: "recommendation paragraphs"}  # names in the record
 
 
 def gov_report_hub_example(row: Row) -> Example:
-    """Turn one row of the hub's copy into an Example: a line is a paragraph.
+    """Turn one row of the hub's copy into an Example. Each line is a paragraph.
 
     Raises:
         BadRow: a field is missing, empty or has the wrong type.
@@ -75,13 +74,7 @@ def gov_report_example(row: Row) -> Example | Thinned:
 
 
 class _Part(NamedTuple):
-    """A section of a nested report, without those below it.
-
-    Attributes:
-        name: the path of headings down to it.
-        heading: its own.
-        paragraphs: those that have text.
-    """
+    """A section of a nested report, without its subsections; `name` is the path of headings."""
 
     name: str
     heading: str
@@ -89,7 +82,7 @@ class _Part(NamedTuple):
 
 
 def _from_crs(row: Row) -> Example:
-    field = "report" if row.get("reports") is None else "reports"  # its README names the field "report"
+    field = "report" if row.get("reports") is None else "reports"  # the README of the release says "report"
     report = row.get(field)
     parts = _parts([report] if isinstance(report, dict) else list_in(report, field), field)
     return _example(row, _document(parts), tuple(chain.from_iterable(_paragraphs(row, "summary", required=True))))
@@ -98,32 +91,35 @@ def _from_crs(row: Row) -> Example:
 def _from_gao(row: Row) -> Thinned:
     report, letter = _without(_LETTER, _parts(list_in(row.get("report"), "report"), "report", skip=_LETTER))
     highlights = _parts(list_in(row["highlight"], "highlight"), "highlight")
-    told, recommended = _without(_RECOMMENDATIONS, highlights)
-    summary = tuple(chain.from_iterable(chain.from_iterable(part.paragraphs for part in told)))
+    kept, recommended = _without(_RECOMMENDATIONS, highlights)
+    summary = tuple(chain.from_iterable(chain.from_iterable(part.paragraphs for part in kept)))
     example = _example(row, _document(report, optional_in(row, "url")), summary)
     return Thinned(example, {_LEFT_OUT[_LETTER]: letter, _LEFT_OUT[_RECOMMENDATIONS]: recommended})
 
 
 def _parts(items: list[Any], field: str, skip: str | None = None) -> list[_Part]:
-    """Return nested sections in reading order, each before those below it; a `skip` is no level of its own."""
+    """Return nested sections in reading order; subsections of `skip` move up a level."""
     return list(_walk(items, field, skip))
 
 
 def _walk(items: list[Any], field: str, skip: str | None) -> Iterator[_Part]:
-    above: tuple[str, ...] = ()
-    waiting = [(item, above) for item in reversed(items)]  # a list, for any depth
-    while waiting:
-        item, above = waiting.pop()
+    parents: tuple[str, ...] = ()
+    stack = [(item, parents) for item in reversed(items)]
+    while stack:
+        item, parents = stack.pop()
         fields = object_in(item, field)
         heading = " ".join((text_in(fields, "section_title", required=False) or "").split())
-        path = (*above, heading) if heading else above
-        yield _Part(_BELOW.join(path), heading, _paragraphs(fields, "paragraphs"))
-        below = list_in(fields.get("subsections"), "subsections", required=False)
-        waiting += [(section, above if heading == skip else path) for section in reversed(below)]
+        path = (*parents, heading) if heading else parents
+        yield _Part(_PATH_SEPARATOR.join(path), heading, _paragraphs(fields, "paragraphs"))
+        subsections = list_in(fields.get("subsections"), "subsections", required=False)
+        stack += [(section, parents if heading == skip else path) for section in reversed(subsections)]
 
 
 def _without(heading: str, parts: list[_Part]) -> tuple[list[_Part], int]:
-    """Return the parts without those of a heading, and how many paragraphs these had; all where there are no others."""
+    """Return the other parts, and the number of paragraphs left out.
+
+    If the others have no text, return all parts and 0.
+    """
     others = [part for part in parts if part.heading != heading]
     if not any(part.paragraphs for part in others):
         return parts, 0
@@ -135,7 +131,6 @@ def _document(parts: list[_Part], source: str | None = None) -> Document:
 
 
 def _paragraphs(row: Row, field: str, required: bool = False) -> Paragraphs:
-    """Return the paragraphs that a field lists; those that are empty are left out, and it may be missing."""
     listed = list_in(row.get(field), field, required)
     return tuple(filter(None, (sentences_in(paragraph, field) for paragraph in listed)))
 

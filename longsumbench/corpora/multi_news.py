@@ -1,16 +1,15 @@
 """Multi-News: clusters of news articles, and the summary that an editor wrote of each (Fabbri et al. 2019).
 
-Paper: https://aclanthology.org/P19-1102; the summaries are those of newser.com. Three ways to read it, which give the
-same texts and ids:
+Paper: https://aclanthology.org/P19-1102. The summaries come from newser.com. Three sources give the same texts and ids:
 
-* from the hub (44,972, 5,622 and 5,622 clusters): a copy of the release's cleaned files, columns document, summary;
-* the release itself at `dataset.path=`: a folder with `train`, `val` and `test` `.src.cleaned` (or `.src`) and `.tgt`:
-  a cluster a line, and its summary on the same line of the other file;
+* the hub (44,972, 5,622 and 5,622 clusters): a copy of the release's cleaned files, columns document, summary;
+* the release at `dataset.path=`: a folder with `train`, `val` and `test` `.src.cleaned` (or `.src`) and `.tgt`. Each
+  line is a cluster; its summary is on the same line of the other file;
 * JSON lines with the hub's fields at `dataset.path=`: id, document, summary.
 
-`|||||` stands between the articles of a cluster, and `NEWLINE_CHAR` for a line break in an article. Each article is a
-document, each of its lines a paragraph; empty ones are left out, as the release has many. Nothing else is cleaned: most
-summaries begin with a dash ("– A man …").
+`|||||` separates the articles of a cluster. `NEWLINE_CHAR` is a line break in an article. Each article is a document
+and each of its lines a paragraph; empty ones are left out. Nothing else is cleaned: most summaries begin with a dash
+("– A man …").
 """
 
 import re
@@ -32,17 +31,7 @@ _FILE = re.compile(rf"({'|'.join(SPLITS)})\.(src|tgt)(?:\.cleaned)?(?:\.gz)?")
 
 
 def _example_of(identity: str, cluster: str, summary: str, summary_at: str = "") -> Example:
-    """Return a cluster as an Example.
-
-    Args:
-        identity: its id.
-        cluster: its articles.
-        summary: of all of them.
-        summary_at: where that stands, for the message.
-
-    Raises:
-        BadRow: there is no article or no summary.
-    """
+    """Return a cluster as an Example; `summary_at` is the place of the summary, for the error message."""
     articles = map(_paragraphs, cluster.split(_SEPARATOR))
     documents = tuple(plain_document(paragraphs) for paragraphs in articles if paragraphs)
     if not documents:
@@ -64,13 +53,13 @@ def multi_news_example(row: Row) -> Example:
 
 
 def _release_source(path: Path) -> Source | None:
-    """Return the clusters of the release's files in a folder, in their order.
+    """Return the clusters of the release's files in a folder.
 
     Returns:
-        None for a folder without any of them but with JSON lines, and for a file of another kind.
+        None for a folder that has only JSON lines, and for a file of another kind.
 
     Raises:
-        DataError: there is neither, or a file's other half is missing, or two files are one split's.
+        DataError: the folder has neither format, half of a split is missing, or a split has two files.
     """
     if not path.is_dir():
         if path.is_file() and _FILE.fullmatch(path.name):
@@ -82,19 +71,18 @@ def _release_source(path: Path) -> Source | None:
             return None
         raise DataError("no train, val or test .src.cleaned (or .src) with its .tgt in this folder, nor .jsonl", path)
     for split in clusters.keys() - summaries.keys():
-        raise DataError("no .tgt beside it; add the summaries", clusters[split])
+        raise DataError("no .tgt for it; add the summaries", clusters[split])
     for split in summaries.keys() - clusters.keys():
-        raise DataError("no .src.cleaned (or .src) beside it; add the articles", summaries[split])
+        raise DataError("no .src.cleaned (or .src) for it; add the articles", summaries[split])
     pairs = [(split, clusters[split], summaries[split]) for split in ORDER if split in clusters]
     files = [file for _, *pair in pairs for file in pair]
-    stated = [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in files]
-    inputs = {"clusters": stated, "folder": str(path.resolve())}
+    file_stats = [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in files]
+    inputs = {"clusters": file_stats, "folder": str(path.resolve())}
     facts = {"source": "local files", "files": [file.name for file in files]}
     return Source(inputs, facts, partial(_entries, pairs))
 
 
 def _paragraphs(text: str) -> Paragraphs:
-    """Return the paragraphs of an article, a line each; empty ones are left out."""
     return tuple(filter(None, map(split_sentences, _LINE_BREAK.split(text))))
 
 
@@ -105,8 +93,8 @@ def _halves(folder: Path, half: str) -> dict[str, Path]:
         match = _FILE.fullmatch(file.name)
         if match is None or match[2] != half or not file.is_file():
             continue
-        if before := found.get(SPLITS[match[1]]):
-            problem = f"two files for the split '{SPLITS[match[1]]}', {before.name} and {file.name}; remove one"
+        if other := found.get(SPLITS[match[1]]):
+            problem = f"two files for the split '{SPLITS[match[1]]}', {other.name} and {file.name}; remove one"
             raise DataError(problem, folder)
         found[SPLITS[match[1]]] = file
     return found
@@ -125,11 +113,11 @@ def _entries(pairs: list[tuple[str, Path, Path]], full: set[str]) -> Iterator[En
 
 
 def _check_lengths(clusters: Path, summaries: Path) -> None:
-    """Check before any is read, for one line too few would give every cluster behind it another one's summary."""
+    """Check the line counts first: one missing line would shift the summaries of all later clusters."""
     num_clusters, num_summaries = (sum(1 for _ in lines_of(file)) for file in (clusters, summaries))
     if num_clusters != num_summaries:
         counts = f"{num_clusters:,} lines, but {summaries.name} has {num_summaries:,}"
-        raise DataError(f"{counts}: a cluster and its summary stand on the same line; fetch both again", clusters)
+        raise DataError(f"{counts}: a cluster and its summary must be on the same line; fetch both again", clusters)
     if not num_clusters:
         raise DataError("the file is empty", clusters)
 

@@ -1,13 +1,13 @@
-"""NEWTS: CNN/DailyMail stories, each with two summaries that people wrote on a topic each (Bahrainian et al. 2022).
+"""NEWTS: CNN/DailyMail stories, each with two summaries, on one topic each (Bahrainian et al. 2022).
 
-Paper: https://aclanthology.org/2022.findings-acl.42. JSON lines at `dataset.path=` with columns of the released CSV,
-of which these are read:
+Paper: https://aclanthology.org/2022.findings-acl.42. JSON lines at `dataset.path=` with columns of the released CSV.
+These are read:
 
     AssignmentId, docId, article, tid1, tid2, words1, words2, summary1, summary2
 
-A summary is true to its own topic only, so it is an example of its own: 1,200 from the 600 rows of the test file. The
-query is the topic's words, one of the paper's prompts; `phrases` and `sentences` are the same topic in other words. A
-few stories were given to two or three writers and stand there as often, each time with the one writer's summary.
+Each summary covers its own topic only, so it is a separate example: 1,200 from the 600 rows of the test file. The query
+is the topic's words, one of the paper's prompts; `phrases` and `sentences` state the same topic in other words. A few
+stories appear two or three times, each time with another writer's summary.
 """
 
 from longsumbench.api.corpus import Corpus, Row
@@ -17,7 +17,7 @@ from longsumbench.sentences import split_summary
 
 
 def newts_example(row: Row) -> tuple[Example, ...]:
-    """Turn one story into two Examples, a topic each; their ids are the assignment's and the topic's.
+    """Turn one story into two Examples, one per topic. An id joins the ids of assignment and topic.
 
     Raises:
         BadRow: a field is missing, empty or has the wrong type.

@@ -1,13 +1,12 @@
-"""OpenStax: chapters of textbooks → the summaries of their modules, several documents each.
+"""OpenStax: chapters of textbooks → the summaries of their modules, with several documents per chapter.
 
-JSON lines at `dataset.path=`, a chapter each; other fields are not read:
+JSON lines at `dataset.path=`, one chapter per line. These fields are read:
 
     id, chapter, modules [{module_id, title, paragraphs [text], summary [paragraph]}]
 
-Every module of a chapter is a document, whose source is the module's title; a paragraph that begins with "# " is a
-heading, and names the section below it. A heading right above another one has no text of its own: it is left out and
-counted. The reference is the summaries of all modules, one behind the other. `openstax_modules` reads the same files
-module by module.
+Each module is a document; its source is the module's title. A paragraph that begins with "# " is a heading and names
+the section below it. A heading without text is left out and counted. The reference joins the summaries of all modules.
+`openstax_modules` reads the same files module by module.
 """
 
 from itertools import chain
@@ -18,7 +17,7 @@ from longsumbench.corpora.reading.fields import BadRow, id_in, list_in, object_i
 from longsumbench.sentences import split_sentences
 
 MODULE_HEADING = "# "
-BARE = "headings without text"  # what the record calls them
+BARE = "headings without text"  # its name in the record
 
 
 def openstax_example(row: Row) -> Thinned:
@@ -41,20 +40,16 @@ def modules_in(row: Row) -> list[Row]:
     """Return the modules of a chapter.
 
     Raises:
-        BadRow: they are missing, or one of them is no object.
+        BadRow: the modules are missing, or one is not an object.
     """
     return [object_in(item, "modules") for item in list_in(row.get("modules"), "modules")]
 
 
 def document_of(module: Row, source: str) -> tuple[Document, int]:
-    """Return a module as a document, and how many of its headings have no text.
-
-    Args:
-        module: as the file holds it.
-        source: what the document says of where it comes from.
+    """Return a module as a document, and the number of its headings without text.
 
     Raises:
-        BadRow: its paragraphs are missing, or no text.
+        BadRow: the paragraphs are missing or not text.
     """
     headed: list[tuple[str | None, list[Sentences]]] = [(None, [])]
     for text in texts_in(module, "paragraphs"):
@@ -67,17 +62,17 @@ def document_of(module: Row, source: str) -> tuple[Document, int]:
 
 
 def summary_of(module: Row) -> Sentences:
-    """Return a module's summary, the sentences of all its paragraphs.
+    """Return a module's summary: the sentences of all its paragraphs.
 
     Raises:
-        BadRow: it is missing, or no text.
+        BadRow: the summary is missing or not text.
     """
     return tuple(chain.from_iterable(map(split_sentences, texts_in(module, "summary"))))
 
 
 CORPUS = Corpus(
     name="openstax",
-    title="OpenStax chapters → the summaries of their modules, a document each module: "
+    title="OpenStax chapters → the summaries of their modules, one document per module: "
     "dataset.path=FOLDER with their JSON lines.",
     licence="CC BY-NC-SA 4.0, or CC BY 4.0, as each row states",
     homepage="https://openstax.org",

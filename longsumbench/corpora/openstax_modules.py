@@ -1,8 +1,8 @@
 """OpenStax, module by module: one document with headings → its summary. The files are those of `openstax`.
 
-A row, which is a chapter, becomes an example a module, so that dealing by a hash keeps a chapter together. A module's
-id is the chapter's and its own, for books share module ids. A dataset of its own: its texts and its summaries are a
-fifth as long, so no table is to set the two side by side.
+Each module of a chapter becomes an example. All modules of a chapter are in one split. Books share module ids, so an
+example's id joins the ids of chapter and module. This is a separate dataset because its texts and summaries are a fifth
+as long as those of `openstax`.
 """
 
 from longsumbench.api.corpus import Corpus, Row, Thinned
@@ -12,7 +12,7 @@ from longsumbench.corpora.reading.fields import BadRow, id_in, words_in
 
 
 def openstax_modules_example(row: Row) -> tuple[Thinned, ...]:
-    """Turn one chapter into Examples, one a module.
+    """Turn one chapter into Examples, one per module.
 
     Raises:
         BadRow: a field is missing or has the wrong type, or there is no module.

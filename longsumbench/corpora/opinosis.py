@@ -1,13 +1,13 @@
 """Opinosis: sentences of many users' reviews on one topic → four or five people's summaries (Ganesan et al. 2010).
 
-Paper: https://aclanthology.org/C10-1039. JSON lines at `dataset.path=`, a topic each:
+Paper: https://aclanthology.org/C10-1039. JSON lines at `dataset.path=`, one topic per line:
 
     topic, sentences [sentence], summaries [text]
 
-Nothing is known of which review a sentence comes from, nor in what order they stood: they are one document, in which
-each is a paragraph of its own, in the order of the file and as given. The topic, with blanks for its underscores, is
-the title ("battery-life amazon kindle"). Line breaks end the sentences of a summary. A few topics hold the same summary
-twice, and two hold all of theirs twice: references stay as released. There is a test split only.
+The data does not say which review a sentence comes from, nor their order there. So all sentences form one document;
+each is a paragraph, as given and in the order of the file. The title is the topic with blanks for underscores
+("battery-life amazon kindle"). Line breaks end the sentences of a summary. References stay as released: a few topics
+have one summary twice, and two topics have all of theirs twice. There is only a test split.
 """
 
 from longsumbench.api.corpus import Corpus, Row
@@ -24,7 +24,7 @@ from longsumbench.corpora.reading.fields import (
 
 
 def opinosis_example(row: Row) -> Example:
-    """Turn one topic into an Example; its id is the topic as given.
+    """Turn one topic into an Example. Its id is the topic.
 
     Raises:
         BadRow: a field is missing or has the wrong type, or no sentence has words.

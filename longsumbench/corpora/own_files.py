@@ -1,8 +1,8 @@
-"""The user's own files as Examples: plain text, Markdown, and the rows of JSON lines, whose summaries are not needed.
+"""The user's own files as Examples: plain text, Markdown, and the rows of JSON lines. Summaries are not needed.
 
-Plain text is one section without a name, its paragraphs set apart by blank lines. In Markdown every heading, nested
-ones too, begins a section of its name; a list is one paragraph, and so is a table, each row of it a sentence. Emphasis
-and links are their words. Code blocks, HTML blocks and front matter are no prose: they are left out and counted.
+Plain text is one section without a name; blank lines separate its paragraphs. In Markdown, each heading of any level
+begins a section with its name. A list is one paragraph; so is a table, with one sentence per row. Only the words of
+emphasis and links remain. Code blocks, HTML blocks and front matter are left out, and their words are counted.
 """
 
 import json
@@ -27,12 +27,12 @@ _STANDARD_INPUT = "-"
 
 @dataclass(frozen=True)
 class Input:
-    """A text to be summarized.
+    """A text to summarize.
 
     Attributes:
-        name: the file as typed, with the id of the row where it has rows.
+        name: the file as typed, with the id of the row if it has rows.
         example: its reference is empty.
-        words_left_out: how many words of code, HTML and front matter are not in the example.
+        words_left_out: the number of words of code, HTML and front matter that were removed.
     """
 
     name: str
@@ -41,14 +41,14 @@ class Input:
 
 
 def read_inputs(files: Sequence[str]) -> list[Input]:
-    """Read files in the order given: one input each, or one a row.
+    """Read files in the order given: one input per file, or one per row.
 
     Args:
-        files: paths ending in .txt, .md, .markdown, .jsonl, .jsonl.gz or nothing; "-" is standard input, as text.
+        files: paths that end in .txt, .md, .markdown, .jsonl, .jsonl.gz or nothing; "-" is standard input, as text.
 
     Raises:
-        UsageError: no file, standard input twice, or an ending that does not say how to read it.
-        DataError: a file that is not there, empty, or no text; a row that cannot be used.
+        UsageError: no file is given, standard input is given twice, or an ending is unknown.
+        DataError: a file is missing, empty or not text, or a row is invalid.
     """
     if not files:
         raise UsageError("name a FILE to summarize, or - for standard input")
@@ -59,16 +59,16 @@ def read_inputs(files: Sequence[str]) -> list[Input]:
 
 
 def merge_inputs(inputs: Sequence[Input]) -> Input:
-    """Return one input that has the documents of all.
+    """Return one input with the documents of all.
 
     Raises:
-        UsageError: they come with different questions.
+        UsageError: the inputs have different queries.
     """
-    examples = [one.example for one in inputs]
+    examples = [item.example for item in inputs]
     titles = {example.title for example in examples if example.title}
     queries = {example.query for example in examples if example.query}
     if len(queries) > 1:
-        raise UsageError(f"--together makes one text of all, but they come with {len(queries)} different queries")
+        raise UsageError(f"--together makes one text of all, but they have {len(queries)} different queries; use one")
     example = Example(
         f"{examples[0].id} + {len(examples) - 1} more",
         titles.pop() if len(titles) == 1 else None,
@@ -76,11 +76,10 @@ def merge_inputs(inputs: Sequence[Input]) -> Input:
         tuple(chain.from_iterable(example.documents for example in examples)),
         ((),),
     )
-    return Input(example.id, example, sum(one.words_left_out for one in inputs))
+    return Input(example.id, example, sum(item.words_left_out for item in inputs))
 
 
 def _reader(file: str) -> Callable[[str], Iterator[Input]]:
-    """Return what reads a file, by the ending of its name."""
     name = Path(file).name.lower()
     if file == _STANDARD_INPUT or name.endswith(".txt") or not Path(name).suffix:
         return _plain_text
@@ -93,74 +92,63 @@ def _reader(file: str) -> Callable[[str], Iterator[Input]]:
 
 
 def _plain_text(file: str) -> Iterator[Input]:
-    """Yield a file of text as one document."""
     found = jsonl.jsonl_example({"id": file, "document": _text_in(file), "summary": ""})
-    documents = tuple(replace(document, source=_named(file)) for document in found.documents)
-    yield _checked(Input(_named(file), replace(found, documents=documents)), file)
+    documents = tuple(replace(document, source=_display_name(file)) for document in found.documents)
+    yield _check_text(Input(_display_name(file), replace(found, documents=documents)), file)
 
 
 def _markdown(file: str) -> Iterator[Input]:
-    """Yield a file of Markdown as one document; its only first-level heading, if it has one, is the title too."""
+    """Yield a file of Markdown as one document; its only first-level heading, if it has just one, is the title."""
     reading = MarkdownReader(_text_in(file))
     title = reading.titles[0] if len(reading.titles) == 1 else None
     example = Example(file, title, None, (Document(file, tuple(reading.sections)),), ((),))
-    yield _checked(Input(file, example, reading.words_left_out), file)
+    yield _check_text(Input(file, example, reading.words_left_out), file)
 
 
 def _rows(file: str) -> Iterator[Input]:
-    """Yield the rows of a file of JSON lines."""
     path = Path(file)
     if path.is_file():
         for entry in files_source(path, _from_row, split_by_hash=False).entries(set()):
             try:
                 (read,) = entry.read()
                 example = as_thinned(read).example
-                yield _checked(Input(f"{file}: {example.id}", example), file, entry.line)
+                yield _check_text(Input(f"{file}: {example.id}", example), file, entry.line)
             except BadRow as problem:
                 raise DataError(f"{problem}", entry.path, entry.line) from problem
     else:
-        _content(file)  # tells what is wrong with it
+        _content(file)  # raises the error
 
 
 def _from_row(row: Row) -> Example:
     return jsonl.jsonl_example({**row, "references": None, "summary": ""})
 
 
-def _checked(one: Input, file: str, line: int | None = None) -> Input:
-    """Return an input that has text, and text that can be written.
-
-    Raises:
-        DataError: it has not.
-    """
-    if not one.example.source_words():
-        beside = f" ({format_count(one.words_left_out, 'word')} of code or HTML left out)" if one.words_left_out else ""
-        raise DataError(f"there is no text to summarize in it{beside}", _named(file), line)
+def _check_text(item: Input, file: str, line: int | None = None) -> Input:
+    """Return the item; raise DataError if it has no text or cannot be encoded."""
+    if not item.example.source_words():
+        note = f" ({format_count(item.words_left_out, 'word')} of code or HTML left out)" if item.words_left_out else ""
+        raise DataError(f"there is no text to summarize in it{note}", _display_name(file), line)
     try:
-        json.dumps(one.example.to_dict(), ensure_ascii=False).encode()
+        json.dumps(item.example.to_dict(), ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise DataError("half a character (a lone surrogate) in the text", _named(file), line) from None
-    return one
+        raise DataError("half a character (a lone surrogate) in the text", _display_name(file), line) from None
+    return item
 
 
 def _text_in(file: str) -> str:
-    """Return a file's text.
-
-    Raises:
-        DataError: there is no such file, it is empty, or it does not hold text in UTF-8.
-    """
+    """Return a file's text; raise DataError if it is missing, empty, or not UTF-8."""
     content = _content(file)
     advice = "convert it to UTF-8, or extract its text first"
     if b"\0" in content:
-        raise DataError(f"no text: byte {content.index(0) + 1} is zero; {advice}", _named(file))
+        raise DataError(f"not text: byte {content.index(0) + 1} is zero; {advice}", _display_name(file))
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DataError(f"no text in UTF-8: see byte {error.start + 1}; {advice}", _named(file)) from error
+        raise DataError(f"not text in UTF-8: see byte {error.start + 1}; {advice}", _display_name(file)) from error
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _content(file: str) -> bytes:
-    """Return what a file, or standard input, holds."""
     path = Path(file)
     if file != _STANDARD_INPUT and path.is_dir():
         raise DataError(f"a folder, not a file: name the files in it ({path / '*.txt'})", path)
@@ -173,9 +161,9 @@ def _content(file: str) -> bytes:
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror or error})", path) from error
     if not content.strip():
-        raise DataError("the file is empty", _named(file))
+        raise DataError("the file is empty", _display_name(file))
     return content
 
 
-def _named(file: str) -> str:
+def _display_name(file: str) -> str:
     return "standard input" if file == _STANDARD_INPUT else file

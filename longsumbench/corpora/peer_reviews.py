@@ -1,12 +1,12 @@
-"""Peer reviews of NeurIPS papers, and the meta-review in which the area chair sums them up.
+"""Peer reviews of NeurIPS papers, and the area chair's meta-review that sums them up.
 
-JSON lines at `dataset.path=`, a paper each; other fields are not read:
+JSON lines at `dataset.path=`, one paper per line. These fields are read:
 
     id, title?, reviews [{comments}], meta_review
 
-A review is a document, and the fields of the review form in it ("SUMMARY:" on a line of its own, …) are its sections.
-The paper's abstract is no document: the meta-review sums up the reviews, and most of these begin with a summary of the
-paper. Grades, confidences and the decision are left out as well: they are no text, and tell the verdict.
+Each review is a document. The fields of the review form in it ("SUMMARY:" on a separate line, …) are its sections. The
+paper's abstract is not a document: the meta-review sums up the reviews, and most reviews begin with a summary of the
+paper. Grades, confidences and the decision are ignored: they are not text, and they reveal the verdict.
 """
 
 import re
@@ -16,13 +16,13 @@ from longsumbench.api.documents import Document, Example, Section
 from longsumbench.corpora.reading.fields import BadRow, id_in, list_in, object_in, paragraphs_in, text_in
 from longsumbench.sentences import split_sentences
 
-# The form's fields, 2023 to 2025. Other words in capitals before a colon are the reviewer's, and stay in the text.
+# The form's fields, 2023 to 2025. Other capitalized words before a colon are the reviewer's and stay in the text.
 FIELDS = ("SUMMARY", "STRENGTHS", "WEAKNESSES", "STRENGTHS AND WEAKNESSES", "QUESTIONS", "LIMITATIONS")
 _HEADING = re.compile(rf"^({'|'.join(FIELDS)}):[^\S\n]*$", re.MULTILINE)
 
 
 def peer_reviews_example(row: Row) -> Example:
-    """Turn one paper's reviews into an Example; a review without text is left out, the others keep their numbers.
+    """Turn one paper's reviews into an Example. Reviews without text are left out; the others keep their numbers.
 
     Raises:
         BadRow: a field is missing or has the wrong type, or no review has text.
@@ -40,7 +40,7 @@ def peer_reviews_example(row: Row) -> Example:
 
 
 def _sections(comments: str) -> tuple[Section, ...]:
-    """Cut a review at the form's fields; one that was left empty is no section."""
+    """Split a review at the form's fields, without the empty ones."""
     before, *rest = _HEADING.split(comments)
     texts = [(None, before), *zip(rest[::2], rest[1::2], strict=True)]
     return tuple(Section(name, paragraphs) for name, text in texts if (paragraphs := paragraphs_in(text)))
@@ -48,7 +48,7 @@ def _sections(comments: str) -> tuple[Section, ...]:
 
 CORPUS = Corpus(
     name="peer_reviews",
-    title="NeurIPS peer reviews → the area chair's meta-review, a document each review: "
+    title="NeurIPS peer reviews → the area chair's meta-review, one document per review: "
     "dataset.path=FOLDER with its JSON lines.",
     licence="none stated by its collectors; the reviews were published on OpenReview",
     homepage="https://github.com/djroytburg/10718peerread",

@@ -1,7 +1,7 @@
-"""Technical proposals (of Python, Ethereum, Rust, Kubernetes, Swift …) and their own abstracts.
+"""Technical proposals (of Python, Ethereum, Rust, Kubernetes, Swift …) and their abstracts.
 
-Read at `dataset.path=`, in the layout of the PubMed release, with titles. `source` is a proposal's address (the field
-`url`), as several of the licences ask for. Abstracts, code and tables are not in the texts.
+Read from `dataset.path=`, in the layout of the PubMed release, with titles. `source` is the proposal's address (the
+field `url`), because several licences require it. The texts have no abstracts, code or tables.
 """
 
 from dataclasses import replace
@@ -13,11 +13,6 @@ from longsumbench.corpora.reading.fields import text_in
 
 
 def _from_row(row: Row) -> Example:
-    """Turn one proposal into an Example.
-
-    Raises:
-        BadRow: a field is missing or has the wrong type.
-    """
     example, address = paper_of_release_row(row), text_in(row, "url", required=False) or None
     return replace(example, documents=tuple(replace(document, source=address) for document in example.documents))
 

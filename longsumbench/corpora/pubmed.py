@@ -1,6 +1,6 @@
 """PubMed: scientific papers and their abstracts (Cohan et al. 2018, https://aclanthology.org/N18-2097).
 
-From the hub it comes without section names; with `dataset.path=` the release's own files keep them.
+The hub's copy has no section names. The files of the release, read with `dataset.path=`, have them.
 """
 
 from longsumbench.api.corpus import Corpus, Hub

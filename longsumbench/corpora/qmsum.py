@@ -1,23 +1,23 @@
 """QMSum: meetings, and questions about them that people answered (Zhong et al. 2021).
 
-Paper: https://aclanthology.org/2021.naacl-main.472. A question is an example: 1,810 about 232 meetings. Two ways to
-read it, both at `dataset.path=`:
+Paper: https://aclanthology.org/2021.naacl-main.472. Each question is an example: 1,810 about 232 meetings. Two layouts,
+both at `dataset.path=`:
 
-* JSON lines, a meeting each, with the release's fields and its name:
+* JSON lines, one meeting per line, with the release's fields and the meeting's name:
 
       meeting_id, topic_list [{topic, relevant_text_span}], general_query_list [{query, answer}],
       specific_query_list [{query, answer}], meeting_transcripts [{speaker, content}]
 
-* the release's own folder (`data/ALL`, or one of its domains): `train`, `val` and `test`, with a file a meeting, whose
-  name is the meeting's.
+* the release's folder (`data/ALL`, or one of its domains): `train`, `val` and `test`, with one file per meeting. The
+  file's name is the meeting's.
 
-A meeting is a document, and every turn a paragraph, which begins with its speaker ("Grad C: Right."). Its sections are
-the topics that the annotators set apart: unbroken stretches of turns on one of them, and nameless ones between. Every
-turn is in one section: where the spans of two topics overlap, in that of the one which begins later. Where in the
-meeting an answer is to be found (relevant_text_span of a question) is not read: it would tell a system what to look at.
+A meeting is a document. Each turn is a paragraph that begins with its speaker ("Grad C: Right."). Sections are unbroken
+stretches of turns on one annotated topic; the stretches between them have no name. Each turn is in one section. If the
+spans of two topics overlap, the topic that begins later gets the turn. A question's relevant_text_span is ignored: it
+would show a system where the answer is.
 
-The transcripts' marks for what is no speech ({vocalsound}, {disfmarker} …) are taken out and counted, once for every
-example of the meeting; so are turns that held nothing else. Everything else stays as it is, and answers wholly so.
+Marks of sounds and breaks ({vocalsound}, {disfmarker} …) are removed and counted, once for each example of the meeting.
+So are turns without other words. Everything else stays as released, including marks in answers.
 """
 
 import re
@@ -34,14 +34,14 @@ from longsumbench.corpora.reading.files import ORDER, SPLITS, row_in_file
 from longsumbench.errors import DataError
 from longsumbench.sentences import split_sentences
 
-SOUND_MARKS = "marks of sounds and breaks"  # what the record calls them …
-SILENT = "turns without words"  # … and these
+SOUND_MARKS = "marks of sounds and breaks"  # names in the record
+SILENT = "turns without words"
 _MARK = re.compile(r"\{\s*(?:vocalsound|nonvocalsound|disfmarker|pause|gap|comment)\s*\}")
 _PLACE = re.compile(r"[0-9]{1,9}")
 
 
 def qmsum_example(row: Row) -> tuple[Thinned, ...]:
-    """Turn one meeting into Examples, one a question; their ids are the meeting's, the question's kind and its place.
+    """Turn one meeting into Examples, one per question. An id joins meeting, kind of question and its index.
 
     Raises:
         BadRow: a field is missing or has the wrong type, or there is no question.
@@ -59,13 +59,13 @@ def qmsum_example(row: Row) -> tuple[Thinned, ...]:
 
 
 def _release_source(path: Path) -> Source | None:
-    """Return the meetings of the release's folders, a file each, in the order of their names.
+    """Return the meetings of the release's folders, one per file, in the order of their names.
 
     Returns:
         None for a path without such folders.
 
     Raises:
-        DataError: two folders are one split's.
+        DataError: a split has two folders.
     """
     files: dict[str, list[Path]] = {}
     for folder in sorted(path.iterdir()) if path.is_dir() else ():
@@ -75,9 +75,9 @@ def _release_source(path: Path) -> Source | None:
     if not files:
         return None
     named = [(split, file) for split in ORDER for file in files.get(split, ())]
-    stated = [[split, file.name, (stat := file.stat()).st_size, stat.st_mtime_ns] for split, file in named]
+    file_stats = [[split, file.name, (stat := file.stat()).st_size, stat.st_mtime_ns] for split, file in named]
     facts = {"source": "local files", "files": [f"{file.parent.name}/{file.name}" for _, file in named]}
-    return Source({"meetings": stated, "folder": str(path.resolve())}, facts, partial(_entries, named))
+    return Source({"meetings": file_stats, "folder": str(path.resolve())}, facts, partial(_entries, named))
 
 
 def _entries(named: list[tuple[str, Path]], full: set[str]) -> Iterator[Entry]:
@@ -99,7 +99,7 @@ def _answer(item: Row) -> Sentences:
 
 
 def _meeting(row: Row, meeting: str) -> tuple[Document, Mapping[str, int]]:
-    """Return the transcript, and what was left out of it."""
+    """Return the transcript, and the counts of what was removed from it."""
     turns, marks = [], 0
     for item in _objects(row, "meeting_transcripts"):
         words, found = _MARK.subn(" ", text_in(item, "content") or "")
@@ -113,13 +113,12 @@ def _meeting(row: Row, meeting: str) -> tuple[Document, Mapping[str, int]]:
 
 
 def _turn(speaker: str, words: str) -> Sentences:
-    """Return the sentences of a turn, the first of them with its speaker."""
     sentences = split_sentences(words)
     return (f"{speaker}: {sentences[0]}", *sentences[1:]) if sentences and speaker else sentences
 
 
 def _topics(row: Row, num_turns: int) -> list[str | None]:
-    """Return the topic of every turn: of those whose span holds it, the one that begins last."""
+    """Return the topic of every turn; if spans overlap, the one that begins last."""
     spans: list[tuple[int, int, str | None]] = []
     for item in _objects(row, "topic_list", required=False):
         name = " ".join((text_in(item, "topic") or "").split()) or None
@@ -132,7 +131,7 @@ def _topics(row: Row, num_turns: int) -> list[str | None]:
 
 
 def _span(span: Any, num_turns: int) -> tuple[int, int]:
-    """Return the first and the last turn of a span, which the release writes as text."""
+    """Return the first and the last turn of a span. The release writes them as text."""
     places = [str(place) for place in span if isinstance(place, str | int)] if isinstance(span, list) else []
     if len(places) != 2 or not all(map(_PLACE.fullmatch, places)):
         raise BadRow("a span of a topic must be two numbers of turns", 'write ["0", "64"]')

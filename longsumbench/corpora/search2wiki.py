@@ -1,19 +1,19 @@
 """Search2Wiki: the pages that a search for an article's title finds → the whole Wikipedia article (SEAL, §4).
 
-Paper: https://arxiv.org/abs/2006.10213. Its data was not released; this reads what whoever has articles and search
-results makes of them, both at `dataset.path=`:
+Paper: https://arxiv.org/abs/2006.10213. Its data was not released. This module reads articles and search results that
+you collect yourself, in two layouts at `dataset.path=`:
 
-* JSON lines, an article each:
+* JSON lines, one article per line:
 
       id, title?, lead? [paragraph], sections? [{title?, paragraphs [text] | text}],
       results [{url? | source?, title?, paragraphs [text] | text}], clones?
 
-* folders of text and Markdown (`search_results.py`).
+* folders of text and Markdown (`formats/search_results.py`).
 
-The results are the best first. The first 75 are used, each a document with its address as the source. The reference is
-the article: its lead and sections, without their headings. Clones of a section are left out and counted, by the rule
-that `clones` names: "search2wiki" (the default: more than 20 % of a section's 6-grams), "wikisum" (more than 50 % of a
-section's words), or "none", for results without clones.
+Results are ordered, best first. The first 75 are used, each as a document whose source is its address. The reference is
+the article: its lead and sections, without headings. Clones of a section are left out and counted. `clones` names the
+rule. With "search2wiki", the default, a clone has more than 20 % of a section's 6-grams. With "wikisum", it has more
+than 50 % of a section's words. Use "none" for results without clones.
 """
 
 from typing import Any
@@ -38,7 +38,7 @@ def search2wiki_example(row: Row) -> Thinned:
     """Turn one article and its search results into an Example without clones.
 
     Raises:
-        BadRow: a field is missing or has the wrong type, or there is no article, or no result but clones.
+        BadRow: a field is missing or has the wrong type, there is no article, or all results are clones.
     """
     lead = Section(None, _listed(row, "lead") if row.get("lead") is not None else ())
     listed = list_in(row["sections"], "sections") if row.get("sections") is not None else []
@@ -63,7 +63,6 @@ def _result(item: Any) -> Document:
 
 
 def _section(item: Any, field: str) -> Section:
-    """Return a section, or a page as one, from its title and its text."""
     fields = object_in(item, field)
     given = [name for name in ("paragraphs", "text") if fields.get(name) is not None]
     if len(given) != 1:
@@ -81,7 +80,7 @@ def _listed(row: Row, field: str) -> Paragraphs:
 CORPUS = Corpus(
     name="search2wiki",
     title="Search2Wiki: your search results → whole Wikipedia articles: dataset.path=FOLDER of JSON lines, "
-    "or of a folder an article.",
+    "or with one folder per article.",
     licence="the articles: CC BY-SA, of Wikipedia; the pages: © their publishers",
     homepage="https://arxiv.org/abs/2006.10213",
     version=1,

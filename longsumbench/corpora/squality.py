@@ -1,13 +1,13 @@
 """SQuALITY: long stories, and questions about them that four people answered each (Wang et al. 2022).
 
-Paper: https://aclanthology.org/2022.emnlp-main.75. JSON lines at `dataset.path=` (`data/v1-3/txt` of the release), a
-story each, of which these fields are read:
+Paper: https://aclanthology.org/2022.emnlp-main.75. JSON lines at `dataset.path=` (`data/v1-3/txt` of the release), one
+story per line. These fields are read:
 
     metadata {passage_id}, document, questions [{question_text, question_number, responses [{response_text}]}]
 
-A question is an example, and every response a reference, in the order of the file: systems that learn are trained on
-the first. The first question asks for the plot of the whole story. The story is one document, whose paragraphs blank
-lines set apart; what Project Gutenberg wrote above it ("Produced by …") stays.
+Each question is an example and each response a reference, in the order of the file. Systems are trained on the first
+reference. The first question asks for the plot of the whole story. The story is one document; blank lines separate its
+paragraphs. The note by Project Gutenberg above it ("Produced by …") stays.
 """
 
 from longsumbench.api.corpus import Corpus, Row
@@ -27,7 +27,7 @@ from longsumbench.corpora.reading.fields import (
 
 
 def squality_example(row: Row) -> tuple[Example, ...]:
-    """Turn one story into Examples, one a question; their ids are the story's and the question's number.
+    """Turn one story into Examples, one per question. An id joins the story's id and the question's number.
 
     Raises:
         BadRow: a field is missing or has the wrong type, or there is no question.

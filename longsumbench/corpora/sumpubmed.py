@@ -1,9 +1,9 @@
 """SumPubMed: BioMed Central articles and their abstracts (Gupta et al. 2021), in the layout of the PubMed release.
 
-Paper: https://aclanthology.org/2021.acl-srw.30. Read at `dataset.path=`; the shorter abstracts beyond that layout are
-not read. Lower-cased, with <dig> for numbers and <cit> for citations, and no more than three sections (background,
-results, conclusions), the last of which says much of what the abstract says. A dataset of its own, so that no table
-sets its numbers beside those published for PubMed.
+Paper: https://aclanthology.org/2021.acl-srw.30. Read from `dataset.path=`; the shorter abstracts are ignored. Texts are
+lower-cased, with <dig> for numbers and <cit> for citations. They have at most three sections (background, results,
+conclusions); the last one repeats much of the abstract. This is a separate dataset, so no table mixes its scores with
+those published for PubMed.
 """
 
 from longsumbench.api.corpus import Corpus

@@ -1,10 +1,10 @@
 """Wikipedia articles: the sections of an article → its lead, the paragraphs above the first heading.
 
-JSON lines at `dataset.path=`, an article each: id, title, lead [paragraph], sections [{title, paragraphs}].
+JSON lines at `dataset.path=`, one article per line: id, title, lead [paragraph], sections [{title, paragraphs}].
 
-Like WikiSum (Liu et al. 2018) it asks for the beginning of an article, but from the article's own body and not from the
-pages it cites. One document with named sections, for one author wrote it as one text; whoever wants paragraphs,
-or a document a section, finds the boundaries of both. `source` is the article's address, as its licence asks for.
+Like WikiSum (Liu et al. 2018), the task is to write the beginning of an article. Here the input is the article's body,
+not the pages that it cites. It is one document with named sections, because the article is one text. `source` is the
+article's address, as the licence requires.
 """
 
 from itertools import chain
@@ -18,7 +18,7 @@ _ADDRESS = "https://en.wikipedia.org/?curid={}"
 
 
 def wiki_sections_example(row: Row) -> Example:
-    """Turn one article into an Example; its lead is one reference, of the sentences of all its paragraphs.
+    """Turn one article into an Example. All sentences of the lead form one reference.
 
     Raises:
         BadRow: a field is missing or has the wrong type, or the lead is empty.
@@ -38,7 +38,6 @@ def _section(item: Any) -> Section:
 
 
 def _paragraphs(row: Row, field: str) -> tuple[Sentences, ...]:
-    """Return the paragraphs that a field lists, without empty ones."""
     paragraphs = (sentences_in(item, field) for item in list_in(row.get(field), field))
     return tuple(paragraph for paragraph in paragraphs if paragraph)
 

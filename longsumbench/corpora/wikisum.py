@@ -1,19 +1,19 @@
-"""WikiSum: paragraphs of the web pages behind a Wikipedia article → its lead section (Liu et al. 2018).
+"""WikiSum: paragraphs of the web pages cited by a Wikipedia article, or found for it → its lead (Liu et al. 2018).
 
-Paper: https://openreview.net/forum?id=Hyg0vbWC-; the pages are those that the article cites and a search for its title
-finds, 525 paragraphs an article in the Hierarchical Transformer's version (Liu and Lapata 2019,
-https://aclanthology.org/P19-1500). Two ways to read it, both at `dataset.path=`:
+Paper: https://openreview.net/forum?id=Hyg0vbWC-. The pages are those that the article cites, and those that a search
+for its title finds. The Hierarchical Transformer's version (Liu and Lapata 2019, https://aclanthology.org/P19-1500) has
+525 paragraphs per article. Two layouts, both at `dataset.path=`:
 
-* JSON lines, an article each, of raw texts:
+* JSON lines, one article of raw texts per line:
 
       id, title?, paragraphs [{text, source?} | text], summary (text) | lead [paragraph]
 
-* the files of Liu and Lapata's release, which hold piece ids (`ranked_files.py`).
+* the files of Liu and Lapata's release, which hold piece ids (`formats/wikisum_ranked.py`).
 
-A document is an unbroken stretch of one page, so that paragraphs which follow each other in a document did so in the
-page: it ends where the source changes, and where a clone is taken out. A paragraph without a source is a document of
-its own, for nothing is known of its neighbours. Clones of the summary (`clones.py`) are left out and counted. The same
-paragraph twice stays twice, as two pages may have it.
+A document is an unbroken stretch of one page, so neighbouring paragraphs of a document are neighbours in the page. It
+ends where the source changes or a clone is left out. A paragraph without a source is a separate document, because its
+neighbours are unknown. Clones of the summary (`reading/clones.py`) are left out and counted. Repeated paragraphs stay,
+because two pages can share one.
 """
 
 from collections.abc import Sequence
@@ -36,9 +36,9 @@ from longsumbench.corpora.reading.fields import (
 )
 from longsumbench.sentences import split_sentences
 
-_CLONES = "clone paragraphs"  # what the record calls them
+_CLONES = "clone paragraphs"  # their name in the record
 
-_Paragraph = tuple[str | None, Sentences]  # its source, its text
+_Paragraph = tuple[str | None, Sentences]  # source, text
 
 
 def wikisum_example(row: Row) -> Thinned:
@@ -89,7 +89,7 @@ def _text(item: Any, field: str) -> Sentences:
 
 
 def _documents(paragraphs: Sequence[_Paragraph], clones: Sequence[bool]) -> tuple[Document, ...]:
-    """Return the unbroken stretches of each source that are left without the clones."""
+    """Return the unbroken stretches of each source, without the clones."""
     stretches: list[tuple[str | None, list[Sentences]]] = []
     before: str | None = None
     for (source, text), clone in zip(paragraphs, clones, strict=True):

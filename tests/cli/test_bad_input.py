@@ -204,7 +204,7 @@ def test_a_missing_split_is_told(tmp_path: Path, fails: Callable[..., str]) -> N
 def test_one_file_without_a_split_is_told_how_to_get_some(tmp_path: Path, fails: Callable[..., str]) -> None:
     """Where one file is the test split, the setting that deals it into three is named."""
     file = write_jsonl(tmp_path / "toy") / "test.jsonl"
-    advice = "(read: test.jsonl; dataset.split_by_hash=true with dataset.path=FILE deals one file into three)"
+    advice = "(read: test.jsonl; dataset.split_by_hash=true with dataset.path=FILE divides one file into three)"
     assert advice in fails(3, f"dataset.path={file}")
     assert advice in fails(3, f"dataset.path={file}", "model=oracle", "dataset.split=train")
 

@@ -231,7 +231,7 @@ def test_a_story_named_twice(split: str, numbers: list[int], line: int, release:
     """Once more in one list, or in two splits, is an error; not strict, the first mention counts."""
     path = write_list(release / "url_lists" / f"all_{split}.txt", numbers)
     message = problem(release, stages)
-    assert message.startswith(f"{path}:{line}: the story is named twice: {url(1)} stands in all_train.txt already")
+    assert message.startswith(f"{path}:{line}: the story is named twice: {url(1)} is already in all_train.txt")
     texts = read(release, stages, strict=False)
     assert digest(1) in texts.splits["train"].ids
     assert texts.facts["skipped"] == {split: {"the story is named twice": 1}}

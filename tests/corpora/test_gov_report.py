@@ -273,7 +273,7 @@ def test_what_is_no_release(release: Path, tmp_path: Path, stages: ArtifactCache
     assert "two lists for one split, crs_val.ids and crs_valid.ids" in problem(release, stages)
     (tmp_path / "empty" / "split_ids").mkdir(parents=True)
     assert "none of the lists" in problem(tmp_path / "empty", stages)
-    assert "no split_ids folder beside crs and gao" in problem(release / "crs", stages)
+    assert "no folder split_ids with crs and gao" in problem(release / "crs", stages)
     assert "no such file or folder" in problem(tmp_path / "nowhere", stages)
 
 
@@ -335,7 +335,7 @@ def test_rows_of_the_hub(stages: ArtifactCache, tmp_path: Path, monkeypatch: pyt
     ("changes", "expected"),
     [
         ({"report": None}, "'report' is missing"),
-        ({"report": " \n"}, "the report is empty: dataset.strict=false leaves such out"),
+        ({"report": " \n"}, "the report is empty: dataset.strict=false leaves such rows out"),
         ({"summary": ["a"]}, "'summary' must be text, not a list"),
         ({"summary": ""}, "the summary is empty"),
     ],

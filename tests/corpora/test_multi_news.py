@@ -166,7 +166,7 @@ def test_a_taken_id(tmp_path: Path, stages: ArtifactCache) -> None:
 def test_files_of_different_length(limit: int | None, tmp_path: Path, stages: ArtifactCache) -> None:
     """They are refused before any line is used, for all summaries behind a missing one would be another cluster's."""
     write(tmp_path, "test", ["A.", "B.", "C."], ["A.", "B."])
-    expected = "test.src.cleaned: 3 lines, but test.tgt has 2: a cluster and its summary stand on the same line"
+    expected = "test.src.cleaned: 3 lines, but test.tgt has 2: a cluster and its summary must be on the same line"
     assert expected in problem(tmp_path, stages, limit=limit)
 
 
@@ -176,9 +176,9 @@ def test_files_that_are_missing_or_too_many(tmp_path: Path, stages: ArtifactCach
     assert "no such file or folder" in problem(tmp_path / "nowhere", stages)
     write(tmp_path, "val", ["A."], ["B."])
     (tmp_path / "train.src.cleaned").write_text("A.\n")
-    assert "train.src.cleaned: no .tgt beside it" in problem(tmp_path, stages)
+    assert "train.src.cleaned: no .tgt for it" in problem(tmp_path, stages)
     (tmp_path / "train.src.cleaned").rename(tmp_path / "train.tgt")
-    assert "train.tgt: no .src.cleaned (or .src) beside it" in problem(tmp_path, stages)
+    assert "train.tgt: no .src.cleaned (or .src) for it" in problem(tmp_path, stages)
     write(tmp_path, "train", [], [])
     assert "train.src.cleaned: the file is empty" in problem(tmp_path, stages)
     write(tmp_path, "train", ["A."], ["B."], "src")

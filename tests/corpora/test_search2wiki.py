@@ -293,7 +293,7 @@ def test_what_is_no_folder_of_articles(folders: Path, stages: ArtifactCache) -> 
     assert "two folders for the split 'validation', dev and val" in problem(folders, stages)
     (folders / "dev").rmdir()
     (folders / "train.jsonl").write_text(json.dumps(article(page("A."))))
-    assert "folders of articles and JSON lines beside each other" in problem(folders, stages)
+    assert "folders of articles and JSON lines in one folder" in problem(folders, stages)
     assert "no folder train, validation or test of articles" in problem(folders / "test" / "sheep", stages)
     assert "no such file or folder" in problem(folders / "nowhere", stages)
     (folders / "train.jsonl").unlink()

@@ -1,8 +1,8 @@
-"""Folders of `.story` files, with lists that say which of them are the train, validation and test split.
+"""Folders of `.story` files, and lists that assign the stories to the splits.
 
-So were the stories of CNN and Daily Mail released (Hermann et al. 2015, See et al. 2017). A list is a URL a line, whose
-SHA-1 names the file of the story, and in that stand the paragraphs of the article, set apart by blank lines, and then
-the highlights, each under a line `@highlight`.
+This is the layout of the stories of CNN and Daily Mail (Hermann et al. 2015, See et al. 2017). A list has one URL per
+line; its SHA-1 is the name of the story's file. A file has the paragraphs of the article, separated by blank lines, and
+then the highlights, each under a line `@highlight`.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from longsumbench.corpora.reading.files import SPLITS, is_split_file, lines_of
 from longsumbench.errors import DataError
 
 _LISTS = ("all_train.txt", "all_val.txt", "all_test.txt")
-# those, cnn_wayback_training_urls.txt, and, in a folder a site, wayback_training_urls.txt
+# also cnn_wayback_training_urls.txt, or wayback_training_urls.txt in one folder per site
 _LIST = re.compile(r"(?:all_(train|val|test)|(?:\w+_)?wayback_(training|validation|test)_urls)\.txt")
 _SPLITS = {**SPLITS, "training": "train"}
 _ENDING = ".story"
@@ -28,16 +28,16 @@ _HIGHLIGHT = re.compile(r"^[^\S\n]*@highlight(?!\S)", re.MULTILINE)
 
 
 def stories_source(path: Path) -> Source | None:
-    """Return the stories that the lists under a folder name, in the order of the lists; others are ignored.
+    """Return the stories that the lists name, in the order of the lists; others are ignored.
 
     Args:
-        path: what holds stories and lists, each in the folder itself or in folders of any depth below it.
+        path: a folder with stories and lists, at any depth.
 
     Returns:
-        None for a file, and for a folder without any of it but with JSON lines.
+        None for a file, and for a folder that has only JSON lines.
 
     Raises:
-        DataError: there are no stories, or no lists, or a story is there twice, or a folder cannot be read.
+        DataError: there are no stories or no lists, a story has two files, or a folder cannot be read.
     """
     if not path.is_dir():
         return None
@@ -47,7 +47,7 @@ def stories_source(path: Path) -> Source | None:
             return None
         raise DataError(f"no {_ENDING} files in this folder or below, nor train, validation or test .jsonl in it", path)
     if not found.lists:
-        problem = f"{_ENDING} files, but none of the url lists that say their splits: add {' '.join(_LISTS)}"
+        problem = f"{_ENDING} files, but none of the url lists that define their splits: add {' '.join(_LISTS)}"
         raise DataError(problem, path)
     names = [file.relative_to(path).as_posix() for _, file in found.lists]
     inputs = {"folder": str(path.resolve()), "lists": names, "content": found.content}
@@ -56,7 +56,7 @@ def stories_source(path: Path) -> Source | None:
 
 
 def example_of(identity: str, paragraphs: Paragraphs, highlights: tuple[str, ...], source: str | None) -> Example:
-    """Return a story as an Example: every highlight is one sentence of the reference.
+    """Return a story as an Example. Each highlight is one sentence of the reference.
 
     Raises:
         BadRow: there is no article or no highlight.
@@ -69,7 +69,7 @@ def example_of(identity: str, paragraphs: Paragraphs, highlights: tuple[str, ...
 
 
 def from_story(text: str, identity: str, url: str) -> Example:
-    """Turn the text of a story's file into an Example; an `@highlight` with nothing under it is none.
+    """Turn the text of a story's file into an Example. An empty `@highlight` is ignored.
 
     Raises:
         BadRow: there is no article or no highlight.
@@ -81,13 +81,7 @@ def from_story(text: str, identity: str, url: str) -> Example:
 
 @dataclass(frozen=True)
 class _Found:
-    """What a folder holds.
-
-    Attributes:
-        lists: (split, file), in the order train, validation, test.
-        folders: the name of a story's file → its folder.
-        content: a hash that changes with any file.
-    """
+    """The content of a folder: lists by split, folder of each story's file, and a hash that changes with any file."""
 
     lists: list[tuple[str, Path]]
     folders: dict[str, str]
@@ -110,15 +104,15 @@ def _find(root: Path) -> _Found:
         stat = file.stat()
         where = os.fsencode(file.path.removeprefix(str(root)))
         content.update(b"%s\0%d\0%d\n" % (where, stat.st_size, stat.st_mtime_ns))
-    lists.sort(key=lambda one: ("train", "validation", "test").index(one[0]))
+    lists.sort(key=lambda entry: ("train", "validation", "test").index(entry[0]))
     return _Found(lists, folders, content.hexdigest())
 
 
 def _files(root: Path) -> Iterator[tuple[str, "os.DirEntry[str]"]]:
-    """Yield (folder, file) for all files below a folder in the order of their names, linked folders' too, each once."""
-    waiting, seen = [str(root)], set()
-    while waiting:
-        folder = waiting.pop()
+    """Yield (folder, file) for all files below a folder, sorted by name. Linked folders are read once."""
+    stack, seen = [str(root)], set()
+    while stack:
+        folder = stack.pop()
         real = os.path.realpath(folder)
         if real in seen:
             continue
@@ -130,31 +124,30 @@ def _files(root: Path) -> Iterator[tuple[str, "os.DirEntry[str]"]]:
             files = [entry for entry in entries if entry.is_file()]
         except OSError as error:
             raise DataError(f"cannot be read ({error.strerror or error})", folder) from error
-        waiting += below
+        stack += below
         yield from ((folder, file) for file in files)
 
 
 def _entries(found: _Found, full: set[str]) -> Iterator[Entry]:
     named: dict[str, tuple[str, Path]] = {}
-    for here in found.lists:
-        split, path = here
+    for listed in found.lists:
+        split, path = listed
         for number, url in _urls(path):
             if split in full:
                 break
             name = hashlib.sha1(url, usedforsecurity=False).hexdigest() + _ENDING
             before = named.get(name)
-            named.setdefault(name, here)
+            named.setdefault(name, listed)
             if before is None and name in found.folders:
                 story = Path(found.folders[name], name)
                 yield Entry(split, partial(_read, story, url), story)
             elif before is None:
-                yield Entry(split, partial(_missing, name, url), path, number)
-            elif before[0] != split or before[1] == path:  # all_train.txt has what the lists of the two sites have
-                yield Entry(split, partial(_twice, before[1], url), path, number)
+                yield Entry(split, partial(_raise_missing, name, url), path, number)
+            elif before[0] != split or before[1] == path:  # all_train.txt repeats the lists of the two sites
+                yield Entry(split, partial(_raise_duplicate, before[1], url), path, number)
 
 
 def _urls(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield (line, URL) of a list."""
     empty = True
     for number, line in enumerate(lines_of(path), start=1):
         if url := line.strip():
@@ -174,9 +167,9 @@ def _read(path: Path, url: bytes) -> tuple[Example, ...]:
     return (from_story(text, path.name.removesuffix(_ENDING), url.decode("utf-8", "replace")),)
 
 
-def _missing(name: str, url: bytes) -> tuple[Example, ...]:
+def _raise_missing(name: str, url: bytes) -> tuple[Example, ...]:
     raise BadRow("the story is missing", f"no {name} for {url.decode('utf-8', 'replace')}; {LEAVE_OUT}")
 
 
-def _twice(first: Path, url: bytes) -> tuple[Example, ...]:
-    raise BadRow("the story is named twice", f"{url.decode('utf-8', 'replace')} stands in {first.name} already")
+def _raise_duplicate(first: Path, url: bytes) -> tuple[Example, ...]:
+    raise BadRow("the story is named twice", f"{url.decode('utf-8', 'replace')} is already in {first.name}")

@@ -1,7 +1,7 @@
-"""Folders of reports, a JSON file each, with lists that say which of them are the train, validation and test split.
+"""Folders of reports, one JSON file each, and lists that assign the reports to the splits.
 
-So is GovReport released (Huang et al. 2021): `crs/ID.json`, `gao/ID.json`, and the ids, one a line, in
-`split_ids/crs_train.ids`, `crs_valid.ids`, `crs_test.ids` and likewise `gao_…`.
+This is the layout of GovReport (Huang et al. 2021): `crs/ID.json`, `gao/ID.json`, and the ids, one per line, in
+`split_ids/crs_train.ids`, `crs_valid.ids`, `crs_test.ids`, and the same for `gao`.
 """
 
 import hashlib
@@ -23,19 +23,12 @@ from longsumbench.errors import DataError
 
 _AGENCIES = ("crs", "gao")
 _LISTS = "split_ids"
-_INSIDE = "gov-report"  # the folder that the packed release unpacks to
+_RELEASE_FOLDER = "gov-report"  # the folder in the packed release
 _LIST = re.compile(rf"({'|'.join(_AGENCIES)})_({'|'.join(SPLITS)})\.ids")
 
 
-class _Named(NamedTuple):
-    """A report that a list names.
-
-    Attributes:
-        identity: its id.
-        path: of the list.
-        line: in the list.
-        folder: of the agency's reports.
-    """
+class _ListedReport(NamedTuple):
+    """A report that a list names, at `line` of the list `path`; `folder` has the agency's reports."""
 
     identity: str
     path: Path
@@ -46,36 +39,35 @@ class _Named(NamedTuple):
 def reports_source(path: Path, from_row: FromRow) -> Source | None:
     """Return the reports that the lists name; others are ignored.
 
-    They come in the order of the lists, those of the agencies in turn, so that a limit takes as many of each.
+    They come in the order of the lists, alternating between the agencies, so a limit takes equally many of both.
 
     Args:
-        path: the folder with `crs`, `gao` and `split_ids`, or the one that holds `gov-report` with them.
+        path: the folder with `crs`, `gao` and `split_ids`, or one that contains it as `gov-report`.
         from_row: a report's JSON object → Example.
 
     Returns:
-        None for a file, and for a folder without lists but with JSON lines.
+        None for a file, and for a folder that has only JSON lines.
 
     Raises:
-        DataError: there are no lists, or one is missing or there twice, or a folder cannot be read.
+        DataError: there are no lists, one is missing or there twice, or a folder cannot be read.
     """
     if not path.is_dir():
         return None
-    root = next((folder for folder in (path, path / _INSIDE) if (folder / _LISTS).is_dir()), None)
+    root = next((folder for folder in (path, path / _RELEASE_FOLDER) if (folder / _LISTS).is_dir()), None)
     if root is None:
         if any(map(is_split_file, path.iterdir())):
             return None
-        raise DataError(f"no {_LISTS} folder beside crs and gao, nor train, validation or test .jsonl in it", path)
+        raise DataError(f"no folder {_LISTS} with crs and gao, and no train, validation or test .jsonl in it", path)
     lists = _lists(root / _LISTS)
     names = [f"{_LISTS}/{file.name}" for split in lists.values() for file in split.values()]
-    held = {agency: _held(root / agency) for agency in _AGENCIES}
-    inputs = {"folder": str(root.resolve()), "lists": _stated(lists), "content": _digest(held)}
+    reports = {agency: _report_files(root / agency) for agency in _AGENCIES}
+    inputs = {"folder": str(root.resolve()), "lists": _file_stats(lists), "content": _digest(reports)}
     facts = {"source": "local files", "files": names}
-    known = {agency: frozenset(files) for agency, files in held.items()}
+    known = {agency: frozenset(files) for agency, files in reports.items()}
     return Source(inputs, facts, partial(_entries, lists, known, from_row))
 
 
 def _lists(folder: Path) -> dict[str, dict[str, Path]]:
-    """Return split → agency → list, in the order train, validation, test."""
     found: dict[str, dict[str, Path]] = {}
     for file in sorted(folder.iterdir()):
         if match := _LIST.fullmatch(file.name):
@@ -94,8 +86,8 @@ def _lists(folder: Path) -> dict[str, dict[str, Path]]:
     return {split: {agency: found[split][agency] for agency in _AGENCIES} for split in ORDER if split in found}
 
 
-def _held(folder: Path) -> dict[str, tuple[int, int]]:
-    """Return file name → size and time of change, of the reports in a folder; none where there is no folder."""
+def _report_files(folder: Path) -> dict[str, tuple[int, int]]:
+    """Return file name → (size, time of change) of the reports in a folder; empty if it does not exist."""
     if not folder.is_dir():
         return {}
     try:
@@ -106,20 +98,20 @@ def _held(folder: Path) -> dict[str, tuple[int, int]]:
     return {name: (stat.st_size, stat.st_mtime_ns) for name, stat in sorted(files)}
 
 
-def _stated(lists: dict[str, dict[str, Path]]) -> list[list[Any]]:
+def _file_stats(lists: dict[str, dict[str, Path]]) -> list[list[Any]]:
     files = chain.from_iterable(split.values() for split in lists.values())
     return [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in files]
 
 
-def _digest(held: dict[str, dict[str, tuple[int, int]]]) -> str:
-    return hashlib.sha256(json.dumps(held).encode("utf-8", "surrogatepass")).hexdigest()
+def _digest(reports: dict[str, dict[str, tuple[int, int]]]) -> str:
+    return hashlib.sha256(json.dumps(reports).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _entries(
     lists: dict[str, dict[str, Path]], known: dict[str, frozenset[str]], from_row: FromRow, full: set[str]
 ) -> Iterator[Entry]:
     for split, files in lists.items():
-        in_turn = chain.from_iterable(zip_longest(*(_named(file, agency) for agency, file in files.items())))
+        in_turn = chain.from_iterable(zip_longest(*(_listed_reports(file, agency) for agency, file in files.items())))
         empty = True
         for named in filter(None, in_turn):
             if split in full:
@@ -129,23 +121,21 @@ def _entries(
             if report.name in known[named.folder.name]:
                 yield Entry(split, partial(_read, report, named.identity, from_row), report)
             else:
-                yield Entry(split, partial(_missing, report), named.path, named.line)
+                yield Entry(split, partial(_raise_missing, report), named.path, named.line)
         if empty and split not in full:
             raise DataError("the lists of this split are empty", files[_AGENCIES[0]])
 
 
-def _named(path: Path, agency: str) -> Iterator[_Named]:
-    """Yield the reports that a list names."""
+def _listed_reports(path: Path, agency: str) -> Iterator[_ListedReport]:
     folder = path.parent.parent / agency
     for number, line in enumerate(lines_of(path), start=1):
         if identity := line.decode("utf-8", "replace").strip():
-            yield _Named(identity, path, number, folder)
+            yield _ListedReport(identity, path, number, folder)
 
 
 def _read(path: Path, identity: str, from_row: FromRow) -> tuple[Example | Thinned, ...]:
-    """Return a report under the id by which the list names it."""
     return as_examples(from_row({**row_in_file(path), "id": identity}))
 
 
-def _missing(report: Path) -> tuple[Example, ...]:
+def _raise_missing(report: Path) -> tuple[Example, ...]:
     raise BadRow("the report is missing", f"no {report.parent.name}/{report.name}; {LEAVE_OUT}")

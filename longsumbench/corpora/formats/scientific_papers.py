@@ -1,7 +1,7 @@
-"""The layout of the original arXiv and PubMed release (Cohan et al. 2018), which other sets of papers share.
+"""The layout of the original arXiv and PubMed release (Cohan et al. 2018), which other datasets of papers share.
 
 JSON lines: article_id, article_text [sentences], abstract_text ["<S> sentence </S>"], section_names, sections
-[[sentences]], and in some sets a title. Sentences stay as given, a section is one paragraph.
+[[sentences]], and in some datasets a title. Sentences stay as released; a section is one paragraph.
 """
 
 from itertools import zip_longest
@@ -26,9 +26,8 @@ from longsumbench.sentences import split_sentences
 def paper_of_release_row(row: Row) -> Example:
     """Turn one paper of the release into an Example.
 
-    Where `sections` is missing or empty, `article_text` is the document, as one section without a name. In the release
-    the two lists of a paper can differ in length: sections keep the name at their own place, those beyond the last name
-    have none, and a name without a section is dropped, for there is no text under it.
+    If `sections` is missing or empty, `article_text` becomes the document, as one section without a name. The lists of
+    sections and names can differ in length: sections beyond the last name have none, and extra names are dropped.
 
     Raises:
         BadRow: a field is missing or has the wrong type, or there is no article or no abstract.

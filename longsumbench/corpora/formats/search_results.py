@@ -1,10 +1,10 @@
-"""An article and the pages that a search finds for it: without clones, and from folders of text and Markdown.
+"""An article and the pages that a search finds for it, without clones, from folders of text and Markdown.
 
-    FOLDER/train|validation|test/ARTICLE/article.md       its only first-level heading is the title; all begin sections
+    FOLDER/train|validation|test/ARTICLE/article.md       each heading begins a section; a single `#` is the title
     FOLDER/train|validation|test/ARTICLE/1.txt, 2.md, …   the pages, best first
 
-The name of the folder ARTICLE is the id. A page's number is how its name begins ("01 Sheep - Britannica.txt"), and its
-source the address that its first line may hold.
+The id is the name of the folder ARTICLE. A page's name begins with its number ("01 Sheep - Britannica.txt"). Its first
+line may be an address, which becomes the source.
 """
 
 import hashlib
@@ -23,11 +23,11 @@ from longsumbench.corpora.reading.files import ORDER, SPLITS, is_split_file
 from longsumbench.corpora.reading.markdown import MarkdownReader
 from longsumbench.errors import DataError
 
-MOST_RESULTS = 75  # search results that are used, the best (SEAL, §4)
+MOST_RESULTS = 75  # the best results, which are used (SEAL, §4)
 NO_RULE = "none"
 RULES = (*PAGE_RULES, NO_RULE)  # the first is the default
 _ARTICLE = "article.md"
-_BEYOND, _CLONES, _EMPTY, _NO_PROSE = (  # what the record calls what is left out
+_BEYOND, _CLONES, _EMPTY, _NO_PROSE = (  # names in the record of what is left out
     f"search results beyond the first {MOST_RESULTS}",
     "clone search results",
     "empty search results",
@@ -42,15 +42,10 @@ def article_of(
 ) -> Thinned:
     """Return an article as an Example: its first `MOST_RESULTS` search results without clones → the article.
 
-    Args:
-        identity: its id.
-        title: what was searched for.
-        sections: the article's.
-        results: the pages that were found, the best first.
-        rule: what a clone is, one of `RULES`.
+    The title is the search query. Results are ordered, best first. `rule` is one of `RULES` and defines clones.
 
     Raises:
-        BadRow: the article is empty, no page has text, or all are clones.
+        BadRow: the article is empty, no page has text, or all pages are clones.
     """
     article = [tuple(section.sentences()) for section in sections]
     if not any(article):
@@ -70,13 +65,13 @@ def article_of(
 
 
 def folders_source(path: Path) -> Source | None:
-    """Return the articles of a folder with folders train, validation and test, in the order of their names.
+    """Return the articles of a folder with folders train, validation and test, sorted by name.
 
     Returns:
-        None for a file, and for a folder without any of those but with JSON lines.
+        None for a file, and for a folder that has only JSON lines.
 
     Raises:
-        DataError: there is neither, or both, or a split twice or without articles.
+        DataError: the folder has neither format or both, or a split has two folders or no articles.
     """
     if not path.is_dir():
         return None
@@ -85,11 +80,9 @@ def folders_source(path: Path) -> Source | None:
     if not splits and lines:
         return None
     if not splits:
-        raise DataError(
-            f"no folder train, validation or test of articles ({_ARTICLE}), nor .jsonl of these names", path
-        )
+        raise DataError(f"no folder train, validation or test of articles ({_ARTICLE}), and no such .jsonl", path)
     if lines:
-        raise DataError("folders of articles and JSON lines beside each other; one folder each", path)
+        raise DataError("folders of articles and JSON lines in one folder; use one folder each", path)
     articles = {split: [found for found in _visible(folder) if found.is_dir()] for split, folder in splits.items()}
     for split, folders in articles.items():
         if not folders:
@@ -139,7 +132,6 @@ def _entries(articles: dict[str, list[Path]], full: set[str]) -> Iterator[Entry]
 
 
 def _read(folder: Path) -> tuple[Thinned, ...]:
-    """Return the article of a folder, with its search results in the order of their numbers."""
     numbered: list[tuple[int, Path]] = []
     for file in _visible(folder):
         if match := _PAGE.fullmatch(file.name):
@@ -160,7 +152,7 @@ def _read(folder: Path) -> tuple[Thinned, ...]:
 
 
 def _page(file: Path) -> tuple[Document, int]:
-    """Return a page, and how many words of code and HTML are not in it."""
+    """Return a page, and the number of words of code and HTML left out."""
     text = _text(file)
     address = _ADDRESS.match(text)
     source, body = (address[1], text[address.end() :]) if address else (None, text)

@@ -1,12 +1,12 @@
 """WikiSum as Liu and Lapata (2019) released it: torch files of piece ids, the 40 best paragraphs of each article.
 
-Files `WIKI.train.0.pt` and so on (`train`, `valid`, `test`), each a list of articles: `src`, a list of paragraphs, the
-best first by the paper's ranker, each a list of piece ids; `tgt`, the ids of the lead section; and `tgt_str`, the lead
-as text (https://github.com/nlpyang/hiersumm). The ids are those of its SentencePiece model, `dataset.tokenizer=`.
+Files are `WIKI.train.0.pt` and so on (`train`, `valid`, `test`; https://github.com/nlpyang/hiersumm). Each is a list of
+articles. `src` is a list of paragraphs, each a list of piece ids, ordered by the paper's ranker, best first. `tgt` has
+the ids of the lead section, and `tgt_str` its text. The ids are those of its SentencePiece model, `dataset.tokenizer=`.
 
-Only numbers, text and lists are taken from a file (`weights_only`), so that none can run a program. There are no titles
-and no pages: neighbours in a ranking were none in a page, so each paragraph is a document. The release's marks (`<S>`,
-`</S>`, `<T>`, `<P>`, `<Q>`, `<PAD>`, `<t>`, `</t>`) are no text; each ends a sentence. Clones are taken out already.
+Files are loaded with `weights_only`, so none can run a program. There are no titles and no pages. Neighbours in the
+ranking are not neighbours in a page, so each paragraph is a document. The release's marks (`<S>`, `</S>`, `<T>`, `<P>`,
+`<Q>`, `<PAD>`, `<t>`, `</t>`) are removed; each ends a sentence. The release has no clones.
 """
 
 import hashlib
@@ -33,14 +33,7 @@ _FILE = re.compile(rf"(?:(?P<set>.+)\.)?(?P<split>{'|'.join(SPLITS)})(?:\.(?P<sh
 
 @dataclass(frozen=True)
 class RankedFile:
-    """One file of the release.
-
-    Attributes:
-        split: which one it belongs to.
-        shard: its number among the files of the split; -1 without one.
-        name: what the ids of its articles begin with.
-        path: where it is.
-    """
+    """One file of the release; `shard` is its number (-1 without one), and ids begin with `name`."""
 
     split: str
     shard: int
@@ -56,11 +49,11 @@ def ranked_source(path: Path, tokenizer: str | None) -> Source | None:
         tokenizer: `dataset.tokenizer`, a file.
 
     Returns:
-        None where there are no such files.
+        None if there are no such files.
 
     Raises:
-        UsageError: `dataset.tokenizer` is missing, or given though nothing needs it.
-        DataError: it cannot be read; or the folder holds JSON lines, too, or files of several sets.
+        UsageError: `dataset.tokenizer` is missing, or given without ranked files.
+        DataError: the tokenizer cannot be read, or the folder also has JSON lines, or files of several sets.
     """
     files = _find(path)
     if not files:
@@ -68,13 +61,11 @@ def ranked_source(path: Path, tokenizer: str | None) -> Source | None:
             raise UsageError(f"dataset.tokenizer is for the ranked files (.pt), and {path} has none: leave it out")
         return None
     if tokenizer is None:
-        raise UsageError(
-            f"{files[0].path} holds piece ids: give the SentencePiece model of the release, dataset.tokenizer=FILE"
-        )
+        raise UsageError(f"{files[0].path} holds piece ids: give its SentencePiece model by dataset.tokenizer=FILE")
     model = Path(tokenizer).expanduser()
     pieces = _digest(model)
-    stated = [[file.path.name, file.path.stat().st_size, file.path.stat().st_mtime_ns] for file in files]
-    inputs = {"ranked": stated, "folder": str(path.resolve()), "tokenizer": pieces}
+    file_stats = [[file.path.name, file.path.stat().st_size, file.path.stat().st_mtime_ns] for file in files]
+    inputs = {"ranked": file_stats, "folder": str(path.resolve()), "tokenizer": pieces}
     facts = {
         "source": "local files",
         "files": [file.path.name for file in files],
@@ -84,14 +75,11 @@ def ranked_source(path: Path, tokenizer: str | None) -> Source | None:
 
 
 class Pieces:
-    """The release's tokenizer: ids → sentences.
-
-    Args:
-        path: its SentencePiece model.
+    """The release's tokenizer, a SentencePiece model: ids → sentences.
 
     Raises:
         EnvironmentProblem: the package sentencepiece is missing.
-        DataError: the file is no SentencePiece model.
+        DataError: the file is not a SentencePiece model.
     """
 
     def __init__(self, path: Path) -> None:
@@ -103,19 +91,19 @@ class Pieces:
         try:
             self._model = SentencePieceProcessor(model_file=str(path))
         except (RuntimeError, OSError) as error:
-            raise DataError("no SentencePiece model; give the release's by dataset.tokenizer=FILE", path) from error
+            raise DataError("not a SentencePiece model; give the release's by dataset.tokenizer=FILE", path) from error
         self._size = len(self._model)
         named = {self._model.piece_to_id(mark) for mark in _MARKS} - {self._model.unk_id()}
         self._marks = named | {piece for piece in range(self._size) if self._model.is_control(piece)}
 
     def sentences(self, ids: Any, field: str) -> Sentences:
-        """Return the sentences that a list of ids spells.
+        """Decode a list of ids into sentences.
 
         Raises:
-            BadRow: it is no list of ids, or one is not of this tokenizer.
+            BadRow: the value is not a list of ids, or an id is unknown to the tokenizer.
         """
         if not isinstance(ids, Sequence) or not all(type(piece) is int for piece in ids):
-            raise BadRow(f"'{field}' must hold lists of piece ids", "is the file of the release?")
+            raise BadRow(f"'{field}' must hold lists of piece ids", "use the file of the release")
         if odd := [piece for piece in ids if not 0 <= piece < self._size]:
             advice = f"{odd[0]}, of {self._size:,}; give the release's own by dataset.tokenizer=FILE"
             raise BadRow(f"'{field}' has an id that the tokenizer does not know", advice)
@@ -125,11 +113,6 @@ class Pieces:
 
 
 def _example_of(item: Any, identity: str, pieces: Pieces) -> Example:
-    """Turn one article of a file into an Example.
-
-    Raises:
-        BadRow: it has another shape, no paragraph or no summary.
-    """
     if not isinstance(item, dict) or not isinstance(item.get("src"), Sequence):
         raise BadRow("an article must be a dictionary with the paragraphs 'src' and the summary 'tgt'")
     paragraphs = (pieces.sentences(paragraph, "src") for paragraph in item["src"])
@@ -147,7 +130,7 @@ def _example_of(item: Any, identity: str, pieces: Pieces) -> Example:
 
 
 def _find(path: Path) -> list[RankedFile]:
-    """Return the released files of a folder, or the one file, in their order."""
+    """Return the released files of a folder, sorted, or the one file."""
     if path.is_file():
         return [RankedFile("test", -1, path.stem, path)] if path.suffix == ".pt" else []
     if not path.is_dir():
@@ -161,9 +144,9 @@ def _find(path: Path) -> list[RankedFile]:
             found.append(RankedFile(split, shard, name, file))
     if len(sets) > 1:
         names = " and ".join(sorted(f"{name or 'no name'}" for name in sets))
-        raise DataError(f"ranked files of several sets ({names}); one folder each", path)
+        raise DataError(f"ranked files of several sets ({names}); use one folder each", path)
     if found and any(map(is_split_file, path.iterdir())):
-        raise DataError("ranked files (.pt) and JSON lines in one folder; one folder each", path)
+        raise DataError("ranked files (.pt) and JSON lines in one folder; use one folder each", path)
     return sorted(found, key=lambda file: (ORDER.index(file.split), file.shard))
 
 
@@ -192,19 +175,19 @@ def _read(item: Any, identity: str, pieces: Pieces) -> tuple[Example, ...]:
 
 
 def _articles(path: Path) -> list[Any]:
-    import torch  # here, so that no other dataset waits for it
+    import torch  # slow, so imported only here
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch's, of pickle protocols: the file is read, or refused in one line
+            warnings.simplefilter("ignore")  # torch's warning about pickle protocols
             articles = torch.load(path, map_location="cpu", weights_only=True)
     except MemoryError:
         raise
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror or error})", path) from error
-    except Exception as error:  # unpickling what is no such file can raise anything; each means the same to the user
-        held = "no torch file, a broken one, or one that holds more than lists, numbers and text"
-        raise DataError(f"{held} ({type(error).__name__}); fetch the release's file again", path) from error
+    except Exception as error:  # unpickling another file can raise any error
+        problem = "not a torch file, a broken one, or one with more than lists, numbers and text"
+        raise DataError(f"{problem} ({type(error).__name__}); fetch the release's file again", path) from error
     if not isinstance(articles, list):
         raise DataError(f"must hold a list of articles, not {type(articles).__name__}; fetch it again", path)
     if not articles:

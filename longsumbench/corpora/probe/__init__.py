@@ -1,1 +1,1 @@
-"""The generated dataset that tells systems apart."""
+"""The generated dataset `probe`: council reports with planted facts. Start with `report` in `probe.py`."""

@@ -1,7 +1,7 @@
-"""The closed language of `probe`'s council reports: every word and every sentence there is.
+"""The closed language of `probe`'s council reports: all words and all sentence templates.
 
-A slot in braces takes one word of the list of that name. Every slot is one word, and a full stop stands at the end, so
-a template's length does not depend on what fills it.
+A slot in braces takes one word from the list of that name. Every slot is one word and every template ends with a full
+stop, so the words that fill a template do not change its length.
 """
 
 import random
@@ -25,7 +25,7 @@ _WORDS = {
     "weather": ("rain", "snow", "wind", "fog"),
 }
 
-# What the source says of a fact: a decision for a firm, or a decision for a rank and the two bids.
+# How the source states a fact: a decision for a firm, or a decision for a rank and the two bids.
 DECISIONS = (
     "The council decided that the {site} goes to {firm}.",
     "It was agreed that the {site} goes to {firm}.",
@@ -34,8 +34,7 @@ DECISIONS = (
 CHOICE = "The council decided that the {site} goes to the {rank} bid."
 BID = "The {site} has a {rank} bid from {firm}."
 
-# What the source may say of it beside that: what holds, once more and in other words; what holds instead of what was
-# decided before; the sites of an agenda that is drawn.
+# What the source can add: the decision in other words; a decision that overrules an earlier one; a random agenda.
 RESTATED = (
     "The council gave the {site} to {firm}.",
     "The minutes say that {firm} won the {site}.",
@@ -54,24 +53,24 @@ REVISED = (
 REVISED_CHOICE = "The council changed its mind and the {site} goes to the {rank} bid."
 AGENDA = "The agenda is {sites}."
 THEN = " then "  # between the sites of an agenda
-QUESTION = "What of {sites}?"  # short, for it takes of the room of every unit; nothing between the sites
+QUESTION = "What of {sites}?"  # short, because it takes room in every unit
 
-# What the summary says of it, by kind.
+# How the summary states a fact, by kind.
 SUMMARIES = {
     "single": "The {site} goes to {firm}.",
-    "relayed": "The {site} goes to the {rank} bid from {firm}.",  # the rank first: it can be carried along
-    "silent": "The {site} goes to {firm} with the {rank} bid.",  # the firm first: it must be known
+    "relayed": "The {site} goes to the {rank} bid from {firm}.",  # the rank comes first and can be carried along
+    "silent": "The {site} goes to {firm} with the {rank} bid.",  # the firm comes first and must be known
 }
 
-# What decides nothing.
-HARD = (  # names a site and a firm
+# Distractors, which decide nothing.
+HARD = (  # name a site and a firm
     "{group} hoped that {firm} would get the {site}.",
     "{group} said that {firm} knows the {site} well.",
     "{firm} sent a letter about the {site}.",
     "The mayor praised {firm} for the {site}.",
     "In {month} {firm} visited the {site}.",
 )
-ALIKE = (  # holds the words of a decision
+ALIKE = (  # have the words of a decision
     "{group} asked whether the {site} goes to {firm}.",
     "Nobody believed that the {site} goes to {firm}.",
 )
@@ -101,29 +100,29 @@ def tokens_in(sentence: str) -> int:
 
 
 class Draw:
-    """Chance that repeats: from its key alone, on every machine and every version of Python.
+    """Random choices that depend only on a key, on every machine and in every version of Python.
 
-    Python promises that of `random()` only, hence no use of its other methods.
+    Python guarantees this only for `random()`, so no other method is used.
     """
 
     def __init__(self, key: str) -> None:
-        self.share = random.Random(key).random  # noqa: S311 - it shall be foreseeable
+        self.share = random.Random(key).random  # noqa: S311 - must be reproducible
 
     def below(self, bound: int) -> int:
-        """Return a whole number from 0 to bound - 1."""
+        """Return an integer from 0 to bound - 1."""
         return int(self.share() * bound)
 
     def one_of(self, items: Sequence[_Item]) -> _Item:
-        """Return one of them."""
+        """Return a random item."""
         return items[int(self.share() * len(items))]
 
     def shuffled(self, items: Sequence[_Item]) -> list[_Item]:
-        """Return all of them in any order."""
+        """Return the items in random order."""
         rest = list(items)
         return [rest.pop(self.below(len(rest))) for _ in items]
 
     def fill(self, template: str, **given: str) -> str:
-        """Return a sentence: what is not given for its slots is drawn."""
+        """Return a sentence; slots without a given word get a random one."""
         words = {name: given.get(name) or self.one_of(_WORDS[name]) for name in _SLOTS[template]}
         sentence = template.format_map(words)
         return sentence[0].upper() + sentence[1:]

@@ -1,12 +1,11 @@
-"""probe, a generated dataset: council reports with planted facts, so that what a system reached is known word by word.
+"""`probe`, a generated dataset: council reports with planted facts, so each fact that a system found can be checked.
 
-    report(1024, seed=7, index=0) → Example, its facts attached
+    report(1024, seed=7, index=0) → Example with its facts
 
-A report decides what becomes of six sites, in an agenda that is always the same; its summary states the decisions in
-that order. Where a decision stands, from how many places it is put together, and how far these lie apart is drawn, and
-can be set (`Controls`). So can whether several documents tell of the decisions, whether some are told twice or overrule
-others, and whether the agenda is drawn, too. The other sentences are drawn without looking at the decisions, and so
-tell nothing about them; only those that look like a decision avoid the true one.
+A report decides on six sites, by default in a fixed order; its summary states the decisions in that order. The place of
+a decision, the number of places that it is spread over, and their distance are random or set by `Controls`. Other
+controls add several documents, repeated decisions, overruled decisions and a random agenda. All other sentences are
+drawn without looking at the decisions, so they reveal nothing about them. Only look-alikes avoid the true decision.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,20 +39,20 @@ from longsumbench.corpora.probe.language import (
 )
 from longsumbench.errors import UsageError
 
-PROBE_VERSION = 1  # rises when the same seed would make other reports
+PROBE_VERSION = 1  # rises when the same seed gives different reports
 _DOCUMENT_LENGTH = 1024  # tokens of a validation or test report, and of the longest training reports
-_SHORTEST = 32  # tokens: the longest fact and a little more
-_NOTE_LENGTH = 128  # tokens below which a report is a note on a few sites of the agenda …
-_NOTE_TOKENS_PER_SITE = 20  # … on one for every so many tokens
+_MIN_LENGTH = 32  # tokens: the longest fact and a little more
+_NOTE_LENGTH = 128  # tokens; shorter reports cover only a few sites of the agenda
+_NOTE_TOKENS_PER_SITE = 20  # in such a short report
 _SPLITS = {"train": (9_000, 1), "validation": (100, 2), "test": (400, 3)}  # number of reports, seed
 _SINGLE, _RELAYED, _SILENT = SUMMARIES
-_NEITHER, _REPEATED, _OVERRULED = "plain", "repeated", "overruled"  # what a fact's kind can say behind the first word
+_NEITHER, _REPEATED, _OVERRULED = "plain", "repeated", "overruled"  # the words that can follow in a fact's kind
 _FIXED, _TOLD, _ASKED = _AGENDAS = ("fixed", "told", "asked")
-_AGENDA_SITES = range(4, 9)  # how many an agenda has that is drawn
-_OPTIONS = ("sources", "redundancy", "contradiction", "agenda")  # of Controls: what `dataset.*` can set
+_AGENDA_SITES = range(4, 9)  # sites of a random agenda
+_OPTIONS = ("sources", "redundancy", "contradiction", "agenda")  # the `Controls` that `dataset.*` can set
 
-_SPARE = 64  # tokens of room without which no fact is repeated or overruled: more than such a fact takes
-_SLACK = 4  # tokens by which a section may end early: about half a sentence
+_SPARE = 64  # tokens that must be free to repeat or overrule a fact: more than such a fact takes
+_SLACK = 4  # tokens: a section may end this much early, about half a sentence
 
 
 @dataclass(frozen=True)
@@ -61,21 +60,21 @@ class Controls:
     """How reports are made.
 
     Attributes:
-        kinds: what kind of fact each site of the agenda is, in the order of the agenda; twelve sites at most.
+        kinds: the kind of fact of each site, in the order of the agenda; at most twelve.
         hard: share of the distractors that name a site of the agenda and a firm.
-        alike: share of the distractors that hold the words of a decision.
-        near: share of the facts whose decision and bids stand in one section; the others are any distance apart.
+        alike: share of the distractors that have the words of a decision.
+        near: share of the facts whose decision and bids are in one section; the others have a random distance.
         distance: sections from decision to bids, in either order, for all facts; None: as `near` says.
         section_length: tokens; None: an eighth of the report, at least 32.
-        sources: documents that the sections are shared by; fewer where there are fewer sections.
-        redundancy: share of the facts whose decision is stated once more, in other words: by another document if there
-            are several, else in another section.
-        contradiction: share of the facts before whose decision another one stands, which it overrules.
-        agenda: "fixed": the same sites in every report; else their number, which ones and their order are drawn, and
-            the first sentence names them ("told"), or the query does ("asked").
+        sources: number of documents that share the sections; at most the number of sections.
+        redundancy: share of the facts whose decision is repeated in other words: in another document if there are
+            several, else in another section.
+        contradiction: share of the facts whose decision overrules an earlier one.
+        agenda: "fixed": the same sites in every report. Otherwise their number, choice and order are random: the first
+            sentence names them ("told") or the query does ("asked").
 
     Raises:
-        UsageError: one of them cannot be meant.
+        UsageError: a value is invalid.
     """
 
     kinds: tuple[str, ...] = (_SINGLE, _SINGLE, _SINGLE, _SINGLE, _RELAYED, _SILENT)
@@ -93,62 +92,62 @@ class Controls:
         if not 1 <= len(self.kinds) <= len(SITES) or not set(self.kinds) <= set(SUMMARIES):
             raise UsageError(f"kinds={self.kinds}: name 1 to {len(SITES)} of {', '.join(SUMMARIES)}")
         if not 0 <= self.near <= 1:
-            raise UsageError(f"near={self.near} is no share")
+            raise UsageError(f"near={self.near} is not between 0 and 1")
         for name in ("redundancy", "contradiction"):
             if not 0 <= getattr(self, name) <= 1:
-                raise UsageError(f"{name}={getattr(self, name)} is no share")
+                raise UsageError(f"{name}={getattr(self, name)} is not between 0 and 1")
         if self.distance is not None and self.redundancy:
-            raise UsageError(f"distance={self.distance} is not kept where decisions are repeated: leave one out")
+            raise UsageError(f"distance={self.distance} and repeated decisions exclude each other: leave one out")
         check_minimum("sources", self.sources, 1)
         check_choice("agenda", self.agenda, _AGENDAS)
         if self.hard < 0 or self.alike < 0 or not self.hard + self.alike <= 1:
-            raise UsageError(f"hard={self.hard} and alike={self.alike} are no shares of one whole")
-        if self.section_length is not None and self.section_length < _SHORTEST:
-            raise UsageError(f"section_length={self.section_length} is below {_SHORTEST}")
+            raise UsageError(f"hard={self.hard} and alike={self.alike} must be shares with a sum of at most 1")
+        if self.section_length is not None and self.section_length < _MIN_LENGTH:
+            raise UsageError(f"section_length={self.section_length} is below {_MIN_LENGTH}")
 
     def sites(self) -> tuple[str, ...]:
         """Return the sites that can be on an agenda, in the order of the fixed one."""
         return SITES if self.agenda != _FIXED else SITES[: len(self.kinds)]
 
     def kind_of(self, item: int) -> str:
-        """Return the kind of fact that a site is, by its place in `sites`: the same in every report."""
+        """Return the kind of fact of a site, given its index in `sites()`."""
         return self.kinds[item % len(self.kinds)]
 
     def num_sections(self, length: int) -> int:
-        """Return the number of sections of a report of so many tokens.
+        """Return the number of sections of a report with `length` tokens.
 
         Raises:
-            UsageError: decision and bids cannot lie `distance` apart in it.
+            UsageError: `distance` is not possible in so few sections.
         """
-        section_length = self.section_length or max(_SHORTEST, length // 8)
-        number = max(1, length // section_length, min(self.sources, length // _SHORTEST))
+        section_length = self.section_length or max(_MIN_LENGTH, length // 8)
+        number = max(1, length // section_length, min(self.sources, length // _MIN_LENGTH))
         if self.distance is not None and not 0 <= self.distance < number:
             raise UsageError(f"distance={self.distance}: a report of {length} tokens has {number} sections")
         return number
 
 
-_USUAL = Controls()
+_DEFAULT = Controls()
 
 
-def report(length: int, seed: int, index: int, controls: Controls = _USUAL) -> Example:
-    """Make one report; the same arguments always make the same one.
+def report(length: int, seed: int, index: int, controls: Controls = _DEFAULT) -> Example:
+    """Make one report. The same arguments always give the same report.
 
     Args:
-        length: tokens (words and full stops), kept to about half a sentence. Below 128 the report is a note on a part
-            of the agenda; no report covers more sites than fit.
-        seed: of a set of reports.
-        index: of one of them.
-        controls: how it is made.
+        length: tokens (words and full stops), accurate to about half a sentence. Reports below 128 cover only a part of
+            the agenda; no report covers more sites than fit.
+        seed: seed of a set of reports.
+        index: index of the report in the set.
+        controls: how the report is made.
 
     Returns:
-        One document of sections, one reference, a fact for each sentence of the reference; the id is
+        One document of sections, one reference, and a fact for each sentence of the reference. The id is
         "seed-length-index".
 
     Raises:
-        UsageError: it would be too short to hold a fact, or has fewer sections than `controls` ask for.
+        UsageError: the report is too short for a fact, or has too few sections for `controls`.
     """
-    if length < _SHORTEST:
-        raise UsageError(f"a report of {length} tokens holds no fact: it takes {_SHORTEST}")
+    if length < _MIN_LENGTH:
+        raise UsageError(f"a report of {length} tokens is too short for a fact: it needs {_MIN_LENGTH}")
     num_sections = controls.num_sections(length)
     draw = Draw(f"{seed} {length} {index}")
     decisions = _agenda(draw, length, controls)
@@ -179,14 +178,8 @@ def report(length: int, seed: int, index: int, controls: Controls = _USUAL) -> E
     return Example(f"{seed}-{length}-{index}", None, query, documents, (reference,), facts)
 
 
-def reports(lengths: Sequence[int], seed: int, number: int, controls: Controls = _USUAL) -> Iterator[Example]:
-    """Yield reports of the lengths in turn, so that every stretch holds all of them alike.
-
-    Args:
-        lengths: tokens.
-        seed: of all of them.
-        number: how many.
-        controls: how they are made.
+def reports(lengths: Sequence[int], seed: int, number: int, controls: Controls = _DEFAULT) -> Iterator[Example]:
+    """Yield `number` reports that cycle through the lengths.
 
     Raises:
         UsageError: as for `report`.
@@ -200,12 +193,12 @@ class _Decision:
 
     Attributes:
         kind: of the fact.
-        site: what was decided on.
-        firms: the one it goes to, and the other bidder, or the one it went to before, if there is one.
-        statements: what must be known of it, each to stand in one place: the decision; the bids, if it is about them.
-        summary: what is to be said of it.
-        overruled: the decision before it, which no longer holds; empty if there is none.
-        repeated: the decision in other words; empty if it is told once.
+        site: the subject of the decision.
+        firms: the chosen firm; then the other bidder, or the firm of the overruled decision, if there is one.
+        statements: groups of sentences, each planted in one place: the decision; the bids, if it is about them.
+        summary: its sentence in the summary.
+        overruled: the earlier decision, now invalid; empty if there is none.
+        repeated: the decision in other words; empty if it is stated once.
     """
 
     kind: str
@@ -217,20 +210,19 @@ class _Decision:
     repeated: Sentences = ()
 
     def tokens(self) -> int:
-        """Return how long its statements are together."""
+        """Return the total length of the statements."""
         return sum(map(tokens_in, chain(*self.statements, self.overruled, self.repeated)))
 
     def in_order(self) -> list[Sentences]:
-        """Return the statements whose order in the text matters: what is overruled, what holds, what repeats it."""
+        """Return the statements whose order matters: the overruled one, the valid one, the repetition."""
         return [statement for statement in (self.overruled, self.statements[0], self.repeated) if statement]
 
     def true_statements(self) -> list[Sentences]:
-        """Return the statements of what holds."""
         return [statement for statement in (*self.statements, self.repeated) if statement]
 
 
 def _agenda(draw: Draw, length: int, controls: Controls) -> list[_Decision]:
-    """Return the decisions in the order of the agenda: all of them, or as many as a note has and as fit."""
+    """Return the decisions in the order of the agenda, as many as the length allows."""
     most = len(controls.kinds) if controls.agenda == _FIXED else draw.one_of(_AGENDA_SITES)
     if length < _NOTE_LENGTH:
         most = max(1, length // _NOTE_TOKENS_PER_SITE)
@@ -243,19 +235,18 @@ def _agenda(draw: Draw, length: int, controls: Controls) -> list[_Decision]:
         if len(covered) < most and decision.tokens() <= room:
             covered[item] = decision
     if not covered:
-        raise UsageError(f"a report of {length} tokens holds no fact beside its agenda")
+        raise UsageError(f"a report of {length} tokens is too short for a fact and the agenda; raise the length")
     return [covered[item] for item in (sorted(covered) if controls.agenda == _FIXED else covered)]
 
 
 def _traits(draw: Draw, room: int, controls: Controls) -> tuple[str, ...]:
-    """Draw whether a decision overrules another one, and whether it is told twice; () where none ever does."""
+    """Draw whether a decision overrules another one, and whether it is repeated; () if the controls exclude both."""
     shares = {_OVERRULED: controls.contradiction, _REPEATED: controls.redundancy}
     drawn = tuple(trait for trait, share in shares.items() if share and draw.share() < share and room >= _SPARE)
     return drawn or (_NEITHER,) * any(shares.values())
 
 
 def _decide(draw: Draw, kind: str, site: str, traits: Sequence[str]) -> _Decision:
-    """Draw a decision on a site."""
     firm = draw.one_of(FIRMS)
     if kind == _SINGLE:
         return _decide_at_once(draw, site, firm, traits)
@@ -275,7 +266,7 @@ def _decide(draw: Draw, kind: str, site: str, traits: Sequence[str]) -> _Decisio
 
 
 def _decide_at_once(draw: Draw, site: str, firm: str, traits: Sequence[str]) -> _Decision:
-    """Draw how a decision for a firm is told that needs no second place."""
+    """Draw a decision for a firm, which needs one place only."""
     decided: Sentences = (draw.fill(draw.one_of(DECISIONS), site=site, firm=firm),)
     firms: tuple[str, ...] = (firm,)
     overruled: Sentences = ()
@@ -290,7 +281,7 @@ def _decide_at_once(draw: Draw, site: str, firm: str, traits: Sequence[str]) -> 
 
 
 def _places(draw: Draw, statements: int, num_sections: int, controls: Controls) -> list[int]:
-    """Draw the sections in which the one or two statements of a decision stand."""
+    """Draw the sections that hold the one or two statements of a decision."""
     if statements == 1:
         return [draw.below(num_sections)]
     distance = controls.distance
@@ -304,15 +295,7 @@ def _places(draw: Draw, statements: int, num_sections: int, controls: Controls) 
 def _other_places(
     draw: Draw, decision: _Decision, place: int, num_sections: int, controls: Controls
 ) -> list[tuple[int, Sentences]]:
-    """Draw where a decision is repeated, and where that stands which it overrules: never behind it.
-
-    Args:
-        draw: of the report.
-        decision: that stands in a section.
-        place: that section.
-        num_sections: of the report.
-        controls: how it is made.
-    """
+    """Draw the sections of the overruled decision, never after the valid one in `place`, and of the repetition."""
     others = [(draw.below(place + 1), decision.overruled)] if decision.overruled else []
     if decision.repeated:
         later = range(place + 1 if decision.overruled else 0, num_sections)
@@ -324,22 +307,22 @@ def _other_places(
 
 
 def _document_of(section: int, num_sections: int, controls: Controls) -> int:
-    """Return the document in which a section stands: they all have as many, or one more than others."""
+    """Return the document of a section; the sizes of documents differ by one section at most."""
     return section * min(controls.sources, num_sections) // num_sections
 
 
 def _documents(sections: Sequence[Sentences], controls: Controls) -> Iterator[Document]:
-    """Yield the documents that tell of the council's sessions, in the order of time."""
-    held = [Section(f"Session {number}", (text,)) for number, text in enumerate(sections, start=1)]
-    for number, of_one in groupby(range(len(held)), lambda section: _document_of(section, len(held), controls)):
+    every = [Section(f"Session {number}", (text,)) for number, text in enumerate(sections, start=1)]
+    for number, members in groupby(range(len(every)), lambda section: _document_of(section, len(every), controls)):
         source = f"Source {number + 1}" if controls.sources > 1 else None
-        yield Document(source, tuple(held[section] for section in of_one))
+        yield Document(source, tuple(every[section] for section in members))
 
 
 def _rumours(draw: Draw, decisions: Sequence[_Decision], controls: Controls) -> dict[str, str]:
-    """Draw for every site a firm that it does not go to, and that does not bid: what look-alikes are about.
+    """Draw a losing firm for every site, which look-alikes name. It does not bid either.
 
-    One a site, for what is ruled out narrows down what is true: by one firm of 24, however long the report.
+    It is one firm per site because every excluded firm narrows down the true one. So only one of 24 is excluded, at any
+    length.
     """
     taken = {decision.site: decision.firms for decision in decisions}
     sites = controls.sites() if controls.agenda == _FIXED else [decision.site for decision in decisions]
@@ -355,21 +338,15 @@ def _fill(
     opening: Sentences = (),
     orders: Iterable[Sequence[Sentences]] = (),
 ) -> Iterator[Sentences]:
-    """Yield the sections: the planted statements at any place among as many distractors as there is room for.
+    """Yield the sections: the planted statements at random places among as many distractors as fit.
 
-    Args:
-        draw: of the report.
-        planted: the statements of each section.
-        length: tokens of all sections.
-        rumours: site → the firm that look-alikes are about.
-        controls: how the report is made.
-        opening: what stands before everything else.
-        orders: statements that must stand in a certain order where they are in one section.
+    `rumours` maps a site to the firm that look-alikes name. `opening` begins the report. Statements of each of the
+    `orders` keep their order if they are in one section.
     """
     agenda, written = tuple(rumours), sum(map(tokens_in, opening))
     due = [sum(map(tokens_in, chain.from_iterable(statements))) for statements in planted]
     for number, statements in enumerate(planted, start=1):
-        end = min(length * number // len(planted), length - sum(due[number:]))  # what is planted later has its room
+        end = min(length * number // len(planted), length - sum(due[number:]))  # leaves room for the later statements
         written += due[number - 1]
         stretches: list[Sentences] = []
         while written < end - _SLACK or not (stretches or statements):
@@ -384,14 +361,13 @@ def _fill(
 
 
 def _put_in_order(stretches: list[Sentences], order: Sequence[Sentences]) -> None:
-    """Exchange statements among their places so that they stand in an order."""
+    """Reorder the given statements among their places."""
     places = sorted(map(stretches.index, order))
     for place, statement in zip(places, order, strict=True):
         stretches[place] = statement
 
 
 def _distractor(draw: Draw, agenda: Sequence[str], rumours: Mapping[str, str], controls: Controls) -> str:
-    """Draw a sentence that decides nothing."""
     share = draw.share()
     if share < controls.hard:
         return draw.fill(draw.one_of(HARD), site=draw.one_of(agenda), firm=draw.one_of(FIRMS))
@@ -402,7 +378,7 @@ def _distractor(draw: Draw, agenda: Sequence[str], rumours: Mapping[str, str], c
 
 
 def _positions(facts: Sequence[Sequence[Sentences]], text: Iterator[str]) -> list[float]:
-    """Return for each fact the share of the text before the first of its statements; no planted sentence is twice."""
+    """Return for each fact the share of the text before its first statement. No planted sentence occurs twice."""
     before, starts = 0, {}
     for sentence in text:
         starts[sentence] = before
@@ -411,11 +387,11 @@ def _positions(facts: Sequence[Sequence[Sentences]], text: Iterator[str]) -> lis
 
 
 def lengths_of(document_length: int | None = None, train_length: int | None = None) -> dict[str, tuple[int, ...]]:
-    """Return split → the lengths of its reports: what is trained on grows from notes to whole reports.
+    """Return split → the lengths of its reports. Training lengths grow from short to full.
 
     Args:
-        document_length: tokens of a tested report; None: 1,024.
-        train_length: tokens of a validation report, and of the longest that are trained on; None: as tested ones.
+        document_length: tokens of a test report; None: 1,024.
+        train_length: tokens of a validation report and of the longest training reports; None: `document_length`.
     """
     tested = document_length or _DOCUMENT_LENGTH
     longest = train_length or tested
@@ -425,13 +401,12 @@ def lengths_of(document_length: int | None = None, train_length: int | None = No
 
 
 def _controls_of(settings: DatasetSettings) -> Controls:
-    """Return how the reports of a dataset are made."""
     given = {name: getattr(settings, name) for name in _OPTIONS}
     return Controls(**{name: value for name, value in given.items() if value is not None})
 
 
 def generate_reports(settings: DatasetSettings) -> Iterator[tuple[str, Example]]:
-    """Yield (split, report); no more of a split than the settings ask for."""
+    """Yield (split, report), at most `settings.limit` per split."""
     controls = _controls_of(settings)
     for split, lengths in lengths_of(settings.document_length, settings.train_length).items():
         number, seed = _SPLITS[split]
@@ -440,16 +415,16 @@ def generate_reports(settings: DatasetSettings) -> Iterator[tuple[str, Example]]
 
 
 def probe_inputs(settings: DatasetSettings) -> dict[str, Any]:
-    """Return what decides the texts: the generator's version, of each split the number, seed and lengths, and options.
+    """Return what decides the texts: generator version, options, and the number, seed and lengths of each split.
 
-    Of the options only those that depart from the usual, so that texts are known again that were made before.
+    Options with their default value are left out, so the keys of existing texts stay the same.
     """
     lengths, controls = lengths_of(settings.document_length, settings.train_length), _controls_of(settings)
     splits = {
         split: {"reports": number, "seed": seed, "lengths": list(lengths[split])}
         for split, (number, seed) in _SPLITS.items()
     }
-    options = {name: getattr(controls, name) for name in _OPTIONS if getattr(controls, name) != getattr(_USUAL, name)}
+    options = {name: getattr(controls, name) for name in _OPTIONS if getattr(controls, name) != getattr(_DEFAULT, name)}
     return {"generator": PROBE_VERSION, "generated": splits, **({"options": options} if options else {})}
 
 

@@ -1,8 +1,7 @@
 """Docstrings as text: headings, paragraphs and list items, without markup, code, prompts and tables.
 
-Reads the three habits that Python knows (numpy's underlined headings, Google's "Args:", reStructuredText's ":param x:")
-as one, line by line. What is not prose is dropped; what it stood for is kept as an event, because a summary must not
-run past it.
+Reads Python's three styles line by line: numpy's underlined headings, Google's "Args:", reStructuredText's ":param x:".
+Text that is not prose is dropped, but its place remains as an event, because a summary ends there.
 """
 
 import re
@@ -48,7 +47,7 @@ _QUALIFIED = re.compile(r"(?:\w+\.)+(\w+)")
 
 
 class Event(NamedTuple):
-    """A piece of a docstring: a heading, a paragraph, a list item, or code, which has no text: it is left out."""
+    """A piece of a docstring: a heading, a paragraph, a list item, or code. Code has no text."""
 
     kind: str
     text: str = ""
@@ -58,7 +57,7 @@ def parse_docstring(docstring: str) -> Iterator[Event]:
     """Yield the pieces of a docstring in reading order.
 
     Args:
-        docstring: with its common indentation removed (`inspect.cleandoc`).
+        docstring: without common indentation (`inspect.cleandoc`).
     """
     lines = _Lines(docstring.expandtabs().split("\n"))
     while lines.left():
@@ -69,20 +68,19 @@ def parse_docstring(docstring: str) -> Iterator[Event]:
 
 
 class _Lines:
-    """The lines of a docstring and the place in them. Each `take` moves on by a line at least."""
+    """The lines of a docstring and the current position. Each `take` advances by at least one line."""
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
         self.at = 0
-        self.base = 0  # indentation of the text of the section at hand
-        self.typed = False  # whether it is one where "x : something" gives a type
+        self.base = 0  # indentation of the current section's text
+        self.typed = False  # in this section, "x : something" gives a type
 
     def left(self) -> bool:
-        """Tell whether there are lines left."""
         return self.at < len(self.lines)
 
     def take(self) -> Iterator[Event]:
-        """Take the next piece and yield what is to be kept of it."""
+        """Read the next piece and yield its events."""
         line = self.lines[self.at]
         if not line.strip() or _UNDERLINE.fullmatch(line):
             self.at += 1
@@ -101,7 +99,7 @@ class _Lines:
             yield from self._text(line)
 
     def _code(self, line: str) -> Callable[[], None] | None:
-        """Return what skips the code, prompt or table that begins here, if one does."""
+        """Return the method that skips the code, prompt or table at this line, if there is one."""
         if _FENCE.match(line):
             return self._skip_fence
         if _PROMPT.match(line) or line.lstrip().startswith(("|", "│")):
@@ -124,7 +122,7 @@ class _Lines:
         return Event(HEADING, name)
 
     def _directive(self, match: re.Match[str]) -> Iterator[Event]:
-        """A directive's own line goes; its content stays where it is prose."""
+        """Skip the line of a directive, and its content unless that is prose."""
         name, argument = match[2], match[3]
         if name in _PROSE_DIRECTIVES:
             self.at += 1
@@ -160,7 +158,7 @@ class _Lines:
             yield from self._paragraph(start, indent)
 
     def _item(self, line: str, hanging: bool) -> tuple[str, str] | None:
-        """Return the term of a definition (a parameter, an error) and what its own line says of it."""
+        """Return the term of a definition (a parameter, an error) and the description on its line."""
         if (hanging or self.typed) and (numpy := _NUMPY_ITEM.fullmatch(line)):
             return numpy[1].strip("`* "), ""
         google = _GOOGLE_ITEM.fullmatch(line)
@@ -184,7 +182,7 @@ class _Lines:
             yield Event(CODE)
 
     def _gather(self, indent: int, deeper: bool) -> None:
-        """Move behind the lines that continue the one at hand."""
+        """Skip the lines that continue the current one."""
         self.at += 1
         while self.left() and (line := self.lines[self.at]).strip():
             if (deeper and _indent(line) <= indent) or _LIST.match(line) or _PROMPT.match(line) or _FENCE.match(line):
@@ -207,14 +205,14 @@ class _Lines:
             self.at += 1
 
     def _skip_table(self) -> None:
-        """A table ends with a rule that has a blank line, or nothing, behind it."""
+        """Skip a table. It ends with a rule before a blank line or the end."""
         self.at += 1
         while self.left() and not (_TABLE_RULE.fullmatch(self.lines[self.at]) and not self._peek(1).strip()):
             self.at += 1
         self.at += 1
 
     def _skip_indented(self, indent: int, blank_ends: bool = False) -> None:
-        """Move behind the line at hand and all that stands deeper than `indent` below it."""
+        """Skip the current line and the following lines that are indented by more than `indent`."""
         self.at += 1
         while self.left():
             line = self.lines[self.at]
@@ -250,6 +248,6 @@ def _indent(line: str) -> int:
 
 
 def _looks_like_code(line: str) -> bool:
-    """Guess that an indented line is a command or an expression: few letters, or a statement's beginning."""
+    """Guess whether an indented line is code: it has few letters, or begins like a statement."""
     letters = sum(character.isalpha() or character == " " for character in line)
     return bool(_CODE_START.match(line)) or letters < 0.8 * len(line)

@@ -1,8 +1,8 @@
-"""pydoc, the built-in dataset: the docstrings of the standard library and of the suite's own dependencies.
+"""`pydoc`, the built-in dataset: the docstrings of the standard library and of the suite's own dependencies.
 
-One example is a module or a class: the documentation of its members is the input, a document each; the prose of its own
-docstring, up to the first heading, list or prompt, is the reference. Files are parsed and never imported. A module and
-the classes in it share text, so a hash of the *module's* name decides the split of all of them.
+Each example is a module or a class. Its input is the documentation of its members, one document each. Its reference is
+the prose of its docstring, up to the first heading, list or prompt. Files are parsed, never imported. A module and its
+classes share text, so a hash of the *module's* name decides the split of all of them.
 """
 
 import ast
@@ -27,8 +27,7 @@ from longsumbench.corpora.reading.source import split_by_hash
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.sentences import split_sentences
 
-# Distribution → package: the suite's runtime dependencies and those that they always bring. What is installed besides
-# never changes the dataset.
+# Distribution → package: the suite's runtime dependencies, direct and indirect. No other package changes the dataset.
 PACKAGES = {
     "accelerate": "accelerate",
     "datasets": "datasets",
@@ -68,14 +67,14 @@ _HOLDER_DOCSTRING = re.compile(
     rb"""(?:\A(?:\#[^\n]*+|\s)*+|^class\ \w[^:"']{0,400}:\s*+(?:\#[^\n]*+\s++)?)[rRuU]?(?=\"{3}|'{3})""",
     re.MULTILINE | re.VERBOSE,
 )
-_POINTER = re.compile(r"Read more in the .{1,40}\.")  # a sentence that only points to a manual
+_POINTER = re.compile(r"Read more in the .{1,40}\.")  # a sentence that only refers to a manual
 _SKIPPED_FILES = re.compile(r"tests?|test_.*|.*_test|conftest|setup|__main__|.*_pb2")
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def generate_docstrings() -> Iterator[tuple[str, Example]]:
-    """Yield (split, example), in the order of the modules' names."""
+    """Yield (split, example), sorted by module name."""
     inputs, references = Clones(one_in=8), Clones()
     for module, path in source_files():
         source = path.read_bytes()
@@ -88,35 +87,32 @@ def generate_docstrings() -> Iterator[tuple[str, Example]]:
 
 
 def package_versions() -> dict[str, Any]:
-    """Return the version of Python and of every package that is read.
+    """Return the versions of Python and of all packages that are read.
 
     Raises:
-        EnvironmentProblem: one of them is not installed.
+        EnvironmentProblem: a package is not installed.
     """
-    return {
-        "python": platform.python_version(),
-        "packages": {name: _version(name) for name in sorted(PACKAGES)},
-    }
+    return {"python": platform.python_version(), "packages": {name: _version(name) for name in sorted(PACKAGES)}}
 
 
 def source_files() -> Iterator[tuple[str, Path]]:
-    """Yield (module name, file) of the standard library and then of the packages, each sorted, without tests."""
+    """Yield (module name, file) without tests: the standard library, then the packages, each sorted."""
     library = Path(sysconfig.get_path("stdlib"))
     for name in sorted(sys.stdlib_module_names):
         yield from _modules(name, library / name)
     for package in sorted(PACKAGES.values()):
         found = importlib.util.find_spec(package)
         if found is None or found.origin is None:
-            raise EnvironmentProblem(f"the package {package} is not installed: install longsumbench anew")
+            raise EnvironmentProblem(f"the package {package} is not installed: reinstall longsumbench")
         origin = Path(found.origin)
         yield from _modules(package, origin.parent if origin.name == "__init__.py" else origin.with_suffix(""))
 
 
 def promising(source: bytes) -> bool:
-    """Tell quickly whether a file can hold an example, for parsing all of them would take most of the time.
+    """Check quickly if a file can hold an example. Parsing all files would take most of the time.
 
-    It does when a module's or class's triple-quoted docstring has as many words as a reference, and all triple-quoted
-    strings together as many as an input and a reference.
+    A module's or class's triple-quoted docstring must have as many words as the shortest reference. All triple-quoted
+    strings together must have as many as the shortest input and reference.
     """
     words = {match.start(): len((match[1] or match[2] or b"").split()) for match in _TRIPLE_QUOTED.finditer(source)}
     if sum(words.values()) < _INPUT_WORDS + _REFERENCE_WORDS[0]:
@@ -138,7 +134,7 @@ def examples_in(module: str, source: bytes) -> Iterator[Example]:
 
 
 def _example_of(name: str, holder: ast.Module | ast.ClassDef) -> Example | None:
-    """Return the example of a module or class; None when it says too little, or too much of itself."""
+    """Return the example of a module or class; None if its texts are too short or too long."""
     docstring = ast.get_docstring(holder)
     reference = _reference_in(docstring) if docstring else ()
     if count_words(reference) not in _REFERENCE_WORDS:
@@ -149,7 +145,7 @@ def _example_of(name: str, holder: ast.Module | ast.ClassDef) -> Example | None:
 
 
 def _reference_in(docstring: str) -> Sentences:
-    """Return the prose up to the first heading, list or prompt, but no last sentence that introduces what is cut."""
+    """Return the prose up to the first heading, list or prompt, without a last sentence that introduces it."""
     prose: list[str] = []
     for event in parse_docstring(docstring):
         if event.kind != PARAGRAPH:
@@ -162,15 +158,15 @@ def _reference_in(docstring: str) -> Sentences:
 
 
 def _document_of(name: str, docstring: str) -> Document | None:
-    """Return a member's documentation with its headings as sections; None when nothing of it is prose."""
+    """Return a member's documentation, with its headings as sections; None if it has no prose."""
     sections = tuple(_sections(parse_docstring(docstring)))
     return Document(name, sections) if sections else None
 
 
 def _parse(source: bytes) -> ast.Module | None:
-    """Parse a file; None for templates and files for other versions of Python."""
+    """Parse a file; None if it is a template or for another version of Python."""
     collects = gc.isenabled()
-    gc.disable()  # syntax trees have no cycles, and looking for some takes a quarter of the time
+    gc.disable()  # syntax trees have no cycles, and the search for them takes a quarter of the time
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # escapes in other people's strings
@@ -183,7 +179,7 @@ def _parse(source: bytes) -> ast.Module | None:
 
 
 def _members(name: str, holder: ast.Module | ast.ClassDef, seen: set[str]) -> Iterator[Document]:
-    """Yield the documentation of functions and classes, each class followed by its own members."""
+    """Yield the documentation of functions and classes; a class's members follow it."""
     for member in holder.body:
         if not isinstance(member, Definition):
             continue
@@ -213,7 +209,7 @@ def _section(name: str | None, paragraphs: Paragraphs) -> Iterator[Section]:
 
 
 def _modules(name: str, place: Path) -> Iterator[tuple[str, Path]]:
-    """Yield (module name, file) of a module or, sorted, of a package and all below it."""
+    """Yield (module name, file) of a module, or of a package and all its modules, sorted."""
     if place.with_suffix(".py").is_file():
         yield name, place.with_suffix(".py")
     elif place.is_dir() and not _SKIPPED_FOLDERS.fullmatch(place.name):
@@ -230,7 +226,7 @@ def _version(distribution: str) -> str:
     try:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError as error:
-        raise EnvironmentProblem(f"the package {distribution} is not installed: install longsumbench anew") from error
+        raise EnvironmentProblem(f"the package {distribution} is not installed: reinstall longsumbench") from error
 
 
 CORPUS = Corpus(

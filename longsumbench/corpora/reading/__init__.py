@@ -1,1 +1,1 @@
-"""How any dataset is read: rows, files, the hub, checks, the store of read examples."""
+"""The reader that all datasets share: files, the hub, checks of rows, storage. Start with `load_texts` in `load.py`."""

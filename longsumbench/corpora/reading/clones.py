@@ -1,7 +1,7 @@
-"""Near-duplicates: among many texts, found by the word sequences they share, and copies of a summary in its source.
+"""Near-duplicates: texts that share word sequences, and copies of a summary in its source.
 
-Three rules say what a copy is: that of the Hierarchical Transformer for paragraphs (`clones_of`), and for whole pages
-those of WikiSum and Search2Wiki (`PageRule`).
+Three rules define a copy. `clones_of` is the rule of the Hierarchical Transformer, for paragraphs. `PageRule` covers
+those of WikiSum and Search2Wiki, for whole pages.
 """
 
 import zlib
@@ -16,50 +16,45 @@ from longsumbench.rouge.vocabulary import Vocabulary
 
 _Grams = set[tuple[bytes, ...]]
 
-_COPIED = 0.8  # of a summary's bigrams: a paragraph that holds more is a clone (Hierarchical Transformer, §4)
+_CLONE_RECALL = 0.8  # a paragraph with more of a summary's bigrams is a clone (Hierarchical Transformer, §4)
 
 
 def clones_of(summary: Sentences, paragraphs: Sequence[Sentences]) -> list[bool]:
-    """Tell which paragraphs are clones of the summary: those whose bigram recall against it is above `_COPIED`.
+    """Return for each paragraph True if it is a clone of the summary: its bigram recall is above `_CLONE_RECALL`.
 
-    Bigram recall is the share of the summary's bigrams that stand in the paragraph, each counted as often as it is in
-    both: ROUGE-2 recall, over ROUGE's lower-cased words without stemming, across the ends of sentences. A summary of a
-    single word has no bigrams, and no clones.
+    Bigram recall is the share of the summary's bigrams that the paragraph has. It is ROUGE-2 recall over ROUGE's
+    lower-cased words without stemming, across the ends of sentences. A summary of one word has no
+    bigrams and no clones.
     """
     numbers = Vocabulary(stem=None)
-    wanted, *held = (
+    wanted, *others = (
         counted_words([numbers[word] for word in default_words(text)])[1] for text in (summary, *paragraphs)
     )
-    return [common(wanted, bigrams) > _COPIED * wanted.total() for bigrams in held]
+    return [common(wanted, bigrams) > _CLONE_RECALL * wanted.total() for bigrams in others]
 
 
 def section_recall(page: Sentences, sections: Iterable[Sentences], words: int) -> float:
     """Return r(d, a, n): the largest share of a section's n-grams that a page has (SEAL, Appendix B), 0–1.
 
-    n-grams are distinct ones of ROUGE's lower-cased words without stemming, across the ends of sentences. A section
-    without any, of fewer words than n, does not count.
+    n-grams are distinct. They consist of ROUGE's lower-cased words without stemming, across the ends of sentences.
+    Sections with fewer words than n do not count.
 
     Args:
         page: d.
-        sections: of the article a.
+        sections: the sections of the article a.
         words: n.
     """
     return _largest_share(_distinct(page, words), [_distinct(section, words) for section in sections])
 
 
 class PageRule(NamedTuple):
-    """When a page is a clone of an article: when r(d, a, n) is above a share.
-
-    Attributes:
-        words: n.
-        share: 0–1.
-    """
+    """A page is a clone of an article if r(d, a, n) is above `share` (0–1); n is `words`."""
 
     words: int
     share: float
 
     def clones(self, sections: Sequence[Sentences], pages: Iterable[Sentences]) -> list[bool]:
-        """Tell which pages are clones of the article that has these sections."""
+        """Return for each page True if it is a clone of the article with these sections."""
         wanted = [_distinct(section, self.words) for section in sections]
         return [_largest_share(_distinct(page, self.words), wanted) > self.share for page in pages]
 
@@ -70,24 +65,22 @@ PAGE_RULES = {
 }
 
 
-def _largest_share(held: _Grams, wanted: Iterable[_Grams]) -> float:
-    """Return the largest share of any of the sets of n-grams that is held; sets without any do not count."""
-    return max((len(held & grams) / len(grams) for grams in wanted if grams), default=0.0)
+def _largest_share(found: _Grams, wanted: Iterable[_Grams]) -> float:
+    return max((len(found & grams) / len(grams) for grams in wanted if grams), default=0.0)
 
 
 def _distinct(text: Sentences, words: int) -> _Grams:
-    """Return the n-grams of a text."""
     found = [word for word in default_words(text) if word != MARK]
     return set(zip(*(found[start:] for start in range(words)), strict=False))
 
 
 class Clones:
-    """Texts seen so far. Two texts are clones when they share most of their word sequences.
+    """The texts added so far. Two texts are clones if they share most of their word sequences.
 
     Args:
         words: the length of a sequence.
-        share: of the sequences of the longer text, from which on the other is its clone.
-        one_in: only every so-manieth sequence is looked at, for long texts; the choice depends on the sequence alone.
+        share: of the longer text's sequences; from this share on, two texts are clones.
+        one_in: compare only one in this many sequences, for long texts; the choice depends on the sequence alone.
     """
 
     def __init__(self, words: int = 5, share: float = 0.6, one_in: int = 1) -> None:
@@ -96,7 +89,7 @@ class Clones:
         self._sizes: list[int] = []
 
     def contain(self, text: str) -> bool:
-        """Tell whether the text is a clone of one that was added."""
+        """Return True if the text is a clone of an added one."""
         sequences = self._sequences(text)
         shared = Counter(holder for sequence in sequences for holder in self._holders.get(sequence, ()))
         return any(
@@ -104,7 +97,7 @@ class Clones:
         )
 
     def add(self, text: str) -> None:
-        """Remember a text."""
+        """Add a text."""
         sequences = self._sequences(text)
         for sequence in sequences:
             self._holders[sequence].append(len(self._sizes))

@@ -1,4 +1,4 @@
-"""What a dataset says of itself, and how its rows are checked while they become Examples."""
+"""Checks of a row's fields while the row becomes an Example."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,18 +11,18 @@ from longsumbench.sentences import split_sentences, split_summary
 
 Paragraphs = tuple[Sentences, ...]
 
-LEAVE_OUT = "dataset.strict=false leaves such out and counts them"  # behind what is wrong with a row
+LEAVE_OUT = "dataset.strict=false leaves such rows out and counts them"  # follows the problem in a message
 
 _LONGEST_DETAIL = 300  # characters
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 
 
 class BadRow(DataError):
-    """A row that cannot be used; whoever reads the rows knows the file and the line.
+    """A row that cannot be used. The reader of the rows adds the file and the line.
 
     Args:
-        reason: the same words for the same problem, so that skipped rows can be counted by it.
-        detail: what is particular to this row.
+        reason: the problem; equal problems have equal reasons, so skipped rows are counted by it.
+        detail: the particulars of this row.
     """
 
     def __init__(self, reason: str, detail: str = "") -> None:
@@ -33,10 +33,10 @@ class BadRow(DataError):
 
 
 def text_in(row: Row, field: str, required: bool = True) -> str | None:
-    """Return a field that holds text; None when it is absent and may be.
+    """Return a field that holds text; None if it is optional and absent.
 
     Raises:
-        BadRow: it is missing though required, or not text.
+        BadRow: the field is not text, or is required and missing.
     """
     value = row.get(field)
     if value is None:
@@ -49,10 +49,10 @@ def text_in(row: Row, field: str, required: bool = True) -> str | None:
 
 
 def words_in(row: Row, field: str) -> str:
-    """Return a field that holds text with words in it, without the white space around it.
+    """Return a field that holds text with words, without surrounding white space.
 
     Raises:
-        BadRow: it is missing, empty, or not text.
+        BadRow: the field is missing, empty, or not text.
     """
     text = (text_in(row, field) or "").strip()
     if not text:
@@ -61,10 +61,10 @@ def words_in(row: Row, field: str) -> str:
 
 
 def optional_in(row: Row, field: str) -> str | None:
-    """Return a field that may say something, as it is given; None where it is missing or blank.
+    """Return an optional text field as given; None if it is missing or blank.
 
     Raises:
-        BadRow: it is not text.
+        BadRow: the field is not text.
     """
     text = text_in(row, field, required=False)
     return text if text and text.strip() else None
@@ -74,7 +74,7 @@ def id_in(row: Row, field: str) -> str:
     """Return the row's id; a number becomes its digits.
 
     Raises:
-        BadRow: it is missing, empty, or neither text nor a whole number.
+        BadRow: the id is missing, empty, or neither text nor an integer.
     """
     value = row.get(field)
     if isinstance(value, int) and not isinstance(value, bool):
@@ -83,10 +83,10 @@ def id_in(row: Row, field: str) -> str:
 
 
 def sentences_in(value: Any, field: str) -> Sentences:
-    """Return sentences from a list of them as given, or from running text by splitting it.
+    """Return a list of sentences as given, or split running text into sentences.
 
     Raises:
-        BadRow: it is neither.
+        BadRow: the value is neither.
     """
     if isinstance(value, str):
         return split_sentences(value)
@@ -97,13 +97,13 @@ def sentences_in(value: Any, field: str) -> Sentences:
 
 
 def paragraphs_in(text: str) -> Paragraphs:
-    """Return the paragraphs of running text, which blank lines separate; empty ones are left out."""
+    """Split running text at blank lines into paragraphs, without empty ones."""
     split = (split_sentences(paragraph) for paragraph in _BLANK_LINES.split(text))
     return tuple(paragraph for paragraph in split if paragraph)
 
 
 def references_in(texts: Iterable[str]) -> tuple[Sentences, ...]:
-    """Return the references that have words; line breaks end sentences. Where none has, there is one empty one."""
+    """Return the references that have words, or one empty one. Line breaks end sentences."""
     return tuple(filter(None, map(split_summary, texts))) or ((),)
 
 
@@ -111,7 +111,7 @@ def texts_in(row: Row, field: str) -> list[str]:
     """Return a field that holds a list of text.
 
     Raises:
-        BadRow: it is missing or something else.
+        BadRow: the field is missing or something else.
     """
     texts = list_in(row.get(field), field)
     if odd := [text for text in texts if not isinstance(text, str)]:
@@ -120,10 +120,10 @@ def texts_in(row: Row, field: str) -> list[str]:
 
 
 def list_in(value: Any, field: str, required: bool = True) -> list[Any]:
-    """Return a field's value that is a list; an empty one when it is absent and may be.
+    """Return a field's value that is a list; an empty list if it is optional and absent.
 
     Raises:
-        BadRow: it is missing though required, or something else.
+        BadRow: the value is not a list, or is required and missing.
     """
     if value is None and not required:
         return []
@@ -135,10 +135,10 @@ def list_in(value: Any, field: str, required: bool = True) -> list[Any]:
 
 
 def object_in(value: Any, field: str) -> Row:
-    """Return an item of a field that is a list of objects.
+    """Return an item of a list of objects.
 
     Raises:
-        BadRow: it is something else.
+        BadRow: the item is not an object.
     """
     if not isinstance(value, dict):
         raise BadRow(f"the field '{field}' must be a list of objects, not a list with {_kind(value)} in it")
@@ -146,12 +146,12 @@ def object_in(value: Any, field: str) -> Row:
 
 
 def plain_document(paragraphs: Paragraphs, source: str | None = None) -> Document:
-    """Return a document without headings; empty paragraphs are left out."""
+    """Return a document without headings and empty paragraphs."""
     return Document(source, (Section(None, tuple(paragraph for paragraph in paragraphs if paragraph)),))
 
 
 def json_type(value: Any) -> str:
-    """Return what JSON calls the value, for messages; of a list also what stands in it beside text."""
+    """Return JSON's name of the value's type, for messages; for a list also the first item that is not text."""
     odd = [item for item in value if not isinstance(item, str)] if isinstance(value, (list, tuple)) else []
     return f"a list with {_kind(odd[0])} in it" if odd else _kind(value)
 

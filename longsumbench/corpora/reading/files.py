@@ -1,4 +1,4 @@
-"""Local files as a source of rows: which file is which split, and their lines one by one."""
+"""Local files as a source of rows: the files of the splits, and their lines."""
 
 import gzip
 import json
@@ -26,45 +26,39 @@ SPLITS = {
     "valid": "validation",
     "test": "test",
 }
-_NAMED = 5  # files that a message names
+_MAX_NAMES = 5  # files in a message
 _SPLIT_FILE = re.compile(rf"({'|'.join(SPLITS)})\.(jsonl|json|txt)(\.gz)?")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def files_source(path: Path, from_row: FromRow, split_by_hash: bool) -> Source:
-    """Return the rows of a folder with a file a split, or of one file.
+    """Return the rows of one file, or of a folder with one file per split.
 
     Args:
         path: the folder or the file.
         from_row: a JSON object → Example, or several.
-        split_by_hash: deal one file into the three splits by the examples' ids, instead of taking it as `test`.
+        split_by_hash: divide one file into the three splits by the examples' ids; otherwise it is `test`.
 
     Raises:
-        DataError: there is nothing at the path, or no split, or two files for one split.
-        UsageError: a folder was to be dealt by hash.
+        DataError: the path does not exist, has no split, or has two files for one split.
+        UsageError: `split_by_hash` is set for a folder.
     """
     files = _find_splits(path)
     if split_by_hash and path.is_dir():
-        raise UsageError(
-            f"dataset.split_by_hash=true deals one file into splits, but {path} is a folder: name the file"
-        )
-    stated = [(file.name, file.stat()) for file in files.values()]
+        raise UsageError(f"dataset.split_by_hash=true divides one file, but {path} is a folder: name the file")
+    stats = [(file.name, file.stat()) for file in files.values()]
     inputs = {
-        "files": [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stated],
+        "files": [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats],
         "folder": str(path.resolve()),
         "split_by_hash": split_by_hash,
     }
-    facts = {"source": "local files", "files": [name for name, _ in stated]}
+    facts = {"source": "local files", "files": [name for name, _ in stats]}
     named: list[tuple[str | None, Path]] = [(None if split_by_hash else split, file) for split, file in files.items()]
-    return Source(inputs, facts, partial(_entries, named, from_row), sum(stat.st_size for _, stat in stated))
+    return Source(inputs, facts, partial(_entries, named, from_row), sum(stat.st_size for _, stat in stats))
 
 
 def _find_splits(path: Path) -> dict[str, Path]:
-    """Return split name → file, in the order train, validation, test; one file is `test`.
-
-    Raises:
-        DataError: there is nothing at the path, or no split, or two files for one split.
-    """
+    """Return split name → file, in the order train, validation, test; one file is `test`."""
     if path.is_file():
         return {"test": path}
     check_readable(path)
@@ -81,14 +75,14 @@ def _find_splits(path: Path) -> dict[str, Path]:
     if not found:
         expected = "no split files; expected train, validation or test .jsonl, .json or .txt (or .gz of it)"
         names = [file.name for file in sorted(path.iterdir())]
-        there = f"it has {', '.join(names[:_NAMED])}{', …' * (len(names) > _NAMED)}"
+        there = f"it has {', '.join(names[:_MAX_NAMES])}{', …' * (len(names) > _MAX_NAMES)}"
         advice = f"{there}; rename them, or name one by dataset.path=FILE" if names else "the folder is empty"
         raise DataError(f"{expected}; {advice}", path)
     return {split: found[split] for split in ORDER if split in found}
 
 
 def is_split_file(file: Path) -> bool:
-    """Tell whether a file is a split by its name."""
+    """Return True if the file exists and has the name of a split."""
     return _SPLIT_FILE.fullmatch(file.name) is not None and file.is_file()
 
 
@@ -96,7 +90,7 @@ def _entries(files: list[tuple[str | None, Path]], from_row: FromRow, full: set[
     done = 0
     for split, path in files:
         empty, so_far = True, 0
-        for number, (line, so_far) in enumerate(_placed_lines_of(path), start=1):
+        for number, (line, so_far) in enumerate(_lines_with_position(path), start=1):
             if split in full:
                 break
             if line.strip():
@@ -108,27 +102,27 @@ def _entries(files: list[tuple[str | None, Path]], from_row: FromRow, full: set[
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file, unpacking it where its name ends in .gz; a byte order mark is no part of the first.
+    """Yield the lines of a file without byte order mark, unpacked if its name ends in .gz.
 
     Raises:
         DataError: the file cannot be read.
     """
-    return (line for line, _ in _placed_lines_of(path))
+    return (line for line, _ in _lines_with_position(path))
 
 
 def check_readable(path: Path) -> None:
-    """Check that a path is no named pipe and no device, whose reading may never end.
+    """Check that a path is not a named pipe or a device, whose reading may never end.
 
     Raises:
-        DataError: it is one. A pipe without a name, as the shell's `<(command)`, is read like a file.
+        DataError: it is one. An unnamed pipe, as the shell's `<(command)`, is read like a file.
     """
     real = Path(os.path.realpath(path))
     if real.exists() and not (real.is_file() or real.is_dir()):
-        raise DataError("a pipe or a device; write what it gives to a file, and name that", path)
+        raise DataError("a pipe or a device; write its content to a file, and name that file", path)
 
 
-def _placed_lines_of(path: Path) -> Iterator[tuple[bytes, int]]:
-    """Yield each line with the bytes of the file that were read for it and those before it."""
+def _lines_with_position(path: Path) -> Iterator[tuple[bytes, int]]:
+    """Yield each line with the number of bytes of the file that were read up to its end."""
     try:
         check_readable(path)
         with path.open("rb") as stored, gzip.open(stored) if path.suffix == ".gz" else nullcontext(stored) as file:
@@ -146,7 +140,7 @@ def decoded(line: bytes) -> str:
     """Return the text of a line.
 
     Raises:
-        BadRow: it is not UTF-8.
+        BadRow: the line is not UTF-8.
     """
     try:
         return line.decode("utf-8")
@@ -158,7 +152,7 @@ def row_in(line: bytes) -> Row:
     """Return the JSON object on a line.
 
     Raises:
-        BadRow: it is not UTF-8, no JSON, or no object.
+        BadRow: the line is not UTF-8, not JSON, or not an object.
     """
     text = decoded(line)
     try:
@@ -171,10 +165,10 @@ def row_in(line: bytes) -> Row:
 
 
 def row_in_file(path: Path) -> Row:
-    """Return the JSON object that a whole file is, on however many lines.
+    """Return the JSON object that a whole file holds.
 
     Raises:
-        BadRow: it is not UTF-8, no JSON, or no object.
+        BadRow: the file is not UTF-8, not JSON, or not an object.
         DataError: the file cannot be read.
     """
     try:

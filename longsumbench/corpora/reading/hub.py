@@ -1,7 +1,7 @@
-"""The Hugging Face hub as a source of rows: which revision, whether it can be reached, and what to say when it cannot.
+"""The Hugging Face hub as a source of rows.
 
-Without a network the library would retry for half a minute; so the endpoint is probed first, and a copy that an earlier
-run left (this suite's own, or the library's cache) is used without one.
+Without a network the library would retry for half a minute. So the endpoint is probed first. If it is unreachable, a
+copy from an earlier run is used: this suite's, or the one in the library's cache.
 """
 
 import json
@@ -24,7 +24,7 @@ def hub_source(corpus: Corpus, stages: ArtifactCache) -> Source:
     """Return the rows of a dataset on the hub, at its pinned revision or at the newest one.
 
     Raises:
-        EnvironmentProblem: the hub cannot be reached, and no copy of the dataset is here.
+        EnvironmentProblem: the hub cannot be reached, and this machine has no copy of the dataset.
     """
     assert corpus.hub is not None
     hub = corpus.hub
@@ -35,28 +35,28 @@ def hub_source(corpus: Corpus, stages: ArtifactCache) -> Source:
 
 
 def check_copy_or_network(corpus: Corpus, stages: ArtifactCache) -> None:
-    """Check, before anything heavy is imported, that a dataset on the hub is here or can be fetched.
+    """Check, before heavy imports, that a dataset of the hub is on this machine or can be fetched.
 
     Raises:
-        EnvironmentProblem: neither.
+        EnvironmentProblem: neither is true.
     """
     assert corpus.hub is not None
     hub = corpus.hub
-    kept = _kept_revision(hub.repository, hub.config, stages.root)
-    if (kept is None or hub.revision not in (None, kept)) and (problem := unreachable()):
+    local = _local_revision(hub.repository, hub.config, stages.root)
+    if (local is None or hub.revision not in (None, local)) and (problem := unreachable()):
         raise _no_copy(corpus.name, hub.repository, problem)
 
 
-@cache  # so that all points of a sweep read the same revision, and the hub is asked once
+@cache  # all points of a sweep read the same revision
 def _revision(name: str, repository: str, config: str | None, root: Path) -> str:
-    """Return the newest revision, or that of a copy on this machine where the hub cannot be reached."""
+    """Return the newest revision, or that of a local copy if the hub cannot be reached."""
     problem = unreachable()
     if problem is None:
         return _newest_revision(name, repository)
-    kept = _kept_revision(repository, config, root)
-    if kept is None:
+    local = _local_revision(repository, config, root)
+    if local is None:
         raise _no_copy(name, repository, problem)
-    return kept
+    return local
 
 
 def _newest_revision(name: str, repository: str) -> str:
@@ -64,19 +64,19 @@ def _newest_revision(name: str, repository: str) -> str:
 
     try:
         return str(HfApi().dataset_info(repository, timeout=10).sha)
-    except Exception as error:  # the library's errors have no class in common; each means the same to the user
+    except Exception as error:  # the library's errors have no common class
         raise _failed(name, repository, error) from error
 
 
-def _kept_revision(repository: str, config: str | None, root: Path) -> str | None:
-    """Return the revision of a copy on this machine: the library's newest, else this suite's newest."""
+def _local_revision(repository: str, config: str | None, root: Path) -> str | None:
+    """Return the revision of a local copy: the library's newest, else this suite's newest."""
     if cached := _cached_revisions(repository, config):
         return cached[-1]
     found = []
     for path in (root / "corpus").glob("*/inputs.json"):
         try:
             inputs = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError:  # damaged: it says nothing of any revision
+        except ValueError:  # a damaged file
             continue
         if (inputs.get("repository"), inputs.get("config")) == (repository, config):
             found.append((path.stat().st_mtime_ns, str(inputs["revision"])))
@@ -84,7 +84,7 @@ def _kept_revision(repository: str, config: str | None, root: Path) -> str | Non
 
 
 def _cached_revisions(repository: str, config: str | None) -> list[str]:
-    """Return the revisions in the library's cache, the newest last."""
+    """Return the revisions in the library's cache, newest last."""
     from huggingface_hub import constants
 
     root = Path(os.environ.get("HF_DATASETS_CACHE") or Path(constants.HF_HOME) / "datasets").expanduser()
@@ -93,7 +93,6 @@ def _cached_revisions(repository: str, config: str | None) -> list[str]:
 
 
 def _entries(corpus: Corpus, hub: Hub, revision: str, full: set[str]) -> Iterator[Entry]:
-    """Yield the rows of every split; downloads on the first one."""
     for name, rows in _download(corpus, hub, revision).items():
         split = (hub.splits or SPLITS).get(name)
         if split is None:
@@ -121,7 +120,7 @@ def _download(corpus: Corpus, hub: Hub, revision: str) -> Mapping[str, Any]:
         wanted = revision if problem is None else None
         splits: Mapping[str, Any] = datasets.load_dataset(hub.repository, hub.config, revision=wanted)
         return splits
-    except Exception as error:  # the library's errors have no class in common; each means the same to the user
+    except Exception as error:  # the library's errors have no common class
         raise _failed(corpus.name, hub.repository, error) from error
     finally:
         datasets.config.HF_HUB_OFFLINE = offline

@@ -1,11 +1,10 @@
-"""Reads a dataset once, into the normal form, and keeps it as a finished stage.
+"""Reads a dataset once into the normal form and stores it as a stage.
 
-    load(settings, stages) → Texts: name, fingerprint, splits, facts
+    load_texts(settings, stages) → Texts: name, fingerprint, splits, facts
 
-Rows come from local files (`dataset.path=`), from the hub, or from a built-in generator; from there on nothing differs.
-A row that cannot be used ends the reading with one line that names its file and line; with `dataset.strict=false` it is
-left out and counted by reason. Examples that stand in two splits are counted, and told of whenever the texts are
-loaded; with `dataset.strict=true` they are an error.
+Rows come from local files (`dataset.path=`), the hub, or a built-in generator. A row that cannot be used is an error
+that names its file and line. With `dataset.strict=false` it is left out and counted by reason. Examples that occur in
+two splits are counted; each load warns about them. With `dataset.strict=true` they are an error.
 """
 
 import json
@@ -34,7 +33,7 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.progress import Progress, print_line
 
-_VERSION = 3  # of the normal form on disk
+_VERSION = 3  # version of the normal form on disk
 _MEGABYTE = 1_000_000
 _SPLITS = ("train", "validation", "test")
 
@@ -44,12 +43,12 @@ class Texts:
     """A dataset in the normal form.
 
     Attributes:
-        name: of the dataset.
-        fingerprint: of the content of all splits, wherever it was read from.
-        splits: split name → its examples, in the order train, validation, test; only those that exist.
-        multi_document: whether examples are several documents.
+        name: the dataset's name.
+        fingerprint: hash of the content of all splits; independent of the source.
+        splits: split name → its examples, in the order train, validation, test; only existing splits.
+        multi_document: True if examples can have several documents.
         facts: JSON values for the record: counts, licence, source, versions, what was left out and why.
-        metrics: what runs on it are scored by beside ROUGE; no property of the texts, so the fingerprint holds none.
+        metrics: metrics in addition to ROUGE; not part of the fingerprint.
     """
 
     name: str
@@ -61,21 +60,21 @@ class Texts:
 
     @property
     def way_to_splits(self) -> str:
-        """Which local files were read, and how one becomes several splits; empty for other sources."""
+        """Which local files were read, and how to divide a single one into splits; empty for other sources."""
         if self.facts.get("source") != "local files":
             return ""
         files = self.facts["files"]
-        one = "; dataset.split_by_hash=true with dataset.path=FILE deals one file into three" if len(files) == 1 else ""
-        return f" (read: {', '.join(files)}{one})"
+        advice = "; dataset.split_by_hash=true with dataset.path=FILE divides one file into three"
+        return f" (read: {', '.join(files)}{advice if len(files) == 1 else ''})"
 
 
 def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
-    """Return a dataset, reading it first where that was not done before.
+    """Return a dataset, and read it first if no stage has it.
 
     Raises:
-        UnknownName: nobody registered the dataset.
+        UnknownName: the dataset is not registered.
         UsageError: the settings do not fit the dataset.
-        DataError: a file or a row cannot be used; with `dataset.strict=true`, also where splits overlap.
+        DataError: a file or a row cannot be used; with `dataset.strict=true` also if splits overlap.
         EnvironmentProblem: the dataset is on the hub and the hub cannot be reached.
     """
     corpus: Corpus = registry.corpora.load(settings.name)
@@ -84,22 +83,22 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
         "corpus": [corpus.name, corpus.version, _VERSION],
         "sentences": sentences.SENTENCES_VERSION,
         "limit": settings.limit,
-        "strict": settings.strict is not False,  # of bad rows; overlaps are counted and kept in any case
+        "strict": settings.strict is not False,  # decides about bad rows only, not overlaps
         **source.inputs,
     }
     folder = stages.get("corpus", inputs, partial(_build, corpus, settings, source))
     with reading_artifact(folder):
         texts = _open(corpus, folder)
-    _tell_overlaps(texts, settings.strict is True)
+    _report_overlaps(texts, settings.strict is True)
     return texts
 
 
 def _source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCache) -> Source:
     for name in GENERATED_SETTINGS:
         if getattr(settings, name) is not None and not (corpus.built_in and name in corpus.built_in.settings):
-            raise UsageError(f"dataset '{corpus.name}' is not generated to order: leave out dataset.{name}")
+            raise UsageError(f"dataset '{corpus.name}' does not use this setting: leave out dataset.{name}")
     if settings.tokenizer is not None and corpus.tokenized is None:
-        raise UsageError(f"dataset '{corpus.name}' holds text, and no tokenizer reads it: leave out dataset.tokenizer")
+        raise UsageError(f"dataset '{corpus.name}' holds text, not piece ids: leave out dataset.tokenizer")
     if settings.path is not None:
         return _source_at(Path(settings.path).expanduser(), corpus, settings)
     if settings.split_by_hash:
@@ -116,7 +115,7 @@ def _source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCache) ->
 def _source_at(path: Path, corpus: Corpus, settings: DatasetSettings) -> Source:
     if (source := _release_at(path, corpus, settings)) is not None:
         if settings.split_by_hash:
-            raise UsageError(f"the release of '{corpus.name}' says its splits: leave out dataset.split_by_hash")
+            raise UsageError(f"the release of '{corpus.name}' has its own splits: leave out dataset.split_by_hash")
         return source
     if corpus.from_file_row is None:
         raise UsageError(f"dataset '{corpus.name}' is not read from files: leave out dataset.path")
@@ -147,7 +146,7 @@ class _Reading:
     full: set[str] = field(default_factory=set)
 
     def take(self, entry: Entry, outcome: RowOutcome) -> None:
-        """Write what one row has become, or count why not."""
+        """Write the examples of a row, or count why it has none."""
         if isinstance(outcome, BadRow):
             return self._skip(entry, outcome)
         if isinstance(outcome, Exception):
@@ -181,7 +180,7 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
     clear_partial(folder)
     reading = _Reading(folder, settings)
     with closing(read_rows(source.entries(reading.full), _workers(corpus, settings))) as rows:
-        for entry, outcome in _shown(rows, f"reading {corpus.name}", source.size):
+        for entry, outcome in _track(rows, f"reading {corpus.name}", source.size):
             reading.take(entry, outcome)
     writers = {split: reading.writers[split] for split in _SPLITS if split in reading.writers}
     for writer in writers.values():
@@ -210,14 +209,13 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
 
 
 def _workers(corpus: Corpus, settings: DatasetSettings) -> int:
-    """Return how many processes may read."""
     if settings.limit is not None or (corpus.built_in is not None and settings.path is None):
-        return 1  # nothing behind a limit is looked at; what is generated is an example already
+        return 1  # rows after a limit are not read; generated rows are examples already
     return settings.workers or num_cores()
 
 
-def _shown(rows: Iterator[tuple[Entry, RowOutcome]], what: str, size: int | None) -> Iterator[tuple[Entry, RowOutcome]]:
-    """Yield the rows, showing the progress through them: by the bytes of their files, where those are known."""
+def _track(rows: Iterator[tuple[Entry, RowOutcome]], what: str, size: int | None) -> Iterator[tuple[Entry, RowOutcome]]:
+    """Yield the rows and show the progress, in bytes of their files if known."""
     total, unit = (None, "rows") if size is None else (-(-size // _MEGABYTE), "MB")
     with Progress(what, total, unit) as progress:
         for entry, outcome in rows:
@@ -226,7 +224,7 @@ def _shown(rows: Iterator[tuple[Entry, RowOutcome]], what: str, size: int | None
 
 
 def _overlaps(folder: Path, writers: Mapping[str, SplitWriter]) -> dict[str, Any]:
-    """Return "test in train" → how many examples of the one stand in the other, too, and the id of the first."""
+    """Return "test in train" → how many examples of test are also in train, and the id of the first."""
     found = {}
     for later, earlier in split_pairs(writers):
         if counts := compare_splits(writers[later].hashes, writers[earlier].hashes):
@@ -235,12 +233,8 @@ def _overlaps(folder: Path, writers: Mapping[str, SplitWriter]) -> dict[str, Any
     return found
 
 
-def _tell_overlaps(texts: Texts, is_error: bool) -> None:
-    """Warn of examples that stand in two splits.
-
-    Raises:
-        DataError: there are some, and they are an error.
-    """
+def _report_overlaps(texts: Texts, is_error: bool) -> None:
+    """Warn of examples that occur in two splits; raise DataError if `is_error`."""
     if overlaps := texts.facts.get("overlaps"):
         problem = f"splits of dataset '{texts.name}' overlap: {describe_overlaps(overlaps, texts.facts['examples'])}"
         if is_error:
@@ -248,7 +242,7 @@ def _tell_overlaps(texts: Texts, is_error: bool) -> None:
         _warn(f"{problem}; dataset.strict=true makes this an error")
 
 
-@cache  # so that a sweep, or a run with its baselines, says it once
+@cache  # once for a sweep, or for a run with its baselines
 def _warn(problem: str) -> None:
     print_line(f"warning: {problem}")
 

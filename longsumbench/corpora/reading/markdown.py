@@ -10,14 +10,8 @@ from longsumbench.api.documents import Section, Sentences
 from longsumbench.sentences import split_sentences
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?=[\w-]+[ \t]*:)(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
-
-
-_DEEPEST = 1_000  # lists in lists that are read; beyond the library's 20, text would be lost without a word
-
-
+_DEEPEST = 1_000  # depth of nested lists; the library's default, 20, would lose text silently
 _NO_PROSE = ("fence", "code_block", "html_block")
-
-
 _ONE_PARAGRAPH = ("bullet_list", "ordered_list", "table")
 
 
@@ -25,21 +19,21 @@ class MarkdownReader:
     """Reads a document in Markdown (CommonMark, with tables) token by token.
 
     Attributes:
-        sections: those that have text.
+        sections: the sections with text.
         titles: the first-level headings.
-        words_left_out: of code, HTML and front matter.
+        words_left_out: number of words of code, HTML and front matter.
     """
 
     def __init__(self, text: str) -> None:
         self.sections: list[Section] = []
         self.titles: list[str] = []
         front = _FRONT_MATTER.match(text)
-        self.words_left_out = len(front[0].split()) - 2 if front else 0  # the rules around it are no words
+        self.words_left_out = len(front[0].split()) - 2 if front else 0  # without the rules around it
         self._name: str | None = None
         self._paragraphs: list[Sentences] = []
         self._sentences: list[str] = []
-        self._cells: list[str] | None = None  # of the table's row at hand
-        self._heading = ""  # the tag of the one at hand
+        self._cells: list[str] | None = None  # of the current row of a table
+        self._heading = ""  # the tag of the current heading
         self._depth = 0  # of lists and tables
         parser = MarkdownIt("commonmark", {"maxNesting": _DEEPEST}).enable(["table", "strikethrough"])
         for token in parser.parse(text[front.end() if front else 0 :]):
@@ -65,7 +59,6 @@ class MarkdownReader:
             self._end_paragraph()
 
     def _text(self, text: str) -> None:
-        """Take the words of a heading, a cell or a paragraph."""
         if self._heading:
             self._name = text or None
             self.titles += [text] if self._heading == "h1" and text else []
@@ -87,7 +80,7 @@ class MarkdownReader:
 
 
 def _words(tokens: Sequence[Token]) -> str:
-    """Return what is read of inline Markdown: the words alone, of an image those that stand for it."""
+    """Return the words of inline Markdown, for an image its alternative text."""
     return "".join(_words(token.children or []) if token.type == "image" else _word(token) for token in tokens)
 
 

@@ -1,7 +1,7 @@
-"""Which examples of a dataset stand in it twice: ids within a split, texts and ids in two splits.
+"""Examples that occur twice in a dataset: ids within a split, texts and ids in two splits.
 
-What was met is kept as 64-bit hashes, in some 30 bytes an example, so that a corpus of millions costs little memory.
-Two of ten million examples are taken for one another once in 400,000 such corpora.
+Only 64-bit hashes are stored, about 30 bytes per example, so millions of examples need little memory. Two of ten
+million examples have the same hash in one of 400,000 such datasets.
 """
 
 from array import array
@@ -10,17 +10,17 @@ from hashlib import blake2b
 from itertools import combinations
 from typing import Any
 
-_FEWEST_SLOTS = 1_024  # a power of two, as every later number of them
+_FEWEST_SLOTS = 1_024  # always a power of two
 
 
 def hash_of(texts: Iterable[str]) -> int:
-    """Return a hash of 64 bits, never 0, of texts in their order."""
+    """Return a 64-bit hash, never 0, of texts in their order."""
     joined = "\n".join(texts).encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(joined, digest_size=8).digest(), "little") or 1
 
 
 class Seen:
-    """A set of hashes: open addressing, with one to two free slots for each that is taken."""
+    """A set of hashes. Open addressing: one to two free slots for each taken one."""
 
     def __init__(self) -> None:
         self._slots = array("Q", bytes(8 * _FEWEST_SLOTS))
@@ -30,20 +30,20 @@ class Seen:
         return self._taken
 
     def __contains__(self, number: int) -> bool:
-        return self._slots[self._place(number)] == number
+        return self._slots[self._slot(number)] == number
 
     def add(self, number: int) -> None:
-        """Take a hash in; it is not there yet."""
-        self._slots[self._place(number)] = number
+        """Add a hash that is not in the set yet."""
+        self._slots[self._slot(number)] = number
         self._taken += 1
         if 2 * self._taken > len(self._slots):
             before, self._slots = self._slots, array("Q", bytes(16 * len(self._slots)))
-            for one in before:
-                if one:
-                    self._slots[self._place(one)] = one
+            for other in before:
+                if other:
+                    self._slots[self._slot(other)] = other
 
-    def _place(self, number: int) -> int:
-        """Return the slot that a hash is in, or the free one that it goes to."""
+    def _slot(self, number: int) -> int:
+        """Return the slot of a hash, or the free slot for it."""
         last = len(self._slots) - 1
         place = number & last
         while self._slots[place] not in (0, number):
@@ -52,14 +52,14 @@ class Seen:
 
 
 def compare_splits(later: Mapping[str, Sequence[int]], earlier: Mapping[str, Sequence[int]]) -> dict[str, Any]:
-    """Compare the examples of two splits.
+    """Count the examples of a split that also occur in an earlier one.
 
     Args:
-        later: the split whose examples are counted: "text" and "id", a hash of each example.
-        earlier: the one they may stand in, too.
+        later: the split that is counted: the hashes "text" and "id" of each example.
+        earlier: the split to search, in the same form.
 
     Returns:
-        How many of its "examples" do, by "same_text" and by "same_id"; the "place" of the first. Nothing for none.
+        The number of "examples" found, by "same_text" and by "same_id", and the "place" of the first; {} for none.
     """
     import numpy as np
 
@@ -77,15 +77,16 @@ def split_pairs(splits: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def describe_overlaps(found: Mapping[str, Mapping[str, Any]], counts: Mapping[str, int]) -> str:
-    """Say in one line which splits overlap.
+    """Describe in one line which splits overlap.
 
     Args:
-        found: "test in train" → what `compare_splits` found, the first one's id as "first".
-        counts: split → its examples.
+        found: "test in train" → the result of `compare_splits`, with the first example's id as "first".
+        counts: split → number of examples.
     """
     lines = []
-    for where, one in found.items():
+    for where, overlap in found.items():
         later, _, earlier = where.partition(" in ")
-        how = f"{one['same_text']:,} by text, {one['same_id']:,} by id"
-        lines.append(f"{one['examples']:,} of {counts[later]:,} in {later} also in {earlier} ({how}; '{one['first']}')")
+        how = f"{overlap['same_text']:,} by text, {overlap['same_id']:,} by id"
+        examples, first = f"{overlap['examples']:,} of {counts[later]:,}", overlap["first"]
+        lines.append(f"{examples} in {later} also in {earlier} ({how}; '{first}')")
     return ", ".join(lines)

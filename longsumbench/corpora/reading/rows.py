@@ -1,11 +1,11 @@
-"""Rows → stored examples, in order: in this process, or in several once the rows prove to be many.
+"""Rows → stored examples, in order, in this process or, for many rows, in several.
 
-    read_rows(entries, workers) → (Entry, Outcome) for each entry
+    read_rows(entries, workers) → (Entry, RowOutcome) for each entry
 
-Whatever the number of processes, the same comes out, in the same order, an error of the source last of all. Processes
-are started afresh (`spawn`), for a copy of one that runs threads, as PyTorch's, may hang, and do not run the script
-that was started, so that it needs no `if __name__ == "__main__"`, and may be typed in. They are handed rows a batch at
-a time, a few batches ahead, so that memory stays what it is. They end with this one, however it ends.
+The result and its order do not depend on the number of processes; an error of the source comes last. Processes are
+started with `spawn`, because a fork of a process with threads, as PyTorch's, may hang. They do not run the main script,
+so it needs no `if __name__ == "__main__"` and can be typed in. They receive rows in batches, a few batches ahead, so
+memory stays bounded. They always end with this process.
 """
 
 import io
@@ -29,57 +29,51 @@ from longsumbench.corpora.reading.source import as_examples, as_thinned, split_b
 from longsumbench.corpora.reading.store import StoredExample, store_example
 from longsumbench.errors import EnvironmentProblem
 
-_ALONE = 16_000_000  # bytes of text that are read before other processes are started, which takes about a second
-_BATCH_BYTES = 1_000_000  # of rows handed over together, or of what they become
-_AHEAD = 3  # batches a process that wait or are done: what is read ahead
-_MOST_PROCESSES = 8  # beyond which this process cannot hand out rows and write examples as fast
-_COSTLY = 4  # times its text: a row that takes more bytes to hand over is read faster here
-_Job = tuple[str | None, bytes]  # a row's split, and what makes its examples
+_SERIAL_BYTES = 16_000_000  # bytes of text to read before starting other processes, which takes about a second
+_BATCH_BYTES = 1_000_000  # bytes of rows, or of their examples, that are sent together
+_BATCHES_AHEAD = 3  # batches per process that are waiting or done
+_MAX_PROCESSES = 8  # this process cannot send rows and write examples for more
+_MAX_SEND_RATIO = 4  # times its text; a row that takes more bytes to send is read faster here
+_Job = tuple[str | None, bytes]  # a row's split, and its pickled reader
 
 
 class MadeExample(NamedTuple):
-    """One of a row's examples.
-
-    Attributes:
-        split: the split it belongs to.
-        example: as it is stored.
-        left_out: what was left out of it → how many.
-    """
+    """One of a row's examples; `left_out` counts what was left out of it."""
 
     split: str
     example: StoredExample
     left_out: Mapping[str, int]
 
 
-RowOutcome = Sequence[MadeExample] | Exception  # what a row becomes, or why it becomes nothing
+RowOutcome = Sequence[MadeExample] | Exception  # a row's examples, or its error
 
 
 def num_cores() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def make_examples(split: str | None, read: Callable[[], Read]) -> RowOutcome:
-    """Make a row's examples; those of one row stay together.
+    """Make a row's examples; all are in one split.
 
     Args:
-        split: the split it belongs to; None deals it by the id of the first.
-        read: makes them; may raise anything.
+        split: the split; None: decided by a hash of the first example's id.
+        read: makes the examples; may raise any exception.
     """
     try:
-        examples = [as_thinned(one) for one in as_examples(read())]
+        examples = [as_thinned(example) for example in as_examples(read())]
         split = split or split_by_hash(examples[0].example.id)
-        return [MadeExample(split, store_example(one.example, split == "train"), one.left_out) for one in examples]
-    except Exception as problem:  # whatever it is, it belongs in its place among the rows
+        return [MadeExample(split, store_example(item.example, split == "train"), item.left_out) for item in examples]
+    except Exception as problem:  # reported in the order of the rows
         return problem
 
 
 def read_rows(entries: Iterator[Entry], workers: int) -> Generator[tuple[Entry, RowOutcome], None, None]:
-    """Yield every entry with what it becomes; close it, so that no process is left where not all is taken.
+    """Yield every entry with its outcome. Close the generator if you stop early, so its processes end.
 
     Args:
         entries: the rows.
-        workers: the most processes; 1: this one alone.
+        workers: the maximum number of processes; 1: this process only.
     """
     done = 0
     for number, entry in enumerate(entries, start=1):
@@ -87,63 +81,63 @@ def read_rows(entries: Iterator[Entry], workers: int) -> Generator[tuple[Entry, 
         yield entry, outcome
         if workers > 1 and not isinstance(outcome, Exception):
             done += _size(outcome)
-            if done >= _ALONE and _is_worth_handing_over(entry, outcome):
-                yield from _read_elsewhere(entries, min(workers, _MOST_PROCESSES), done // number)
+            if done >= _SERIAL_BYTES and _is_worth_sending(entry, outcome):
+                yield from _read_in_processes(entries, min(workers, _MAX_PROCESSES), done // number)
 
 
-def _is_worth_handing_over(entry: Entry, outcome: Sequence[MadeExample]) -> bool:
-    """Tell whether another process can read such a row, and gets it faster than it would be read here."""
+def _is_worth_sending(entry: Entry, outcome: Sequence[MadeExample]) -> bool:
+    """Return True if another process can receive such a row, and faster than it can be read here."""
     try:
         _Pickler(sent := io.BytesIO()).dump(entry.read)
-    except Exception:  # pickling raises what it likes; of another package's corpus, say, which has a lambda
+    except Exception:  # pickling can raise any error, for example for a lambda of another package
         return False
-    return sent.tell() < _COSTLY * (1_000 + _size(outcome))
+    return sent.tell() < _MAX_SEND_RATIO * (1_000 + _size(outcome))
 
 
 class _Pickler(pickle.Pickler):
-    """Pickles what another process can be given."""
+    """Pickles only what another process can load."""
 
     def reducer_override(self, value: Any) -> Any:
-        """Refuse what is from the script that was started, which the other process does not run."""
+        """Refuse objects of the main script, which the other process does not run."""
         if getattr(value, "__module__", None) == "__main__":
             raise pickle.PicklingError(f"{value!r} is from the script itself")
         return NotImplemented
 
 
 def _size(outcome: Sequence[MadeExample]) -> int:
-    return sum(len(one.example.text) for one in outcome)
+    return sum(len(made.example.text) for made in outcome)
 
 
-def _read_elsewhere(entries: Iterator[Entry], processes: int, mean_size: int) -> Iterator[tuple[Entry, RowOutcome]]:
+def _read_in_processes(entries: Iterator[Entry], processes: int, mean_size: int) -> Iterator[tuple[Entry, RowOutcome]]:
     batches = _batches(entries, mean_size)
     if (batch := next(batches, None)) is None:
         return
     waiting: deque[tuple[list[Entry], Future[list[RowOutcome]]]] = deque()
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(processes, context, initializer=_end_with_the_parent)
+    pool = ProcessPoolExecutor(processes, context, initializer=_end_with_parent)
     try:
         while batch or waiting:
             if batch:
                 rows, jobs = batch
-                with _script_left_out():  # a process is started when there is something for it to do
+                with _without_main_script():  # processes start on the first job
                     waiting.append((rows, pool.submit(_make_all, jobs)))
                 batch = next(batches, None)
-            if not batch or len(waiting) >= _AHEAD * processes:
+            if not batch or len(waiting) >= _BATCHES_AHEAD * processes:
                 rows, future = waiting.popleft()
                 yield from zip(rows, future.result(), strict=True)
     except BrokenProcessPool as error:
-        problem = "a process that was reading texts has ended: was it killed, or is the memory full?"
-        raise EnvironmentProblem(f"{problem} dataset.workers=1 reads them in a single one") from error
+        problem = "a process that was reading texts has ended: it was killed, or the memory is full;"
+        raise EnvironmentProblem(f"{problem} dataset.workers=1 reads them in one process") from error
     finally:
         pool.shutdown(cancel_futures=True)
 
 
 @contextmanager
-def _script_left_out() -> Iterator[None]:
-    """Let processes be started that do not run this one's script, as they else would before all.
+def _without_main_script() -> Iterator[None]:
+    """Start processes without running this process's main script in them.
 
-    A script that is typed in, or read from standard input, could not be found; one that reads a dataset outside
-    `if __name__ == "__main__"` would wait for itself to be done.
+    A script from standard input could not be found. One that reads a dataset outside `if __name__ == "__main__"` would
+    wait for itself.
     """
     script = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
@@ -154,14 +148,14 @@ def _script_left_out() -> Iterator[None]:
 
 
 def _batches(entries: Iterator[Entry], mean_size: int) -> Iterator[tuple[list[Entry], list[_Job]]]:
-    """Yield rows and how to make them; an error of the source comes as a row behind those before it.
+    """Yield rows and their pickled readers; an error of the source comes as a last row.
 
-    A row counts what it takes to hand it over, and `mean_size` at least, for it may only name the file to be read.
+    A row's size is that of its reader, and at least `mean_size`, because a reader may only name a file.
     """
     rows: list[Entry] = []
     jobs: list[_Job] = []
     size = 0
-    for entry in _with_its_error(entries):
+    for entry in _with_source_error(entries):
         rows.append(entry)
         jobs.append((entry.split, pickle.dumps(entry.read)))
         size += max(mean_size, len(jobs[-1][1]))
@@ -172,14 +166,14 @@ def _batches(entries: Iterator[Entry], mean_size: int) -> Iterator[tuple[list[En
         yield rows, jobs
 
 
-def _with_its_error(entries: Iterator[Entry]) -> Iterator[Entry]:
+def _with_source_error(entries: Iterator[Entry]) -> Iterator[Entry]:
     try:
         yield from entries
-    except Exception as error:  # the rows before it, some not read yet, may have one that comes first
-        yield Entry(None, partial(_fail, error))
+    except Exception as error:  # earlier rows, not read yet, may have an error too
+        yield Entry(None, partial(_raise_error, error))
 
 
-def _fail(error: Exception) -> tuple[()]:
+def _raise_error(error: Exception) -> tuple[()]:
     raise error
 
 
@@ -187,13 +181,13 @@ def _make_all(jobs: list[_Job]) -> list[RowOutcome]:
     return [make_examples(split, pickle.loads(read)) for split, read in jobs]  # noqa: S301 - pickled by the parent process
 
 
-def _end_with_the_parent() -> None:
-    """Leave Ctrl-C to the parent process, which ends this one; where it was killed, end nevertheless."""
+def _end_with_parent() -> None:
+    """Ignore Ctrl-C, which the parent process handles, but end if the parent is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if (parent := multiprocessing.parent_process()) is not None:
-        threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+        threading.Thread(target=_exit_after, args=(parent,), daemon=True).start()
 
 
-def _follow(parent: Any) -> None:
+def _exit_after(parent: Any) -> None:
     parent.join()
     os._exit(1)

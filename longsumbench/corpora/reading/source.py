@@ -1,4 +1,4 @@
-"""What a source of examples is, whether files, the hub or a built-in generator."""
+"""Helpers for all sources of examples: files, the hub and built-in generators."""
 
 import hashlib
 
@@ -7,12 +7,12 @@ from longsumbench.api.documents import Example
 
 
 def as_examples(read: Read) -> tuple[Example | Thinned, ...]:
-    """Return the examples of a row, whether it is one or several."""
+    """Return the one or several examples of a row as a tuple."""
     return (read,) if isinstance(read, Example | Thinned) else read
 
 
 def as_thinned(read: Example | Thinned) -> Thinned:
-    """Return an example with what was left out of it, which is nothing where nothing is said."""
+    """Return an example as `Thinned`; nothing is left out by default."""
     return read if isinstance(read, Thinned) else Thinned(read, {})
 
 

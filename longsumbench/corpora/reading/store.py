@@ -1,4 +1,4 @@
-"""Texts on disk in the normal form: an Arrow file a split, mapped into memory, so that size costs disk, not memory."""
+"""Texts on disk in the normal form: one Arrow file per split, mapped into memory, so large datasets fit."""
 
 import hashlib
 import json
@@ -12,20 +12,20 @@ from longsumbench.cache.artifacts import reading_artifact
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.overlaps import Seen, hash_of
 
-_BATCH_BYTES = 4_000_000  # of text in one record batch
+_BATCH_BYTES = 4_000_000  # bytes of text per record batch
 
 
 class StoredExample(NamedTuple):
-    """An example as it is stored: what can be told of it without the others, in any process.
+    """An example as it is stored, made without knowing the others.
 
     Attributes:
-        id: the example's.
-        source_words, reference_words: of its source, and of its first reference.
-        text: the example as JSON, in UTF-8.
-        hashes: of its source's sentences ("text") and of its id ("id").
-        multi_document: whether it is several documents.
-        queried: whether it has a query.
-        problem: why it cannot be used, if so; there is no text then.
+        id: the example's id.
+        source_words, reference_words: number of words of its source and of its first reference.
+        text: the example as JSON, in UTF-8; empty if there is a problem.
+        hashes: "text": hash of its source's sentences; "id": hash of its id.
+        multi_document: True if it has several documents.
+        queried: True if it has a query.
+        problem: why it cannot be used.
     """
 
     id: str
@@ -39,12 +39,7 @@ class StoredExample(NamedTuple):
 
 
 def store_example(example: Example, reference_needed: bool) -> StoredExample:
-    """Return an example as it is stored.
-
-    Args:
-        example: the example.
-        reference_needed: whether one without a summary cannot be used.
-    """
+    """Return an example as it is stored; with `reference_needed`, a missing summary is a problem."""
     source_words, reference_words = example.source_words(), count_words(example.references[0])
     text, problem = b"", None
     if not source_words:
@@ -62,20 +57,16 @@ def store_example(example: Example, reference_needed: bool) -> StoredExample:
 
 
 class SplitWriter:
-    """Writes the examples of one split as they come, in memory that grows by some 30 bytes an example.
-
-    Args:
-        path: the Arrow file, written anew.
+    """Writes the examples of one split to a new Arrow file. Needs about 30 bytes of memory per example.
 
     Attributes:
-        hashes: of the "text" and the "id" of every example.
-        multi_document: whether any example is several documents.
-        queried: whether any has a query.
+        hashes: the "text" and "id" hashes of every example.
+        multi_document: True if any example has several documents.
+        queried: True if any example has a query.
     """
 
     def __init__(self, path: Path) -> None:
         pa = _arrow()
-
         self._schema = pa.schema(
             [
                 ("id", pa.string()),
@@ -98,14 +89,14 @@ class SplitWriter:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the examples so far, in their order."""
+        """The hash of all examples so far."""
         return self._hash.hexdigest()
 
     def add(self, example: StoredExample) -> None:
         """Append an example.
 
         Raises:
-            BadRow: its id is taken, or it cannot be used.
+            BadRow: the id is taken, or the example cannot be used.
         """
         if example.hashes["id"] in self._ids:
             raise BadRow("the id is used twice in this split", f"'{example.id}'")
@@ -118,20 +109,19 @@ class SplitWriter:
             hashes.append(example.hashes[name])
         self.multi_document |= example.multi_document
         self.queried |= example.queried
-        for column, value in zip(self._columns, example, strict=False):  # they stand first, in this order
+        for column, value in zip(self._columns, example, strict=False):  # the first fields are the columns
             column.append(value)
         self._bytes += len(example.text)
         if self._bytes >= _BATCH_BYTES:
             self._flush()
 
     def close(self) -> None:
-        """Write what is left and finish the file."""
+        """Write the rest and finish the file."""
         self._flush()
         self._writer.close()
 
     def _flush(self) -> None:
         pa = _arrow()
-
         if self._columns[0]:
             arrays = [pa.array(column, field.type) for column, field in zip(self._columns, self._schema, strict=True)]
             self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
@@ -139,18 +129,18 @@ class SplitWriter:
 
 
 class ReadSplit:
-    """A split in the normal form: a sequence of examples, read from disk as they are asked for; can be pickled.
+    """A split in the normal form: a sequence of examples that are read from disk on access. It can be pickled.
 
     Args:
         name: `train`, `validation` or `test`.
-        path: the Arrow file that `SplitWriter` wrote.
-        fingerprint: of its examples.
-        multi_document: whether the dataset's examples are several documents.
-        queried: whether any example of the dataset comes with a query.
+        path: the Arrow file of a `SplitWriter`.
+        fingerprint: hash of its examples.
+        multi_document: True if the dataset's examples can have several documents.
+        queried: True if any example of the dataset has a query.
 
     Attributes:
-        source_words: of every example.
-        reference_words: of every example's first reference; 0 for an empty one.
+        source_words: number of words of each example's source.
+        reference_words: number of words of each example's first reference.
     """
 
     def __init__(
@@ -167,7 +157,7 @@ class ReadSplit:
 
     @property
     def ids(self) -> list[str]:
-        """The ids of the examples, in their order."""
+        """The ids of the examples."""
         ids: list[str] = self._table().column("id").to_pylist()
         return ids
 
@@ -197,7 +187,6 @@ class ReadSplit:
     def _table(self) -> Any:
         if self._opened is None:
             pa = _arrow()
-
             self._opened = pa.ipc.open_file(pa.memory_map(str(self.path))).read_all()
         return self._opened
 
@@ -209,6 +198,6 @@ class ReadSplit:
 
 
 def _arrow() -> Any:
-    import pyarrow  # type: ignore[import-untyped] # it ships no annotations; imported late, for it is heavy
+    import pyarrow  # type: ignore[import-untyped] # has no annotations; slow, so imported late
 
     return pyarrow

@@ -129,18 +129,18 @@ def test_another_tokenizer_is_another_text(
     copy.write_bytes(model.read_bytes())
     assert read(tmp_path, stages, copy).fingerprint == read(tmp_path, stages, model).fingerprint
     copy.write_bytes(b"other")
-    assert "copy.model: no SentencePiece model" in problem(tmp_path, stages, copy)
+    assert "copy.model: not a SentencePiece model" in problem(tmp_path, stages, copy)
 
 
 def test_a_tokenizer_that_cannot_be_used(tmp_path: Path, stages: ArtifactCache, released: dict[str, Any]) -> None:
     """None given, no such file, a folder, an empty file and text are one line each."""
     torch.save([released], tmp_path / "test.pt")
-    assert "holds piece ids: give the SentencePiece model" in problem(tmp_path, stages, None, UsageError)
+    assert "holds piece ids: give its SentencePiece model" in problem(tmp_path, stages, None, UsageError)
     assert "cannot be read (No such file or directory); correct dataset.tokenizer" in problem(tmp_path, stages, "none")
     assert "cannot be read (Is a directory); correct dataset.tokenizer" in problem(tmp_path, stages, tmp_path)
     for content in (b"", b"text"):
         (tmp_path / "x.model").write_bytes(content)
-        assert "x.model: no SentencePiece model" in problem(tmp_path, stages, tmp_path / "x.model")
+        assert "x.model: not a SentencePiece model" in problem(tmp_path, stages, tmp_path / "x.model")
 
 
 def test_without_the_package(
@@ -164,11 +164,11 @@ class Program:
 def test_a_file_that_would_run_a_program(tmp_path: Path, stages: ArtifactCache, model: Path) -> None:
     """It is refused, and nothing of it runs; also as a pickle of another protocol, and then without torch's warning."""
     torch.save([Program()], tmp_path / "test.pt")
-    assert "holds more than lists, numbers and text" in problem(tmp_path, stages, model)
+    assert "with more than lists, numbers and text" in problem(tmp_path, stages, model)
     (tmp_path / "test.pt").write_bytes(pickle.dumps([Program()], protocol=4))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert "holds more than lists, numbers and text" in problem(tmp_path, stages, model)
+        assert "with more than lists, numbers and text" in problem(tmp_path, stages, model)
     assert "ran" not in sys.modules
 
 
@@ -176,7 +176,7 @@ def test_a_file_that_would_run_a_program(tmp_path: Path, stages: ArtifactCache, 
 def test_no_torch_file(content: bytes, tmp_path: Path, stages: ArtifactCache, model: Path) -> None:
     """Whatever else stands in it, the file is named."""
     (tmp_path / "test.pt").write_bytes(content)
-    assert "test.pt: no torch file, a broken one" in problem(tmp_path, stages, model)
+    assert "test.pt: not a torch file, a broken one" in problem(tmp_path, stages, model)
 
 
 @pytest.mark.parametrize(

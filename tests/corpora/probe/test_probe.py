@@ -592,7 +592,7 @@ def test_a_report_holds_a_fact() -> None:
         DatasetSettings(contradiction=2)
     with pytest.raises(UsageError, match=r"dataset\.agenda=tld: did you mean 'told'|dataset\.agenda=tld"):
         DatasetSettings(agenda="tld")
-    with pytest.raises(UsageError, match="32 tokens holds no fact beside its agenda"):
+    with pytest.raises(UsageError, match="32 tokens is too short for a fact and the agenda"):
         report(32, 1, 0, Controls(kinds=("silent",), agenda="told"))
 
 

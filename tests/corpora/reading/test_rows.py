@@ -30,7 +30,7 @@ from longsumbench.errors import DataError, EnvironmentProblem
 @pytest.fixture(autouse=True)
 def early(monkeypatch: pytest.MonkeyPatch) -> None:
     """Start processes after the first rows, and hand them a few at a time."""
-    monkeypatch.setattr(rows, "_ALONE", 300)
+    monkeypatch.setattr(rows, "_SERIAL_BYTES", 300)
     monkeypatch.setattr(rows, "_BATCH_BYTES", 600)
 
 
@@ -145,7 +145,7 @@ from longsumbench.corpora.reading import rows
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.cache.artifacts import ArtifactCache
 
-rows._ALONE = 300
+rows._SERIAL_BYTES = 300
 print("begun")
 texts = load_texts(DatasetSettings(name="jsonl", path=sys.argv[1], workers=2), ArtifactCache(Path(sys.argv[2])))
 print(len(texts.splits["test"]))
@@ -201,7 +201,7 @@ from longsumbench.api.corpus import Entry
 def row(number):
     return {"id": str(number), "document": "A text. " * 20, "summary": "S."}
 
-rows._ALONE = 0
+rows._SERIAL_BYTES = 0
 entries = (Entry("test", partial(jsonl_example, row(number)), line=number) for number in count())
 for entry, _ in rows.read_rows(entries, 2):
     if entry.line == 3_000:
