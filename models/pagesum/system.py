@@ -155,9 +155,7 @@ class PageSum(NeuralSystem):
         """
         config, positions = self.config, described["max_position_embeddings"]
         if described.get("tie_word_embeddings") is False:
-            raise UsageError(
-                f"model.init={config.init} has untied embeddings: PageSum needs tied input and output ones"
-            )
+            raise UsageError(f"model.init={config.init} has untied embeddings, but PageSum needs tied ones")
         for name in ("page_size", "decode_length"):
             if (asked := getattr(config, name)) > positions:
                 raise UsageError(f"model.{name}={asked}: model.init={config.init} has only {positions} positions")
