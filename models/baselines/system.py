@@ -30,18 +30,14 @@ class FixedLength(System):
     def fit(
         self, train: Split | None, validation: Split | None, recipe: Recipe, workdir: Path, stages: ArtifactCache
     ) -> FitReport:
-        """Learn the mean length of the training targets if `model.length=train`.
-
-        Raises:
-            DataError: there is no training split.
-        """
+        """Learn the length, as `ready_to_read` does."""
         self.ready_to_read(train, validation, recipe, stages)
         return FitReport()
 
     def ready_to_read(
         self, train: Split | None, validation: Split | None, recipe: Recipe, stages: ArtifactCache
     ) -> None:
-        """Learn the length, as `fit` does.
+        """Learn the mean length of the training targets if `model.length=train`.
 
         Raises:
             DataError: there is no training split.
@@ -102,7 +98,7 @@ class Lead(RankedUnits, FixedLength):
     def ready_to_read(
         self, train: Split | None, validation: Split | None, recipe: Recipe, stages: ArtifactCache
     ) -> None:
-        """Learn the length and fit the ranker.
+        """Learn the length, and fit the ranker.
 
         Raises:
             DataError: there is no training split.

@@ -26,7 +26,7 @@ Form = Annotated[str, OneOf(*_FORMS)]
 
 @dataclass
 class EtadsConfig:
-    """ETADS: focus attention in the encoder, saliency selection in the decoder; 400 words (You et al., 2019)."""
+    """ETADS: focus attention and saliency selection over the leading 400 words (You et al., 2019)."""
 
     name: Text = "etads"  # as it is registered
     focus_layers: list[NonNegative] | None = None  # encoder layers with focus, counted from 1; null: all; []: none

@@ -40,13 +40,9 @@ class FocusWindows(NamedTuple):
 
 
 class Focus(SelfStarting):
-    """Compute centres and widths from the queries (ETADS, Eqs. 5–6), with separate matrices per head.
+    """Compute centres and widths from the queries (ETADS, Eqs. 5–6), with separate matrices for each of the H heads.
 
     Choice: a width is at least half a token; a narrower bias does not separate two neighbours better.
-
-    Args:
-        num_heads: H.
-        head_width: E.
     """
 
     def __init__(self, num_heads: int, head_width: int) -> None:
@@ -112,13 +108,7 @@ def flex_focus(
 ) -> Tensor:
     """As `plain_focus`, except: the kernel computes the bias, without a matrix in memory; for CUDA.
 
-    Args:
-        queries: [R, H, L, E].
-        keys: [R, H, L, E].
-        values: [R, H, L, E].
-        windows: centres and widths.
-        real: [R, L].
-        kernel: the flex attention; None: the compiled one, which needs CUDA.
+    `kernel` is a flex attention; None: the compiled one, which needs CUDA.
     """
     centres, widths = windows
 
@@ -132,7 +122,6 @@ def flex_focus(
 
 @cache
 def _compiled_flex() -> Callable[..., Any]:
-    """Return flex attention, compiled at the first use."""
     compiled: Callable[..., Any] = torch.compile(flex_attention, dynamic=True)
     return compiled
 
@@ -142,13 +131,6 @@ def rank_two_focus(queries: Tensor, keys: Tensor, values: Tensor, windows: Focus
 
     −2(x − c)²/s² = −(2/s²)·x² + (4c/s²)·x − 2c²/s², of which the last term is the same for all keys of a query. Places
     are in text lengths from the middle of the text, x = j/m − ½. The rounding error of the score is about 1e-7 / s².
-
-    Args:
-        queries: [R, H, L, E].
-        keys: [R, H, L, E].
-        values: [R, H, L, E].
-        windows: centres and widths.
-        real: [R, L].
 
     Raises:
         ValueError: a focus is narrower than WIDE_ENOUGH of its text, or the precision is below single.

@@ -23,10 +23,6 @@ class Gate(SelfStarting):
 
     g = sigmoid((W_h Q)(W_s K)ᵀ), unscaled. Both matrices are applied to the queries, (Q W_h W_sᵀ) Kᵀ: only the keys are
     cached, and targets are shorter than sources.
-
-    Args:
-        num_heads: H.
-        head_width: E.
     """
 
     def __init__(self, num_heads: int, head_width: int) -> None:

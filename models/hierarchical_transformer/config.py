@@ -3,16 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from longsumbench.api.bounds import (
-    Between,
-    Count,
-    Depth,
-    Heads,
-    OneOf,
-    Text,
-    TokenCount,
-    Width,
-)
+from longsumbench.api.bounds import Between, Count, Depth, Heads, OneOf, Text, TokenCount, Width
 from longsumbench.api.config import check_network
 from longsumbench.errors import UsageError
 from longsumbench.modeling.rankers import RankedConfig
@@ -33,7 +24,7 @@ class TransformerConfig(RankedConfig):
     d_ff: Width = 1024  # width of the feed-forward layers (Hierarchical Transformer §4)
     num_heads: Heads = 8  # of every attention, and of pooling
     encoder_layers: Depth = 5  # layers that encode every paragraph alone (Hierarchical Transformer §4)
-    decoder_layers: Depth | None = None  # None: 6, as the released checkpoint; fidelity=official: 1, as its default
+    decoder_layers: Depth | None = None  # None: 6 (released checkpoint); fidelity=official: 1 (released default)
     fidelity: _Fidelity = "paper"  # paper (post-norm) | official (pre-norm, as the released code); see the card
 
     def __post_init__(self) -> None:
@@ -73,9 +64,7 @@ class HierarchicalTransformerConfig(TransformerConfig):
             reason = "half of it encodes the paragraph's rank, with as many sines as cosines"
             raise UsageError(f"model.d_model={self.d_model} is not a multiple of 4: {reason}")
         if self.graph != "none" and not self.global_layers:
-            raise UsageError(
-                f"model.graph={self.graph} replaces a head of the global layers, but model.global_layers=0"
-            )
+            raise UsageError(f"model.graph={self.graph} needs a global layer, but model.global_layers=0")
         if self.entities == "auto":
             found = self.graph == "discourse" and available(self.spacy_model)
             self.entities = "spacy" if found else "capitals"

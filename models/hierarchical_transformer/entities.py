@@ -130,7 +130,6 @@ def _recognized(pipeline: Any, paragraphs: Sequence[str]) -> list[frozenset[str]
 
 
 def _is_installed(spacy_model: str) -> bool:
-    """Return True if a pipeline is an installed package or a folder."""
     try:
         distribution(spacy_model)
     except (PackageNotFoundError, ValueError):  # ValueError: an empty name
@@ -140,7 +139,6 @@ def _is_installed(spacy_model: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _pipeline(spacy_model: str) -> Any:
-    """Load a spaCy pipeline, once."""
     if find_spec("spacy") is None:
         problem = "model.entities=spacy needs the package spaCy: pip install 'longsumbench[spacy]'"
         raise EnvironmentProblem(f"{problem} and a pipeline ({_DOWNLOAD}), {_ELSE}")

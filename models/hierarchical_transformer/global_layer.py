@@ -85,7 +85,7 @@ class Pooling(nn.Module):
     """Pool a paragraph's tokens, with separate weights per head (Hierarchical Transformer, Eqs. 13–16).
 
     Eq. 16 prints the scores as weights; the normalized weights of Eq. 15 are meant. The values are pooled before they
-    are projected: the sum is the same, and saves a product of every token with a matrix.
+    are projected: this gives the same sum, and saves a product of every token with a matrix.
 
     Args:
         width: D.

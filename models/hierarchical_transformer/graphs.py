@@ -106,7 +106,6 @@ def is_marked(text: str) -> bool:
 
 
 def _in_common(found: Sequence[frozenset[str]]) -> NDArray[np.float64]:
-    """Return how many entities each pair of paragraphs shares."""
     number = {entity: index for index, entity in enumerate(sorted(frozenset().union(*found)))}
     indices = [number[entity] for entity in chain.from_iterable(found)]
     ends = np.cumsum([0, *map(len, found)])

@@ -43,7 +43,7 @@ class PageSumConfig:
     locality: _Locality = "spatial"  # a page: spatial: neighbouring sentences | discourse: a section | document (§3)
     decoding: Decoder = "page"  # page: every page predicts and has a weight | global: one decoder reads all (Table 7)
     split: _Split | None = None  # spatial pages of: sentences | tokens (Table 6); null: tokens if only sizes are set
-    num_pages: Count | None = None  # spatial pages of sentences; null: 7 (§5.2)
+    num_pages: Count | None = None  # number of pages, with split=sentences; null: 7 (§5.2)
     page_size: PageTokens | None = None  # most tokens of a page, with its two special tokens; null: 1,024 (§5.2)
     max_pages: Count = 8  # most sections or documents; later ones are left out (§5.3)
     max_input_tokens: TokenCount | None = None  # most tokens of all pages, with split=tokens; null: 4,096 (Table 6)

@@ -66,8 +66,8 @@ def discourse_pages(
     """Make each section a page: its name, then its text (discourse locality: PageSum, §5.3).
 
     A section whose text has no tokens makes no page. Sections after the last page are left out (cause "max_pages"). A
-    name takes tokens of its page, and is cut to `page_size`. Words and ledger count the text only: the tokens over
-    `page_size` (cause "page_size") are text.
+    name takes tokens of its page, and is cut to `page_size`. Words and ledger count only the text, also for the tokens
+    over `page_size` (cause "page_size").
 
     Args:
         sections: the name and the text of each section; a name may be empty.
@@ -90,15 +90,9 @@ def discourse_pages(
 
 
 def document_pages(encoded: Sequence[Sequence[EncodedSentence]], max_pages: int, page_size: int) -> Units:
-    """Make each document a page (document locality: PageSum, §5.4), with the limits and causes of `discourse_pages`.
+    """Make each document with tokens a page (document locality: PageSum, §5.4).
 
-    Args:
-        encoded: the sentences of each document; a document without tokens makes no page.
-        max_pages: the most pages of an example.
-        page_size: the most tokens of a page, without special tokens.
-
-    Raises:
-        UsageError: a limit is below 1.
+    Limits, causes and errors are those of `discourse_pages`.
     """
     return discourse_pages([((), document) for document in encoded], range(len(encoded)), max_pages, page_size)
 

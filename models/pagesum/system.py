@@ -33,15 +33,7 @@ class PageSum(NeuralSystem):
 
     Config = PageSumConfig
     Model = PageSumForConditionalGeneration
-    units_decided_by = (
-        "locality",
-        "split",
-        "num_pages",
-        "page_size",
-        "max_pages",
-        "max_input_tokens",
-        "fidelity",
-    )
+    units_decided_by = ("locality", "split", "num_pages", "page_size", "max_pages", "max_input_tokens", "fidelity")
     adopts = ("bart", PageSumModelConfig.model_type)
     keeps_reference_evidence = True
     config: PageSumConfig
@@ -145,7 +137,7 @@ class PageSum(NeuralSystem):
         )
         xavier(model, model.config.d_model)
         sinusoidal(model.model.encoder.embed_positions, model.model.decoder.embed_positions)
-        return _begin_with(model, tokenizer.bos_token_id)
+        return _force_first_token(model, tokenizer.bos_token_id)
 
     def check_start(self, described: dict[str, Any]) -> None:
         """Check page size, target length and the given widths and depths against a checkpoint.
@@ -181,7 +173,7 @@ class PageSum(NeuralSystem):
         )
         if odd := (missing | unexpected) - {"confidence.weight", "confidence.bias"}:
             raise UsageError(f"the weights in {folder} are not those of a BART: {', '.join(sorted(odd)[:3])} …")
-        return _begin_with(model, model.config.bos_token_id)
+        return _force_first_token(model, model.config.bos_token_id)
 
     def evidence(
         self,
@@ -229,7 +221,7 @@ def _has_sections(split: Split) -> bool:
     return any(len(doc.sections) > 1 or any(section.name for section in doc.sections) for doc in documents)
 
 
-def _begin_with(model: PreTrainedModel, token: int) -> PreTrainedModel:
+def _force_first_token(model: PreTrainedModel, token: int) -> PreTrainedModel:
     """Force every summary to begin with a token, as BART's summarization checkpoints do.
 
     A checkpoint's other generation settings are dropped: the library would use them as defaults of `decode.*`.

@@ -1,4 +1,4 @@
-"""The LSTM paragraph ranker (Hierarchical Transformer §3.1): predicts how much of the summary a paragraph has.
+"""The LSTM paragraph ranker (Hierarchical Transformer §3.1): predicts how much of the summary a paragraph contains.
 
 Letters: B rows, U units (the title, then paragraphs), L unit tokens, P real paragraphs of the batch, p texts of similar
 length, l tokens of the longest of them, D width.

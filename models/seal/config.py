@@ -81,7 +81,7 @@ class CAConfig(FamilyConfig):
     name: Text = "ca"
     extractive_length: TokenCount = 1024  # approximate number of vectors of all groups (SEAL, Table 4: L_ext)
     group_size: Count = 4  # snippets of a group, of single documents (k; unstated in the paper)
-    compressed_length: TokenCount | None = None  # vectors of a group (c); None: extractive_length / groups
+    compressed_length: TokenCount | None = None  # vectors of a group (c); None: extractive_length / most groups
     max_documents: Documents = 128  # most groups of a multi-document example; the rest joins the last group
 
     def vectors_of_a_group(self, multi_document: bool) -> int:

@@ -68,12 +68,7 @@ class Snippets(NamedTuple):
 
 
 class Extractor(UnitEncoder):
-    """As UnitEncoder, except: it has the scorer, pools every snippet, and selects nothing: decoding does.
-
-    Args:
-        config: names the sizes.
-        looks_back: whether the scorer attends to earlier segments.
-    """
+    """As UnitEncoder, except: it has the scorer and pools every snippet; decoding selects the snippets."""
 
     def __init__(self, config: PegasusConfig, looks_back: bool = False) -> None:
         super().__init__(config, config.norm == "pre")

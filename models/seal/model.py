@@ -1,9 +1,9 @@
 """The four networks of the SEAL family: one encoder-decoder with four memories for the decoder to attend to.
 
-    Trunc (§3.2)  the leading snippets as one unit          → its tokens
-    CA    (§3.3)  groups of snippets                        → a few vectors of each
-    EA    (§3.4)  snippets alone → scores → gate            → the tokens of the best ones
-    SEAL  (§3.5)  as EA, for every segment of the output    → the tokens of the best ones for this segment
+    Trunc (§3.2)  the leading snippets as one unit        → its tokens
+    CA    (§3.3)  groups of snippets                      → a few vectors of each
+    EA    (§3.4)  snippets alone → scores → gate          → the tokens of the best ones
+    SEAL  (§3.5)  as EA, for every segment of the output  → the tokens of the best ones for this segment
 
 Letters: B examples, K beams, Q = B·K rows, U units, L unit tokens, T target tokens, m segments of s tokens, N real
 tokens of the batch, S memory tokens, D width, V vocabulary.
@@ -292,14 +292,9 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
         return DecodedWithScores(hidden[:, :width], scores)
 
     def select(self, reading: Snippets, history: Tensor) -> tuple[Tensor, GateSelection]:
-        """Score all snippets and select, once for each segment of a summary, given the earlier ones.
+        """Score all snippets and select, as EA, once for each segment of a summary, given the earlier segments.
 
-        Args:
-            reading: the encoded snippets, Q rows.
-            history: [Q, T], from the start token: the decoder input that predicts T tokens.
-
-        Returns:
-            Scores [Q, m, U], and a selection of Q·m rows.
+        `history` [Q, T] is the decoder input that predicts T tokens.
         """
         queries, width = history.shape
         count, length = self.segments_of(width)

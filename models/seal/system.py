@@ -56,7 +56,7 @@ class SealFamily(NeuralSystem):
         return split_snippets(encoded, self.config.snippet_length - taken, self.config.num_snippets)
 
     def build_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
-        """Build the network. Choice: Xavier's uniform distribution; the paper does not state the initial weights."""
+        """Build the network. Choice: weights start as `xavier` sets them; the paper does not state them."""
         model = self.Model(self.model_config(len(tokenizer), special_ids(tokenizer)))
         xavier(model, self.config.dimension("d_model"))
         return model

@@ -78,12 +78,7 @@ class Past:
 
 
 class Compression(nn.Conv1d, SelfStarting):
-    """As Conv1d, except: the stride equals the kernel size; [R, L, D] → [R, L // w, D], empty for L < w.
-
-    Args:
-        width: D.
-        window: w.
-    """
+    """As Conv1d, except: the stride equals the kernel size w; [R, L, D] → [R, L // w, D], empty for L < w."""
 
     def __init__(self, width: int, window: int) -> None:
         super().__init__(width, width, window, stride=window)
@@ -103,12 +98,7 @@ class Compression(nn.Conv1d, SelfStarting):
 
 
 class CausalAttention(PegasusAttention):
-    """As PegasusAttention, except: it attends in two passes, over the source and over the target.
-
-    Args:
-        config: names the sizes.
-        index: the index of the layer, from 0.
-    """
+    """As PegasusAttention, except: it attends in two passes, over the source and over the target."""
 
     def __init__(self, config: PegasusConfig, index: int) -> None:
         sizes = (config.d_model, config.encoder_attention_heads, config.attention_dropout)
@@ -140,13 +130,7 @@ class CausalAttention(PegasusAttention):
 
 
 class LocalAttention(CausalAttention):
-    """Causal attention within blocks of tokens; the target begins a block.
-
-    Args:
-        config: names the sizes.
-        index: the index of the layer, from 0.
-        block_length: tokens of a block.
-    """
+    """Causal attention within blocks of `block_length` tokens; the target begins a block."""
 
     def __init__(self, config: PegasusConfig, index: int, block_length: int) -> None:
         super().__init__(config, index)
@@ -178,13 +162,7 @@ class LocalAttention(CausalAttention):
 
 
 class CompressedAttention(CausalAttention):
-    """Causal attention to complete windows of keys and values, and to the first token.
-
-    Args:
-        config: names the sizes.
-        index: the index of the layer, from 0.
-        window: w.
-    """
+    """Causal attention to complete windows of w keys and values, and to the first token."""
 
     def __init__(self, config: PegasusConfig, index: int, window: int) -> None:
         super().__init__(config, index)

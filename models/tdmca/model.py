@@ -94,12 +94,7 @@ class Prefix(NamedTuple):
 
 
 class TdmcaLayer(TransformerLayer):
-    """As TransformerLayer, except: the attention is an argument, because the two passes attend differently.
-
-    Args:
-        config: names the sizes.
-        index: from 0; layers with an odd index compress.
-    """
+    """As TransformerLayer, except: `forward` takes the attention of the pass; layers with an odd index compress."""
 
     self_attn: Any  # LocalAttention or CompressedAttention
 
@@ -238,12 +233,7 @@ class TdmcaForConditionalGeneration(StartsParts, UnitsToText, PegasusPreTrainedM
     ) -> Tensor | float:
         """Return the mean cross-entropy of the source's next tokens; the separator follows the last token.
 
-        Args:
-            decoded: not used.
-            reading: the source.
-            labels: not used.
-            num_source_tokens: of the whole optimizer step; None: of this batch.
-            **context: not used.
+        The mean is over `num_source_tokens`, those of the whole optimizer step; None: of this batch.
         """
         if not self.config.source_loss:
             return 0.0
