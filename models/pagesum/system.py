@@ -63,7 +63,7 @@ class PageSum(NeuralSystem):
         tokenizer = super()._find_tokenizer(train, stages)
         if tokenizer.bos_token_id in (None, tokenizer.eos_token_id):  # an end token would end every summary at once
             named = self.config.tokenizer if self.config.init == "random" else self.config.init
-            raise UsageError(f"the tokenizer of {named} needs a start token (not its end token): a page begins with it")
+            raise UsageError(f"the tokenizer of {named} has no start token other than its end token: choose another")
         if folder := self.start():
             with reading_checkpoint(named := f"model.init={self.config.init}"):
                 entries = PageSumModelConfig.from_pretrained(folder, **SAFE_LOADING).vocab_size
