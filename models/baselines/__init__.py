@@ -1,1 +1,1 @@
-"""Baselines that need no model: lead, random, LexRank, and the greedy oracle."""
+"""Baselines without a model: lead, random, LexRank and the greedy oracle. Start with `system.py`."""

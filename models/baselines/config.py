@@ -12,14 +12,12 @@ _Words = Annotated[str, OneOf(*_RULES, number_of="words")]
 
 @dataclass
 class LeadConfig:
-    """The source's first words."""
+    """The first words of the source."""
 
     name: Text = "lead"
     length: _Words = "train"  # words: a number; train: the mean training target; reference: each example's (an oracle)
     title: bool = False  # True: begin with the title, as in the Hierarchical Transformer's paper (§4)
-    rank: RankerName = (
-        "none"  # none | tfidf | title | lexrank | lstm: what ranks paragraphs (longsumbench list rankers)
-    )
+    rank: RankerName = "none"  # none | tfidf | title | lexrank | lstm: ranks paragraphs (longsumbench list rankers)
 
     def __post_init__(self) -> None:
         check_settings(self, "model.")
@@ -30,7 +28,7 @@ class RandomConfig:
     """Sentences drawn at random from the whole source."""
 
     name: Text = "random"
-    length: _Words = "train"  # words, as lead's
+    length: _Words = "train"  # words, as for lead
 
     def __post_init__(self) -> None:
         check_settings(self, "model.")
@@ -38,13 +36,11 @@ class RandomConfig:
 
 @dataclass
 class LexRankConfig:
-    """The paragraphs most like all others, best first."""
+    """The paragraphs most similar to all others, best first."""
 
     name: Text = "lexrank"
-    length: _Words = "train"  # words, as lead's
-    damping: FractionBelowOne = (
-        0.85  # how much a rank depends on those of similar paragraphs, below 1 (Erkan & Radev 2004)
-    )
+    length: _Words = "train"  # words, as for lead
+    damping: FractionBelowOne = 0.85  # weight of the ranks of similar paragraphs, below 1 (Erkan & Radev 2004)
 
     def __post_init__(self) -> None:
         check_settings(self, "model.")
@@ -52,6 +48,6 @@ class LexRankConfig:
 
 @dataclass
 class OracleConfig:
-    """The sentences that a greedy search finds closest to the references: about the most that extraction can reach."""
+    """The sentences that a greedy search finds closest to the references: about the best that extraction can reach."""
 
     name: Text = "oracle"

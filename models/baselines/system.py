@@ -1,4 +1,4 @@
-"""Lead, random, LexRank and oracle: what any summarizer should beat, and what no extractive one can."""
+"""The systems lead, random, LexRank and oracle: points of comparison for other summarizers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -21,7 +21,7 @@ from longsumbench.rouge.selection import greedy_selection
 
 
 class FixedLength(System):
-    """A system that writes a number of words known beforehand: `model.length`."""
+    """Base class of systems that write `model.length` words."""
 
     def __init__(self, config: LeadConfig | RandomConfig | LexRankConfig) -> None:
         super().__init__(config)
@@ -30,21 +30,17 @@ class FixedLength(System):
     def fit(
         self, train: Split | None, validation: Split | None, recipe: Recipe, workdir: Path, stages: ArtifactCache
     ) -> FitReport:
-        """Learn the mean length of the training targets, where that is the length to write.
-
-        Raises:
-            DataError: there is no training split to learn it from.
-        """
+        """Learn the length, as `ready_to_read` does."""
         self.ready_to_read(train, validation, recipe, stages)
         return FitReport()
 
     def ready_to_read(
         self, train: Split | None, validation: Split | None, recipe: Recipe, stages: ArtifactCache
     ) -> None:
-        """Learn the length, as `fit` does.
+        """Learn the mean length of the training targets if `model.length=train`.
 
         Raises:
-            DataError: there is no training split to learn it from.
+            DataError: there is no training split.
         """
         if self.config.length == "train":
             if train is None or len(train) == 0:
@@ -52,15 +48,15 @@ class FixedLength(System):
             self.state["length"] = max(1, round(fmean(train.reference_words)))
 
     def source_ledger(self, example: Example) -> Truncation | None:
-        """Return the ledger of the example's summary, which costs next to nothing."""
+        """Return the ledger of the example's summary, which is cheap to make."""
         (summary,) = self.summarize([example], Decoding())
         return summary.truncation
 
     def length(self, example: Example) -> int:
-        """Return how many words an example's summary has.
+        """Return the number of words to write for an example.
 
         Raises:
-            UsageError: that was to be learned, and `fit` was not called.
+            UsageError: `model.length=train`, and `fit` was not called.
         """
         if self.config.length == "reference":
             return count_words(example.references[0])
@@ -71,20 +67,20 @@ class FixedLength(System):
         return int(self.state["length"])
 
     def try_out(self, device: str, named: str) -> None:
-        """Check the length that was learned.
+        """Check the learned length.
 
         Raises:
-            DataError: it is no number of words.
+            DataError: it is not a number of words.
         """
         length = self.state.get("length", 1)
         if not isinstance(length, int) or length < 1:
-            raise DataError(f"{named}: the length in its state, {length!r}, is no number of words; fit it again")
+            raise DataError(f"{named}: the length in its state, {length!r}, is not a number of words; fit it again")
 
 
 class Lead(RankedUnits, FixedLength):
-    """The source's first words; the sentence that crosses the length is cut (Hierarchical Transformer, §4).
+    """The first words of the source; the last sentence is cut at the length (Hierarchical Transformer, §4).
 
-    With `title` and `rank` set, the first words of the title and the ranked paragraphs, as in that paper.
+    With `title` and `rank`: the first words of the title and the ranked paragraphs, as in that paper.
     """
 
     Config = LeadConfig
@@ -93,10 +89,10 @@ class Lead(RankedUnits, FixedLength):
     def __init__(self, config: LeadConfig) -> None:
         super().__init__(config)
         if learned_ranker(config.rank):
-            self.decided_by = frozenset({"seed"})  # type: ignore[misc] # of the ranker's training; of nothing else
+            self.decided_by = frozenset({"seed"})  # type: ignore[misc] # only the ranker's training uses it
 
     def ranker_settings(self, recipe: Recipe) -> RankerSettings:
-        """Return how a learned ranker is made: as usual."""
+        """Return the default settings of a learned ranker, with the recipe's seed and device."""
         return RankerSettings(seed=recipe.seed, device=recipe.device)
 
     def ready_to_read(
@@ -105,22 +101,23 @@ class Lead(RankedUnits, FixedLength):
         """Learn the length, and fit the ranker.
 
         Raises:
-            DataError: there is no training split to learn them from.
+            DataError: there is no training split.
         """
         super().ready_to_read(train, validation, recipe, stages)
         if self.config.rank != UNRANKED:
             self.ranker = find_ranker(self.config.rank, train, validation, self.ranker_settings(recipe), stages)
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
-        """Yield every example's beginning, one sentence a line; the ledger counts in words."""
+        """Yield the first words of every example, one sentence per line; the ledger counts words."""
         if isinstance(self.ranker, LearnedRanker):
             self.ranker.device = decoding.device
         for example in examples:
             title = [example.title] if self.config.title and example.title else []
-            yield _beginning(example, [*title, *self._sentences(example)], self.length(example), count_words(title))
+            sentences = [*title, *self._sentences(example)]
+            yield _first_words(example, sentences, self.length(example), count_words(title))
 
     def _sentences(self, example: Example) -> list[str]:
-        """Return the source's sentences, those of the best paragraph first if paragraphs are ranked."""
+        """Return the source's sentences, in the order of the ranked paragraphs if there is a ranker."""
         if self.config.rank == UNRANKED:
             return list(example.sentences())
         paragraphs = list(example.texts("paragraph"))
@@ -129,39 +126,39 @@ class Lead(RankedUnits, FixedLength):
 
 
 class LexRank(FixedLength):
-    """The paragraphs most like all others, best first; the last one is cut (Hierarchical Transformer, §4).
+    """The paragraphs most similar to all others, best first; the last is cut (Hierarchical Transformer, §4).
 
-    All paragraphs of all documents are ranked together (`longsumbench.modeling.ranking.lexrank`). Equal ones, such as
-    copies, keep the order of the source. A text of one paragraph is summarized as Lead does.
+    Ranks all paragraphs of all documents together (`longsumbench.modeling.ranking.lexrank`). Equal paragraphs keep the
+    order of the source. A text of one paragraph is summarized as Lead does.
     """
 
     Config = LexRankConfig
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
-        """Yield every example's best paragraphs, one sentence a line; the ledger counts in words, as Lead's."""
+        """Yield the best paragraphs of every example, one sentence per line; the ledger counts words."""
         for example in examples:
             paragraphs = list(example.texts("paragraph"))
             order = rank(lexrank([" ".join(paragraph) for paragraph in paragraphs], self.config.damping))
             ranked = chain.from_iterable(paragraphs[index] for index in order)
-            yield _beginning(example, list(ranked), self.length(example))
+            yield _first_words(example, list(ranked), self.length(example))
 
 
 class Random(FixedLength):
     """Sentences drawn without replacement up to the length, in the order of the source.
 
-    The last one drawn is cut, so that summaries are as long as Lead's. What is drawn depends on the seed and the
-    example's id alone, never on the other examples of a batch.
+    The last one drawn is cut, so summaries are as long as Lead's. The draw depends only on the seed and the example's
+    id, never on the other examples of a batch.
     """
 
     Config = RandomConfig
     decided_by = frozenset({"seed"})
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
-        """Yield a random extract of every example, one sentence a line."""
+        """Yield a random extract of every example, one sentence per line."""
         for example in examples:
             sentences = list(example.sentences())
             order = list(range(len(sentences)))
-            Dice(f"{decoding.seed} {example.id}").shuffle(order)  # noqa: S311 - no secret is made here
+            Dice(f"{decoding.seed} {example.id}").shuffle(order)  # noqa: S311 - not used for secrets
             taken = leading_sentences([sentences[index] for index in order], self.length(example))
             in_order = sorted(zip(order, taken, strict=False))
             yield Summary(example.id, "\n".join(sentence for _, sentence in in_order))
@@ -174,7 +171,7 @@ class Oracle(System):
     oracle = True
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
-        """Yield the selected sentences in the order of the source, one a line."""
+        """Yield the selected sentences in the order of the source, one per line."""
         words = RougeScorer(stem=True).words
         for example in examples:
             sentences = list(example.sentences())
@@ -183,23 +180,16 @@ class Oracle(System):
             yield Summary(example.id, "\n".join(sentences[index] for index in selected))
 
 
-def _beginning(example: Example, sentences: Sequence[str], length: int, of_title: int = 0) -> Summary:
-    """Return the first words of an example's sentences, in whatever order they are; the ledger has what is left.
-
-    Args:
-        example: whose they are.
-        sentences: the title, if it is used, and the source's.
-        length: the most words.
-        of_title: how many of the first words are the title's, which is no part of the source.
-    """
+def _first_words(example: Example, sentences: Sequence[str], length: int, title_words: int = 0) -> Summary:
+    """Return the first `length` words of some sentences; the ledger counts the source without the title."""
     taken = leading_sentences(sentences, length)
-    seen, source = max(0, count_words(taken) - of_title), example.source_words()
+    seen, source = max(0, count_words(taken) - title_words), example.source_words()
     cuts = (Cut("length", source - seen, source - seen),) if seen < source else ()
     return Summary(example.id, "\n".join(taken), Truncation(source, source, cuts))
 
 
 def leading_sentences(sentences: Sequence[str], length: int) -> list[str]:
-    """Return the leading sentences up to `length` words, the last one cut to the words left."""
+    """Return the leading sentences up to `length` words; the last one is cut."""
     taken: list[str] = []
     for sentence in sentences:
         if length <= 0:

@@ -1,1 +1,1 @@
-"""ETADS: a Transformer whose encoder focuses and whose decoder selects what is salient."""
+"""ETADS: focus attention in the encoder, saliency selection in the decoder. Start with `model.py`."""

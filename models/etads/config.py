@@ -20,27 +20,27 @@ from longsumbench.api.bounds import (
 from longsumbench.api.config import check_network
 from longsumbench.errors import UsageError
 
-_FORMS = ("plain", "flex", "rank_two")  # in which the focus bias can be computed
+_FORMS = ("plain", "flex", "rank_two")  # ways to compute the focus bias
 Form = Annotated[str, OneOf(*_FORMS)]
 
 
 @dataclass
 class EtadsConfig:
-    """ETADS: encoder heads that focus, decoder heads that select, over the leading 400 words (You et al., 2019)."""
+    """ETADS: focus attention and saliency selection over the leading 400 words (You et al., 2019)."""
 
     name: Text = "etads"  # as it is registered
-    focus_layers: list[NonNegative] | None = None  # encoder layers that focus, counted from 1; null: all; []: none
-    saliency_layers: list[NonNegative] | None = None  # decoder layers that select, counted from 1; null: all; []: none
+    focus_layers: list[NonNegative] | None = None  # encoder layers with focus, counted from 1; null: all; []: none
+    saliency_layers: list[NonNegative] | None = None  # decoder layers with selection, from 1; null: all; []: none
     focus_form: Form = "plain"  # plain | flex (CUDA) | rank_two (wide foci): how the bias is computed; see the card
-    input_length: TokenCount = 400  # tokens of the title and the text that are read (ETADS §4.1)
-    decode_length: TargetTokens = 100  # target and output tokens at most (ETADS §4.1)
+    input_length: TokenCount = 400  # most tokens read of title and text (ETADS §4.1)
+    decode_length: TargetTokens = 100  # most tokens of a target and of an output (ETADS §4.1)
     d_model: Width = 512  # width (ETADS §4.1)
     d_ff: Width = 2048  # width of the feed-forward layers (ETADS §4.1)
     num_heads: Heads = 8  # of every attention (ETADS §4.1)
     encoder_layers: Depth = 4  # depth of the encoder (ETADS §4.1)
     decoder_layers: Depth = 4  # depth of the decoder (ETADS §4.1)
-    dropout: FractionBelowOne = 0.2  # ETADS §4.1 gives the share that is kept, 0.8
-    tokenizer: Text = "words"  # words: those of the training split | trained: byte-level BPE; else a Hugging Face one
+    dropout: FractionBelowOne = 0.2  # ETADS §4.1 gives the probability to keep, 0.8
+    tokenizer: Text = "words"  # words: of the training split | trained: byte-level BPE | a Hugging Face name or folder
     vocabulary_size: VocabularySize = 50_000  # of a trained tokenizer (ETADS §4.1)
     init: Text = "random"  # random, or the folder of a checkpoint of this system
 
@@ -53,13 +53,13 @@ class EtadsConfig:
         )
 
     def dimension(self, name: Text) -> int:
-        """Return a width or depth of the network."""
+        """Return the width or depth `name`."""
         size: int = getattr(self, name)
         return size
 
 
 def _layer_numbers(key: str, given: Sequence[int] | None, stack: str, depth: int) -> list[int]:
-    """Return which layers of a stack are meant, counted from 1 and in order; None means all.
+    """Return sorted layer numbers of a stack, counted from 1; None means all.
 
     Raises:
         UsageError: there is no such layer, or one is named twice.

@@ -1,4 +1,4 @@
-"""Focus attention: every head of a layer looks around a centre of its own, as far as it likes (ETADS, Eqs. 5–8).
+"""Focus attention: each head weights the tokens around a learned centre, within a learned width (ETADS, Eqs. 5–8).
 
     queries → Focus → Windows: a centre and a width for every token and head → a bias on the scores
 
@@ -21,14 +21,14 @@ from longsumbench.modeling.nn.initialization import SelfStarting, xavier_heads
 from longsumbench.modeling.nn.precision import at_least_single
 
 _NARROWEST = 0.5  # tokens; see `Focus`
-# A key whose bias is below −64 is left out: beside the nearest one, whose bias is −8 at least, it weighs e^−56 where
-# their scores are alike, and with such numbers, which are nearly nothing, processors are many times slower.
+# Keys with a bias below −64 are masked. The nearest key has a bias of −8 or more, so at equal scores such a key has at
+# most e^−56 times its weight. Numbers that close to zero make processors many times slower.
 _FARTHEST = 64.0
-WIDE_ENOUGH = 1 / 16  # of the text: foci that the rank-two form computes to about 1e-5
+WIDE_ENOUGH = 1 / 16  # of the text: least width for which the rank-two form is exact to about 1e-5
 
 
 class FocusWindows(NamedTuple):
-    """Where each head looks from each token, in tokens.
+    """The centre and the width of each head's focus for each token, in tokens.
 
     Attributes:
         centres: [R, H, L], 0 to m (μ̃ of ETADS, Eq. 6), float32.
@@ -40,13 +40,9 @@ class FocusWindows(NamedTuple):
 
 
 class Focus(SelfStarting):
-    """Choose centres and widths from the queries (ETADS, Eqs. 5–6), with matrices of its own for every head.
+    """Compute centres and widths from the queries (ETADS, Eqs. 5–6), with separate matrices for each of the H heads.
 
-    Choice: a width is at least half a token, for a narrower bias tells two neighbours no better apart.
-
-    Args:
-        num_heads: H.
-        head_width: E.
+    Choice: a width is at least half a token; a narrower bias does not separate two neighbours better.
     """
 
     def __init__(self, num_heads: int, head_width: int) -> None:
@@ -58,16 +54,16 @@ class Focus(SelfStarting):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Start as Xavier's uniform does, every head as a layer of its own."""
+        """Initialize each head as a separate layer, by Xavier's uniform distribution."""
         for weight in (self.w_p, self.w_g, self.u_c, self.u_d):
             xavier_heads(weight)
 
     def forward(self, queries: Tensor, real: Tensor) -> FocusWindows:
-        """Choose, in single precision at least: at token 400, bfloat16 counts in twos.
+        """Compute the focus, at least in single precision: near 400, bfloat16 steps by two.
 
         Args:
             queries: [R, H, L, E].
-            real: [R, L], True where a token is real; m is their number.
+            real: [R, L], True where a token is real; m is the number of real tokens.
         """
         with torch.autocast(queries.device.type, enabled=False):
             queries = at_least_single(queries)
@@ -81,16 +77,16 @@ class Focus(SelfStarting):
 
 
 def plain_focus(queries: Tensor, keys: Tensor, values: Tensor, windows: FocusWindows, real: Tensor) -> Tensor:
-    """Attend with the bias written out: the reference, good for every focus (ETADS, Eqs. 7–8).
+    """Attend with the bias as a matrix: the reference form, valid for every focus (ETADS, Eqs. 7–8).
 
     f_ij = −(j − μ̃_i)² / (σ̃_i² / 2), with j counted from 0.
 
     Args:
         queries: [R, H, L, E].
-        keys: likewise.
-        values: likewise.
-        windows: where each head looks.
-        real: [R, L], True where a token is real, at least one a row.
+        keys: [R, H, L, E].
+        values: [R, H, L, E].
+        windows: centres and widths.
+        real: [R, L], True where a token is real, at least one per row.
 
     Returns:
         [R, H, L, E].
@@ -110,15 +106,9 @@ def flex_focus(
     real: Tensor,
     kernel: Callable[..., Any] | None = None,
 ) -> Tensor:
-    """As `plain_focus`, except: the bias is computed inside the kernel, and never stands in memory; for CUDA.
+    """As `plain_focus`, except: the kernel computes the bias, without a matrix in memory; for CUDA.
 
-    Args:
-        queries: [R, H, L, E].
-        keys: likewise.
-        values: likewise.
-        windows: where each head looks.
-        real: [R, L].
-        kernel: of flex attention; None: compiled, which takes CUDA.
+    `kernel` is a flex attention; None: the compiled one, which needs CUDA.
     """
     centres, widths = windows
 
@@ -132,28 +122,20 @@ def flex_focus(
 
 @cache
 def _compiled_flex() -> Callable[..., Any]:
-    """Return flex attention, compiled at its first use."""
     compiled: Callable[..., Any] = torch.compile(flex_attention, dynamic=True)
     return compiled
 
 
 def rank_two_focus(queries: Tensor, keys: Tensor, values: Tensor, windows: FocusWindows, real: Tensor) -> Tensor:
-    """As `plain_focus`, except: the bias comes from two more features of queries and keys, not from the fused kernel.
+    """As `plain_focus`, except: the bias comes from two more features of queries and keys.
 
     −2(x − c)²/s² = −(2/s²)·x² + (4c/s²)·x − 2c²/s², of which the last term is the same for all keys of a query. Places
-    are counted in texts from the middle of one, x = j/m − ½; the rounding error of the score is about 1e-7 / s².
-
-    Args:
-        queries: [R, H, L, E].
-        keys: likewise.
-        values: likewise.
-        windows: where each head looks.
-        real: [R, L].
+    are in text lengths from the middle of the text, x = j/m − ½. The rounding error of the score is about 1e-7 / s².
 
     Raises:
-        ValueError: a focus is narrower than WIDE_ENOUGH of its text, or the precision is less than single.
+        ValueError: a focus is narrower than WIDE_ENOUGH of its text, or the precision is below single.
     """
-    if not _rank_two_holds(queries, windows, real):
+    if not _rank_two_is_valid(queries, windows, real):
         raise ValueError(f"the rank-two form takes foci of at least {WIDE_ENOUGH} of the text and single precision")
     rows, heads, length, width = queries.shape
     lengths = real.sum(-1).to(queries.dtype)[:, None, None]  # [R, 1, 1]
@@ -161,7 +143,7 @@ def rank_two_focus(queries: Tensor, keys: Tensor, values: Tensor, windows: Focus
     steepness = 2 / (windows.widths / lengths).square()  # [R, H, L]
     slopes = torch.stack([-steepness, 2 * steepness * (windows.centres / lengths - 0.5)], -1)
     powers = torch.stack([places.square(), places], -1).expand(rows, heads, length, 2)
-    spare = queries.new_zeros(rows, heads, length, 6)  # kernels like widths that eight divides
+    spare = queries.new_zeros(rows, heads, length, 6)  # kernels are fastest for multiples of eight
     return F.scaled_dot_product_attention(
         torch.cat([queries / math.sqrt(width), slopes, spare], -1),
         torch.cat([keys, powers, spare], -1),
@@ -171,8 +153,8 @@ def rank_two_focus(queries: Tensor, keys: Tensor, values: Tensor, windows: Focus
     )[..., :width]
 
 
-def _rank_two_holds(queries: Tensor, windows: FocusWindows, real: Tensor) -> bool:
-    """Tell whether the rank-two form may be used: in single precision at least, for foci that are wide enough."""
+def _rank_two_is_valid(queries: Tensor, windows: FocusWindows, real: Tensor) -> bool:
+    """Return True if the rank-two form is valid: precision at least single, and all foci wide enough."""
     lengths = real.sum(-1)[:, None, None]
     return queries.dtype in (torch.float32, torch.float64) and bool((windows.widths >= WIDE_ENOUGH * lengths).all())
 
@@ -182,7 +164,7 @@ class FocusAttention(PegasusAttention):
 
     Args:
         config: names the sizes.
-        form: plain, flex or rank_two. Where it does not hold, the plain one is computed, which is the same to 1e-4.
+        form: plain, flex or rank_two; where it is not valid, plain, which equals the others to 1e-4.
     """
 
     def __init__(self, config: PreTrainedConfig, form: str = "plain") -> None:
@@ -204,7 +186,7 @@ class FocusAttention(PegasusAttention):
             hidden_states: [R, L, D].
             key_value_states: not used.
             past_key_values: not used.
-            attention_mask: [R, 1, L or 1, L], True or 0 where a token is real; None: everywhere.
+            attention_mask: [R, 1, L or 1, L], True or 0 where a token is real; None: all are real.
             **kwargs: not used.
         """
         rows, length, width = hidden_states.shape
@@ -218,16 +200,16 @@ class FocusAttention(PegasusAttention):
         return self.out_proj(attended.transpose(1, 2).reshape(rows, length, width)), None
 
     def attend(self, queries: Tensor, keys: Tensor, values: Tensor, windows: FocusWindows, real: Tensor) -> Tensor:
-        """Attend in the form that was chosen where it holds, elsewhere in the plain one."""
+        """Attend in the chosen form where it is valid, else in the plain form."""
         if self.form == "flex" and queries.device.type == "cuda":
             return flex_focus(queries, keys, values, windows, real)
-        wide = self.form == "rank_two" and _rank_two_holds(queries, windows, real)
+        wide = self.form == "rank_two" and _rank_two_is_valid(queries, windows, real)
         return (rank_two_focus if wide else plain_focus)(queries, keys, values, windows, real)
 
 
 def _real_tokens(attention_mask: Tensor | None, states: Tensor) -> Tensor:
-    """Return which tokens are real, [R, L], from a mask in the library's form."""
+    """Return a mask [R, L], True where a token is real, from a mask in the library's form."""
     if attention_mask is None:
         return torch.ones(states.shape[:2], dtype=torch.bool, device=states.device)
-    of_keys = attention_mask[:, 0, 0]
-    return of_keys if of_keys.dtype == torch.bool else of_keys == 0
+    key_mask = attention_mask[:, 0, 0]
+    return key_mask if key_mask.dtype == torch.bool else key_mask == 0

@@ -1,4 +1,4 @@
-"""ETADS's network: a post-norm Transformer whose encoder heads focus and whose decoder heads select.
+"""ETADS's network: a post-norm Transformer with focus attention (encoder) and saliency selection (decoder).
 
     encoder (§3.2)  self-attention + a Gaussian bias around a centre of every token and head
     decoder (§3.3)  cross-attention ⊗ the saliency of every source token for this step and head
@@ -28,7 +28,7 @@ from longsumbench.models.etads.saliency import SaliencyAttention
 
 @strict
 class EtadsModelConfig(BartConfig):
-    """As BartConfig, plus which layers focus and select, counted from 1, and the label smoothing of training."""
+    """As BartConfig, plus the layers that focus and select, counted from 1, and the label smoothing."""
 
     model_type = "longsumbench-etads"
 
@@ -55,7 +55,7 @@ class FocusEncoder(StartsParts, UnitEncoder):
 
 
 class SelectingDecoder(StartsParts, BartDecoder):
-    """As BartDecoder, except: no norm stands behind the embeddings, and some of its layers select (ETADS §3.3)."""
+    """As BartDecoder, except: the embeddings have no norm, and some of its layers select (ETADS §3.3)."""
 
     def __init__(self, config: EtadsModelConfig) -> None:
         super().__init__(config)
@@ -66,7 +66,7 @@ class SelectingDecoder(StartsParts, BartDecoder):
 class EtadsForConditionalGeneration(UnitsToText, BartForConditionalGeneration):
     """As BART, except: it reads units, its encoder focuses, its decoder selects, and its output has a bias (Eq. 4).
 
-    Source, target and output share their embeddings, scaled by √D where they are read.
+    Source, target and output share the embeddings, which are scaled by √D at the inputs.
     """
 
     config_class = EtadsModelConfig

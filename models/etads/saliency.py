@@ -1,4 +1,4 @@
-"""Saliency selection: every head of a layer weighs each source token by how much it matters (ETADS, Eqs. 9–10).
+"""Saliency selection: each head weights every source token by its saliency (ETADS, Eqs. 9–10).
 
 Letters: R rows, K queries of a row's beams, H heads, T target tokens, S source tokens, E width of a head.
 """
@@ -19,14 +19,10 @@ _GATED = "longsumbench-gated"  # the library's name for `_gated`
 
 
 class Gate(SelfStarting):
-    """Score the saliency of every source token (ETADS, Eq. 9), with matrices of its own for every head.
+    """Score the saliency of every source token (ETADS, Eq. 9), with separate matrices per head.
 
-    g = sigmoid((W_h Q)(W_s K)ᵀ), unscaled. Both matrices are applied to the queries, (Q W_h W_sᵀ) Kᵀ: so nothing
-    beside the keys is cached, and targets are shorter than sources.
-
-    Args:
-        num_heads: H.
-        head_width: E.
+    g = sigmoid((W_h Q)(W_s K)ᵀ), unscaled. Both matrices are applied to the queries, (Q W_h W_sᵀ) Kᵀ: only the keys are
+    cached, and targets are shorter than sources.
     """
 
     def __init__(self, num_heads: int, head_width: int) -> None:
@@ -36,7 +32,7 @@ class Gate(SelfStarting):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Start as Xavier's uniform does, every head as a layer of its own."""
+        """Initialize each head as a separate layer, by Xavier's uniform distribution."""
         xavier_heads(self.w_h)
         xavier_heads(self.w_s)
 
@@ -57,14 +53,14 @@ def _gated(
     dropout: float = 0.0,
     **kwargs: Any,
 ) -> tuple[Tensor, Tensor]:
-    """Attend, every weight times its token's saliency, not normalized again (ETADS, Eq. 10); as the library calls it.
+    """Attend, every weight times its token's saliency, without new normalization (ETADS, Eq. 10); the library calls it.
 
     Args:
-        module: whose gate it is.
+        module: has the gate.
         queries: [R, H, K·T, E].
         keys: [R, H, S, E].
-        values: likewise.
-        attention_mask: [R, 1, K·T or 1, S], in either of the library's forms.
+        values: [R, H, S, E].
+        attention_mask: [R, 1, K·T or 1, S], boolean or additive.
         scaling: of the scores.
         dropout: of the weights.
         **kwargs: not used.
@@ -86,5 +82,5 @@ class SaliencyAttention(FoldedAttention):
     def __init__(self, *args: Any, config: Any, **kwargs: Any) -> None:
         super().__init__(*args, config=config, **kwargs)
         self.gate = Gate(self.num_heads, self.head_dim)
-        self.config = copy(config)  # in which this layer alone is told how to attend
+        self.config = copy(config)  # so that only this layer uses the gated attention
         self.config._attn_implementation = _GATED

@@ -1,4 +1,4 @@
-"""ETADS as a system: what it reads of an example, its network, its evidence."""
+"""The system ETADS: what it reads, its network and its evidence."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,7 +25,7 @@ from longsumbench.models.etads.saliency import Gate
 
 
 class Etads(NeuralSystem):
-    """A Transformer over the leading tokens whose encoder focuses and whose decoder selects what is salient."""
+    """ETADS: a Transformer over the leading tokens, with focus in the encoder and selection in the decoder."""
 
     Config = EtadsConfig
     Model = EtadsForConditionalGeneration
@@ -41,30 +41,30 @@ class Etads(NeuralSystem):
     def fit(
         self, train: Split | None, validation: Split | None, recipe: Recipe, workdir: Path, stages: ArtifactCache
     ) -> FitReport:
-        """Train, if the bias can be computed in the form that was chosen.
+        """Check that the device supports `focus_form`, then train.
 
         Raises:
-            UsageError: flex attention is asked for, and there is no GPU.
+            UsageError: `focus_form` is flex, and there is no GPU.
             DataError: there is no training split, or it is empty.
         """
         on_gpu = choose_device(recipe.device).type == "cuda"
         if self.config.focus_form == "flex" and self.config.focus_layers and not on_gpu:
-            raise UsageError("model.focus_form=flex computes the bias inside a CUDA kernel: on a CPU choose plain")
+            raise UsageError("model.focus_form=flex needs a GPU: on a CPU choose model.focus_form=plain")
         return super().fit(train, validation, recipe, workdir, stages)
 
     def units(self, example: Example, encode: Encode) -> Units:
-        """Return one unit: the query and the title, where there are any, and the text, cut at `input_length`."""
+        """Return one unit: the query and the title, if any, and the text, cut at `input_length`."""
         sentences = [list(document.sentences()) for document in example.documents]
         if example.title and sentences:
             sentences[0].insert(0, example.title)
-        encoded = [encode(of_document) for of_document in sentences]
+        encoded = [encode(document) for document in sentences]
         longest = max((sum(len(sentence.ids) for sentence in document) for document in encoded), default=0)
         units = split_snippets(encoded, max(1, longest), max(1, len(encoded)))
         query = self.query(example, encode, self.config.input_length)
         return prepend_query(join_units(units, self.config.input_length - len(query)), query)
 
     def build_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
-        """Build the network; its positions are sinusoids to begin with (ETADS §3.1)."""
+        """Build the network; its positions start as sinusoids (ETADS §3.1)."""
         config = self.config
         model = self.Model(
             EtadsModelConfig(

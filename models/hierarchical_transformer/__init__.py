@@ -1,1 +1,1 @@
-"""The Hierarchical Transformer, its paragraph ranker and graphs, the Flat Transformer and T-DMCA."""
+"""The Hierarchical Transformer and the Flat Transformer. Start with `model.py` and `global_layer.py`."""

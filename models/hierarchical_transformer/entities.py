@@ -1,6 +1,6 @@
-"""Entities of paragraphs, for the discourse graph (Hierarchical Transformer, A.2): spaCy's, or runs of capitals.
+"""Entities of paragraphs, for the discourse graph (Hierarchical Transformer, A.2): by spaCy, or runs of capitals.
 
-spaCy is an extra (`longsumbench[spacy]`); its pipelines are packages or folders of their own. Nothing is downloaded.
+spaCy is an extra (`longsumbench[spacy]`); its pipelines are separate packages or folders. Nothing is downloaded.
 """
 
 import re
@@ -19,12 +19,12 @@ FindEntities: TypeAlias = Callable[[Sequence[str]], list[frozenset[str]]]
 
 _KINDS = ("spacy", "capitals")
 _TYPES = frozenset({"PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "EVENT", "WORK_OF_ART", "LAW"})
-_NOT_NEEDED = ("tagger", "parser", "senter", "attribute_ruler", "morphologizer", "lemmatizer")  # to find entities
+_NOT_NEEDED = ("tagger", "parser", "senter", "attribute_ruler", "morphologizer", "lemmatizer")  # for entities
 _DOWNLOAD = "python -m spacy download en_core_web_sm"
 _ELSE = "or choose model.entities=capitals"
 _POSSESSIVES = ("'s", "’s")
 _FIRST_PERSON = re.compile(r"I(?:['’]|$)")
-_OPENERS = (  # begin a sentence with a capital, and no name
+_OPENERS = (  # words that begin a sentence with a capital and are no names
     "a an the this that these those all both each some many most no one two such other another in on at by for from of"
     " to with as into over under about between among through until and but or nor yet so if when while after before"
     " since because although though during it its he his she her they their we our you your my there here where what"
@@ -37,11 +37,11 @@ def find_entities(kind: str, spacy_model: str) -> FindEntities:
     """Return a function from paragraphs to the set of entities of each.
 
     Args:
-        kind: "spacy": those of the paper's nine types that a spaCy pipeline finds; "capitals": see `capitalised`.
+        kind: "spacy": entities of the paper's nine types, by a spaCy pipeline; "capitals": see `capitalised`.
         spacy_model: the pipeline, an installed package or a folder.
 
     Raises:
-        UsageError: no such kind, or a pipeline that finds no entities.
+        UsageError: the kind is unknown, or the pipeline finds no entities.
         EnvironmentProblem: spaCy or the pipeline is missing, or cannot be loaded.
     """
     check_choice("model.entities", kind, _KINDS)
@@ -52,12 +52,12 @@ def find_entities(kind: str, spacy_model: str) -> FindEntities:
 
 
 def available(spacy_model: str) -> bool:
-    """Tell whether spaCy and the pipeline are installed, without loading either."""
-    return find_spec("spacy") is not None and _is_there(spacy_model)
+    """Return True if spaCy and the pipeline are installed; loads neither."""
+    return find_spec("spacy") is not None and _is_installed(spacy_model)
 
 
 def pipeline_identity(spacy_model: str) -> str:
-    """Return a pipeline's language, name and version: another one at the same place may find other entities.
+    """Return a pipeline's language, name and version, which decide the entities that it finds.
 
     Raises:
         UsageError, EnvironmentProblem: as `find_entities`.
@@ -67,12 +67,12 @@ def pipeline_identity(spacy_model: str) -> str:
 
 
 def capitalised(text: str) -> frozenset[str]:
-    """Return the runs of capitalised words of a text, each as it stands there, its words joined by a blank.
+    """Return the runs of capitalised words of a text, as they are written, the words joined by a blank.
 
-    A run ends with its sentence, at any sign but a period or a hyphen, and behind a possessive: "Ann's Paris, Texas"
-    has three. Where a sentence begins, a capital says little. There a word such as "The" or "When" belongs to no run,
-    and a single other word is one only if it also stands with a capital within a sentence of the same text. "I" never
-    does.
+    A run ends with its sentence, at any sign but a period or a hyphen, and after a possessive: "Ann's Paris, Texas"
+    has three. A capital at the beginning of a sentence says little. There, a word such as "The" or "When" belongs to
+    no run. Any other single word counts only if it also has a capital within a sentence of the same text. "I" never
+    counts.
     """
     runs = [run for sentence in split_sentences(text) for run in _runs(sentence)]
     within = {word for run in runs for word in (run.words[1:] if run.begins else run.words)}
@@ -81,14 +81,13 @@ def capitalised(text: str) -> frozenset[str]:
 
 
 class _Run(NamedTuple):
-    """Capitalised words that follow one another; `begins` tells whether the first one begins a sentence."""
+    """Consecutive capitalised words; `begins` is True if the first one begins a sentence."""
 
     words: list[str]
     begins: bool
 
 
 def _runs(sentence: str) -> Iterator[_Run]:
-    """Yield a sentence's runs."""
     words: list[str] = []
     begins = False
     for number, piece in enumerate(sentence.split()):
@@ -108,7 +107,7 @@ def _runs(sentence: str) -> Iterator[_Run]:
 
 
 def _bare(piece: str) -> tuple[str, bool, bool]:
-    """Return a word without the signs around it, and whether those before and behind it end a run."""
+    """Return a word without the signs around it; True if a run ends before it; True if one ends after it."""
     start = next((place for place, sign in enumerate(piece) if sign.isalnum()), len(piece))
     end = next((place for place in range(len(piece), start, -1) if piece[place - 1].isalnum()), start)
     word = piece[start:end]
@@ -117,22 +116,20 @@ def _bare(piece: str) -> tuple[str, bool, bool]:
 
 
 def _opens(word: str) -> bool:
-    """Tell whether a word begins sentences and no names; US and IT do not."""
+    """Return True for words that begin sentences but no names; not for US and IT."""
     return word.lower() in OPENERS and word == word.capitalize()
 
 
 def _recognized(pipeline: Any, paragraphs: Sequence[str]) -> list[frozenset[str]]:
-    """Return the entities of the paper's types that spaCy finds."""
     if (longest := max(map(len, paragraphs), default=0)) > pipeline.max_length:
-        told = f"a paragraph of {longest:,} characters, and spaCy reads {pipeline.max_length:,} at most"
-        raise DataError(f"{told}: split it, {_ELSE}")
+        problem = f"a paragraph has {longest:,} characters, but spaCy reads at most {pipeline.max_length:,}"
+        raise DataError(f"{problem}: split it, {_ELSE}")
     return [
         frozenset(entity.text for entity in read.ents if entity.label_ in _TYPES) for read in pipeline.pipe(paragraphs)
     ]
 
 
-def _is_there(spacy_model: str) -> bool:
-    """Tell whether a pipeline is an installed package or a folder."""
+def _is_installed(spacy_model: str) -> bool:
     try:
         distribution(spacy_model)
     except (PackageNotFoundError, ValueError):  # ValueError: an empty name
@@ -142,11 +139,10 @@ def _is_there(spacy_model: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _pipeline(spacy_model: str) -> Any:
-    """Load a spaCy pipeline, once."""
     if find_spec("spacy") is None:
         problem = "model.entities=spacy needs the package spaCy: pip install 'longsumbench[spacy]'"
         raise EnvironmentProblem(f"{problem} and a pipeline ({_DOWNLOAD}), {_ELSE}")
-    if not _is_there(spacy_model):
+    if not _is_installed(spacy_model):
         problem = f"model.spacy_model={spacy_model} is neither an installed spaCy pipeline nor a folder with one"
         raise EnvironmentProblem(f"{problem}: {_DOWNLOAD}, {_ELSE}")
     try:
@@ -159,5 +155,5 @@ def _pipeline(spacy_model: str) -> Any:
             f"spaCy cannot load model.spacy_model={spacy_model} ({reason}): {_ELSE[3:]}"
         ) from error
     if not any("doc.ents" in pipeline.get_pipe_meta(name).assigns for name in pipeline.pipe_names):
-        raise UsageError(f"the pipeline model.spacy_model={spacy_model} finds no entities: name another, {_ELSE}")
+        raise UsageError(f"the pipeline model.spacy_model={spacy_model} finds no entities: choose another, {_ELSE}")
     return pipeline

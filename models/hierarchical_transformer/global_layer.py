@@ -1,4 +1,4 @@
-"""A global layer: every paragraph pooled to a vector a head, related to the others, its context given to its tokens.
+"""The global layer: pool every paragraph to one vector per head, relate the vectors, and add contexts to the tokens.
 
 Letters: B examples, P paragraphs of an example, R real paragraphs of the batch, r a few of them, L paragraph tokens,
 N real tokens of the batch, H heads, D width, E = D/H width of a head.
@@ -18,16 +18,16 @@ from longsumbench.modeling.nn.precision import at_least_single
 from longsumbench.modeling.nn.transformer_layer import TransformerLayer
 from longsumbench.modeling.nn.unit_encoder import TokenTable, pieces
 
-_PADDING = 0.5  # share of a piece that may be padding, about: pooling is cheap
+_PADDING = 0.5  # approximate share of a piece that may be padding: pooling is cheap
 
 
 class Piece(NamedTuple):
     """A few paragraphs of similar length.
 
     Attributes:
-        chosen: [r], which of the real paragraphs.
-        rows: [r, L], where their tokens stand.
-        mask: [r, L], True where there is a token.
+        chosen: [r], indices of the real paragraphs.
+        rows: [r, L], the rows of their tokens among all N.
+        mask: [r, L], True where a token is real.
     """
 
     chosen: Tensor
@@ -36,12 +36,12 @@ class Piece(NamedTuple):
 
 
 class PackedParagraphs(NamedTuple):
-    """The real paragraphs of a batch, and where their tokens stand, one behind the other.
+    """The real paragraphs of a batch, and the rows of their concatenated tokens.
 
     Attributes:
-        real: [B, P], True where a paragraph is there.
-        owners: [N], whose token each is: 0 … R - 1, in the order of `real`.
-        pieces: all of them, dealt out by length.
+        real: [B, P], True where a paragraph is real.
+        owners: [N], the paragraph of each token: 0 … R - 1, in the order of `real`.
+        pieces: all paragraphs, grouped by length.
     """
 
     real: Tensor
@@ -50,27 +50,22 @@ class PackedParagraphs(NamedTuple):
 
     @classmethod
     def of(cls, table: TokenTable) -> "PackedParagraphs":
-        """Find them in a table of encoded tokens."""
+        """Return the paragraphs of a table of encoded tokens."""
         real = table.lengths > 0
         starts, lengths = table.starts[real], table.lengths[real]  # [R]
         in_table = starts.argsort()
         order = lengths.argsort(descending=True, stable=True)
-        dealt = []
+        grouped = []
         for some, longest in pieces(lengths[order].tolist(), _PADDING):
             chosen = order[some]
             offsets = torch.arange(longest, device=starts.device)
             mask = offsets < lengths[chosen][:, None]
-            dealt.append(Piece(chosen, (starts[chosen][:, None] + offsets).where(mask, 0), mask))
-        return cls(real, in_table.repeat_interleave(lengths[in_table]), tuple(dealt))
+            grouped.append(Piece(chosen, (starts[chosen][:, None] + offsets).where(mask, 0), mask))
+        return cls(real, in_table.repeat_interleave(lengths[in_table]), tuple(grouped))
 
 
 class PerHead(SelfStarting):
-    """A matrix for every head: [..., H, E] → [..., H, E].
-
-    Args:
-        num_heads: H.
-        head_width: E.
-    """
+    """One matrix per head (H heads of width E): [..., H, E] → [..., H, E]."""
 
     def __init__(self, num_heads: int, head_width: int) -> None:
         super().__init__()
@@ -78,7 +73,7 @@ class PerHead(SelfStarting):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Start as Xavier's uniform does, every head as a layer of its own."""
+        """Initialize each head as a separate layer, by Xavier's uniform distribution."""
         xavier_heads(self.weight)
 
     def forward(self, heads: Tensor) -> Tensor:
@@ -87,15 +82,15 @@ class PerHead(SelfStarting):
 
 
 class Pooling(nn.Module):
-    """Pool a paragraph's tokens, for every head by weights of its own (Hierarchical Transformer, Eqs. 13–16).
+    """Pool a paragraph's tokens, with separate weights per head (Hierarchical Transformer, Eqs. 13–16).
 
-    Eq. 16 sums with the scores; meant are the weights made of them. The values are pooled before they are projected,
-    which is the same sum, and saves a product of every token with a matrix.
+    Eq. 16 prints the scores as weights; the normalized weights of Eq. 15 are meant. The values are pooled before they
+    are projected: this gives the same sum, and saves a product of every token with a matrix.
 
     Args:
         width: D.
         num_heads: H.
-        official: as the release has it: with biases, without W_c.
+        official: True: as the released code, with biases and without W_c.
     """
 
     def __init__(self, width: int, num_heads: int, official: bool) -> None:
@@ -123,17 +118,17 @@ class Pooling(nn.Module):
 
     def weights(self, scores: Tensor, rows: Tensor, mask: Tensor) -> Tensor:
         """Normalize the scores over each paragraph's tokens (Eq. 15): [N, H], [r, L], [r, L] → [r, H, L]."""
-        of_tokens = scores.index_select(0, rows.flatten()).view(*rows.shape, -1)  # [r, L, H]
-        return at_least_single(of_tokens).masked_fill(~mask[..., None], float("-inf")).softmax(1).transpose(1, 2)
+        token_scores = scores.index_select(0, rows.flatten()).view(*rows.shape, -1)  # [r, L, H]
+        return at_least_single(token_scores).masked_fill(~mask[..., None], float("-inf")).softmax(1).transpose(1, 2)
 
 
 class ParagraphAttention(nn.Module):
-    """Pool the paragraphs, relate them, and tell each its context (Hierarchical Transformer, Eqs. 13–21, 24).
+    """Pool the paragraphs, relate them, and return a context for each (Hierarchical Transformer, Eqs. 13–21, 24).
 
     Args:
         width: D.
         num_heads: H.
-        official: as the release has it: with biases, without W_c, one projection for all heads.
+        official: True: as the released code, with biases, without W_c, one projection for all heads.
     """
 
     def __init__(self, width: int, num_heads: int, official: bool) -> None:
@@ -148,12 +143,12 @@ class ParagraphAttention(nn.Module):
         self.out_proj = nn.Linear(width, width, bias=official)
 
     def forward(self, states: Tensor, paragraphs: PackedParagraphs, graph: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Return each paragraph's context (Eq. 21), and what it is made of.
+        """Return each paragraph's context (Eq. 21), and the attention weights.
 
         Args:
             states: [N, D].
-            paragraphs: whose tokens they are.
-            graph: [B, P, P], rows that sum to one (see `normalized`), in the place of the first head's weights.
+            paragraphs: the paragraphs of the N tokens.
+            graph: [B, P, P], rows that sum to one (see `normalized`), used as the weights of the first head.
 
         Returns:
             [R, D], and the weights of the paragraphs for each other, [B, H, P, P].
@@ -167,9 +162,9 @@ class ParagraphAttention(nn.Module):
         return self.out_proj(contexts.flatten(1)), weights
 
     def weights(self, queries: Tensor, keys: Tensor, real: Tensor) -> Tensor:
-        """Weigh the paragraphs of an example for each other (Eq. 20): [B, H, P, E], …, [B, P] → [B, H, P, P].
+        """Return the paragraphs' weights for each other (Eq. 20): [B, H, P, E], …, [B, P] → [B, H, P, P].
 
-        Scores are divided by √E, as attention's are; Eq. 20 prints none.
+        Scores are divided by √E, as in attention; Eq. 20 prints no scaling.
         """
         scores = queries @ keys.transpose(-1, -2) * queries.shape[-1] ** -0.5
         weights: Tensor = at_least_single(scores).masked_fill(~real[:, None, None], float("-inf")).softmax(-1)
@@ -177,22 +172,22 @@ class ParagraphAttention(nn.Module):
 
 
 def _spread_out(heads: Tensor, real: Tensor) -> Tensor:
-    """Give every example its paragraphs, absent ones zero: [R, H, E], [B, P] → [B, H, P, E]."""
+    """Spread the real paragraphs over the examples, zeros for absent ones: [R, H, E], [B, P] → [B, H, P, E]."""
     dense = heads.new_zeros(*real.shape, *heads.shape[1:])
     return dense.masked_scatter(real[..., None, None], heads).transpose(1, 2)
 
 
 def normalized(graph: Tensor, real: Tensor) -> Tensor:
-    """Let the rows of a graph sum to one over the real paragraphs (Hierarchical Transformer, Eq. 24).
+    """Divide the rows of a graph by their sums over the real paragraphs (Hierarchical Transformer, Eq. 24).
 
     A paragraph without edges attends to itself.
 
     Args:
         graph: [B, P, P], weights of the edges, none negative.
-        real: [B, P], True where a paragraph is there.
+        real: [B, P], True where a paragraph is real.
 
     Raises:
-        UsageError: it is of another size than the paragraphs.
+        UsageError: the graph and the paragraphs differ in size.
     """
     if graph.shape != (*real.shape, real.shape[1]):
         sizes = " × ".join(map(str, graph.shape[1:]))
@@ -206,15 +201,10 @@ def normalized(graph: Tensor, real: Tensor) -> Tensor:
 
 
 class GlobalLayer(TransformerLayer):
-    """As TransformerLayer, except: instead of attending, a token gets the context of its paragraph (Eqs. 22–23).
+    """As TransformerLayer, except: instead of self-attention, a token gets its paragraph's context (Eqs. 22–23).
 
-    Its tokens stand one behind the other, without padding. As printed, what the feed-forward changes is the token
-    without its context (Eq. 23); in the release, with it.
-
-    Args:
-        config: names the sizes.
-        num_heads: H.
-        official: as the release has it.
+    The tokens are concatenated, without padding. The output of the feed-forward is added to the token without its
+    context, as Eq. 23 prints; in the released code (`official`), to the token with it.
     """
 
     def __init__(self, config: PegasusConfig, num_heads: int, official: bool) -> None:

@@ -1,7 +1,7 @@
 """Graphs between paragraphs that replace a head of the global layers (Hierarchical Transformer, Eq. 24 and Appendix).
 
-Rows are as the appendix has them; the network divides them by their sums. N paragraphs, the absent ones (empty texts)
-with rows and columns of zeros.
+Rows are as in the appendix; the network divides them by their sums. N: number of paragraphs. Absent paragraphs (empty
+texts) have rows and columns of zeros.
 """
 
 import re
@@ -16,11 +16,11 @@ from scipy.sparse import csr_matrix
 from longsumbench.modeling.ranking import similarities
 
 Graph: TypeAlias = NDArray[np.float32]
-Place: TypeAlias = tuple[int, int] | None  # document, and place among that document's paragraphs; None: of no document
+Place: TypeAlias = tuple[int, int] | None  # document, and index among its paragraphs; None: no document
 
 _LEAST_SIMILARITY = 0.2  # edges below it are removed
-_ROUNDING = 1e-12  # by so much less it still is no edge below it
-_ENTITY_WEIGHT = 0.2  # of an entity that two paragraphs share; of a marker: 1
+_ROUNDING = 1e-12  # tolerance of that limit
+_ENTITY_WEIGHT = 0.2  # of a shared entity; of a marker: 1
 DISCOURSE_MARKERS = (
     "again",
     "also",
@@ -64,7 +64,7 @@ _MARKED = re.compile(rf"\W*(?:{_ANY_MARKER})\b", re.IGNORECASE)
 
 
 def similarity_graph(paragraphs: Sequence[str]) -> Graph:
-    """Return the cosines of the paragraphs' tf-idf vectors, those below 0.2 removed (A.1, Eq. 25).
+    """Return the cosines of the paragraphs' tf-idf vectors, without those below 0.2 (A.1, Eq. 25).
 
     N_d is the number of paragraphs that are not empty.
 
@@ -82,16 +82,16 @@ def discourse_graph(
 ) -> Graph:
     """Return the simplified Approximate Discourse Graph: 0.2 · entities in common + a marker between (A.2, Eq. 26).
 
-    The marker counts 1, where two paragraphs follow one another in a document and the later one begins with one of
-    `DISCOURSE_MARKERS`: whole words in any casing, signs before them left out.
+    The marker counts 1 if two paragraphs are consecutive in a document and the later one begins with one of
+    `DISCOURSE_MARKERS`. Markers match whole words in any casing, after any signs.
 
     Args:
         paragraphs: in any order.
-        places: where each stands.
-        entities: from paragraphs to the set of entities of each (`entities.find_entities`).
+        places: the document and index of each paragraph.
+        entities: a function from paragraphs to the set of entities of each (`entities.find_entities`).
 
     Returns:
-        Shape [N, N], symmetric; on the diagonal 0.2 · the paragraph's entities.
+        Shape [N, N], symmetric; on the diagonal 0.2 · the number of the paragraph's entities.
     """
     real = _present(paragraphs)
     texts = [paragraphs[index] for index in real]
@@ -101,12 +101,11 @@ def discourse_graph(
 
 
 def is_marked(text: str) -> bool:
-    """Tell whether a paragraph begins with a discourse marker."""
+    """Return True if a paragraph begins with a discourse marker."""
     return _MARKED.match(text) is not None
 
 
 def _in_common(found: Sequence[frozenset[str]]) -> NDArray[np.float64]:
-    """Count the entities that each two paragraphs share."""
     number = {entity: index for index, entity in enumerate(sorted(frozenset().union(*found)))}
     indices = [number[entity] for entity in chain.from_iterable(found)]
     ends = np.cumsum([0, *map(len, found)])
@@ -116,7 +115,7 @@ def _in_common(found: Sequence[frozenset[str]]) -> NDArray[np.float64]:
 
 
 def _connected(marked: Sequence[bool], places: Sequence[Place]) -> NDArray[np.float64]:
-    """Return 1 for a paragraph that begins with a marker and the one right before it, both ways."""
+    """Return 1, symmetrically, for a paragraph that begins with a marker and the one before it."""
     edges = np.zeros((len(places), len(places)))
     at = {place: index for index, place in enumerate(places)}
     for index, place in enumerate(places):
@@ -126,12 +125,11 @@ def _connected(marked: Sequence[bool], places: Sequence[Place]) -> NDArray[np.fl
 
 
 def _present(paragraphs: Sequence[str]) -> list[int]:
-    """Return the indices of the paragraphs that are not empty."""
     return [index for index, text in enumerate(paragraphs) if text.strip()]
 
 
 def _spread(edges: NDArray[np.float64], real: Sequence[int], size: int) -> Graph:
-    """Return edges between some paragraphs as edges between all."""
+    """Return the edges between real paragraphs as edges between all."""
     whole = np.zeros((size, size), np.float32)
     whole[np.ix_(real, real)] = edges
     return whole

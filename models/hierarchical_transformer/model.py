@@ -1,10 +1,10 @@
-"""The Hierarchical Transformer's network: paragraphs read alone, then related, then all their tokens decoded from.
+"""The Hierarchical Transformer's network: encode paragraphs separately, relate them, and decode from all their tokens.
 
-    local layers (§3.2.2)   every paragraph alone
-    global layers (§3.2.3)  paragraphs pooled, related, their contexts given to their tokens
-    decoder                 attends to all real tokens of all paragraphs, one behind the other
+    local layers (§3.2.2)   encode every paragraph separately
+    global layers (§3.2.3)  pool paragraphs, relate them, and add their contexts to their tokens
+    decoder                 attends to all real tokens of all paragraphs, concatenated
 
-Without global layers and without the paragraphs' positions, of a single unit, it is the Flat Transformer.
+With a single unit, no global layers and no paragraph positions, it is the Flat Transformer.
 
 Letters: B examples, P paragraphs, r a few of them, L paragraph tokens, N real tokens of the batch, T target tokens,
 D width, V vocabulary.
@@ -25,13 +25,13 @@ from longsumbench.modeling.nn.precision import at_least_single
 from longsumbench.modeling.nn.unit_encoder import Memory, UnitEncoder, gather, spread_units
 from longsumbench.models.hierarchical_transformer.global_layer import GlobalLayer, PackedParagraphs, normalized
 
-_OFFICIAL_EPSILON = 1e-6  # of the release's norms
-_PADDING = 0.15  # share of a piece that may be padding, about: paragraphs differ in length more than snippets do
+_OFFICIAL_EPSILON = 1e-6  # of the released code's norms
+_PADDING = 0.15  # approximate share of a piece that may be padding: paragraphs differ in length more than snippets
 
 
 @strict
 class HierarchicalTransformerModelConfig(PegasusConfig):
-    """As PegasusConfig, plus the global layers, which positions there are, and the label smoothing."""
+    """As PegasusConfig, plus the global layers, the kinds of positions, and the label smoothing."""
 
     model_type = "longsumbench-hierarchical-transformer"
 
@@ -43,7 +43,7 @@ class HierarchicalTransformerModelConfig(PegasusConfig):
 
 
 class HierarchicalEncoder(StartsParts, UnitEncoder):
-    """As UnitEncoder, except: global layers follow, and positions tell a paragraph's rank, too (Eqs. 7–10)."""
+    """As UnitEncoder, except: global layers follow, and positions include the paragraph's rank (Eqs. 7–10)."""
 
     padding = _PADDING
 
@@ -52,7 +52,7 @@ class HierarchicalEncoder(StartsParts, UnitEncoder):
         self.global_layers = nn.ModuleList(
             GlobalLayer(config, config.pooling_heads, config.official) for _ in range(config.global_layers)
         )
-        self.last_norm, self.layer_norm = self.layer_norm, nn.Identity()  # it stands behind the global layers
+        self.last_norm, self.layer_norm = self.layer_norm, nn.Identity()  # it follows the global layers
         width = config.d_model // 2 if config.paragraph_positions else config.d_model
         self.embed_positions = SinusoidalPositions(width, interleaved=True)
 
@@ -62,7 +62,7 @@ class HierarchicalEncoder(StartsParts, UnitEncoder):
         return placed
 
     def positions(self, places: Tensor, length: int) -> Tensor:
-        """Return the positions of a paragraph's rank and its tokens, joined (Eq. 9): [r] → [r, L, D], or [L, D]."""
+        """Return the positions of ranks and of tokens, concatenated (Eq. 9): [r] → [r, L, D], or [L, D]."""
         tokens = self.embed_positions.upto(length)
         if not self.config.paragraph_positions:
             return tokens
@@ -71,13 +71,13 @@ class HierarchicalEncoder(StartsParts, UnitEncoder):
         return torch.cat(halves[::-1] if self.config.official else halves, -1)
 
     def forward(self, input_ids: Tensor, unit_mask: Tensor, unit_graph: Tensor | None = None, **kwargs: Any) -> Memory:
-        """Encode every real paragraph, and join all states of an example in their order.
+        """Encode every real paragraph, and concatenate all states of an example in order.
 
         Args:
-            input_ids: [B, P, L]; the place of a paragraph is its rank, whether those before it are there or not.
+            input_ids: [B, P, L]; the index of a paragraph is its rank, even after absent ones.
             unit_mask: [B, P, L], True where a token is real; a paragraph's real tokens come first.
-            unit_graph: [B, P, P], weights of edges between paragraphs, in the place of a head of every global layer.
-            **kwargs: not used; `generate` hands over all it was given.
+            unit_graph: [B, P, P], weights of edges between paragraphs; replaces a head of every global layer.
+            **kwargs: not used; `generate` passes all its arguments.
         """
         table = self.encode(input_ids, unit_mask)
         states, paragraphs = table.states, PackedParagraphs.of(table)
@@ -89,10 +89,10 @@ class HierarchicalEncoder(StartsParts, UnitEncoder):
 
 
 class HierarchicalTransformerForConditionalGeneration(UnitsToText, PegasusForConditionalGeneration):
-    """As Pegasus, except: its encoder is hierarchical, its positions are interleaved, and its output has a bias.
+    """As Pegasus, except: the encoder is hierarchical, the positions are interleaved, and the output has a bias.
 
-    Post-norm, as the paper has it; `official`: pre-norm, with a norm behind each stack. Source, target and output share
-    their embeddings, scaled by √D where they are read.
+    Post-norm, as in the paper; `official`: pre-norm, with a norm after each stack. Source, target and output share the
+    embeddings, which are scaled by √D at the inputs.
     """
 
     config_class = HierarchicalTransformerModelConfig
@@ -113,7 +113,7 @@ class HierarchicalTransformerForConditionalGeneration(UnitsToText, PegasusForCon
         self.post_init()
 
     def token_loss(self, logits: Tensor, labels: Tensor, num_tokens: Tensor | int | None, smoothing: float) -> Tensor:
-        """Return the cross-entropy; the release smooths in its own way (see `smoothed_as_released`)."""
+        """Return the cross-entropy; with `official`, smoothed as in the released code (`smoothed_as_released`)."""
         if not (self.config.official and smoothing):
             return super().token_loss(logits, labels, num_tokens, smoothing)
         return smoothed_as_released(logits, labels, num_tokens, smoothing, self.config.pad_token_id)
@@ -122,22 +122,22 @@ class HierarchicalTransformerForConditionalGeneration(UnitsToText, PegasusForCon
 def smoothed_as_released(
     logits: Tensor, labels: Tensor, num_tokens: Tensor | int | None, smoothing: float, pad: int
 ) -> Tensor:
-    """Return the divergence from smoothed targets, in nats per token, as the release has it: KL(q ‖ p).
+    """Return the divergence from smoothed targets, in nats per token, as in the released code: KL(q ‖ p).
 
-    q is 1 - ε for the target, nothing for the padding, and ε / (V - 2) for any other token.
+    q is 1 - ε for the target, 0 for the padding, and ε / (V - 2) for any other token.
 
     Args:
         logits: [B, T, V].
         labels: [B, T], -100 where there is no target token.
-        num_tokens: what the sum is divided by; None: the real tokens of `labels`.
+        num_tokens: divisor of the sum; None: the number of real tokens of `labels`.
         smoothing: ε.
-        pad: the padding's token.
+        pad: the id of the padding token.
     """
     real = labels.ne(-100)
     logs = at_least_single(logits[real]).log_softmax(-1)  # [n, V]
     others = smoothing / (logits.shape[-1] - 2)
-    of_target = logs.gather(1, labels[real][:, None])[:, 0]
-    of_others = logs.sum(-1) - of_target - logs[:, pad]
+    target_logs = logs.gather(1, labels[real][:, None])[:, 0]
+    other_logs = logs.sum(-1) - target_logs - logs[:, pad]
     entropy = (1 - smoothing) * torch.tensor(1 - smoothing).log() + smoothing * torch.tensor(others).log()
-    sums = len(logs) * entropy - ((1 - smoothing) * of_target + others * of_others).sum()
+    sums = len(logs) * entropy - ((1 - smoothing) * target_logs + others * other_logs).sum()
     return sums / (num_tokens if num_tokens is not None else real.sum().clamp(min=1))

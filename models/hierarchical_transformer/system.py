@@ -1,4 +1,4 @@
-"""The Hierarchical Transformer, the Flat Transformer and T-DMCA as systems: what they read, networks, evidence."""
+"""The systems Hierarchical Transformer and Flat Transformer: what they read, their networks and their evidence."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -65,14 +65,14 @@ class GraphCollator(UnitCollator):
 
 
 class TransformerSystem(BestParagraphs):
-    """What the hierarchical and the flat encoder-decoder share: their network."""
+    """Base class of the hierarchical and the flat encoder-decoder: their network."""
 
     Model = HierarchicalTransformerForConditionalGeneration
     gives_attention = True
     config: TransformerConfig
 
     def build_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
-        """Build the network; its weights start as Xavier's uniform does, as the release's."""
+        """Build the network; its weights start from Xavier's uniform distribution, as in the released code."""
         config = self.config
         model = self.Model(
             HierarchicalTransformerModelConfig(
@@ -86,12 +86,12 @@ class TransformerSystem(BestParagraphs):
         return model
 
     def own_dimensions(self) -> dict[str, Any]:
-        """Return what the network's configuration has beside what both have; here what makes it flat."""
+        """Return the entries of the network's configuration that the two systems do not share; here the flat one's."""
         return {"global_layers": 0, "paragraph_positions": False}
 
 
 class HierarchicalTransformer(TransformerSystem):
-    """The best paragraphs, each read alone, then related by global layers; all their tokens are decoded from."""
+    """Encode the best paragraphs separately, relate them by global layers, and decode from all their tokens."""
 
     Config = HierarchicalTransformerConfig
     units_decided_by = (*DECIDE_UNITS, "num_paragraphs", "graph", "entities", "spacy_model")
@@ -100,23 +100,23 @@ class HierarchicalTransformer(TransformerSystem):
     config: HierarchicalTransformerConfig
 
     def limits(self, training: bool) -> Limits:
-        """Return how much is read."""
+        """Return the limits of the input."""
         config, limits = self.config, super().limits(training)
         number = config.num_paragraphs if training else config.test_num_paragraphs or config.num_paragraphs
         return replace(limits, num_paragraphs=number)
 
     def prepare(self, train: Split, validation: Split | None, recipe: Recipe, stages: ArtifactCache) -> None:
-        """Fit the ranker, or find it; a spaCy that is missing is told before."""
+        """Check that spaCy is installed if it is needed; then fit or load the ranker."""
         if self.config.graph == "discourse":
             find_entities(self.config.entities, self.config.spacy_model)
         super().prepare(train, validation, recipe, stages)
 
     def identity(self) -> dict[str, Any]:
-        """Return the settings, and which spaCy finds the entities of a discourse graph."""
+        """Return the settings, and the spaCy pipeline of a discourse graph."""
         return {**super().identity(), **self._spacy()}
 
     def units_also_decided_by(self) -> dict[str, Any]:
-        """Return the learned ranker, and which spaCy finds the entities of a discourse graph."""
+        """Return the learned ranker, and the spaCy pipeline of a discourse graph."""
         return {**super().units_also_decided_by(), **self._spacy()}
 
     def _spacy(self) -> dict[str, str]:
@@ -124,19 +124,19 @@ class HierarchicalTransformer(TransformerSystem):
         return {"spacy": pipeline_identity(self.config.spacy_model)} if asked else {}
 
     def read(self, example: Example, encode: Encode, limits: Limits) -> Units:
-        """Return the title and the best paragraphs, a unit each, the query before them; and their graph, if any."""
+        """Return the title and the best paragraphs, one unit each after the query; and their graph, if any."""
         query = self.query(example, encode, limits.paragraph_length)
         length, taken = limits.paragraph_length - len(query), len(query)
         units, paragraphs = self.best(example, encode, replace(limits, paragraph_length=length, taken=taken))
         units = prepend_query(units, query)
         if self.config.graph == "none":
             return units
-        texts, places = [one.text for one in paragraphs], [one.place for one in paragraphs]
+        texts, places = [paragraph.text for paragraph in paragraphs], [paragraph.place for paragraph in paragraphs]
         graph = self.graph([example.title or "", *texts], [None, *places])
         return GraphUnits(units.ids, units.documents, units.words, units.truncation, units.query_length, graph=graph)
 
     def graph(self, texts: Sequence[str], places: Sequence[tuple[int, int] | None]) -> NDArray[np.float32]:
-        """Return the graph between some paragraphs (Hierarchical Transformer, Appendix)."""
+        """Return the graph between paragraphs (Hierarchical Transformer, Appendix)."""
         if self.config.graph == "similarity":
             return similarity_graph(texts)
         return discourse_graph(texts, places, find_entities(self.config.entities, self.config.spacy_model))
@@ -149,16 +149,16 @@ class HierarchicalTransformer(TransformerSystem):
         return datasets.Features({**super().features(), "unit_graph": rows})
 
     def values(self, units: Units, labels: Sequence[int] = ()) -> dict[str, Any]:
-        """Return the plain values from which a batch is collated."""
+        """Return a row of plain values, from which batches are collated."""
         values = super().values(units, labels)
         return {**values, "unit_graph": units.graph.tolist()} if isinstance(units, GraphUnits) else values
 
     def collator(self) -> UnitCollator:
-        """Return what makes batches of rows."""
+        """Return the collator."""
         return super().collator() if self.config.graph == "none" else GraphCollator(self.tokenizer.pad_token_id)
 
     def own_dimensions(self) -> dict[str, Any]:
-        """Return what the network's configuration has beside what both have."""
+        """Return the entries of the network's configuration that the two systems do not share."""
         config = self.config
         return {
             "global_layers": config.global_layers,
@@ -173,7 +173,7 @@ class HierarchicalTransformer(TransformerSystem):
         complete: Sequence[bool],
         references: Sequence[Sequence[int] | None],
     ) -> list[Evidence]:
-        """Return how the paragraphs were related, and which of them each token of the output was taken from."""
+        """Return the paragraphs' weights for each other, and the attention of every output token to each paragraph."""
         return list(map(self._evidence_of, read, outputs))
 
     @torch.inference_mode()
@@ -184,8 +184,8 @@ class HierarchicalTransformer(TransformerSystem):
             model(**self.fed_once_more(units, output))
         per_token = weights[-1][0].float().mean(0)[: len(output)]  # [T, S]
         sizes = [len(ids) for ids in units.ids]
-        of_units = torch.split(per_token[:, : sum(sizes)], sizes, 1)
-        arrays: dict[str, Any] = {"attention": torch.stack([one.sum(-1) for one in of_units])}  # [P, T]
+        per_unit = torch.split(per_token[:, : sum(sizes)], sizes, 1)
+        arrays: dict[str, Any] = {"attention": torch.stack([attended.sum(-1) for attended in per_unit])}  # [P, T]
         axes: dict[str, tuple[str, ...]] = {"attention": ("unit", "step")}
         texts = {
             "unit": tuple(text.strip() for text in self.tokenizer.batch_decode(units.ids)),
@@ -200,15 +200,15 @@ class HierarchicalTransformer(TransformerSystem):
 
 
 class FlatTransformer(TransformerSystem):
-    """The title and the best paragraphs, joined, cut, and read as one text."""
+    """Join the title and the best paragraphs, cut them, and read them as one text."""
 
     Config = FlatTransformerConfig
     units_decided_by = (*DECIDE_UNITS, "fidelity")
 
     def marked(self, units: Units) -> Units:
-        """Return the units, in the release's way each with the end token behind it, beside what `input_length` counts.
+        """Return the units; with fidelity=official each ends with the end token, which `input_length` does not count.
 
-        Choice: its mark between paragraphs and its end are two tokens; vocabularies here have the one.
+        Choice: the released code marks paragraphs and the end with two tokens; vocabularies here have only one.
         """
         if self.config.fidelity != "official":
             return units

@@ -1,1 +1,1 @@
-"""PageSum: pages encoded and decoded alone, mixed by confidence (papers: PageSum)."""
+"""PageSum: pages are encoded and decoded separately, and mixed by confidence. Start with `model.py`."""

@@ -1,7 +1,7 @@
-"""PageSum's network: a BART whose encoder and decoder see one page at a time, and whose pages are mixed at every step.
+"""PageSum's network: a BART that encodes and decodes each page separately and mixes the pages at every step.
 
     page-wise (§3)   every page: encoder → decoder → hidden state and confidence; mixed → one output projection
-    global (Table 7) every page: encoder; all pages one behind the other → one ordinary decoder → output projection
+    global (Table 7) every page: encoder; all pages concatenated → one ordinary decoder → output projection
 
 Letters: B examples, K beams, Q = B·K rows, P pages of an example, R real pages of the batch, L page tokens, T target
 tokens, N real tokens of the batch, S memory tokens, D width, V vocabulary.
@@ -25,15 +25,15 @@ from longsumbench.modeling.nn.folded_attention import FoldedCache
 from longsumbench.modeling.nn.precision import at_least_single
 from longsumbench.modeling.nn.unit_encoder import Memory, UnitEncoder, gather, pieces, spread_units
 
-# Share of a piece that may be padding, about: pages differ in length more than snippets do. In the decoder most of the
-# work is the target's, the same for every page.
+# Approximate share of a piece that may be padding: pages differ in length more than snippets do. Most of the decoder's
+# work is on the target, the same for every page.
 _PADDING, _DECODER_PADDING = 0.15, 0.5
-_RECOMPUTED = 512  # tokens that checkpointing computes twice: of larger pieces it would hold more than of whole layers
+_RECOMPUTED = 512  # tokens that checkpointing computes twice: larger pieces would need more memory than whole layers
 
 
 @strict
 class PageSumModelConfig(BartConfig):
-    """As BartConfig, plus how pages are decoded, what training feeds first, and its label smoothing."""
+    """As BartConfig, plus how pages are decoded, the first token in training, and the label smoothing."""
 
     model_type = "longsumbench-pagesum"
 
@@ -47,8 +47,8 @@ class Pages(NamedTuple):
 
     Attributes:
         last_hidden_state: [N, D], the states of all real tokens of the batch.
-        starts: [B, P], the row of a page's first token in it.
-        lengths: [B, P], a page's tokens; 0 for an absent one.
+        starts: [B, P], the row of a page's first token in `last_hidden_state`.
+        lengths: [B, P], the number of a page's tokens; 0 for an absent page.
     """
 
     last_hidden_state: Tensor
@@ -57,15 +57,15 @@ class Pages(NamedTuple):
 
     @property
     def real(self) -> Tensor:
-        """[B, P], True where a page is there."""
+        """[B, P], True where a page is real."""
         return self.lengths > 0
 
     def memory(self, together: bool, cached: bool = False) -> Memory:
-        """Return what a decoder attends to.
+        """Return the memory that a decoder attends to.
 
         Args:
-            together: whether a row is an example's pages, one behind the other, [B, S, D], or a real page, [R, L, D].
-            cached: whether a cache holds its keys and values: then only its mask and its number of rows are right.
+            together: True: a row holds all pages of an example, [B, S, D]; False: one real page, [R, L, D].
+            cached: True if a cache holds the keys and values: then only the mask and the number of rows are valid.
         """
         starts, lengths = self.starts, self.lengths
         if not together:
@@ -78,17 +78,17 @@ class Pages(NamedTuple):
 
 @dataclass(frozen=True)
 class MixedPages(Decoded):
-    """As Decoded, the pages mixed (PageSum, Eq. 9), plus their weights.
+    """As Decoded, with the pages mixed (PageSum, Eq. 9), plus their weights.
 
     Attributes:
-        confidences: [B, P, K, T], 0 for an absent page; None where there are none, as in global decoding.
+        confidences: [B, P, K, T], 0 for an absent page; None in global decoding.
     """
 
     confidences: Tensor | None = None
 
 
 class PageEncoder(UnitEncoder):
-    """As BartEncoder, except: it takes pages, encodes each alone from position 0, and never computes absent ones."""
+    """As BartEncoder, except: it encodes each real page alone, from position 0, and skips absent pages."""
 
     padding = _PADDING
     recomputed = _RECOMPUTED
@@ -106,7 +106,7 @@ class PageEncoder(UnitEncoder):
         Args:
             input_ids: [B, P, L].
             unit_mask: [B, P, L], True where a token is real.
-            **kwargs: not used; `generate` hands over all it was given.
+            **kwargs: not used; `generate` passes all its arguments.
         """
         table = self.encode(input_ids, unit_mask)
         return Pages(table.states, table.starts, table.lengths)
@@ -119,10 +119,10 @@ class PageEncoder(UnitEncoder):
 
 
 class PageCache(FoldedCache):
-    """As FoldedCache, except: a beam's own keys and values stand in a row for each page of its document.
+    """As FoldedCache, except: a beam has a row of its keys and values for each page of its document.
 
     Attributes:
-        documents: [R], whose page a row is; None before there is one.
+        documents: [R], the document of each page; None before the first pass.
         num_documents: B.
     """
 
@@ -132,7 +132,7 @@ class PageCache(FoldedCache):
         self.num_documents = 0
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
-        """Reorder the beams' own keys and values: `beam_idx` [B·K] names beams, the cache holds R·K rows."""
+        """Reorder the keys and values of the beams: `beam_idx` [B·K] numbers beams, the cache holds R·K rows."""
         if self.documents is not None:
             beams = len(beam_idx) // self.num_documents
             chosen = beam_idx.view(-1, beams)[self.documents] - self.documents[:, None] * beams  # [R, K], 0 … K - 1
@@ -142,7 +142,6 @@ class PageCache(FoldedCache):
 
 
 def _is_filled(cache: FoldedCache | None) -> bool:
-    """Tell whether a cache holds the memory's keys and values."""
     return cache is not None and bool(cache.is_updated.get(0))
 
 
@@ -150,8 +149,8 @@ def confidences(scores: Tensor, real: Tensor) -> Tensor:
     """Normalize scores over an example's pages (PageSum, Eq. 8).
 
     Args:
-        scores: [R, K, T], of the real pages in their order.
-        real: [B, P], True where a page is there.
+        scores: [R, K, T], of the real pages, in order.
+        real: [B, P], True where a page is real.
 
     Returns:
         [B, P, K, T], 0 for an absent page.
@@ -163,7 +162,7 @@ def confidences(scores: Tensor, real: Tensor) -> Tensor:
 
 
 def mix(hidden: Tensor, weights: Tensor, real: Tensor) -> Tensor:
-    """Add up an example's pages, each by its confidence (PageSum, Eq. 9).
+    """Sum an example's pages, weighted by confidence (PageSum, Eq. 9).
 
     Args:
         hidden: [R, K, T, D].
@@ -179,7 +178,7 @@ def mix(hidden: Tensor, weights: Tensor, real: Tensor) -> Tensor:
 
 
 class PageSumForConditionalGeneration(UnitsToText, BartForConditionalGeneration):
-    """As BART, except: it reads pages, and one linear layer more weighs what each page's decoder says (Eqs. 6–9).
+    """As BART, except: it reads pages, and one more linear layer scores each page's decoder state (Eqs. 6–9).
 
     The beams of an example share the keys and values of its pages.
     """
@@ -196,10 +195,10 @@ class PageSumForConditionalGeneration(UnitsToText, BartForConditionalGeneration)
         self.post_init()
 
     def shifted(self, labels: Tensor) -> Tensor:
-        """Return what training feeds for some labels.
+        """Return the decoder input of training for some labels.
 
-        The default feeds `</s> <s> …` and predicts `<s> … </s>`, as writing does. The release feeds `<s> …` and
-        predicts `… </s>`, though writing starts with `</s> <s>`.
+        The default feeds `</s> <s> …` and predicts `<s> … </s>`, as generation does. The released code feeds `<s> …`
+        and predicts `… </s>`, although its generation starts with `</s> <s>`.
         """
         config = self.config
         start = config.bos_token_id if config.official else config.decoder_start_token_id
@@ -207,7 +206,7 @@ class PageSumForConditionalGeneration(UnitsToText, BartForConditionalGeneration)
         return ids
 
     def decode(self, reading: Pages, ids: Tensor, cache: FoldedCache | None = None, **context: Any) -> MixedPages:
-        """Run the decoder over tokens that follow those in the cache: [Q, T]."""
+        """Run the decoder over the tokens after those in the cache: [Q, T]."""
         if self.config.decoding == "global":
             return MixedPages(self.run_decoder(ids, *reading.memory(together=True, cached=_is_filled(cache)), cache))
         real = reading.real
@@ -221,9 +220,9 @@ class PageSumForConditionalGeneration(UnitsToText, BartForConditionalGeneration)
         return MixedPages(mix(hidden, weights, real).flatten(0, 1), weights)
 
     def decode_pages(self, pages: Pages, rows: Tensor, cache: FoldedCache | None) -> Tensor:
-        """Let every real page predict alone (PageSum, Eq. 6): [R, K, T] → [R, K, T, D].
+        """Decode every real page separately (PageSum, Eq. 6): [R, K, T] → [R, K, T, D].
 
-        Without a cache pages of similar length are decoded together, so that little of their memory is padding.
+        Without a cache, pages of similar length are decoded together, to reduce padding.
         """
         memory, lengths = pages.memory(together=False, cached=_is_filled(cache)), pages.lengths[pages.real]
         if cache is not None:
@@ -238,5 +237,5 @@ class PageSumForConditionalGeneration(UnitsToText, BartForConditionalGeneration)
         return torch.cat(hidden)[order.argsort()]
 
     def run_decoder(self, ids: Tensor, memory: Tensor, mask: Tensor | None, cache: FoldedCache | None) -> Tensor:
-        """As every network, except: a mask that hides nothing is left out, for attention is faster without one."""
+        """As in the base class, except: a mask without False is dropped, because attention is faster without a mask."""
         return super().run_decoder(ids, memory, None if mask is None or bool(mask.all()) else mask, cache)

@@ -1,7 +1,7 @@
-"""Cutting a text into pages by locality (PageSum, §3): pure functions from token ids to token ids and the ledger.
+"""Split a text into pages by locality (PageSum, §3): pure functions from token ids to token ids and the ledger.
 
-Choice: a page knows the document that it begins in. A sentence without tokens is on no page and counts as none; the
-words that a tokenizer drops in this way are in the ledger as cut by "tokenizer".
+Choice: a page belongs to the document in which it begins. A sentence without tokens is on no page and is not counted.
+The ledger reports the words that a tokenizer drops in this way as cut by "tokenizer".
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,12 +16,12 @@ from longsumbench.models.pagesum.config import SPECIAL_TOKENS
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """A page before it is cut.
+    """A page before truncation.
 
     Attributes:
-        document: the index of the document that it begins in.
+        document: the index of the document in which it begins.
         text: its sentences, each with tokens.
-        name: tokens that are read before them and are not the source's: the ledger does not count them.
+        name: tokens read before the text; they are not the source's, and the ledger does not count them.
     """
 
     document: int
@@ -32,17 +32,18 @@ class _Page:
 def spatial_pages(
     encoded: Sequence[Sequence[EncodedSentence]], num_pages: int, page_size: int, official: bool = False
 ) -> Units:
-    """Deal the sentences of all documents, in order, into consecutive pages (spatial locality: PageSum, §5.2).
+    """Split the sentences of all documents, in order, into consecutive pages (spatial locality: PageSum, §5.2).
 
-    The pages' sentence counts differ by at most one, the first pages taking the extra ones; of fewer sentences than
-    pages each has a page, and the other pages are absent. A page is cut at `page_size` tokens (cause "page_size").
+    The sentence counts of pages differ by at most one; the first pages take the extra sentences. With fewer sentences
+    than pages, each sentence has a page, and the other pages are absent. A page is cut at `page_size` tokens (cause
+    "page_size").
 
     Args:
         encoded: the sentences of each document.
         num_pages: pages of an example.
-        page_size: the most tokens of a page, special ones not counted.
-        official: as the paper's code deals: ⌊sentences / num_pages⌋ a page, the whole remainder in the last. Of fewer
-            sentences than pages there is one page with all of them: the last of `num_pages`, the others being empty.
+        page_size: the most tokens of a page, without special tokens.
+        official: as the released code: ⌊sentences / num_pages⌋ sentences per page, the whole remainder in the last.
+            With fewer sentences than pages, the last page has all of them, and the others are empty.
 
     Raises:
         UsageError: a limit is below 1.
@@ -50,7 +51,7 @@ def spatial_pages(
     check_minimum("num_pages", num_pages, 1)
     check_minimum("page_size", page_size, 1)
     sentences = _with_document(encoded)
-    counts = _deal(len(sentences), num_pages, official)
+    counts = _sentences_per_page(len(sentences), num_pages, official)
     rest = iter(sentences)
     pages = [_page(list(islice(rest, count))) for count in counts if count]
     return _cut(pages, chain.from_iterable(encoded), page_size, "num_pages")
@@ -64,15 +65,15 @@ def discourse_pages(
 ) -> Units:
     """Make each section a page: its name, then its text (discourse locality: PageSum, §5.3).
 
-    A section without tokens in its text makes no page. Sections after the last page are left out (cause "max_pages").
-    A name takes room on its page and is cut to it, but words and ledger are those of the text alone: what a page has no
-    room for (cause "page_size") is text.
+    A section whose text has no tokens makes no page. Sections after the last page are left out (cause "max_pages"). A
+    name takes tokens of its page, and is cut to `page_size`. Words and ledger count only the text, also for the tokens
+    over `page_size` (cause "page_size").
 
     Args:
-        sections: name and text of each; a name may be empty.
-        documents: section → index of its document.
+        sections: the name and the text of each section; a name may be empty.
+        documents: the index of each section's document.
         max_pages: the most pages of an example.
-        page_size: the most tokens of a page, special ones not counted.
+        page_size: the most tokens of a page, without special tokens.
 
     Raises:
         UsageError: a limit is below 1.
@@ -89,15 +90,9 @@ def discourse_pages(
 
 
 def document_pages(encoded: Sequence[Sequence[EncodedSentence]], max_pages: int, page_size: int) -> Units:
-    """Make each document a page (document locality: PageSum, §5.4), with the limits and causes of sections.
+    """Make each document with tokens a page (document locality: PageSum, §5.4).
 
-    Args:
-        encoded: the sentences of each document; one without tokens makes no page.
-        max_pages: the most pages of an example.
-        page_size: the most tokens of a page, special ones not counted.
-
-    Raises:
-        UsageError: a limit is below 1.
+    Limits, causes and errors are those of `discourse_pages`.
     """
     return discourse_pages([((), document) for document in encoded], range(len(encoded)), max_pages, page_size)
 
@@ -105,20 +100,20 @@ def document_pages(encoded: Sequence[Sequence[EncodedSentence]], max_pages: int,
 def token_pages(
     encoded: Sequence[Sequence[EncodedSentence]], page_size: int, max_input_tokens: int, taken: int = 0
 ) -> Units:
-    """Fill pages with consecutive tokens, without regard to sentences and documents (PageSum, §5.5, Table 6).
+    """Fill pages with consecutive tokens, across sentences and documents (PageSum, §5.5, Table 6).
 
-    There are at most max(1, ⌊max_input_tokens / page_size⌋) pages, each with room for `page_size` − 2 tokens of text.
-    What comes after the last is left out (cause "max_input_tokens"). A word that goes over from one page to the next
-    counts where it ends.
+    There are at most max(1, ⌊max_input_tokens / page_size⌋) pages, each with at most `page_size` − 2 tokens of text.
+    The text after the last page is left out (cause "max_input_tokens"). A word split between two pages is counted on
+    the second one.
 
     Args:
         encoded: the sentences of each document.
-        page_size: tokens of a page, its two special ones counted.
-        max_input_tokens: the most tokens of all pages together, their special ones counted.
-        taken: tokens of every page that something else takes.
+        page_size: tokens of a page, with its two special tokens.
+        max_input_tokens: the most tokens of all pages together, with their special tokens.
+        taken: tokens of every page that are reserved for something else.
 
     Raises:
-        UsageError: a page has no room for text, or the limit is below 1.
+        UsageError: a page has no tokens left for text, or the limit is below 1.
     """
     check_minimum("page_size", page_size, SPECIAL_TOKENS + taken + 1)
     check_minimum("max_input_tokens", max_input_tokens, 1)
@@ -128,12 +123,11 @@ def token_pages(
 
 
 def _with_document(encoded: Sequence[Sequence[EncodedSentence]]) -> list[tuple[int, EncodedSentence]]:
-    """Return the sentences that have tokens in reading order, each with the index of its document."""
+    """Return the sentences with tokens, in reading order, each with the index of its document."""
     return [(index, sentence) for index, document in enumerate(encoded) for sentence in document if sentence.ids]
 
 
-def _deal(count: int, num_pages: int, official: bool) -> list[int]:
-    """Return how many of `count` sentences go to each page."""
+def _sentences_per_page(count: int, num_pages: int, official: bool) -> list[int]:
     share, extra = divmod(count, num_pages)
     if official:
         return [share] * (num_pages - 1) + [share + extra]
@@ -141,7 +135,7 @@ def _deal(count: int, num_pages: int, official: bool) -> list[int]:
 
 
 def _fill(sentences: Sequence[tuple[int, EncodedSentence]], room: int) -> Iterator[list[tuple[int, EncodedSentence]]]:
-    """Yield stretches of sentences, `room` tokens at a time; the last may have fewer."""
+    """Yield the sentences of each page: `room` tokens, fewer on the last page."""
     page: list[tuple[int, EncodedSentence]] = []
     left = room
     for document, sentence in sentences:
@@ -159,19 +153,11 @@ def _fill(sentences: Sequence[tuple[int, EncodedSentence]], room: int) -> Iterat
 
 
 def _page(sentences: Sequence[tuple[int, EncodedSentence]]) -> _Page:
-    """Return a page of sentences that know their document; there is at least one."""
     return _Page(sentences[0][0], [sentence for _, sentence in sentences])
 
 
 def _cut(pages: Sequence[_Page], texts: Iterable[EncodedSentence], page_size: int, beyond: str) -> Units:
-    """Cut every page at `page_size` tokens and keep the ledger.
-
-    Args:
-        pages: those that are read.
-        texts: every sentence of the example.
-        page_size: the most tokens of a page.
-        beyond: the cause that leaves out the text which is on no page, where there is any.
-    """
+    """Cut every page at `page_size` tokens and make the ledger; text on no page is cut for the cause `beyond`."""
     every = list(texts)
     heads = [_head(page.text, page_size - len(page.name)) for page in pages]
     whole = tokens_and_words(every)
@@ -192,7 +178,7 @@ def _cut(pages: Sequence[_Page], texts: Iterable[EncodedSentence], page_size: in
 
 
 def _head(sentences: Sequence[EncodedSentence], room: int) -> list[EncodedSentence]:
-    """Return the leading sentences that have room, the one that crosses the limit cut to it."""
+    """Return the first `room` tokens of the sentences."""
     head = []
     for sentence in sentences:
         head.append(sentence.head(room))
@@ -203,5 +189,4 @@ def _head(sentences: Sequence[EncodedSentence], room: int) -> list[EncodedSenten
 
 
 def _ids(sentences: Iterable[EncodedSentence]) -> Iterator[int]:
-    """Yield the tokens of sentences."""
     return chain.from_iterable(sentence.ids for sentence in sentences)

@@ -1,4 +1,4 @@
-"""PageSum as a system: its pages for an example, its network from a BART checkpoint or at random, its evidence."""
+"""The system PageSum: the pages of an example, the network (random or from a BART checkpoint), and the evidence."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,23 +25,15 @@ from longsumbench.models.pagesum.config import SIZES, PageSumConfig
 from longsumbench.models.pagesum.model import Pages, PageSumForConditionalGeneration, PageSumModelConfig
 from longsumbench.models.pagesum.pages import discourse_pages, document_pages, spatial_pages, token_pages
 
-_LOOKED_AT = 1_000  # training examples among which sections are looked for
+_SECTION_SAMPLE = 1_000  # training examples searched for sections
 
 
 class PageSum(NeuralSystem):
-    """Every page read and decoded alone; their hidden states are mixed at every step by a learned confidence."""
+    """PageSum: encode and decode every page separately; mix the hidden states at every step by learned confidences."""
 
     Config = PageSumConfig
     Model = PageSumForConditionalGeneration
-    units_decided_by = (
-        "locality",
-        "split",
-        "num_pages",
-        "page_size",
-        "max_pages",
-        "max_input_tokens",
-        "fidelity",
-    )
+    units_decided_by = ("locality", "split", "num_pages", "page_size", "max_pages", "max_input_tokens", "fidelity")
     adopts = ("bart", PageSumModelConfig.model_type)
     keeps_reference_evidence = True
     config: PageSumConfig
@@ -54,24 +46,24 @@ class PageSum(NeuralSystem):
     def ready_to_read(
         self, train: Split | None, validation: Split | None, recipe: Recipe, stages: ArtifactCache
     ) -> None:
-        """Make the tokenizer, or find it, if the texts have the pages that the locality asks for.
+        """Check that the texts have the pages of the locality; then make or load the tokenizer.
 
         Raises:
-            UsageError: they have no sections, or a single document each.
+            UsageError: the texts have no sections, or a single document each.
             DataError: there is no training split, or it is empty.
         """
         locality = self.config.locality
         if train is not None and locality == "document" and not train.multi_document:
-            raise UsageError("model.locality=document, but the texts are a single document each: choose spatial")
+            raise UsageError("model.locality=document, but each text is a single document: choose spatial")
         if train is not None and locality == "discourse" and not _has_sections(train):
             raise UsageError("model.locality=discourse, but the texts have no sections: choose spatial")
         super().ready_to_read(train, validation, recipe, stages)
 
     def _find_tokenizer(self, train: Split, stages: ArtifactCache) -> PreTrainedTokenizerBase:
         tokenizer = super()._find_tokenizer(train, stages)
-        if tokenizer.bos_token_id in (None, tokenizer.eos_token_id):  # as an end it would end every summary at once
+        if tokenizer.bos_token_id in (None, tokenizer.eos_token_id):  # an end token would end every summary at once
             named = self.config.tokenizer if self.config.init == "random" else self.config.init
-            raise UsageError(f"the tokenizer of {named} has no start token of its own, with which a page begins")
+            raise UsageError(f"the tokenizer of {named} has no start token other than its end token: choose another")
         if folder := self.start():
             with reading_checkpoint(named := f"model.init={self.config.init}"):
                 entries = PageSumModelConfig.from_pretrained(folder, **SAFE_LOADING).vocab_size
@@ -79,7 +71,7 @@ class PageSum(NeuralSystem):
         return tokenizer
 
     def encode(self, sentences: Sequence[str]) -> list[EncodedSentence]:
-        """Tokenize consecutive sentences; what reads like a special token ("<mask>", "</s>") is text.
+        """Tokenize consecutive sentences; special tokens in them ("<mask>", "</s>") are tokenized as text.
 
         Choice: the network of facebook/bart-large-cnn has no embedding for the `<mask>` of its tokenizer.
         """
@@ -87,7 +79,7 @@ class PageSum(NeuralSystem):
         return super().encode(sentences)
 
     def units(self, example: Example, encode: Encode) -> Units:
-        """Return the pages, each between its two special tokens; a text without any is one empty page."""
+        """Return the pages, each between its two special tokens; a text without pages is one empty page."""
         units = self.pages(example, encode)
         pages = [*units.ids] or [[]]
         documents, words = units.documents or (0,), units.words or (0,)
@@ -100,7 +92,7 @@ class PageSum(NeuralSystem):
         )
 
     def pages(self, example: Example, encode: Encode) -> Units:
-        """Return the pages' text (PageSum §3), before each the query, where there is one."""
+        """Return the text of the pages (PageSum §3), each after the query, if there is one."""
         query = self.query(example, encode, self.config.text_length)
         return prepend_query(self._text_of_pages(example, encode, len(query)), query)
 
@@ -124,12 +116,12 @@ class PageSum(NeuralSystem):
         return spatial_pages(encoded, config.most_pages, text_length, config.fidelity == "official")
 
     def target(self, ids: Sequence[int]) -> list[int]:
-        """Return a target: the default learns to predict `<s> … </s>`, as writing does, the release `… </s>`."""
+        """Return a target: `<s> … </s>`, as in generation; with fidelity=official `… </s>`, as the released code."""
         start = [] if self.config.fidelity == "official" else [self.tokenizer.bos_token_id]
         return [*start, *ids, self.tokenizer.eos_token_id]
 
     def build_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
-        """Build the network at random, its positions sinusoids to begin with."""
+        """Build a randomly initialized network; its positions start as sinusoids."""
         config = self.config
         assert config.page_size is not None
         model = self.Model(
@@ -145,33 +137,33 @@ class PageSum(NeuralSystem):
         )
         xavier(model, model.config.d_model)
         sinusoidal(model.model.encoder.embed_positions, model.model.decoder.embed_positions)
-        return _begin_with(model, tokenizer.bos_token_id)
+        return _force_first_token(model, tokenizer.bos_token_id)
 
     def check_start(self, described: dict[str, Any]) -> None:
-        """Check page size, target length and any width or depth given against a checkpoint.
+        """Check page size, target length and the given widths and depths against a checkpoint.
 
         Raises:
-            UsageError: the checkpoint has fewer positions, other widths or depths, or embeddings that are not shared.
+            UsageError: the checkpoint has fewer positions, other widths or depths, or untied embeddings.
         """
         config, positions = self.config, described["max_position_embeddings"]
         if described.get("tie_word_embeddings") is False:
-            raise UsageError(f"model.init={config.init} has an output matrix of its own, which PageSum has not")
+            raise UsageError(f"model.init={config.init} has untied embeddings, but PageSum needs tied ones")
         for name in ("page_size", "decode_length"):
             if (asked := getattr(config, name)) > positions:
-                raise UsageError(f"model.{name}={asked}: model.init={config.init} has {positions} positions, no more")
+                raise UsageError(f"model.{name}={asked}: model.init={config.init} has only {positions} positions")
         there = {"d_ff": "encoder_ffn_dim", "num_heads": "encoder_attention_heads"}
         given = {name: size for name in SIZES["large"] if (size := getattr(config, name)) is not None}
         found = {name: described[there.get(name, name)] for name in given}
         if unlike := [name for name, size in given.items() if size != found[name]]:
             name, nulls = unlike[0], " ".join(f"model.{name}=null" for name in unlike)
-            told = f"leave it out; where a scale gives it: {nulls}"
-            raise UsageError(f"model.{name}={given[name]}, but model.init={config.init} has {found[name]}: {told}")
+            remedy = f"leave it out, or, if a scale sets it, add {nulls}"
+            raise UsageError(f"model.{name}={given[name]}, but model.init={config.init} has {found[name]}: {remedy}")
 
     def adopt(self, folder: Path) -> PreTrainedModel:
-        """Return the network with a BART's weights, or an earlier PageSum's; only the confidence layer can be new.
+        """Return the network with the weights of a BART or PageSum checkpoint; only the confidence layer may be new.
 
         Raises:
-            UsageError: weights are missing, are too many, or of other sizes.
+            UsageError: the checkpoint lacks weights, or has unknown ones or other sizes.
         """
         settings = PageSumModelConfig.from_pretrained(folder, **SAFE_LOADING)
         settings.decoding, settings.official = self.config.decoding, self.config.fidelity == "official"
@@ -180,8 +172,8 @@ class PageSum(NeuralSystem):
             self.Model, folder, f"model.init={folder}", settings, dtype=torch.float32
         )
         if odd := (missing | unexpected) - {"confidence.weight", "confidence.bias"}:
-            raise UsageError(f"the weights in {folder} are not a BART's: {', '.join(sorted(odd)[:3])} …")
-        return _begin_with(model, model.config.bos_token_id)
+            raise UsageError(f"the weights in {folder} are not those of a BART: {', '.join(sorted(odd)[:3])} …")
+        return _force_first_token(model, model.config.bos_token_id)
 
     def evidence(
         self,
@@ -190,7 +182,7 @@ class PageSum(NeuralSystem):
         complete: Sequence[bool],
         references: Sequence[Sequence[int] | None],
     ) -> list[Evidence]:
-        """Return the pages' confidence at every token of every output, and of every reference that is given."""
+        """Return the confidences of the pages at every token of every output, and of every given reference."""
         return [
             self._evidence_of(units, output, reference)
             for units, output, reference in zip(read, outputs, references, strict=True)
@@ -198,11 +190,11 @@ class PageSum(NeuralSystem):
 
     @torch.inference_mode()
     def _evidence_of(self, units: Units, output: Sequence[int], reference: Sequence[int] | None) -> Evidence:
-        """Weigh the pages once more, given what was written: searching with beams leaves no trace of its own."""
+        """Compute the confidences again, given the output: beam search does not keep them."""
         batch = {name: value.to(self.model.device) for name, value in self.collator()([row_of_units(units)]).items()}
         pages = self.model.model.encoder(**batch)
         start, begin = self.model.config.decoder_start_token_id, self.tokenizer.bos_token_id
-        written = output[1:] if output[:1] == [begin] else output  # which is forced, and no text
+        written = output[1:] if output[:1] == [begin] else output  # the start token is forced, and is not text
         arrays = {"confidence": self._confidences(pages, [start, begin], written)}
         axes = {"confidence": ("unit", "step")}
         texts = {
@@ -217,22 +209,22 @@ class PageSum(NeuralSystem):
         return Evidence({name: array.cpu().numpy() for name, array in arrays.items()}, axes, texts)
 
     def _confidences(self, pages: Pages, before: Sequence[int], ids: Sequence[int]) -> Tensor:
-        """Return the confidences by which each of some tokens was predicted, behind those before them: [P, T]."""
+        """Return the confidences with which the tokens `ids` are predicted after the tokens `before`: [P, T]."""
         fed = torch.tensor([[*before, *ids[:-1]]], device=self.model.device)
         weights: Tensor = self.model.decode(pages, fed).confidences
         return weights[0, :, 0, len(before) - 1 :][:, : len(ids)]
 
 
 def _has_sections(split: Split) -> bool:
-    """Tell whether any of a split's first examples has a document of several sections, or a named one."""
-    documents = (document for example in islice(split, _LOOKED_AT) for document in example.documents)
-    return any(len(one.sections) > 1 or any(section.name for section in one.sections) for one in documents)
+    """Return True if one of the first examples has a document with several sections or a named one."""
+    documents = (document for example in islice(split, _SECTION_SAMPLE) for document in example.documents)
+    return any(len(doc.sections) > 1 or any(section.name for section in doc.sections) for doc in documents)
 
 
-def _begin_with(model: PreTrainedModel, token: int) -> PreTrainedModel:
-    """Let every summary begin with a token, as BART's checkpoints for summarization do.
+def _force_first_token(model: PreTrainedModel, token: int) -> PreTrainedModel:
+    """Force every summary to begin with a token, as BART's summarization checkpoints do.
 
-    Whatever else a checkpoint says of searching is left out, for the library would lay it under `decode.*`.
+    A checkpoint's other generation settings are dropped: the library would use them as defaults of `decode.*`.
     """
     names = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id")
     special = {name: getattr(model.config, name) for name in names}

@@ -1,1 +1,1 @@
-"""Rankers that learn."""
+"""Learned paragraph rankers. Start with `lstm.py`; `longsumbench.modeling.ranking` has those without training."""

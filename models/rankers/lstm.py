@@ -1,11 +1,11 @@
-"""The LSTM paragraph ranker (Hierarchical Transformer §3.1): how much of the summary does a paragraph say?
+"""The LSTM paragraph ranker (Hierarchical Transformer §3.1): predicts how much of the summary a paragraph contains.
 
 Letters: B rows, U units (the title, then paragraphs), L unit tokens, P real paragraphs of the batch, p texts of similar
 length, l tokens of the longest of them, D width.
 
-Deviation: a text without a title, of which the paper has none, has a vector of zeros in the title's place.
-Choice, of what the paper leaves open: word embeddings are shared by title and paragraphs, as wide as the LSTMs, and
-start as N(0, 1); the features of Eq. 4 are as wide as well; the linear layers have biases.
+Deviation: a text without a title has a vector of zeros for it; the paper has no such texts.
+Choice, where the paper is silent: title and paragraphs share word embeddings, which are as wide as the LSTMs and start
+as N(0, 1); the features of Eq. 4 have the same width; the linear layers have biases.
 """
 
 import hashlib
@@ -43,13 +43,13 @@ from longsumbench.progress import track
 from longsumbench.rouge.all_pairs import number_words, rouge_n
 from longsumbench.rouge.scorer import RougeScorer
 
-TEXT_LENGTH = 500  # tokens that are read of a title or paragraph; its label is the whole paragraph's
-ROW_LENGTH = 2_000  # tokens of paragraphs in a training row, more only where a single paragraph has more
-_TOKENS_AT_ONCE = 16_384  # of paragraphs, padding counted, when they are scored
-_VALIDATION_EXAMPLES = 500  # the most by which the best weights are chosen
-_VALIDATIONS = 10  # of a training
-_ROWS_VERSION = 1  # rises, with LstmRanker.version, when training rows change
-_FITTED = "fit.json"  # written last; a stage that has it is trained
+TEXT_LENGTH = 500  # most tokens read of a title or paragraph; labels are for the whole paragraph
+ROW_LENGTH = 2_000  # most tokens of paragraphs in a training row, unless a single paragraph has more
+_BATCH_TOKENS = 16_384  # of paragraphs in a batch, with padding, when scoring
+_VALIDATION_EXAMPLES = 500  # most validation examples for the choice of the best weights
+_VALIDATIONS = 10  # per training
+_ROWS_VERSION = 1  # increases, with LstmRanker.version, when training rows change
+_FITTED = "fit.json"  # written last; an artifact with this file is trained
 
 
 class LstmRankerConfig(PreTrainedConfig):
@@ -70,10 +70,10 @@ class LstmRankerConfig(PreTrainedConfig):
 
 @dataclass
 class RankerOutput(ModelOutput):
-    """What the network says.
+    """Output of `LstmRankerModel`.
 
     Attributes:
-        loss: binary cross-entropy in nats per paragraph, when labels are given.
+        loss: binary cross-entropy in nats per paragraph, if labels are given.
         logits: [B, U], Eq. 6 before its sigmoid; −∞ for the title and for absent paragraphs.
     """
 
@@ -82,9 +82,9 @@ class RankerOutput(ModelOutput):
 
 
 class LstmRankerModel(PreTrainedModel):
-    """Two LSTMs, the pooled title joined to every state of a paragraph (Hierarchical Transformer, Eqs. 1–6).
+    """Two LSTMs; the pooled title is joined to every state of a paragraph (Hierarchical Transformer, Eqs. 1–6).
 
-    A paragraph's score depends on its title and itself alone; absent ones are never computed.
+    A paragraph's score depends only on its title and itself. Absent paragraphs are skipped.
     """
 
     config_class = LstmRankerConfig
@@ -114,10 +114,10 @@ class LstmRankerModel(PreTrainedModel):
 
         Args:
             input_ids: [B, U, L]; unit 0 is the title.
-            unit_mask: [B, U, L], True where a token is real; a title without any is absent, and so is a paragraph.
+            unit_mask: [B, U, L], True where a token is real; a unit without real tokens is absent.
             labels: [B, U], 0–1; -100 for the title and for absent paragraphs.
-            num_items_in_batch: what the sum of the losses is divided by; None: the paragraphs with labels.
-            **_: what the trainer hands over beside.
+            num_items_in_batch: divisor of the summed losses; None: the number of paragraphs with labels.
+            **_: not used; the trainer passes more arguments.
         """
         lengths = unit_mask.sum(-1)  # [B, U]
         real = lengths > 0
@@ -134,7 +134,7 @@ class LstmRankerModel(PreTrainedModel):
         return RankerOutput(loss=loss, logits=logits)
 
     def _titles(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        """Read and pool titles (Eqs. 1, 3): [B, L] → [B, D]; zeros where there is none."""
+        """Encode and pool titles (Eqs. 1, 3): [B, L] → [B, D]; zeros for an absent title."""
         pooled = torch.zeros(len(ids), self.config.d_model, device=ids.device)
         for group, mask in similar_length_groups(lengths):
             states, _ = self.title_lstm(self.embeddings(ids[group, : mask.shape[1]]))
@@ -142,7 +142,7 @@ class LstmRankerModel(PreTrainedModel):
         return pooled
 
     def _scores(self, ids: Tensor, lengths: Tensor, titles: Tensor) -> Tensor:
-        """Read and score paragraphs (Eqs. 2, 4–6): [P, L], with the title of each, [P, D] → [P]."""
+        """Encode and score paragraphs (Eqs. 2, 4–6): [P, L], the title of each [P, D] → [P]."""
         pooled = titles.new_zeros(len(ids), self.config.d_model)
         for group, mask in similar_length_groups(lengths):
             states, _ = self.paragraph_lstm(self.embeddings(ids[group, : mask.shape[1]]))  # [p, l, D]
@@ -153,15 +153,15 @@ class LstmRankerModel(PreTrainedModel):
 
 
 def similar_length_groups(lengths: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield groups of texts of which none is longer than twice another, so that little padding is computed.
+    """Yield groups of texts in which none is more than twice as long as another, to reduce padding.
 
-    A single packed sequence would have none, but on a CPU a training step through it took twenty times as long.
+    A packed sequence needs no padding, but a training step on a CPU took twenty times as long with one.
 
     Args:
-        lengths: [P], in tokens; a text without any is in no group.
+        lengths: [P], in tokens; empty texts are in no group.
 
     Yields:
-        The indices of p texts; [p, l], True where a token of theirs is real.
+        The indices of p texts; [p, l], True where a token is real.
     """
     groups: dict[int, list[int]] = {}
     for index, length in enumerate(lengths.tolist()):
@@ -169,8 +169,8 @@ def similar_length_groups(lengths: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
             groups.setdefault((length - 1).bit_length(), []).append(index)
     for group in groups.values():
         chosen = torch.tensor(group, device=lengths.device)
-        of_group = lengths[chosen, None]
-        yield chosen, torch.arange(int(of_group.max()), device=lengths.device) < of_group
+        group_lengths = lengths[chosen, None]
+        yield chosen, torch.arange(int(group_lengths.max()), device=lengths.device) < group_lengths
 
 
 def _largest(states: Tensor, mask: Tensor) -> Tensor:
@@ -180,31 +180,26 @@ def _largest(states: Tensor, mask: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class ParagraphCollator(UnitCollator):
-    """As UnitCollator, except: labels are a number a unit, [B, U], -100 for the title and absent paragraphs."""
+    """As UnitCollator, except: labels are one number per unit, [B, U], -100 for the title and absent paragraphs."""
 
     def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
         """Collate a batch."""
         batch = super().__call__([{"units": item["units"], "unit_documents": (), "labels": ()} for item in rows])
         del batch["unit_documents"]
         labels = torch.full(batch["unit_mask"].shape[:2], float(IGNORED))
-        for of_row, item in zip(labels, rows, strict=True):
-            of_row[1 : len(item["labels"]) + 1] = torch.as_tensor(item["labels"])
+        for row_labels, item in zip(labels, rows, strict=True):
+            row_labels[1 : len(item["labels"]) + 1] = torch.as_tensor(item["labels"])
         return {**batch, "labels": labels}
 
 
 class Labeller:
-    """Labels paragraphs by their ROUGE-2 recall against a reference, over stems (Hierarchical Transformer §4)."""
+    """Label paragraphs with their ROUGE-2 recall of a reference, over stems (Hierarchical Transformer §4)."""
 
     def __init__(self) -> None:
         self._scorer = RougeScorer()
 
     def __call__(self, paragraphs: Sequence[str], reference: Sequence[str]) -> list[float]:
-        """Return a label a paragraph, 0–1.
-
-        Args:
-            paragraphs: texts.
-            reference: its sentences, scored as one text.
-        """
+        """Return one label per paragraph, 0–1; the sentences of the reference are scored as one text."""
         words = [self._scorer.words(text) for text in paragraphs]
         texts, gold = number_words(words, [self._scorer.words(" ".join(reference))])
         labels: list[float] = rouge_n(texts, gold, 2)["recall"][0].tolist()
@@ -212,7 +207,7 @@ class Labeller:
 
 
 class LstmRanker(LearnedRanker):
-    """Two LSTMs that learn the ROUGE-2 recall of paragraphs, given the title (Hierarchical Transformer, Eqs. 1–6)."""
+    """Ranker of two LSTMs that predict the ROUGE-2 recall of paragraphs (Hierarchical Transformer, Eqs. 1–6)."""
 
     version: ClassVar[int] = 1
 
@@ -221,23 +216,23 @@ class LstmRanker(LearnedRanker):
 
     @property
     def identity(self) -> str:
-        """Its name, version, and a hash of its weights and of its tokenizer."""
-        whole = hashlib.sha256(tokenization.tokenizer_identity(self.tokenizer).encode())
+        """The ranker's name, its version, and a hash of weights and tokenizer."""
+        digest = hashlib.sha256(tokenization.tokenizer_identity(self.tokenizer).encode())
         for name, weights in sorted(self.model.state_dict().items()):
-            whole.update(name.encode() + weights.cpu().numpy().tobytes())
-        return f"lstm {self.version} {whole.hexdigest()[:16]}"
+            digest.update(name.encode() + weights.cpu().numpy().tobytes())
+        return f"lstm {self.version} {digest.hexdigest()[:16]}"
 
     @classmethod
     def fitted(
         cls, train: Split | None, validation: Split | None, settings: RankerSettings, stages: ArtifactCache
     ) -> Self:
-        """Return it trained on a training split: the finished stage "ranker", or a new one.
+        """Return the ranker trained on a training split, from the artifact cache if it is there.
 
         Args:
-            train: its paragraphs and first references; evenly, as many of its examples as the steps can see.
-            validation: at most `_VALIDATION_EXAMPLES` of it choose the best weights; None: the last are taken.
-            settings: how it learns.
-            stages: finished pieces of work; a training that was killed continues.
+            train: its paragraphs and first references; as many examples as the steps can see, evenly spaced.
+            validation: at most `_VALIDATION_EXAMPLES` of it choose the best weights; None: the last weights are used.
+            settings: of the training.
+            stages: the artifact cache; a training that was killed continues.
 
         Raises:
             DataError: there is no training split, or no paragraph in it.
@@ -273,7 +268,7 @@ class LstmRanker(LearnedRanker):
         settings: RankerSettings,
         stages: ArtifactCache,
     ) -> None:
-        """Build the stage; a killed training continues from its newest whole checkpoint."""
+        """Build the artifact; a killed training continues from its newest complete checkpoint."""
         trainer_folder = folder / "trainer"
         if not (folder / _FITTED).is_file():
             rows = [_training_rows(split, chosen, tokenizer, settings.unit, stages) for split, chosen in splits]
@@ -295,11 +290,7 @@ class LstmRanker(LearnedRanker):
 
     @torch.inference_mode()
     def __call__(self, title: str | None, paragraphs: Sequence[str]) -> Scores:
-        """Score paragraphs; equal ones score the same, one without words 0.
-
-        Returns:
-            [paragraphs], 0–1.
-        """
+        """Score paragraphs: [paragraphs], 0–1; equal ones have equal scores, empty ones 0."""
         self.model.to(choose_device(self.device))
         first, *read = _token_ids(self.tokenizer, [title or "", *paragraphs])
         scores: dict[tuple[int, ...], float] = {(): 0.0}
@@ -321,10 +312,10 @@ class LstmRanker(LearnedRanker):
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Rebuild what `save` wrote.
+        """Load what `save` wrote.
 
         Raises:
-            DataError: a file is damaged or missing, or the folder holds something else.
+            DataError: a file is damaged or missing, or is not of an LSTM ranker.
         """
         named = f"the ranker {folder}"
         model, missing, unexpected = load_network(LstmRankerModel, folder, named)
@@ -336,7 +327,7 @@ class LstmRanker(LearnedRanker):
 
 
 def _recipe(settings: RankerSettings) -> Recipe:
-    """Return how it is trained: Adagrad with a constant rate of 0.15 (Hierarchical Transformer §4), in float32."""
+    """Return the training recipe: Adagrad, constant learning rate 0.15 (Hierarchical Transformer §4), float32."""
     return Recipe(
         optimizer="adagrad",
         learning_rate=0.15,
@@ -353,7 +344,7 @@ def _recipe(settings: RankerSettings) -> Recipe:
 
 
 def _chosen_rows(split: Split, most: int) -> tuple[Split, range]:
-    """Return a split with the indices of at most so many of its examples, spread evenly."""
+    """Return a split with the indices of at most `most` examples, evenly spaced."""
     step = -(-len(split) // most)
     return split, range(0, len(split), step)
 
@@ -361,15 +352,7 @@ def _chosen_rows(split: Split, most: int) -> tuple[Split, range]:
 def _training_rows(
     split: Split, chosen: range, tokenizer: PreTrainedTokenizerBase, unit: str, stages: ArtifactCache
 ) -> datasets.Dataset:
-    """Return the training rows of some of a split's examples, made once.
-
-    Args:
-        split: has references; examples without one are left out.
-        chosen: indices of its examples.
-        tokenizer: makes their tokens.
-        unit: what of them is scored: see `texts_to_rank`.
-        stages: finished pieces of work.
-    """
+    """Return the training rows of the chosen examples with references, cached if they were made before."""
     label = Labeller()
     shown = track(chosen, f"reading {split.name} paragraphs for the ranker", len(chosen))
     made = (row for index in shown for row in training_rows(split[index], tokenizer, unit, label))
@@ -391,7 +374,7 @@ def _training_rows(
 def training_rows(
     example: Example, tokenizer: PreTrainedTokenizerBase, unit: str, label: Labeller
 ) -> Iterator[dict[str, Any]]:
-    """Yield an example as training rows: each its title and query, and as many paragraphs as `ROW_LENGTH` holds."""
+    """Yield an example's training rows: title and query, then as many paragraphs as fit in `ROW_LENGTH`."""
     paragraphs = texts_to_rank(example, unit)
     if not example.references or not paragraphs:
         return
@@ -412,16 +395,16 @@ def _row(title: Sequence[int], kept: Sequence[tuple[Sequence[int], float]]) -> d
 
 
 def _token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[tuple[int, ...]]:
-    """Return the first `TEXT_LENGTH` tokens of each text, none of a blank one."""
+    """Return the first `TEXT_LENGTH` tokens of each text."""
     encoded = tokenizer.backend_tokenizer.encode_batch_fast([text.strip() for text in texts], add_special_tokens=False)
-    return [tuple(one.ids[:TEXT_LENGTH]) for one in encoded]
+    return [tuple(text.ids[:TEXT_LENGTH]) for text in encoded]
 
 
 def similar_lengths(texts: Sequence[tuple[int, ...]]) -> Iterator[list[tuple[int, ...]]]:
-    """Yield batches of the distinct texts, by length, at most `_TOKENS_AT_ONCE` each; their order changes nothing."""
+    """Yield batches of the distinct texts, sorted by length, with at most `_BATCH_TOKENS` tokens each."""
     batch: list[tuple[int, ...]] = []
     for ids in sorted({ids for ids in texts if ids}, key=lambda ids: (len(ids), ids)):
-        if batch and (len(batch) + 1) * len(ids) > _TOKENS_AT_ONCE:
+        if batch and (len(batch) + 1) * len(ids) > _BATCH_TOKENS:
             yield batch
             batch = []
         batch.append(ids)

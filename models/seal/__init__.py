@@ -1,1 +1,1 @@
-"""Trunc, the truncated-input Transformer of the SEAL paper (papers: SEAL §3.2)."""
+"""The SEAL family (SEAL §3): Trunc, CA, EA and SEAL. Start with `model.py`; `scorer.py` and `gate.py` select."""

@@ -1,4 +1,4 @@
-"""What the systems of the family make of their units: CA compresses them, EA and SEAL keep them apart to be selected.
+"""The encoders of CA, EA and SEAL: CA compresses groups of snippets; EA and SEAL keep snippets separate for selection.
 
 Letters: B examples, U units, r a few units, L unit tokens, N real tokens of the batch, D width.
 """
@@ -15,10 +15,10 @@ from longsumbench.models.seal.scorer import Scorer
 
 
 class Compressor(UnitEncoder):
-    """As UnitEncoder, except: of every group of snippets only `compressed_length` vectors are kept (SEAL §3.3).
+    """As UnitEncoder, except: it keeps only `compressed_length` vectors of every group of snippets (SEAL §3.3).
 
-    As many learned vectors stand before the group's tokens, without positions; they and the tokens attend to each
-    other, and what becomes of the vectors is the group's memory.
+    As many learned vectors precede the group's tokens, without positions. The vectors and the tokens attend to each
+    other; the final states of the vectors are the group's memory.
     """
 
     def __init__(self, config: PegasusConfig) -> None:
@@ -36,13 +36,13 @@ class Compressor(UnitEncoder):
 
 
 class Snippets(NamedTuple):
-    """Encoded snippets, not yet selected from.
+    """Encoded snippets, before selection.
 
     Attributes:
         last_hidden_state: [N, D], the states of all real tokens of the batch.
-        starts: [B, U], the row of a snippet's first token in it.
-        lengths: [B, U], a snippet's tokens; 0 for an absent one.
-        related: [B, U, D], the pooled snippets as the scorer starts from them.
+        starts: [B, U], the row of a snippet's first token in `last_hidden_state`.
+        lengths: [B, U], the number of a snippet's tokens; 0 for an absent snippet.
+        related: [B, U, D], the pooled snippets, as `Scorer.place` returns them.
     """
 
     last_hidden_state: Tensor
@@ -56,24 +56,19 @@ class Snippets(NamedTuple):
         return self.lengths > 0
 
     def repeated(self, beams: int) -> "Snippets":
-        """Return the same with every example's rows as often as it has beams: [B · beams, …]."""
+        """Return the snippets with every example's rows repeated for its beams: [B · beams, …]."""
         if beams == 1:
             return self
         repeated = (rows.repeat_interleave(beams, 0) for rows in (self.starts, self.lengths, self.related))
         return Snippets(self.last_hidden_state, *repeated)
 
     def unread(self) -> Tensor:
-        """Return [B, 1, D], in the place of a memory whose keys and values a cache holds: only its shape is read."""
+        """Return a placeholder [B, 1, D] for a memory whose keys and values are cached: only its shape is used."""
         return self.related[:, :1]
 
 
 class Extractor(UnitEncoder):
-    """As UnitEncoder, except: it holds the scorer, pools every snippet, and leaves the selection to the decoder's side.
-
-    Args:
-        config: names the sizes.
-        looks_back: whether the scorer attends to earlier segments.
-    """
+    """As UnitEncoder, except: it has the scorer and pools every snippet; decoding selects the snippets."""
 
     def __init__(self, config: PegasusConfig, looks_back: bool = False) -> None:
         super().__init__(config, config.norm == "pre")
@@ -84,16 +79,16 @@ class Extractor(UnitEncoder):
         pooled: Tensor = self.scorer.pooling(states, mask)
         return pooled
 
-    def forward(  # type: ignore[override]  # what it returns is no memory yet
+    def forward(  # type: ignore[override]  # it returns snippets, no memory yet
         self, input_ids: Tensor, unit_mask: Tensor, unit_documents: Tensor, **kwargs: Any
     ) -> Snippets:
-        """Encode and pool every snippet, and let the scorer relate them.
+        """Encode and pool every snippet, and relate the snippets in the scorer.
 
         Args:
             input_ids: [B, U, L].
             unit_mask: [B, U, L], True where a token is real.
             unit_documents: [B, U], the index of a snippet's document.
-            **kwargs: not used; `generate` hands over all it was given.
+            **kwargs: not used; `generate` passes all its arguments.
         """
         table = self.encode(input_ids, unit_mask)
         related = self.scorer.place(table.pooled, unit_documents, table.lengths > 0)

@@ -1,4 +1,4 @@
-"""The gate: which tokens of which snippets the decoder attends to (SEAL §3.4).
+"""The gate: selects the snippets' tokens that the decoder attends to (SEAL §3.4).
 
 Letters: Q selections (examples, or their segments or beams), U snippets, S memory tokens.
 """
@@ -12,12 +12,12 @@ from longsumbench.modeling.nn.unit_encoder import spread_units
 
 
 class GateSelection(NamedTuple):
-    """What a gate let through.
+    """The tokens that the gate selected.
 
     Attributes:
-        positions: [Q, S], rows of the table of token states, best snippet first; 0 where there is none.
-        mask: [Q, S], True where there is one.
-        taken: [Q, U], how many of a snippet's tokens were let through; 0 for one that was not selected.
+        positions: [Q, S], rows of the table of token states, best snippet first; 0 where the mask is False.
+        mask: [Q, S], True where a token is real.
+        taken: [Q, U], how many of a snippet's tokens are selected.
     """
 
     positions: Tensor
@@ -26,16 +26,16 @@ class GateSelection(NamedTuple):
 
 
 def select(scores: Tensor, starts: Tensor, lengths: Tensor, extractive_length: int) -> GateSelection:
-    """Sort snippets by score and concatenate their real tokens until `extractive_length` (SEAL §3.4).
+    """Sort snippets by score and concatenate their real tokens up to `extractive_length` tokens (SEAL §3.4).
 
-    Of equal scores the earlier snippet comes first. The snippet that crosses the limit is cut. No gradient flows to the
-    scores: only their order counts.
+    Of equal scores, the earlier snippet comes first. The snippet that crosses the limit is cut. The scores get no
+    gradient: only their order counts.
 
     Args:
-        scores: [Q, U]; those of absent snippets are not looked at.
+        scores: [Q, U]; those of absent snippets are ignored.
         starts: [Q, U], the row of a snippet's first token in the table of states.
-        lengths: [Q, U], a snippet's tokens; 0 for an absent one.
-        extractive_length: the most tokens let through.
+        lengths: [Q, U], the number of a snippet's tokens; 0 for an absent snippet.
+        extractive_length: the most tokens to select.
     """
     order = scores.detach().masked_fill(lengths == 0, -torch.inf).argsort(dim=-1, descending=True, stable=True)
     sorted_lengths = lengths.gather(1, order)

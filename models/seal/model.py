@@ -1,9 +1,9 @@
-"""The four networks of the SEAL family: one encoder-decoder, four ways to what the decoder attends to.
+"""The four networks of the SEAL family: one encoder-decoder with four memories for the decoder to attend to.
 
-    Trunc (§3.2)  the leading snippets as one unit           → its tokens
-    CA    (§3.3)  groups of snippets                          → a few vectors of each
-    EA    (§3.4)  snippets alone → scores → gate              → the tokens of the best ones
-    SEAL  (§3.5)  as EA, anew for every segment of the output → the tokens of the best ones for this segment
+    Trunc (§3.2)  the leading snippets as one unit        → its tokens
+    CA    (§3.3)  groups of snippets                      → a few vectors of each
+    EA    (§3.4)  snippets alone → scores → gate          → the tokens of the best ones
+    SEAL  (§3.5)  as EA, for every segment of the output  → the tokens of the best ones for this segment
 
 Letters: B examples, K beams, Q = B·K rows, U units, L unit tokens, T target tokens, m segments of s tokens, N real
 tokens of the batch, S memory tokens, D width, V vocabulary.
@@ -30,7 +30,7 @@ from longsumbench.models.seal.gate import GateSelection, select
 
 @strict
 class TruncModelConfig(PegasusConfig):
-    """As PegasusConfig, plus where the norms stand and the label smoothing of training."""
+    """As PegasusConfig, plus the position of the norms and the label smoothing."""
 
     model_type = "longsumbench-trunc"
 
@@ -40,7 +40,7 @@ class TruncModelConfig(PegasusConfig):
 
 @strict
 class CAModelConfig(TruncModelConfig):
-    """As TruncModelConfig, plus the vectors kept of a group."""
+    """As TruncModelConfig, plus the number of vectors of a group."""
 
     model_type = "longsumbench-ca"
 
@@ -68,11 +68,11 @@ class SealModelConfig(EAModelConfig):
 
 
 class SelectionCache(FoldedCache):
-    """As FoldedCache, except: it knows what each beam may attend to, and the segments that it has written.
+    """As FoldedCache, plus the tokens that each beam may attend to and the segments that it has written.
 
     Attributes:
-        mask: [Q, S], over the memory whose keys and values the cache holds; None before there is one.
-        history: [Q, j, D], the pooled segments behind each beam; None before there is one.
+        mask: [Q, S], True where a beam may attend to the cached memory; None before the first selection.
+        history: [Q, j, D], the pooled earlier segments of each beam; None in the first segment.
         history_mask: [Q, j], True where a segment holds a token.
     """
 
@@ -83,7 +83,7 @@ class SelectionCache(FoldedCache):
         self.history_mask: Tensor | None = None
 
     def forget_memory(self) -> None:
-        """Drop the memory's keys and values: a segment begins."""
+        """Drop the memory's keys and values, when a segment begins."""
         self.mask = None
         self.cross_attention_cache.reset()
         self.is_updated.clear()
@@ -95,19 +95,19 @@ class SelectionCache(FoldedCache):
         self.history, self.history_mask = segment, mask
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
-        """Reorder all that belongs to a beam."""
+        """Reorder the caches of the beams."""
         super().reorder_cache(beam_idx)
         for name in ("mask", "history", "history_mask"):
-            if (of_beams := getattr(self, name)) is not None:
-                setattr(self, name, of_beams.index_select(0, beam_idx))
+            if (rows := getattr(self, name)) is not None:
+                setattr(self, name, rows.index_select(0, beam_idx))
 
 
 @dataclass(frozen=True)
 class DecodedWithScores(Decoded):
-    """As Decoded, plus how the decoder's input was chosen.
+    """As Decoded, plus the scores of the selections.
 
     Attributes:
-        scores: [Q, m, U], the scores behind the selections; None where there are none new.
+        scores: [Q, m, U]; None if there is no new selection.
     """
 
     scores: Tensor | None = None
@@ -116,15 +116,14 @@ class DecodedWithScores(Decoded):
 class TruncForConditionalGeneration(UnitsToText, PegasusForConditionalGeneration):
     """As Pegasus (pre-norm, sinusoidal positions, tied scaled embeddings), except: it reads units.
 
-    The beams of an example share the keys and values of its memory. With `norm="post"` the norms stand where BART has
-    them, and the stacks end without one of their own.
+    The beams of an example share the keys and values of its memory. With `norm="post"` the norms are where BART has
+    them, and the stacks have no final norm.
     """
 
     config_class = TruncModelConfig
     config: TruncModelConfig
-    _keys_to_ignore_on_load_unexpected: ClassVar[list[str]] = [
-        r"embed_positions\.weight"
-    ]  # of version 1: a fixed table
+    # a fixed table, in checkpoints of version 1
+    _keys_to_ignore_on_load_unexpected: ClassVar[list[str]] = [r"embed_positions\.weight"]
 
     def __init__(self, config: TruncModelConfig) -> None:
         super().__init__(config)
@@ -137,7 +136,7 @@ class TruncForConditionalGeneration(UnitsToText, PegasusForConditionalGeneration
         self.post_init()
 
     def build_encoder(self, config: TruncModelConfig) -> UnitEncoder:
-        """Return the encoder, which decides what the decoder attends to."""
+        """Return the encoder, whose output is the decoder's memory."""
         return UnitEncoder(config, config.norm == "pre")
 
 
@@ -153,14 +152,14 @@ class CAForConditionalGeneration(TruncForConditionalGeneration):
 
 
 class EAForConditionalGeneration(TruncForConditionalGeneration):
-    """As Trunc, except: the decoder attends to the snippets that the scorer likes best (SEAL §3.4)."""
+    """As Trunc, except: the decoder attends to the snippets with the best scores (SEAL §3.4)."""
 
     config_class = EAModelConfig
     cache_class = SelectionCache
     config: EAModelConfig
 
     def build_encoder(self, config: TruncModelConfig) -> UnitEncoder:
-        """Return the encoder with a scorer beside it."""
+        """Return the encoder with a scorer."""
         return Extractor(config)
 
     def decode(
@@ -176,8 +175,8 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
         Args:
             reading: the encoded snippets.
             ids: [Q, T].
-            cache: with a cache, all earlier tokens are in it.
-            decoder_history_ids: [Q, tokens so far], when there are earlier ones; None: `ids` are all.
+            cache: has all earlier tokens.
+            decoder_history_ids: [Q, tokens so far], with the earlier tokens; None: there are no earlier tokens.
             **context: not used.
         """
         if cache is not None and cache.mask is not None:
@@ -190,11 +189,11 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
         return DecodedWithScores(self.run_decoder(ids, memory.last_hidden_state, memory.mask, cache), scores)
 
     def select(self, reading: Snippets, history: Tensor) -> tuple[Tensor, GateSelection]:
-        """Score all snippets and select, for every segment of a summary; here the whole summary is one.
+        """Score all snippets and select, once for each segment of a summary; here the whole summary is one.
 
         Args:
             reading: the encoded snippets, Q rows.
-            history: [Q, tokens so far], the start token first.
+            history: [Q, tokens so far], from the start token.
 
         Returns:
             Scores [Q, m, U], and a selection of Q·m rows.
@@ -204,7 +203,7 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
         return scores[:, None], select(scores, reading.starts, reading.lengths, limit)
 
     def segments_of(self, length: int) -> tuple[int, int]:
-        """Return how many segments a summary of `length` tokens has, and the length of one."""
+        """Return the number of segments in a summary of `length` tokens, and the length of a segment."""
         return 1, length
 
     def added_loss(
@@ -216,14 +215,14 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
         num_proxy_labels: Tensor | int | None = None,
         **context: Any,
     ) -> Tensor | float:
-        """Return l_e, where proxy labels are given.
+        """Return l_e if proxy labels are given, else 0.
 
         Args:
-            decoded: with the scores.
+            decoded: has the scores.
             reading: the encoded snippets.
             labels: [B, T].
-            proxy_labels: [B, m, U], what the scores should have been; None: the loss is l_a alone.
-            num_proxy_labels: real ones of the whole optimizer step; None: those of this batch.
+            proxy_labels: [B, m, U], the targets of the scores; None: the loss is l_a alone.
+            num_proxy_labels: number of real ones in the whole optimizer step; None: in this batch.
             **context: not used.
         """
         if decoded.scores is None or proxy_labels is None:
@@ -234,7 +233,7 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
     def extractive_errors(
         self, scores: Tensor, proxy_labels: Tensor, reading: Snippets, labels: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Return the sum of (score − proxy label)² over real snippets and segments, and how many there are.
+        """Return the sum of (score − proxy label)² over real snippets and segments, and the number of terms.
 
         Their quotient is l_e (SEAL §3.4, §3.5).
 
@@ -242,7 +241,7 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
             scores: [B, m, U].
             proxy_labels: [B, m, U].
             reading: the encoded snippets.
-            labels: [B, T]; a segment is real when it holds a target token.
+            labels: [B, T]; a segment is real if it has a target token.
         """
         count, length = self.segments_of(labels.shape[1])
         tokens = F.pad(labels, (0, count * length - labels.shape[1]), value=-100)
@@ -253,22 +252,22 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
 
 
 class SealForConditionalGeneration(EAForConditionalGeneration):
-    """As EA, except: it selects anew for every segment of the output, knowing the earlier ones (SEAL §3.5).
+    """As EA, except: it selects again for every segment of the output, given the earlier ones (SEAL §3.5).
 
-    Given whole targets, all segments are decoded side by side, each with its own memory. Writing token by token, the
-    keys and values of the memory are rebuilt where a segment begins: of what any beam of the example selected, once; a
-    beam's mask shows it its own selection.
+    With whole targets, all segments are decoded in parallel, each with its own memory. In generation, the memory's keys
+    and values are rebuilt when a segment begins. They cover what any beam of the example selected, once; a beam's mask
+    shows it only its own selection.
     """
 
     config_class = SealModelConfig
     config: SealModelConfig
 
     def build_encoder(self, config: TruncModelConfig) -> UnitEncoder:
-        """Return the encoder with a scorer that looks back."""
+        """Return the encoder with a scorer that attends to earlier segments."""
         return Extractor(config, looks_back=True)
 
     def segments_of(self, length: int) -> tuple[int, int]:
-        """Return how many segments a summary of `length` tokens has, and the length of one."""
+        """Return the number of segments in a summary of `length` tokens, and the length of a segment."""
         return -(-length // self.config.segment_length), min(length, self.config.segment_length)
 
     def decode(
@@ -279,7 +278,7 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
         decoder_history_ids: Tensor | None = None,
         **context: Any,
     ) -> DecodedWithScores:
-        """Decode all segments side by side, or, with a cache, one after the other (arguments: see EA's)."""
+        """Decode all segments in parallel, or, with a cache, one after the other (arguments: see EA's)."""
         if cache is not None:
             history = ids if decoder_history_ids is None else decoder_history_ids
             return DecodedWithScores(self._decode_in_order(reading, ids, cache, history))
@@ -293,14 +292,9 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
         return DecodedWithScores(hidden[:, :width], scores)
 
     def select(self, reading: Snippets, history: Tensor) -> tuple[Tensor, GateSelection]:
-        """Score all snippets and select, for every segment of a summary, given the earlier ones.
+        """Score all snippets and select, as EA, once for each segment of a summary, given the earlier segments.
 
-        Args:
-            reading: the encoded snippets, Q rows.
-            history: [Q, T], the start token first: the tokens behind which T tokens are predicted.
-
-        Returns:
-            Scores [Q, m, U], and a selection of Q·m rows.
+        `history` [Q, T] is the decoder input that predicts T tokens.
         """
         queries, width = history.shape
         count, length = self.segments_of(width)
@@ -316,22 +310,22 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
             )
             later = score(snippets, real, vectors, looked_at).view(queries, earlier, -1)
             scores = torch.cat([scores, later], 1)  # [Q, m, U]
-        starts, lengths = (of.repeat_interleave(count, 0) for of in (reading.starts, reading.lengths))
+        starts, lengths = (rows.repeat_interleave(count, 0) for rows in (reading.starts, reading.lengths))
         return scores, select(scores.flatten(0, 1), starts, lengths, self.config.extractive_length)
 
     def pool_segments(self, written: Tensor) -> tuple[Tensor, Tensor]:
-        """Encode earlier segments and pool each: [Q, j, s] → [Q, j, D], and [Q, j], True where one holds a token."""
+        """Encode and pool earlier segments: [Q, j, s] → [Q, j, D], and [Q, j], True where a segment has a token."""
         mask = written.ne(self.config.pad_token_id)
         pooled: Tensor = self.model.encoder.encode(written, mask).pooled
         return pooled, mask.any(-1)
 
     def prepare_inputs_for_generation(self, input_ids: Tensor, **kwargs: Any) -> dict[str, Any]:
-        """Add the whole prefix: the scorer reads it where a segment begins."""
+        """Add the whole prefix, which the scorer reads when a segment begins."""
         inputs: dict[str, Any] = super().prepare_inputs_for_generation(input_ids, **kwargs)
         return {**inputs, "decoder_history_ids": input_ids}
 
     def _decode_in_order(self, reading: Snippets, ids: Tensor, cache: SelectionCache, history: Tensor) -> Tensor:
-        """Decode tokens that follow those in the cache, and begin a segment wherever it is due: [Q, T] → [Q, T, D]."""
+        """Decode the tokens after those in the cache, segment by segment: [Q, T] → [Q, T, D]."""
         length, done, hidden = self.config.segment_length, cache.get_seq_length(), []
         for following in torch.split(ids, split_at_segments(done, ids.shape[1], length), 1):
             memory = reading.unread()
@@ -343,24 +337,24 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
         return torch.cat(hidden, 1)
 
     def _begin_segment(self, reading: Snippets, cache: SelectionCache, history: Tensor) -> Tensor:
-        """Select for the next segment, given the tokens so far [Q, 1 + j·s]; return the examples' memory [B, S, D]."""
+        """Select for the next segment, given the tokens so far [Q, 1 + j·s]; return the memory [B, S, D]."""
         length, beams = self.config.segment_length, len(history) // len(reading.starts)
         if history.shape[1] > 1:
             cache.remember(*self.pool_segments(history[:, None, -length:]))
-        of_beams = reading.repeated(beams)
-        scores = self.model.encoder.scorer(of_beams.related, of_beams.mask, cache.history, cache.history_mask)
-        taken = select(scores, of_beams.starts, of_beams.lengths, self.config.extractive_length).taken  # [Q, U]
+        per_beam = reading.repeated(beams)
+        scores = self.model.encoder.scorer(per_beam.related, per_beam.mask, cache.history, cache.history_mask)
+        taken = select(scores, per_beam.starts, per_beam.lengths, self.config.extractive_length).taken  # [Q, U]
         by_any = taken.view(-1, beams, taken.shape[1]).amax(1)  # [B, U]
         tokens = spread_units(reading.starts, by_any)
         memory = gather(reading.last_hidden_state, tokens.positions, tokens.mask)
-        _, there, units, offsets = (of_example.repeat_interleave(beams, 0) for of_example in tokens)
+        _, there, units, offsets = (rows.repeat_interleave(beams, 0) for rows in tokens)
         cache.forget_memory()
         cache.mask = never_empty(there & (offsets < taken.gather(1, units)))
         return memory.last_hidden_state
 
 
 def split_at_segments(done: int, count: int, length: int) -> list[int]:
-    """Cut `count` tokens that follow `done` ones where segments begin: 3 done, 6 more, segments of 4 → [1, 4, 1]."""
+    """Split `count` tokens after `done` ones at segment boundaries: 3 done, 6 more, segments of 4 → [1, 4, 1]."""
     sizes = []
     while count > 0:
         sizes.append(min(count, length - done % length))

@@ -1,4 +1,4 @@
-"""Proxy labels: how much of the gold summary, or of a segment of it, a snippet says (SEAL, §3.4, §3.5, Appendix A).
+"""Proxy labels: how much of the reference, or of a segment of it, a snippet says (SEAL, §3.4, §3.5, Appendix A).
 
 Pure functions over token ids; no torch. Letters: N snippets, S segments.
 """
@@ -14,14 +14,14 @@ from longsumbench.rouge.selection import sequential_selection
 
 
 def target_segments(labels: Sequence[int], segment_length: int, end: int) -> list[list[int]]:
-    """Cut a target into the stretches that are decoded one after another, without the end token (SEAL, §3.5).
+    """Cut a target into segments, without the end token (SEAL, §3.5).
 
-    The end token takes a place: a target whose end begins a stretch of its own has an empty last segment. With
-    `segment_length` at the target's length or above there is one segment: the whole summary, which EA's labels want.
+    The end token takes a place: if it is alone in the last segment, that segment is empty. If `segment_length` is at
+    least the target's length, there is one segment, the whole summary, as EA's labels need.
 
     Args:
         labels: the target's ids, the end token last.
-        segment_length: tokens of a segment, the end token's place counted.
+        segment_length: tokens of a segment, with the end token.
         end: the id of the end token.
 
     Raises:
@@ -32,7 +32,7 @@ def target_segments(labels: Sequence[int], segment_length: int, end: int) -> lis
     if not len(labels) or labels[-1] != end:
         raise ValueError(f"the target does not end with the end token {end}")
     starts = range(0, len(labels), segment_length)
-    return [[one for one in labels[start : start + segment_length] if one != end] for start in starts]
+    return [[token for token in labels[start : start + segment_length] if token != end] for start in starts]
 
 
 def proxy_labels(
@@ -42,23 +42,23 @@ def proxy_labels(
     measure: str = "f1",
     sequential: bool = False,
 ) -> NDArray[np.float32]:
-    """Label every snippet by its ROUGE-n against every gold segment (SEAL, Table 3).
+    """Label every snippet with its ROUGE-n against every segment of the reference (SEAL, Table 3).
 
-    An n-gram counts as often as it stands in both, and crosses neither snippets nor segments. What is shorter than n
-    tokens, a snippet or a segment, has label 0.
+    The count of a shared n-gram is the smaller of its two counts. N-grams cross neither snippets nor segments. Snippets
+    and segments of fewer than n tokens have label 0.
 
     Args:
         snippets: token ids, without special tokens.
-        segments: the same for the gold segments; the whole summary is one segment.
+        segments: token ids of the reference's segments; the whole reference is one segment for EA.
         ngram: n.
         measure: "f1", "precision" (over the snippet's n-grams) or "recall" (over the segment's).
-        sequential: labels of 1 and 0 instead: for each segment, of the snippets that `sequential_selection` chooses.
+        sequential: labels are 1 for the snippets that `sequential_selection` selects for the segment, 0 for others.
 
     Returns:
         [S, N], 0–1.
 
     Raises:
-        UsageError: an unknown measure, or n below 1.
+        UsageError: the measure is unknown, or n is below 1.
     """
     check_choice("measure", measure, PAIR_MEASURES)
     if not sequential:

@@ -1,4 +1,4 @@
-"""The scorer: attention pooling → one Transformer layer over the pooled snippets → a score each (SEAL §3.4, §3.5).
+"""The scorer: attention pooling → a Transformer layer over the pooled snippets → one score each (SEAL §3.4, §3.5).
 
 Letters: r a few units, L unit tokens, B examples, Q selections (examples, or their segments or beams), U snippets,
 J earlier segments, D width.
@@ -19,7 +19,7 @@ from longsumbench.modeling.nn.transformer_layer import TransformerLayer, attend
 
 
 class AttentionPooling(nn.Module):
-    """Softmax of v·tanh(W h) over a unit's tokens, without biases; the same for snippets and segments (SEAL §3.4)."""
+    """Pool a unit's tokens by softmax(v·tanh(W h)), without biases; snippets and segments share weights (SEAL §3.4)."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -35,12 +35,7 @@ class AttentionPooling(nn.Module):
 
 
 class ScorerLayer(TransformerLayer):
-    """As TransformerLayer, except: it may look back.
-
-    Args:
-        config: names the sizes, and where the norms stand.
-        looks_back: whether it has a cross-attention to earlier segments (SEAL §3.5).
-    """
+    """As TransformerLayer, except: with `looks_back` it has a cross-attention to earlier segments (SEAL §3.5)."""
 
     def __init__(self, config: PegasusConfig, looks_back: bool) -> None:
         super().__init__(config, config.norm == "pre")
@@ -57,11 +52,11 @@ class ScorerLayer(TransformerLayer):
 
 
 class Scorer(nn.Module):
-    """Scores snippets by what stands in them and around them and, looking back, by what is written already.
+    """Score snippets by their content, their context and, with `looks_back`, the segments written so far.
 
     Args:
-        config: names the sizes, `scorer_layers` and `max_documents` (0: one document, which has no embedding).
-        looks_back: SEAL's; without it, EA's.
+        config: names the sizes, `scorer_layers` and `max_documents` (0: one document, without an embedding).
+        looks_back: True for SEAL, False for EA.
     """
 
     def __init__(self, config: PegasusConfig, looks_back: bool) -> None:
@@ -75,14 +70,14 @@ class Scorer(nn.Module):
         self.score = nn.Linear(width, 1)
 
     def place(self, pooled: Tensor, unit_documents: Tensor, mask: Tensor) -> Tensor:
-        """Tell pooled snippets their order and document, and each other.
+        """Add order and document embeddings to pooled snippets, and relate the snippets: [B, U, D] → [B, U, D].
 
-        This is all of the scorer that does not depend on what is written: the first layer's self-attention included,
-        it is done once a document.
+        This part of the scorer does not depend on the output. It includes the first layer's self-attention, and is done
+        once per example.
 
         Args:
             pooled: [B, U, D].
-            unit_documents: [B, U], the index of a snippet's document; those beyond the last embedding share it.
+            unit_documents: [B, U], the index of a snippet's document; indices beyond the last embedding share it.
             mask: [B, U], True where a snippet is real.
         """
         snippets = pooled + self.order.upto(pooled.shape[1])
@@ -93,17 +88,14 @@ class Scorer(nn.Module):
     def forward(
         self, snippets: Tensor, mask: Tensor, history: Tensor | None = None, history_mask: Tensor | None = None
     ) -> Tensor:
-        """Score.
+        """Return scores [Q, U], linear and not bounded; those of absent snippets are undefined.
 
         Args:
             snippets: [Q, U, D], as `place` returns them.
             mask: [Q, U], True where a snippet is real.
-            history: [Q, J, D], one pooled vector for each earlier segment, without positions; None for the first
-                segment, whose cross-attention is skipped whole.
-            history_mask: [Q, J], True where there is one.
-
-        Returns:
-            [Q, U]: linear, not bounded; what stands at absent snippets means nothing.
+            history: [Q, J, D], one pooled vector per earlier segment, without positions; None in the first segment,
+                which skips the cross-attention.
+            history_mask: [Q, J], True where a segment is real.
         """
         for index, layer in enumerate(self._layers()):
             if index:

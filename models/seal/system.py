@@ -1,4 +1,4 @@
-"""Trunc, CA, EA and SEAL as systems: their units for an example, their models, their labels and evidence."""
+"""The systems Trunc, CA, EA and SEAL: their units, networks, proxy labels and evidence."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,11 +39,11 @@ from longsumbench.models.seal.model import (
 from longsumbench.models.seal.proxy_labels import proxy_labels, target_segments
 from longsumbench.progress import track
 
-_LABELS_VERSION = 1  # rises when proxy labels change
+_LABELS_VERSION = 1  # increases when proxy labels change
 
 
 class SealFamily(NeuralSystem):
-    """What the four systems share: snippets, sizes, and how the weights start."""
+    """Base class of the four systems: snippets, sizes, and the initial weights."""
 
     config: FamilyConfig
     ModelConfig: ClassVar[type[TruncModelConfig]]
@@ -51,23 +51,18 @@ class SealFamily(NeuralSystem):
     gives_attention = True
 
     def snippets(self, example: Example, encode: Encode, taken: int = 0) -> Units:
-        """Pack whole sentences into snippets (SEAL §3.1); so many tokens of each are taken by something else."""
+        """Pack whole sentences into snippets (SEAL §3.1); `taken` tokens of each snippet are reserved."""
         encoded = [encode(list(document.sentences())) for document in example.documents]
         return split_snippets(encoded, self.config.snippet_length - taken, self.config.num_snippets)
 
     def build_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
-        """Build the network; Choice: the paper does not say how its weights start."""
+        """Build the network. Choice: weights start as `xavier` sets them; the paper does not state them."""
         model = self.Model(self.model_config(len(tokenizer), special_ids(tokenizer)))
         xavier(model, self.config.dimension("d_model"))
         return model
 
     def model_config(self, vocabulary: int, special: tuple[int, int | None, int]) -> TruncModelConfig:
-        """Return the network's own configuration.
-
-        Args:
-            vocabulary: entries of the tokenizer.
-            special: the ids that pad, start and end.
-        """
+        """Return the network's configuration; `special` has the ids of padding, start and end."""
         config = self.config
         return self.ModelConfig(
             **network_sizes(config.dimension, config.dropout, vocabulary, special),
@@ -78,12 +73,12 @@ class SealFamily(NeuralSystem):
         )
 
     def own_dimensions(self) -> dict[str, int]:
-        """Return what the network's configuration has beside what all four have."""
+        """Return the entries of the network's configuration that the four systems do not share."""
         return {}
 
 
 class Trunc(RankedUnits, SealFamily):
-    """The leading snippets, joined and cut at `input_length` (SEAL §3.2)."""
+    """Trunc: the leading snippets, joined and cut at `input_length` (SEAL §3.2)."""
 
     Config = TruncConfig
     Model = TruncForConditionalGeneration
@@ -101,7 +96,7 @@ class Trunc(RankedUnits, SealFamily):
 
 
 class CA(SealFamily):
-    """Groups of snippets, each compressed to a few vectors (SEAL §3.3)."""
+    """CA: groups of snippets, each compressed to a few vectors (SEAL §3.3)."""
 
     Config = CAConfig
     Model = CAForConditionalGeneration
@@ -110,9 +105,9 @@ class CA(SealFamily):
     config: CAConfig
 
     def units(self, example: Example, encode: Encode) -> Units:
-        """Return the groups: consecutive snippets of a single document, or all snippets of each of several.
+        """Return the groups: consecutive snippets of a single document, or all snippets of each of several documents.
 
-        Choice: a group, which has no length of its own to be kept to, has the query beside its snippets.
+        Choice: the query is added to a group's snippets, because a group has no maximum length.
         """
         units = self.snippets(example, encode)
         if self.multi_document:
@@ -123,30 +118,30 @@ class CA(SealFamily):
         return prepend_query(group_units(units, keys), self.query(example, encode, self.config.snippet_length))
 
     def own_dimensions(self) -> dict[str, int]:
-        """Return how many vectors are kept of a group."""
+        """Return the number of vectors of a group."""
         return {"compressed_length": self.config.vectors_of_a_group(self.multi_document)}
 
 
 @dataclass(frozen=True)
 class LabelledCollator(UnitCollator):
-    """As UnitCollator, plus `proxy_labels` [B, m, U], 0 where there is no segment or no snippet, and their number."""
+    """As UnitCollator, plus `proxy_labels` [B, m, U], 0 for absent segments and snippets, and their number."""
 
     def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
-        """Collate a batch; rows without labels, as in writing, have none to collate."""
+        """Collate a batch; in generation, rows have no labels."""
         batch = super().__call__(rows)
         labels = [item["proxy_labels"] for item in rows if "proxy_labels" in item]
         if labels:
             padded = torch.zeros(len(labels), max(map(len, labels)), batch["input_ids"].shape[1])
-            for whole, of_example in zip(padded, labels, strict=True):
-                for segment, values in zip(whole, of_example, strict=False):
+            for whole, rows_of_labels in zip(padded, labels, strict=True):
+                for segment, values in zip(whole, rows_of_labels, strict=False):
                     segment[: len(values)] = torch.as_tensor(values)
             batch["proxy_labels"] = padded
-            batch["num_proxy_labels"] = torch.tensor(sum(len(one) * len(one[0]) for one in labels if one))
+            batch["num_proxy_labels"] = torch.tensor(sum(len(matrix) * len(matrix[0]) for matrix in labels if matrix))
         return batch
 
 
 class EA(SealFamily):
-    """Every snippet alone, scored; the decoder attends to the best ones (SEAL §3.4)."""
+    """EA: snippets encoded alone and scored; the decoder attends to the best ones (SEAL §3.4)."""
 
     Config = EAConfig
     Model = EAForConditionalGeneration
@@ -171,7 +166,7 @@ class EA(SealFamily):
         return {"extractive_length": limit, "scorer_layers": layers, "max_documents": documents}
 
     def add_columns(self, rows: Rows, inputs: dict[str, Any], stages: ArtifactCache) -> Rows:
-        """Add the proxy labels, made once for the same units and settings."""
+        """Add the proxy labels, which are cached for the same units and settings."""
         settings = {name: getattr(self.config, name) for name in self.labels_decided_by}
         kept = rows.select_columns([name for name in ("units", "labels", "query_length") if name in rows.column_names])
         values = datasets.List(datasets.List(datasets.Value("float32")))
@@ -185,7 +180,7 @@ class EA(SealFamily):
         return datasets.concatenate_datasets([rows, labels], axis=1)
 
     def labels_of(self, item: Mapping[str, Any]) -> list[list[float]]:
-        """Return the proxy labels of a training row: [m][U]; the query before a snippet is not part of it."""
+        """Return the proxy labels of a training row: [m][U]; the query before a snippet is ignored."""
         config = self.config
         segments = target_segments(
             item["labels"], self.segment_length(len(item["labels"])), self.tokenizer.eos_token_id
@@ -196,11 +191,11 @@ class EA(SealFamily):
         return labels
 
     def segment_length(self, target_length: int) -> int:
-        """Return the length of a segment of a target; here the target is one."""
+        """Return the length of a target's segments; here the whole target is one."""
         return target_length
 
     def collator(self) -> UnitCollator:
-        """Return the collator that brings the proxy labels along."""
+        """Return the collator, which also collates the proxy labels."""
         return LabelledCollator(self.tokenizer.pad_token_id)
 
     def evidence(
@@ -215,7 +210,7 @@ class EA(SealFamily):
 
     @torch.inference_mode()
     def _evidence_of(self, units: Units, output: Sequence[int], ended: bool) -> Evidence:
-        """Score and select once more, given what was written: searching with beams leaves no trace of its own."""
+        """Score and select again, given the output: beam search does not keep the selections."""
         model, length = self.model, max(1, len(output) + ended)  # the end token is written, too
         batch = {name: value.to(model.device) for name, value in self.collator()([row_of_units(units)]).items()}
         start = model.config.decoder_start_token_id
@@ -236,7 +231,7 @@ class EA(SealFamily):
 
 
 class Seal(EA):
-    """As EA, with a new selection for every segment of the output (SEAL §3.5)."""
+    """SEAL: as EA, with a new selection for every segment of the output (SEAL §3.5)."""
 
     Config = SealConfig
     Model = SealForConditionalGeneration
@@ -246,9 +241,9 @@ class Seal(EA):
     config: SealConfig
 
     def own_dimensions(self) -> dict[str, int]:
-        """Return EA's, and the length of a segment."""
+        """Return EA's entries and the length of a segment."""
         return {**super().own_dimensions(), "segment_length": self.config.segment_length}
 
     def segment_length(self, target_length: int) -> int:
-        """Return the length of a segment of a target."""
+        """Return the length of a target's segments."""
         return self.config.segment_length

@@ -1,1 +1,1 @@
-"""T-DMCA (Liu et al. 2018): a decoder alone with memory-compressed attention."""
+"""T-DMCA (Liu et al. 2018): a decoder-only Transformer with memory-compressed attention. Start with `model.py`."""

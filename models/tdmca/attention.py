@@ -1,4 +1,4 @@
-"""T-DMCA's two kinds of causal attention, each in two passes: over a source, and over the target behind it.
+"""T-DMCA's two kinds of causal attention, each in two passes: over a source, then over the target that follows it.
 
     local attention       a token attends to the tokens of its block, up to itself
     compressed attention  a token attends to windows of a few tokens, each of one key and one value
@@ -21,12 +21,12 @@ from longsumbench.modeling.nn.initialization import SelfStarting
 
 
 class CompressedWindows(NamedTuple):
-    """What a compressed layer knows of the source: its first token's key and value, then those of the windows.
+    """Keys and values of the source in a compressed layer: those of its first token, then those of the windows.
 
     Attributes:
         keys: [B, H, 1 + W, E].
         values: [B, H, 1 + W, E].
-        mask: [B, 1 + W], True where there is a source token.
+        mask: [B, 1 + W], True where a source token is real.
     """
 
     keys: Tensor
@@ -35,11 +35,11 @@ class CompressedWindows(NamedTuple):
 
 
 class KeptTarget(NamedTuple):
-    """What a compressed layer keeps of the keys, or the values, of the target so far.
+    """The cached keys, or values, of the target so far in a compressed layer.
 
     Attributes:
-        compressed: [Q, 1 + n, D], the first token's, then those of the complete windows.
-        pending: [Q, fewer than w, D], of the tokens of a window that is not complete yet.
+        compressed: [Q, 1 + n, D], of the first token, then of the complete windows.
+        pending: [Q, fewer than w, D], of the tokens of the incomplete window.
     """
 
     compressed: Tensor
@@ -47,10 +47,10 @@ class KeptTarget(NamedTuple):
 
 
 class TdmcaCache(FoldedCache):
-    """As FoldedCache, except: of a compressed layer it holds windows; the memory's side stays empty.
+    """As FoldedCache, except: it caches the windows of compressed layers, and nothing of the memory.
 
     Attributes:
-        kept: (layer, "keys" or "values") → what it keeps.
+        kept: (layer, "keys" or "values") → the cached ones.
     """
 
     def __init__(self, *caches: Any) -> None:
@@ -58,7 +58,7 @@ class TdmcaCache(FoldedCache):
         self.kept: dict[tuple[int, str], KeptTarget] = {}
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
-        """Reorder all that belongs to a beam."""
+        """Reorder the caches of the beams."""
         super().reorder_cache(beam_idx)
         for name, (compressed, pending) in self.kept.items():
             self.kept[name] = KeptTarget(compressed.index_select(0, beam_idx), pending.index_select(0, beam_idx))
@@ -66,11 +66,11 @@ class TdmcaCache(FoldedCache):
 
 @dataclass(frozen=True)
 class Past:
-    """What stands before the target tokens that a pass runs over.
+    """The target tokens before those of the current pass.
 
     Attributes:
-        length: how many target tokens.
-        cache: where their keys and values are, and those of this pass go; None: there are none, and none are kept.
+        length: their number.
+        cache: their keys and values, to which this pass adds; None: there are none, and none are cached.
     """
 
     length: int = 0
@@ -78,23 +78,18 @@ class Past:
 
 
 class Compression(nn.Conv1d, SelfStarting):
-    """As Conv1d, except: its stride is its kernel, and it takes [R, L, D] → [R, L // w, D], for L < w nothing.
-
-    Args:
-        width: D.
-        window: w.
-    """
+    """As Conv1d, except: the stride equals the kernel size w; [R, L, D] → [R, L // w, D], empty for L < w."""
 
     def __init__(self, width: int, window: int) -> None:
         super().__init__(width, width, window, stride=window)
 
     def reset_parameters(self) -> None:
-        """Start as a matrix does."""
+        """Initialize as a linear layer."""
         nn.init.xavier_uniform_(self.weight)
-        nn.init.zeros_(self.bias)  # type: ignore[arg-type]  # it has one
+        nn.init.zeros_(self.bias)  # type: ignore[arg-type]  # it has a bias
 
     def forward(self, states: Tensor) -> Tensor:
-        """Make one vector of every complete window, by one matrix product."""
+        """Compress every complete window to one vector, in one matrix product."""
         rows, length, width = states.shape
         window = self.kernel_size[0]
         count = length // window
@@ -103,19 +98,14 @@ class Compression(nn.Conv1d, SelfStarting):
 
 
 class CausalAttention(PegasusAttention):
-    """As PegasusAttention, except: it attends in two passes, over the source and over the target.
-
-    Args:
-        config: names the sizes.
-        index: of its layer, from 0.
-    """
+    """As PegasusAttention, except: it attends in two passes, over the source and over the target."""
 
     def __init__(self, config: PegasusConfig, index: int) -> None:
         sizes = (config.d_model, config.encoder_attention_heads, config.attention_dropout)
         super().__init__(*sizes, is_decoder=True, config=config, layer_idx=index)
 
     def by_head(self, states: Tensor) -> Tensor:
-        """Deal out the heads: [R, L, D] → [R, H, L, E]."""
+        """Split into heads: [R, L, D] → [R, H, L, E]."""
         return states.view(*states.shape[:-1], self.num_heads, self.head_dim).transpose(1, 2)
 
     def joined(self, states: Tensor) -> Tensor:
@@ -124,13 +114,13 @@ class CausalAttention(PegasusAttention):
         return output
 
     def attend(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
-        """Attend by the library's fused attention.
+        """Attend with the library's fused attention.
 
         Args:
             queries: [R, H, L, E].
             keys: [R, H, M, E].
             values: [R, H, M, E].
-            mask: [L, M], True where a key may be attended to; None: the keys are the queries' own, up to each.
+            mask: [L, M], True where a key may be attended to; None: causal self-attention.
 
         Returns:
             [R, L, D].
@@ -140,30 +130,24 @@ class CausalAttention(PegasusAttention):
 
 
 class LocalAttention(CausalAttention):
-    """A token attends to the tokens of its block, up to itself.
-
-    Args:
-        config: names the sizes.
-        index: of its layer, from 0.
-        block_length: tokens of a block; the target begins one.
-    """
+    """Causal attention within blocks of `block_length` tokens; the target begins a block."""
 
     def __init__(self, config: PegasusConfig, index: int, block_length: int) -> None:
         super().__init__(config, index)
         self.block_length = block_length
 
     def remember(self, states: Tensor, mask: Tensor) -> None:
-        """Keep nothing: no target token is in a block of the source."""
+        """Return None: no target token is in a block of the source."""
 
     def over_source(self, states: Tensor, windows: None) -> Tensor:
-        """Attend block by block, at a cost that grows with the length, not its square: [B, S, D] → [B, S, D]."""
+        """Attend block by block, at a cost linear in the length: [B, S, D] → [B, S, D]."""
         rows, length, width = states.shape
         size = min(length, self.block_length)
         blocks = F.pad(states, (0, 0, 0, -length % size)).view(-1, size, width)
         return self.attend(*self.project(blocks), None).view(rows, -1, width)[:, :length]
 
     def over_target(self, states: Tensor, windows: None, past: Past) -> Tensor:
-        """Attend from target tokens, which follow those in the cache: [Q, T, D] → [Q, T, D]."""
+        """Attend from the target tokens after those in the cache: [Q, T, D] → [Q, T, D]."""
         queries, keys, values = self.project(states)
         if past.cache is not None:
             keys, values = past.cache.self_attention_cache.update(keys, values, self.layer_idx)
@@ -178,13 +162,7 @@ class LocalAttention(CausalAttention):
 
 
 class CompressedAttention(CausalAttention):
-    """A token attends to complete windows of keys and values, and to the first token.
-
-    Args:
-        config: names the sizes.
-        index: of its layer, from 0.
-        window: w.
-    """
+    """Causal attention to complete windows of w keys and values, and to the first token."""
 
     def __init__(self, config: PegasusConfig, index: int, window: int) -> None:
         super().__init__(config, index)
@@ -193,7 +171,7 @@ class CompressedAttention(CausalAttention):
         self.value_compression = Compression(config.d_model, window)
 
     def remember(self, states: Tensor, mask: Tensor) -> CompressedWindows:
-        """Compress the source: [B, S, D], [B, S]; its last window is filled up."""
+        """Compress the source, its last window padded with zeros: [B, S, D], [B, S]."""
         filled = -mask.shape[1] % self.window
         made = []
         for project, compress in ((self.k_proj, self.key_compression), (self.v_proj, self.value_compression)):
@@ -203,19 +181,21 @@ class CompressedAttention(CausalAttention):
         return CompressedWindows(made[0], made[1], torch.cat([mask[:, :1], mask[:, :: self.window]], 1))
 
     def over_source(self, states: Tensor, windows: CompressedWindows) -> Tensor:
-        """Attend to what was remembered: [B, S, D] → [B, S, D]."""
+        """Attend to the windows of the source: [B, S, D] → [B, S, D]."""
         queries = self.by_head(self.q_proj(states))
         return self.attend(queries, windows.keys, windows.values, self.complete(0, states.shape[1], windows.keys))
 
     def over_target(self, states: Tensor, windows: CompressedWindows, past: Past) -> Tensor:
-        """Attend from target tokens, which follow those in the cache: [Q, T, D] → [Q, T, D].
+        """Attend from the target tokens after those in the cache: [Q, T, D] → [Q, T, D].
 
-        The beams of an example share its source's windows; one softmax goes over these and the beam's own.
+        The beams of an example share the windows of its source. One softmax is over these and the beam's own windows.
         """
         keys, values = self.keep(states, "keys", past.cache), self.keep(states, "values", past.cache)
         queries, rows = self.by_head(self.q_proj(states)) * self.scaling, len(windows.keys)
-        of_source = _unfolded(_folded(queries, rows) @ windows.keys.transpose(-1, -2), len(states))  # [Q, H, T, 1 + W]
-        scores = torch.cat([of_source, queries @ keys.transpose(-1, -2)], -1)
+        source_scores = _unfolded(
+            _folded(queries, rows) @ windows.keys.transpose(-1, -2), len(states)
+        )  # [Q, H, T, 1 + W]
+        scores = torch.cat([source_scores, queries @ keys.transpose(-1, -2)], -1)
         there = windows.mask.repeat_interleave(len(states) // rows, 0)[:, None, None].expand(-1, 1, states.shape[1], -1)
         own = self.complete(past.length, states.shape[1], keys)
         visible = torch.cat([there, own.expand(len(states), 1, -1, -1)], -1)  # [Q, 1, T, 1 + W + 1 + n]
@@ -227,9 +207,9 @@ class CompressedAttention(CausalAttention):
         return self.joined(read + on_target @ values)
 
     def keep(self, states: Tensor, side: str, cache: TdmcaCache | None) -> Tensor:
-        """Add target tokens to what is kept of the keys, or of the values: [Q, T, D] → [Q, H, 1 + n, E]."""
-        of_keys = side == "keys"
-        project, compress = (self.k_proj, self.key_compression) if of_keys else (self.v_proj, self.value_compression)
+        """Add target tokens to the cached keys, or values: [Q, T, D] → [Q, H, 1 + n, E]."""
+        is_keys = side == "keys"
+        project, compress = (self.k_proj, self.key_compression) if is_keys else (self.v_proj, self.value_compression)
         projected = project(states)
         kept = KeptTarget(projected[:, :1], projected[:, :0])
         if cache is not None:
@@ -242,37 +222,27 @@ class CompressedAttention(CausalAttention):
         return self.by_head(kept.compressed)
 
     def complete(self, past: int, length: int, keys: Tensor) -> Tensor:
-        """Tell which keys the tokens of a pass see: the first one, and those of windows that end no later than they.
+        """Return a mask of the first key and of the windows that end at each token or before it.
 
         Args:
-            past: tokens before these.
-            length: tokens, L.
+            past: number of tokens before these.
+            length: number of tokens, L.
             keys: [R, H, 1 + windows, E].
 
         Returns:
-            [L, 1 + windows].
+            [L, 1 + windows], True where a key may be attended to.
         """
         ends = torch.arange(keys.shape[2], device=keys.device) * self.window - 1
         return ends <= torch.arange(past, past + length, device=keys.device)[:, None]
 
 
 def _folded(states: Tensor, rows: int) -> Tensor:
-    """Bring the beams of an example together: [Q, H, T, E] → [B, H, K·T, E].
-
-    Args:
-        states: of every beam.
-        rows: B.
-    """
+    """Join the beams of each of the B examples: [Q, H, T, E] → [B, H, K·T, E]."""
     _, heads, length, width = states.shape
     return states.view(rows, -1, heads, length, width).transpose(1, 2).reshape(rows, heads, -1, width)
 
 
 def _unfolded(states: Tensor, queries: int) -> Tensor:
-    """Undo `_folded`: [B, H, K·T, E] → [Q, H, T, E].
-
-    Args:
-        states: of every example.
-        queries: Q.
-    """
+    """Undo `_folded`: [B, H, K·T, E] → [Q, H, T, E]."""
     rows, heads, _, width = states.shape
     return states.view(rows, heads, queries // rows, -1, width).transpose(1, 2).reshape(queries, heads, -1, width)

@@ -7,28 +7,28 @@ from longsumbench.api.bounds import Between, Heads, Text, TokenCount, Width
 from longsumbench.api.config import check_network
 from longsumbench.modeling.rankers import RankedConfig
 
-StackDepth = Annotated[int, Between(2, 1_000)]  # the second layer is the first that sees the source
+StackDepth = Annotated[int, Between(2, 1_000)]  # the second layer is the first that attends to the source
 
 
 @dataclass
 class TdmcaConfig(RankedConfig):
-    """T-DMCA: a decoder alone with memory-compressed attention, over the best paragraphs (Liu et al., 2018)."""
+    """T-DMCA: decoder-only, memory-compressed attention, over the best paragraphs (Liu et al., 2018)."""
 
     name: Text = "tdmca"
-    input_length: TokenCount = 3000  # tokens that are read (Hierarchical Transformer, Table 2)
+    input_length: TokenCount = 3000  # most tokens read (Hierarchical Transformer, Table 2)
     d_model: Width = 512  # width (Hierarchical Transformer §4)
     d_ff: Width = 2048  # width of the feed-forward layers (Hierarchical Transformer §4)
     num_heads: Heads = 8  # of every attention
-    num_layers: StackDepth = 5  # local and memory-compressed attention in turn (Liu et al. 2018)
-    block_length: TokenCount = 256  # tokens that local attention sees at most (Liu et al. 2018)
-    compression: TokenCount = 3  # tokens that memory-compressed attention makes one of (Liu et al. 2018)
-    source_loss: bool = True  # whether it learns to write the source, too (Liu et al. 2018)
+    num_layers: StackDepth = 5  # layers, alternately local and memory-compressed (Liu et al. 2018)
+    block_length: TokenCount = 256  # most tokens that local attention sees (Liu et al. 2018)
+    compression: TokenCount = 3  # tokens that memory-compressed attention merges into one (Liu et al. 2018)
+    source_loss: bool = True  # also train to predict the source (Liu et al. 2018)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_network(self.d_model, self.num_heads, self.tokenizer, self.vocabulary_size)
 
     def dimension(self, name: Text) -> int:
-        """Return a width or depth, encoder and decoder being one stack."""
+        """Return the width or depth `name`; encoder and decoder are one stack."""
         size: int = self.num_layers if name.endswith("_layers") else getattr(self, name)
         return size

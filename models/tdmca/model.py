@@ -3,21 +3,21 @@
     local attention       (layers 1, 3, 5)  a token attends to the tokens of its block, up to itself
     compressed attention  (layers 2, 4)     a token attends to windows of 3 tokens, each of one key and one value
 
-It is a language model of the whole sequence, without an encoder. It runs in two passes with the same weights: over the
-source (`model.encoder`), whose windows are what the summary sees of it, and over the target (`decode`), so that the
-search that writes is the one of all other networks. Only causal attention makes that the same as one pass.
+It is a language model of the whole sequence, without an encoder. It runs in two passes with the same weights. The first
+is over the source (`model.encoder`), whose windows are all that the summary sees of it. The second is over the target
+(`decode`), so the beam search of all other networks fits. Two passes equal one because attention is causal.
 
 Choice, where the paper is silent:
 
-* Norms stand before the sub-layers, with one more behind the last, as tensor2tensor, its authors' code, has them for
-  these kinds of attention.
+* Norms are before the sub-layers, with one more after the last, as in tensor2tensor, the authors' code, for these kinds
+  of attention.
 * The target begins a block and a window, so that nothing of the source depends on the target.
-* A token sees the windows that are complete, its own if it is the last one there, and besides, so that it always sees
-  something, the first token of its pass uncompressed. A target token sees all windows of the source, too, and the
+* A token sees complete windows; its own window only if it is the window's last token. It also sees the first token of
+  its pass, uncompressed, so that it always sees something. A target token also sees all windows of the source and the
   source's first token.
-* A last window of the source that is not complete is filled up with zero keys and values.
-* Keys and values are compressed by a convolution each, over all heads, without an activation.
-* Positions are sinusoids, and numbered through: the separator follows the source's last token.
+* An incomplete last window of the source is padded with zero keys and values.
+* Keys and values are each compressed by a convolution over all heads, without an activation.
+* Positions are sinusoids with consecutive numbers: the separator follows the source's last token.
 
 Letters: B examples, K beams, Q = B·K rows, S source tokens, T target tokens, w tokens of a window, W windows of the
 source, n complete windows of the target, H heads, E width of a head, D width, V vocabulary.
@@ -48,12 +48,12 @@ from longsumbench.modeling.nn.positions import SinusoidalPositions
 from longsumbench.modeling.nn.transformer_layer import TransformerLayer
 from longsumbench.models.tdmca.attention import CompressedAttention, CompressedWindows, LocalAttention, Past, TdmcaCache
 
-_PIECE_TOKENS = 512  # source tokens whose logits are there at once: 64 MB of them, at 32,000 entries
+_PIECE_TOKENS = 512  # source tokens with logits in memory at once: 64 MB for 32,000 entries
 
 
 @strict
 class TdmcaModelConfig(PegasusConfig):
-    """As PegasusConfig, with the paper's sizes, plus blocks, windows, the source's loss, and the label smoothing.
+    """As PegasusConfig, with the paper's sizes, plus block and window lengths, source loss and label smoothing.
 
     `decoder_layers` is the depth of the stack; `encoder_attention_heads` and `encoder_ffn_dim` are its heads and its
     feed-forward's width.
@@ -77,14 +77,14 @@ class TdmcaModelConfig(PegasusConfig):
 
 
 class Prefix(NamedTuple):
-    """A source that was read.
+    """An encoded source.
 
     Attributes:
-        last_hidden_state: [B, S, D], from which the source's next tokens are predicted; where no loss asks for these,
-            of an earlier layer: what no target needs is not computed.
-        mask: [B, S], True where a token is real; real ones come first.
+        last_hidden_state: [B, S, D], from which the source's next tokens are predicted. If no loss needs these, it is
+            from an earlier layer: layers that no target needs are skipped.
+        mask: [B, S], True where a token is real; real tokens come first.
         input_ids: [B, S].
-        windows: of each layer; None of a local one.
+        windows: one per layer; None for a local layer.
     """
 
     last_hidden_state: Tensor
@@ -94,12 +94,7 @@ class Prefix(NamedTuple):
 
 
 class TdmcaLayer(TransformerLayer):
-    """As TransformerLayer, except: what attends is handed over, for it differs from pass to pass.
-
-    Args:
-        config: names the sizes.
-        index: from 0; odd ones compress.
-    """
+    """As TransformerLayer, except: `forward` takes the attention of the pass; layers with an odd index compress."""
 
     self_attn: Any  # LocalAttention or CompressedAttention
 
@@ -112,7 +107,7 @@ class TdmcaLayer(TransformerLayer):
         )
 
     def remember(self, states: Tensor, mask: Tensor) -> CompressedWindows | None:
-        """Return what the layer's attention knows of the source: [B, S, D], [B, S]."""
+        """Return the source's windows in this layer: [B, S, D], [B, S]."""
         windows: CompressedWindows | None = self.self_attn.remember(self.self_attn_layer_norm(states), mask)
         return windows
 
@@ -137,19 +132,19 @@ class TdmcaStack(nn.Module):
     def forward(self, input_ids: Tensor, unit_mask: Tensor, **kwargs: Any) -> Prefix:
         """Run over the source.
 
-        From the last compressed layer on, whose windows are the last that a target token sees, layers run only in
-        training with `source_loss`, where the source's next tokens are predicted.
+        The last compressed layer's windows are the last that a target token sees. That layer and later ones run only
+        in training with `source_loss`, to predict the source's next tokens.
 
         Args:
             input_ids: [B, 1, S].
             unit_mask: [B, 1, S], True where a token is real; real tokens come first.
-            **kwargs: not used; `generate` hands over all it was given.
+            **kwargs: not used; `generate` passes all its arguments.
 
         Raises:
             ValueError: an example has several units.
         """
         if input_ids.shape[1] != 1:
-            raise ValueError(f"T-DMCA reads one unit an example, not {input_ids.shape[1]}")
+            raise ValueError(f"T-DMCA reads one unit per example, not {input_ids.shape[1]}")
         ids, mask = input_ids[:, 0], unit_mask[:, 0]
         states = self.embed(ids, self.embed_positions.upto(ids.shape[1]))
         windows: list[CompressedWindows | None] = []
@@ -161,18 +156,18 @@ class TdmcaStack(nn.Module):
 
     @property
     def stacked(self) -> list[TdmcaLayer]:
-        """The layers, in their order."""
+        """The layers, in order."""
         return cast(list[TdmcaLayer], list(self.layers))
 
     @property
     def needed(self) -> int:
-        """How many layers have to run over the source."""
+        """The number of layers that must run over the source."""
         if self.training and self.config.source_loss:
             return len(self.layers)
         return max(len(self.layers) // 2 * 2 - 1, 0)  # those before the last compressed one
 
     def follow(self, prefix: Prefix, ids: Tensor, cache: TdmcaCache | None) -> Tensor:
-        """Run over target tokens, which follow those in the cache: [Q, T] → [Q, T, D]."""
+        """Run over the target tokens after those in the cache: [Q, T] → [Q, T, D]."""
         past = Past(0 if cache is None else cache.get_seq_length(), cache)
         sizes = prefix.mask.sum(-1).repeat_interleave(len(ids) // len(prefix.mask))  # [Q]
         step = torch.arange(past.length, past.length + ids.shape[1], device=ids.device)
@@ -190,10 +185,11 @@ class TdmcaStack(nn.Module):
 
 
 class TdmcaForConditionalGeneration(StartsParts, UnitsToText, PegasusPreTrainedModel, GenerationMixin):
-    """T-DMCA: it reads one unit, the whole source, and its output shares the embeddings' matrix.
+    """T-DMCA: reads one unit, the whole source; its output is tied to the embeddings.
 
-    With `source_loss` training predicts the source's next tokens, too, as Liu et al. do. Choice: its mean
-    cross-entropy weighs as much as the target's; theirs is one mean over all tokens, most of which are the source's.
+    With `source_loss`, training also predicts the source's next tokens, as Liu et al. do. Choice: the mean
+    cross-entropies of source and target have equal weight. Liu et al. take one mean over all tokens, most of which are
+    the source's.
     """
 
     config_class = TdmcaModelConfig
@@ -204,12 +200,12 @@ class TdmcaForConditionalGeneration(StartsParts, UnitsToText, PegasusPreTrainedM
 
     def __init__(self, config: TdmcaModelConfig) -> None:
         super().__init__(config)
-        self.model = nn.ModuleDict({"encoder": TdmcaStack(config)})  # by the names that the library looks for
+        self.model = nn.ModuleDict({"encoder": TdmcaStack(config)})  # names that the library expects
         self.lm_head = nn.Linear(config.d_model, config.vocab_size, bias=False)
         self.post_init()
 
     def get_encoder(self, modality: str | None = None) -> nn.Module:
-        """Return what reads the source."""
+        """Return the stack, which reads the source."""
         stack: nn.Module = self.model.encoder
         return stack
 
@@ -219,7 +215,7 @@ class TdmcaForConditionalGeneration(StartsParts, UnitsToText, PegasusPreTrainedM
         return embeddings
 
     def decode(self, reading: Prefix, ids: Tensor, cache: Any = None, **context: Any) -> Decoded:
-        """Run the stack over target tokens, which follow those in the cache: [Q, T]."""
+        """Run the stack over the target tokens after those in the cache: [Q, T]."""
         return Decoded(self.model.encoder.follow(reading, ids, cache))
 
     def project(self, hidden: Tensor) -> Tensor:
@@ -235,19 +231,14 @@ class TdmcaForConditionalGeneration(StartsParts, UnitsToText, PegasusPreTrainedM
         num_source_tokens: Tensor | int | None = None,
         **context: Any,
     ) -> Tensor | float:
-        """Return the mean cross-entropy of what follows the source's tokens, the separator behind the last.
+        """Return the mean cross-entropy of the source's next tokens; the separator follows the last token.
 
-        Args:
-            decoded: not used.
-            reading: the source.
-            labels: not used.
-            num_source_tokens: of the whole optimizer step; None: of this batch.
-            **context: not used.
+        The mean is over `num_source_tokens`, those of the whole optimizer step; None: of this batch.
         """
         if not self.config.source_loss:
             return 0.0
-        goes_on = F.pad(reading.mask[:, 1:], (0, 1))  # [B, S], True where a source token follows
-        following = F.pad(reading.input_ids[:, 1:], (0, 1)).masked_fill(~goes_on, self.config.decoder_start_token_id)
+        has_next = F.pad(reading.mask[:, 1:], (0, 1))  # [B, S], True where a source token follows
+        following = F.pad(reading.input_ids[:, 1:], (0, 1)).masked_fill(~has_next, self.config.decoder_start_token_id)
         states, targets = reading.last_hidden_state[reading.mask], following[reading.mask]  # [N, D], [N]
         total = states.new_zeros((), dtype=torch.float32)
         for some, wanted in zip(torch.split(states, _PIECE_TOKENS), torch.split(targets, _PIECE_TOKENS), strict=True):
@@ -259,10 +250,10 @@ class TdmcaForConditionalGeneration(StartsParts, UnitsToText, PegasusPreTrainedM
 
     @contextmanager
     def ranked_by(self, penalties: Penalties) -> Iterator[None]:
-        """Let `generate` rank by penalties as long as the context lasts.
+        """Rank hypotheses by penalties in `generate`, inside the context.
 
         Raises:
-            UsageError: by coverage, of which there is none without attention over source tokens.
+            UsageError: a coverage penalty is set; it needs attention over source tokens.
         """
         if penalties.covers:
             problem = "T-DMCA attends to windows of the source, not to its tokens"
@@ -272,10 +263,10 @@ class TdmcaForConditionalGeneration(StartsParts, UnitsToText, PegasusPreTrainedM
 
 
 class SourceCountingCollator(UnitCollator):
-    """As UnitCollator, plus `num_source_tokens` of a batch with labels, for the mean over an optimizer step."""
+    """As UnitCollator, plus `num_source_tokens` for batches with labels: the mean is over an optimizer step."""
 
     def __call__(self, rows: Any) -> dict[str, Tensor]:
-        """Collate, and count."""
+        """Collate a batch and count its source tokens."""
         batch = super().__call__(rows)
         if "labels" in batch:
             batch["num_source_tokens"] = batch["unit_mask"].sum()

@@ -1,4 +1,4 @@
-"""T-DMCA as a system."""
+"""The system T-DMCA."""
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -11,7 +11,7 @@ from longsumbench.models.tdmca.model import SourceCountingCollator, TdmcaForCond
 
 
 class Tdmca(BestParagraphs):
-    """T-DMCA: a decoder alone, over the best paragraphs and the summary, with memory-compressed attention."""
+    """T-DMCA: a decoder-only Transformer over the best paragraphs and the summary."""
 
     Config = TdmcaConfig
     Model = TdmcaForConditionalGeneration
@@ -19,9 +19,9 @@ class Tdmca(BestParagraphs):
     config: TdmcaConfig
 
     def build_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
-        """Build the network; what separates source and summary is the token that starts.
+        """Build the network; the separator between source and summary is the start token.
 
-        It is not the one that ends, which an output tied to the embeddings would give at once until it has learned.
+        The separator is not the end token: an untrained output, tied to the embeddings, would predict it again at once.
         """
         config = self.config
         model = self.Model(
@@ -37,5 +37,5 @@ class Tdmca(BestParagraphs):
         return model
 
     def collator(self) -> UnitCollator:
-        """Return what makes batches of rows, the source's tokens counted."""
+        """Return the collator, which also counts the source's tokens."""
         return SourceCountingCollator(self.tokenizer.pad_token_id)

@@ -170,13 +170,13 @@ def test_a_broken_pipeline(spacy: Any, folder: str) -> None:
 def test_a_pipeline_that_finds_nothing(spacy: Any, folder: str) -> None:
     """A pipeline without a component that finds entities is refused: its graph would have no edges."""
     spacy.pipeline = StandIn(assigns=["token.tag"])
-    with pytest.raises(UsageError, match=r"finds no entities: name another, or choose model\.entities=capitals"):
+    with pytest.raises(UsageError, match=r"finds no entities: choose another, or choose model\.entities=capitals"):
         find_entities("spacy", folder)
 
 
 def test_a_paragraph_that_is_too_long_for_spacy(spacy: Any, folder: str) -> None:
     """A longer text than spaCy takes is a data error before it is read."""
-    with pytest.raises(DataError, match=r"1,001 characters, and spaCy reads 1,000 at most.*model\.entities=capitals"):
+    with pytest.raises(DataError, match=r"1,001 characters, but spaCy reads at most 1,000: .*model\.entities=capitals"):
         find_entities("spacy", folder)(["short", "x" * 1_001])
 
 

@@ -310,11 +310,11 @@ def told_otherwise(**described: Any) -> Callable[[Path], Path]:
     [
         (t5, {}, r"is a checkpoint of 't5', not of bart or longsumbench-pagesum"),
         (write_bert, {}, r"is a checkpoint of 'bert', not of bart"),
-        (write_bart, {"page_size": 41}, r"model\.page_size=41: model\.init=.* has 40 positions"),
-        (write_bart, {"decode_length": 41}, r"model\.decode_length=41: model\.init=.* has 40 positions"),
+        (write_bart, {"page_size": 41}, r"model\.page_size=41: model\.init=.* has only 40 positions"),
+        (write_bart, {"decode_length": 41}, r"model\.decode_length=41: model\.init=.* has only 40 positions"),
         (write_bart, {"d_model": 64}, r"model\.d_model=64, but model\.init=.* has 32: leave it out"),
         (write_bart, {"d_ff": 64}, r"model\.d_ff=64, but .* has 24"),
-        (write_bart, {"d_model": 8, "num_heads": 2, "d_ff": 8}, r"gives it: model\.d_model=null model\.d_ff=null$"),
+        (write_bart, {"d_model": 8, "num_heads": 2, "d_ff": 8}, r"add model\.d_model=null model\.d_ff=null$"),
         (write_bart, {"num_heads": 4}, r"model\.num_heads=4, but .* has 2"),
         (write_bart, {"decoder_layers": 3}, r"model\.decoder_layers=3, but .* has 2"),
         (spoilt("model.safetensors", None), {}, r"no \*\.safetensors"),
@@ -323,8 +323,8 @@ def told_otherwise(**described: Any) -> Callable[[Path], Path]:
         (spoilt("config.json", b"{"), {}, r"config\.json: not a JSON object"),
         (spoilt("config.json", b'{"model_type": "bart"}'), {}, r"model\.init="),
         (spoilt("tokenizer.json", None), {}, r"tokenizer"),
-        (told_otherwise(decoder_layers=3), {}, r"not a BART's: .*decoder\.layers\.2"),
-        (told_otherwise(encoder_ffn_dim=48), {}, r"not a BART's: .*encoder\.layers\.0\.fc1"),
+        (told_otherwise(decoder_layers=3), {}, r"not those of a BART: .*decoder\.layers\.2"),
+        (told_otherwise(encoder_ffn_dim=48), {}, r"not those of a BART: .*encoder\.layers\.0\.fc1"),
     ],
 )
 def test_checkpoints_that_cannot_be_meant(

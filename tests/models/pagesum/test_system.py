@@ -254,7 +254,7 @@ def split_of(*examples: Example, multi_document: bool = False) -> ToySplit:
     ("locality", "split", "told"),
     [
         ("discourse", split_of(example(1), example(2)), r"model\.locality=discourse.*no sections.*choose spatial"),
-        ("document", split_of(example(1), PAPER), r"model\.locality=document.*single document each.*choose spatial"),
+        ("document", split_of(example(1), PAPER), r"locality=document.*each text is a single document: choose spatial"),
     ],
 )
 def test_texts_without_what_a_locality_asks_for(

@@ -182,7 +182,7 @@ def test_many_paragraphs_become_several_rows(tokenizer: PreTrainedTokenizerBase)
 
 def test_batches_do_not_depend_on_the_order_of_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each distinct text is in one batch, the batches are small, and turned around the texts make the same ones."""
-    monkeypatch.setattr(module, "_TOKENS_AT_ONCE", 12)
+    monkeypatch.setattr(module, "_BATCH_TOKENS", 12)
     texts = [(1,), (2, 2), (), (3, 3, 3, 3, 3), (1,), (4, 4, 4), (5,)]
     batches = list(similar_lengths(texts))
     assert batches == list(similar_lengths(texts[::-1]))

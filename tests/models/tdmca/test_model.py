@@ -417,7 +417,7 @@ def test_a_checkpoint_gives_back_the_network(tmp_path: Any) -> None:
 def test_an_example_of_several_units_is_no_source() -> None:
     """Two units an example are an error."""
     twice = {name: value.repeat(1, 2, 1) for name, value in batch(5).items()}
-    with pytest.raises(ValueError, match="one unit an example, not 2"):
+    with pytest.raises(ValueError, match="one unit per example, not 2"):
         network()(**twice, labels=labels(3))
 
 
