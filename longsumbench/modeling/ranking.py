@@ -116,7 +116,7 @@ def tfidf(paragraphs: Sequence[str]) -> Any:
     """Return the tf-idf weights of the words of paragraphs (Hierarchical Transformer, Eq. 25).
 
     A word's weight is N_w · ln(N_d / N_dw): N_w its count in the paragraph, N_d the number of paragraphs, N_dw the
-    number of paragraphs with the word. Words are lower-cased; there is no stop list. A word in every paragraph weighs 0.
+    number of paragraphs with the word. Words are lower-cased, without a stop list. A word in all paragraphs weighs 0.
 
     Returns:
         A sparse matrix [paragraphs, words], the words in alphabetical order; only weights above 0 are stored.
