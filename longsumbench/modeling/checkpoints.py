@@ -134,7 +134,6 @@ def load_network(kind: Any, folder: Path, named: str, config: Any = None, **opti
 
 
 def _load_config(kind: Any, folder: Path, model_type: str, named: str) -> Any:
-    """Return a checkpoint's configuration after a check of its model type."""
     from transformers import CONFIG_MAPPING, AutoConfig
 
     own = getattr(kind, "config_class", None)
@@ -239,8 +238,7 @@ def check_memory(build: Callable[[], Any], named: str) -> None:
 def reading_checkpoint(named: str) -> Iterator[None]:
     """Turn errors of the libraries while a checkpoint is read or tried into one line; silence their logs.
 
-    Args:
-        named: the checkpoint in messages.
+    `named` is the checkpoint in messages.
 
     Raises:
         UsageError: the checkpoint is of another model type, or needs a package that is not installed.
@@ -354,7 +352,6 @@ def _read_object(path: Path) -> dict[str, Any]:
 
 
 def _fetch(name: str, setting: str, more: tuple[str, ...]) -> Path:
-    """Return the local folder of a model on the hub; without a connection, its cached copy."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError, RepositoryNotFoundError
 

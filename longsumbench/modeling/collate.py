@@ -39,14 +39,9 @@ def stored_rows(
     rows: Iterator[dict[str, Any]],
     stages: ArtifactCache,
 ) -> datasets.Dataset:
-    """Return rows from a stage of the artifact cache; if the stage is missing, write it first.
+    """Return rows from a stage of the artifact cache; if the stage is missing, write `rows` to it first.
 
-    Args:
-        stage: its name.
-        inputs: everything that determines the rows.
-        features: their columns.
-        rows: not iterated if the stage exists.
-        stages: the artifact cache.
+    `inputs` must have everything that determines the rows.
     """
 
     def build(folder: Path) -> None:

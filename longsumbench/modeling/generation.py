@@ -16,13 +16,7 @@ from longsumbench.modeling.nn.penalties import Penalties, RankedGeneration
 
 
 def generation_config(model: PreTrainedModel, decoding: Decoding, limit: int) -> GenerationConfig:
-    """Translate the decoding settings into those of transformers.
-
-    Args:
-        model: its configuration names the special tokens.
-        decoding: the settings.
-        limit: the system's limit on output tokens, which `decoding.max_length` may lower.
-    """
+    """Translate decoding settings into those of transformers; `limit` is the system's maximum of output tokens."""
     longest = min(limit, decoding.max_length or limit)
     return GenerationConfig(
         num_beams=decoding.num_beams,

@@ -82,9 +82,7 @@ class NeuralSystem(System):
     def units(self, example: Example, encode: Encode) -> Units:
         """Split an example into units, each with the example's `query` before its text.
 
-        Args:
-            example: the text.
-            encode: tokenizes consecutive sentences without special tokens.
+        `encode` tokenizes consecutive sentences without special tokens.
         """
 
     @abstractmethod
@@ -235,10 +233,7 @@ class NeuralSystem(System):
         return folder
 
     def check_start(self, described: dict[str, Any]) -> None:
-        """Check that the settings fit the initial checkpoint.
-
-        Args:
-            described: its `config.json`.
+        """Check that the settings fit the initial checkpoint, whose `config.json` is `described`.
 
         Raises:
             UsageError: they do not fit.
@@ -272,7 +267,6 @@ class NeuralSystem(System):
         return {**super().versions(), **steps}
 
     def _find_tokenizer(self, train: Split, stages: ArtifactCache) -> PreTrainedTokenizerBase:
-        """Return the checkpoint's tokenizer, a trained one, or a Hugging Face one."""
         kind, size = self.config.tokenizer, self.config.vocabulary_size
         if folder := self.start():
             return tokenization.load_tokenizer(folder) if self.adopts else self._open(folder)[0]
@@ -283,13 +277,11 @@ class NeuralSystem(System):
         return tokenization.trained_tokenizer(train, size, stages, kind)
 
     def _rows(self, split: Split, examples: int, stages: ArtifactCache) -> Rows:
-        """Return the first examples of a split as rows of the stage "units"."""
         inputs = self._units_inputs(split, examples)
         rows = (self.row(split[index]) for index in track(range(examples), f"tokenizing {split.name}", examples))
         return stored_rows("units", inputs, self.features(), rows, stages)
 
     def _units_inputs(self, split: Split, examples: int) -> dict[str, Any]:
-        """Return the inputs of the stage "units"."""
         return {
             "system": self.config.name,
             "settings": {name: getattr(self.config, name) for name in (*self.units_decided_by, "decode_length")},
@@ -317,13 +309,7 @@ class NeuralSystem(System):
         return {}
 
     def add_columns(self, rows: Rows, inputs: dict[str, Any], stages: ArtifactCache) -> Rows:
-        """Add columns to the rows of the training split in a separate stage; by default none.
-
-        Args:
-            rows: the output of `row` for each example.
-            inputs: the cache inputs of these rows.
-            stages: the artifact cache.
-        """
+        """Add columns to the rows of the training split, whose cache inputs are `inputs`; by default none."""
         return rows
 
     def features(self) -> datasets.Features:
@@ -397,9 +383,7 @@ class NeuralSystem(System):
     def try_out(self, device: str, named: str) -> None:
         """Check that the loaded system can summarize; some damage shows only in use.
 
-        Args:
-            device: as in `Decoding`.
-            named: the checkpoint in messages.
+        `named` is the checkpoint in messages.
 
         Raises:
             DataError: the checkpoint is damaged.
@@ -414,12 +398,7 @@ class NeuralSystem(System):
     def fed_once_more(self, units: Units, output: Sequence[int]) -> dict[str, Tensor]:
         """Return a batch of one text and its output, with which a forward pass repeats the decoding.
 
-        Args:
-            units: the units of the text.
-            output: the output, T tokens.
-
-        Returns:
-            The batch with `decoder_input_ids` [1, T], on the model's device.
+        It has `decoder_input_ids` [1, T] for the T tokens of the output, and is on the model's device.
         """
         batch = self.collator()([self.values(units)])
         batch["decoder_input_ids"] = torch.tensor([[self.model.config.decoder_start_token_id, *output[:-1]]])
@@ -461,7 +440,6 @@ class NeuralSystem(System):
         return system
 
     def _open(self, folder: Path) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
-        """Load the tokenizer and the model of a checkpoint of this system."""
         read_checkpoint(folder, self.Config)
         named = f"the checkpoint {folder}"
         model, missing, unexpected = load_network(self.Model, folder, named)
@@ -481,7 +459,6 @@ def kept_folder(checkpoint: Path, number: int) -> Path:
 
 
 def _check_best(recipe: Recipe, validation: Split | None) -> None:
-    """Check that there is a validation split if the recipe keeps or averages the best checkpoints."""
     settings = [name for name in ("keep_best", "average_weights") if getattr(recipe, name) > 1 and recipe.max_steps]
     if settings and not (validation is not None and len(validation)):
         name = f"train.{settings[0]}"

@@ -20,7 +20,7 @@ class Orders:
 
     Args:
         split: the texts.
-        examples: how many of them.
+        examples: the number of examples.
         rank: an example → its order, the best first.
         decided_by: identifies the ranker and the unit it ranks: JSON values.
         stages: the artifact cache.

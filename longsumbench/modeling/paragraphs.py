@@ -32,11 +32,9 @@ class Paragraph:
 
 
 def paragraphs_of(example: Example, unit: str) -> list[Paragraph]:
-    """Return an example's paragraphs, sections (without their names) or sentences with text, in reading order.
+    """Return an example's paragraphs, sections or sentences with text, in reading order.
 
-    Args:
-        example: the texts.
-        unit: "paragraph", "section" or "sentence".
+    The unit is "paragraph", "section" (without its name) or "sentence".
     """
     return [
         Paragraph((index, number), sentences)

@@ -36,14 +36,7 @@ Unit = Annotated[str, OneOf("paragraph", "section", "snippet")]
 def find_ranker(
     name: str, train: Split | None, validation: Split | None, settings: RankerSettings, stages: ArtifactCache
 ) -> Ranker:
-    """Return a registered ranker by name; a learned one is fitted first.
-
-    Args:
-        name: the registered name.
-        train: the training split of a learned ranker; None if the dataset has none.
-        validation: the split that chooses the best weights of a learned ranker; None if the dataset has none.
-        settings: settings of a learned ranker.
-        stages: the artifact cache.
+    """Return a registered ranker by name; a learned one is fitted first, with the other arguments.
 
     Raises:
         UnknownName: no ranker has this name.
@@ -90,7 +83,7 @@ class RankedUnits(System):
     ranker: Ranker | None = None
 
     def ranker_settings(self, recipe: Recipe) -> RankerSettings:
-        """Return the settings of a learned ranker; its vocabulary is as large as that of the system's own tokenizer."""
+        """Return the settings of a learned ranker; a trained tokenizer of the system gives the vocabulary size."""
         own = {"vocabulary_size": self.config.vocabulary_size} if self.config.tokenizer == "trained" else {}
         return RankerSettings(seed=recipe.seed, device=recipe.device, **own)
 

@@ -38,7 +38,7 @@ def tfidf_with_title(title: str | None, paragraphs: Sequence[str]) -> Scores:
         UsageError: the title is None.
     """
     counts = _counts_with_title(title, paragraphs)
-    return _with_first(_weighted(counts, among=counts[1:]))
+    return _cosine_with_first(_weighted(counts, among=counts[1:]))
 
 
 def title_similarity(title: str | None, paragraphs: Sequence[str]) -> Scores:
@@ -52,7 +52,7 @@ def title_similarity(title: str | None, paragraphs: Sequence[str]) -> Scores:
     Raises:
         UsageError: the title is None.
     """
-    return _with_first(_counts_with_title(title, paragraphs))
+    return _cosine_with_first(_counts_with_title(title, paragraphs))
 
 
 def centrality(title: str | None, paragraphs: Sequence[str]) -> Scores:
@@ -82,20 +82,20 @@ def lexrank(paragraphs: Sequence[str], damping: float = _DAMPING) -> Scores:
         raise UsageError(f"damping={damping}: LexRank needs a number from 0 to below 1")
     if not paragraphs:
         return np.zeros(0)
-    vectors = _directions(paragraphs)
+    vectors = _normalized_tfidf(paragraphs)
     by_word = vectors.T.tocsr()
-    weightless = np.diff(vectors.indptr) == 0
+    is_zero = np.diff(vectors.indptr) == 0
 
-    def neighbours(scores: Scores) -> Scores:
+    def multiply(scores: Scores) -> Scores:
         # A zero vector is similar to itself only.
-        product: Scores = vectors @ (by_word @ scores) + weightless * scores
+        product: Scores = vectors @ (by_word @ scores) + is_zero * scores
         return product
 
     size = len(paragraphs)
-    sums = neighbours(np.ones(size))
+    sums = multiply(np.ones(size))
     scores, change = np.full(size, 1 / size), 1.0
     while change > _TOLERANCE:  # a step's change is at most d times that of the previous step
-        stepped = damping * neighbours(scores / sums) + (1 - damping) / size
+        stepped = damping * multiply(scores / sums) + (1 - damping) / size
         scores, change = stepped, float(np.abs(stepped - scores).sum())
     return scores.round(_DIGITS)
 
@@ -106,7 +106,7 @@ def similarities(paragraphs: Sequence[str]) -> NDArray[np.float64]:
     Returns:
         Shape [paragraphs, paragraphs], symmetric, each 0–1. The diagonal is 1, also for a zero vector.
     """
-    vectors = _directions(paragraphs)
+    vectors = _normalized_tfidf(paragraphs)
     cosines: NDArray[np.float64] = np.minimum((vectors @ vectors.T).toarray(), 1)  # rounding errors can exceed 1
     np.fill_diagonal(cosines, 1)
     return cosines
@@ -162,13 +162,13 @@ def _weighted(counts: Any, among: Any) -> Any:
     return weighted
 
 
-def _directions(paragraphs: Sequence[str]) -> Any:
+def _normalized_tfidf(paragraphs: Sequence[str]) -> Any:
     """Return the paragraphs' `tfidf` vectors with length 1; zero vectors stay zero."""
     vectors = tfidf(paragraphs)
     return normalize(vectors) if vectors.nnz else vectors  # scikit-learn rejects a matrix without columns
 
 
-def _with_first(vectors: Any) -> Scores:
+def _cosine_with_first(vectors: Any) -> Scores:
     """Return the cosine of the first row with each of the others; 0 for a zero vector."""
     if vectors.shape[0] < 2 or not vectors.nnz:  # scikit-learn rejects a matrix without rows or columns
         return np.zeros(max(0, vectors.shape[0] - 1))

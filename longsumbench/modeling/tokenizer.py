@@ -108,7 +108,6 @@ def trained_tokenizer(
 
 
 def _decided_by(kind: str) -> dict[str, Any]:
-    """Return the cache inputs of a trained tokenizer other than texts and size."""
     return {"kind": kind, "version": WORDS_VERSION} if kind == "words" else {"version": TOKENIZER_VERSION}
 
 
@@ -130,7 +129,6 @@ def _words(train: Iterable[Example], vocabulary_size: int) -> Tokenizer:
 
 
 def _byte_pairs(train: Iterable[Example], vocabulary_size: int) -> Tokenizer:
-    """Return byte-level BPE; its entries include all 256 bytes."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     tokenizer.decoder = decoders.ByteLevel()
@@ -179,7 +177,6 @@ def load_tokenizer(name: str | Path) -> PreTrainedTokenizerBase:
 
 
 def _fetch(name: str) -> PreTrainedTokenizerBase:
-    """Load a tokenizer from the hub, or its copy on this machine."""
     problem = unreachable()  # checked first, because the library tries for most of a minute
     with reading_checkpoint(f"tokenizer '{name}'"):
         try:

@@ -92,11 +92,6 @@ def split_snippets(encoded: Sequence[Sequence[EncodedSentence]], snippet_length:
     than `snippet_length` is cut to it (cause "snippet_length"). Sentences after the last snippet are left out (cause
     "num_snippets"). Sentences without tokens are ignored.
 
-    Args:
-        encoded: the sentences of each document.
-        snippet_length: maximum tokens of a snippet.
-        num_snippets: maximum snippets of an example.
-
     Raises:
         UsageError: a limit is below 1.
     """
@@ -133,7 +128,7 @@ def reorder(units: Units, order: Sequence[int]) -> Units:
 
 
 def join_units(units: Units, input_length: int) -> Units:
-    """Join the units into one and cut it at `input_length` tokens (Trunc: SEAL, §3.2), the cause in the ledger.
+    """Join the units into one and cut it at `input_length` tokens, the cause in the ledger (Trunc: SEAL, §3.2).
 
     Words of the unit that crosses the limit are counted as in `EncodedSentence.head`.
 

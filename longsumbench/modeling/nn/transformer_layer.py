@@ -13,12 +13,7 @@ from longsumbench.modeling.nn.dropout import dropout
 
 
 class TransformerLayer(PegasusEncoderLayer):
-    """As PegasusEncoderLayer, except: the norms may follow the sub-layers, as in BART.
-
-    Args:
-        config: the configuration.
-        norm_first: True: a norm precedes each sub-layer; False: it follows.
-    """
+    """As PegasusEncoderLayer, except: without `norm_first`, the norms follow the sub-layers, as in BART."""
 
     def __init__(self, config: PegasusConfig, norm_first: bool) -> None:
         super().__init__(config)

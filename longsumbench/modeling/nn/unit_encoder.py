@@ -69,9 +69,7 @@ class UnitEncoder(PegasusEncoder):
     Units are sorted by length and encoded in pieces of a few thousand tokens, each padded to its longest unit. Gradient
     checkpointing recomputes piece by piece. Self-attention does not cross units.
 
-    Args:
-        config: the configuration.
-        norm_first: True: norms precede the sub-layers, and a norm follows the last layer; False: norms follow them.
+    With `norm_first`, norms precede the sub-layers, and one more follows the last layer; else norms follow sub-layers.
     """
 
     main_input_name = "input_ids"

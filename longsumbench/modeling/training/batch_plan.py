@@ -67,7 +67,7 @@ def pack(members: Sequence[int], words: Sequence[int], recipe: Recipe) -> list[l
     """Split examples into batches of similar length, about the longest first.
 
     With `batch_words`, the longest example times the batch's size is at most `batch_words`, but the size is between 4
-    and 64; else it is `batch_size`. The last two batches have equal sizes.
+    and 64; else it is `batch_size`. The last two batches have about equal sizes.
 
     Args:
         members: indices into `words`; about equal lengths stay in this order.
@@ -160,7 +160,6 @@ class WordBatches(Sampler[list[int]]):
             yield waiting[drawn].pop()
 
     def _pass(self, group: Sequence[int], generator: torch.Generator) -> list[list[int]]:
-        """Return the batches of one pass over a group in random order."""
         order = [group[place] for place in torch.randperm(len(group), generator=generator).tolist()]
         return _shuffled(pack(order, self.words, self.recipe), generator)
 

@@ -108,11 +108,7 @@ class ShowProgress(TrainerCallback):
 
 
 class CheckLoss(TrainerCallback):
-    """Ends a training when a loss or weight is not finite, before such weights are saved.
-
-    Args:
-        what: the training in messages ("training").
-    """
+    """Ends a training when a loss or weight is not finite, before such weights are saved."""
 
     def __init__(self, what: str) -> None:
         self.what, self._seen = what, 0.0
@@ -166,9 +162,6 @@ class SaveInTime(TrainerCallback):
 
     The result does not depend on it: the best checkpoint is one of a validated step. Processes that train together save
     at the same step, and all end when one of them is interrupted.
-
-    Args:
-        interrupted: True after a signal.
     """
 
     def __init__(self, interrupted: SignalNote) -> None:
@@ -194,14 +187,10 @@ class SaveInTime(TrainerCallback):
 
 
 class KeepBest(TrainerCallback):
-    """Keeps the weights with the lowest validation losses, each in a folder written by `save_pretrained`.
+    """Keeps the `most` weights with the lowest validation losses, each in a folder written by `save_pretrained`.
 
     The losses come from the Trainer's log, so that a resumed training keeps the same weights. Other weights are deleted
     after the next checkpoint only, because a resume may need them.
-
-    Args:
-        folder: the folder of the training.
-        most: number of weights to keep.
     """
 
     def __init__(self, folder: Path, most: int) -> None:

@@ -78,9 +78,7 @@ def learning_rate(recipe: Recipe, width: int) -> Schedule:
     * `linear`: up over w steps, then down to 0 at `max_steps`. `constant`: up over w steps, then lr.
     * `hold`: up over w steps, lr up to half of `max_steps`, then down to 0 at `max_steps`.
 
-    Args:
-        recipe: has the schedule, the peak rate and the warm-up.
-        width: d of the model, for noam.
+    Here lr is the recipe's rate, and d is the `width` of the model.
     """
     peak, warmup, last = recipe.learning_rate, max(1, recipe.warmup_steps), max(1, recipe.max_steps)
     schedules: dict[str, Schedule] = {
@@ -293,7 +291,7 @@ def train(
 
 
 def _stream() -> io.StringIO | None:
-    """Return the stream of progress: None, stderr, in the first process, else one that is never shown."""
+    """Return the stream of progress: None (stderr) in the first process, a buffer in the others."""
     return None if place() == 0 else io.StringIO()
 
 
