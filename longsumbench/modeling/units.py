@@ -1,7 +1,7 @@
 """Packing sentences into units: pure functions from token ids to token ids and the ledger of what was cut.
 
-A unit is a list of token ids from one document. The caller tokenizes. Lengths are in tokens without special ones; the
-caller adds those and reserves their places.
+A unit is a list of token ids with the index of its document. The caller tokenizes. Lengths are in tokens without
+special ones; the caller adds those and reserves their places.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

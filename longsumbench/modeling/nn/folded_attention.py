@@ -117,7 +117,7 @@ class FoldedCache(EncoderDecoderCache):
         return self.coverage
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
-        """Reorder what is the beams' own: keys, values and coverage."""
+        """Reorder the keys, values and coverage of the beams."""
         self.self_attention_cache.reorder_cache(beam_idx)
         if self.coverage is not None:
             self.coverage = self.coverage.index_select(0, beam_idx)

@@ -338,7 +338,7 @@ def _training_arguments(recipe: Recipe, folder: Path, validates: bool) -> Traini
 
 
 def found_checkpoint(folder: Path) -> str | None:
-    """Return the newest complete checkpoint, the same in all processes; note if their number has changed."""
+    """Return the newest complete checkpoint, the same in all processes; print a change of their number."""
     found: str | None = of_the_first(newest_checkpoint(folder))
     if found is not None and place() == 0:
         before = len(list(Path(found).glob("rng_state*.pth")))
