@@ -1,4 +1,4 @@
-"""Systems that read the best paragraphs of an example, as a ranker orders them."""
+"""Systems that read the best paragraphs of an example, in the order of a ranker."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -27,15 +27,18 @@ DECIDE_UNITS: tuple[str, ...] = (
 
 
 class BestParagraphs(RankedUnits, NeuralSystem):
-    """What the three share: paragraphs, the best first, cut to another length in training than in writing."""
+    """Base of the systems that read the title and the best paragraphs.
+
+    The input length of training may differ from that of summarizing (`test_input_length`).
+    """
 
     units_decided_by = DECIDE_UNITS
     reading_settings = frozenset({"test_input_length"})
     config: RankedConfig
-    _orders: Orders | None = None  # while rows of a split are made
+    _orders: Orders | None = None  # set while `_rows` runs
 
     def _rows(self, split: Split, examples: int, stages: ArtifactCache) -> Rows:
-        """Return a split as rows; points that rank the same paragraphs by the same learned ranker rank them once."""
+        """As NeuralSystem, except: the orders of a learned ranker are cached, and shared between runs."""
         if isinstance(self.ranker, LearnedRanker) and self.config.unit in RANKABLE_UNITS:
             decided_by = {"ranker": self.ranker.identity, "unit": self.config.unit}
             self._orders = Orders(split, examples, self._ranked, decided_by, stages)
@@ -48,7 +51,7 @@ class BestParagraphs(RankedUnits, NeuralSystem):
         return self.order(example, [paragraph.text for paragraph in paragraphs_of(example, self.config.unit)])
 
     def ranker_settings(self, recipe: Recipe) -> RankerSettings:
-        """Return how a learned ranker is made."""
+        """Return the settings of a learned ranker."""
         config = self.config
         unit = config.unit if config.unit in RANKABLE_UNITS else RANKABLE_UNITS[0]
         return replace(
@@ -60,33 +63,33 @@ class BestParagraphs(RankedUnits, NeuralSystem):
         )
 
     def training_units(self, example: Example, encode: Encode) -> Units:
-        """Return the units of an example that is learned from."""
+        """Return the units of an example of the training or validation split."""
         return self.read(example, encode, self.limits(training=True))
 
     def units(self, example: Example, encode: Encode) -> Units:
-        """Return the units of an example that is summarized."""
+        """Return the units of an example to summarize."""
         return self.read(example, encode, self.limits(training=False))
 
     def limits(self, training: bool) -> Limits:
-        """Return how much is read."""
+        """Return the limits of the input."""
         config = self.config
         length = config.input_length if training else config.test_input_length or config.input_length
         return Limits(None, config.paragraph_length, length)
 
     def read(self, example: Example, encode: Encode, limits: Limits) -> Units:
-        """Return the query, the title and the best paragraphs as one unit, cut at the length."""
+        """Return the query, the title and the best paragraphs as one unit, cut at the input length."""
         query = self.query(example, encode, limits.input_length)
         limits = replace(limits, input_length=limits.input_length - len(query))
-        apart = self.marked(self.best(example, encode, limits)[0])
-        units = prepend_query(group_units(apart, [0] * len(apart.ids)), query)
+        separate = self.marked(self.best(example, encode, limits)[0])
+        units = prepend_query(group_units(separate, [0] * len(separate.ids)), query)
         return units if any(units.ids) else replace(units, ids=(), documents=(), words=())
 
     def marked(self, units: Units) -> Units:
-        """Return the units with what tells them apart when they are joined; here nothing."""
+        """Add separators to units that will be joined; by default none."""
         return units
 
     def best(self, example: Example, encode: Encode, limits: Limits) -> tuple[Units, list[Paragraph]]:
-        """Return the title and the best paragraphs as units, and those paragraphs' places and texts."""
+        """Return the title and the best paragraphs as units, and these paragraphs."""
         paragraphs, encoded = self.paragraphs(example, encode, limits.paragraph_length)
         title = encode([example.title])[0] if example.title else None
         if self._orders is None:
@@ -101,7 +104,10 @@ class BestParagraphs(RankedUnits, NeuralSystem):
     def paragraphs(
         self, example: Example, encode: Encode, snippet_length: int
     ) -> tuple[list[Paragraph], list[EncodedSentence]]:
-        """Return what is ranked, and its tokens; where that is snippets, they are packed to so many tokens."""
+        """Return the paragraphs, sections or snippets to rank, and their tokens.
+
+        Snippets have at most `snippet_length` tokens, or are one longer sentence.
+        """
         unit = self.config.unit
         found = paragraphs_of(example, "sentence" if unit == "snippet" else unit)
         sentences = encode([sentence for paragraph in found for sentence in paragraph.sentences])
@@ -115,23 +121,23 @@ class BestParagraphs(RankedUnits, NeuralSystem):
 def _packed(
     sentences: Sequence[Paragraph], encoded: Sequence[EncodedSentence], length: int
 ) -> tuple[list[Paragraph], list[EncodedSentence]]:
-    """Pack consecutive sentences of a document into snippets of at most so many tokens, longer sentences alone."""
+    """Pack consecutive sentences of a document into snippets; a sentence above `length` tokens is its own snippet."""
     groups: list[list[int]] = []
     tokens = 0
-    for index, (sentence, one) in enumerate(zip(sentences, encoded, strict=True)):
-        goes_on = bool(groups) and sentences[groups[-1][0]].place[0] == sentence.place[0]
-        if not goes_on or tokens + len(one.ids) > length:
+    for index, (sentence, encoding) in enumerate(zip(sentences, encoded, strict=True)):
+        same_document = bool(groups) and sentences[groups[-1][0]].place[0] == sentence.place[0]
+        if not same_document or tokens + len(encoding.ids) > length:
             groups.append([])
             tokens = 0
         groups[-1].append(index)
-        tokens += len(one.ids)
+        tokens += len(encoding.ids)
     texts = [tuple(text for index in group for text in sentences[index].sentences) for group in groups]
     places = [sentences[group[0]].place[0] for group in groups]
-    so_far: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     numbered = []
     for document in places:
-        numbered.append((document, so_far[document]))
-        so_far[document] += 1
+        numbered.append((document, counts[document]))
+        counts[document] += 1
     return (
         [Paragraph(place, text) for place, text in zip(numbered, texts, strict=True)],
         [join_sentences([encoded[index] for index in group]) for group in groups],

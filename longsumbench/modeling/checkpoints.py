@@ -1,7 +1,7 @@
-"""Checkpoints and tokenizers of transformers, from a folder or the hub: the one place that checks and loads them.
+"""Loading and checking of transformers' checkpoints and tokenizers, from a folder or the hub.
 
-Safetensors only, never code of their own. Files and sizes are checked before anything is allocated. Whatever the
-libraries raise becomes one line that says what is wrong, where, and what to do.
+Only safetensors are read; code in a checkpoint is never run. Files and sizes are checked before memory is allocated.
+Errors of the libraries become one line that says what is wrong, where, and what to do.
 """
 
 import hashlib
@@ -21,16 +21,14 @@ from longsumbench.cache.hub import unreachable
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, UsageError, as_suite_error
 from longsumbench.files import BadFile, read_json
 
-_FILES = ("*.json", "*.txt", "*.model", "*.safetensors")  # of a model on the hub: settings, tokenizer, weights
-SAFE_LOADING = MappingProxyType(
-    {"local_files_only": True, "trust_remote_code": False}
-)  # how transformers reads a folder
-FETCH_AGAIN = "fetch or save it again, or give another"  # what to do about a damaged checkpoint
+_FILES = ("*.json", "*.txt", "*.model", "*.safetensors")  # settings, tokenizer and weights of a model on the hub
+SAFE_LOADING = MappingProxyType({"local_files_only": True, "trust_remote_code": False})  # for `from_pretrained`
+FETCH_AGAIN = "fetch or save it again, or give another"  # the advice about a damaged checkpoint
 _CONFIG, _WEIGHTS, _SHARDS = "config.json", "model.safetensors", "model.safetensors.index.json"
-_TEMPLATES = "additional_chat_templates"  # of a tokenizer; a folder
-_VOCABULARIES = ("tokenizer.json", "vocab.*", "*.model")  # of which a folder with a tokenizer has one
+_TEMPLATES = "additional_chat_templates"  # a subfolder of some tokenizers
+_VOCABULARIES = ("tokenizer.json", "vocab.*", "*.model")  # a tokenizer's folder has one of these
 
-# Bounds of the numbers in a config.json. They refuse nonsense only; whether a network fits is asked of the memory.
+# Bounds of the numbers in a config.json. They catch damage only; `check_memory` checks whether a network fits.
 _MOST_LAYERS = 1_000
 _MOST = 100_000_000
 _AT_LEAST_ONE = frozenset(
@@ -41,12 +39,12 @@ _LARGEST_CONFIG = 16_000_000  # bytes
 
 
 class LoadedNetwork(NamedTuple):
-    """A network and how its weights fit.
+    """A network, and the differences between its weights and those in the files.
 
     Attributes:
-        network: ready to use.
-        missing: weights that the network has and the files do not, or in another shape.
-        unexpected: weights that the files have and the network does not.
+        network: the network with the weights.
+        missing: the network's weights that the files lack or have in another shape.
+        unexpected: weights in the files that the network lacks.
     """
 
     network: Any
@@ -54,37 +52,37 @@ class LoadedNetwork(NamedTuple):
     unexpected: frozenset[str]
 
 
-@cache  # so that a model on the hub is looked up once
+@cache  # look up a model on the hub once
 def model_folder(name: str | None, setting: str, more: tuple[str, ...] = ()) -> Path:
-    """Return the folder of a model; one on the hub is fetched where there is no copy.
+    """Return the folder of a model; a model on the hub without a local copy is fetched.
 
     Args:
         name: the folder, or the model's name on the hub.
-        setting: the one that gives it ("score.coherence_model").
-        more: patterns of files in its subfolders that are fetched too, where it has any.
+        setting: the setting with this value, for messages ("score.coherence_model").
+        more: patterns of files in subfolders to fetch too.
 
     Raises:
-        UsageError: no model is named, there is none of that name, or its weights are not safetensors.
-        EnvironmentProblem: it is on the hub, no copy is here, and it cannot be fetched.
+        UsageError: the name is missing or unknown, or the weights are not safetensors.
+        EnvironmentProblem: the model is on the hub, has no local copy, and cannot be fetched.
         DataError: a file in the folder is damaged.
     """
     if not name:
         raise UsageError(f"{setting} is missing: give a folder, or a name on the Hugging Face hub")
     folder = Path(name).expanduser()
     if not folder.is_dir():
-        folder = _fetched(name, setting, more)
+        folder = _fetch(name, setting, more)
     for needed in (_CONFIG, "*.safetensors"):
         if not any(folder.glob(needed)):
-            raise UsageError(f"{setting}={name}: no {needed} in that model's folder; save it with save_pretrained")
+            raise UsageError(f"{setting}={name}: no {needed} in the model's folder; save it with save_pretrained")
     check_files(folder)
     return folder
 
 
 def model_digest(folder: Path) -> str:
-    """Return eight hexadecimal digits that tell what is in a model's files.
+    """Return eight hexadecimal digits of the SHA-256 of a model's files.
 
     Raises:
-        DataError: one of them is no regular file, or the list of shards is wrong.
+        DataError: a path is not a regular file, or the list of shards is wrong.
     """
     check_files(folder)
     whole = hashlib.sha256()
@@ -94,14 +92,14 @@ def model_digest(folder: Path) -> str:
     return whole.hexdigest()[:8]
 
 
-@cache  # gigabytes are read once, as long as they stay as they are
+@cache  # read gigabytes once, until size or time changes
 def _file_digest(path: Path, size: int, modified: int) -> bytes:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").digest()
 
 
 def model_signature(name: str | None, setting: str) -> str:
-    """Name a model and what is in its files ("bert-large-uncased@0a1b2c3d")."""
+    """Return a model's name and the digest of its files ("bert-large-uncased@0a1b2c3d")."""
     return f"{Path(name or '').name}@{model_digest(model_folder(name, setting))}"
 
 
@@ -109,14 +107,14 @@ def load_network(kind: Any, folder: Path, named: str, config: Any = None, **opti
     """Load a network from the folder of a checkpoint.
 
     Args:
-        kind: a class of transformers with `from_pretrained`; its own kind of checkpoint, or one of the Auto classes.
-        folder: as `save_pretrained` wrote it.
+        kind: a model class of transformers, or one of its Auto classes.
+        folder: a folder written by `save_pretrained`.
         named: the checkpoint in messages ("model.init=some/folder").
         config: the network's configuration; None: the checkpoint's.
-        **options: more for `from_pretrained`.
+        **options: more arguments of `from_pretrained`.
 
     Raises:
-        UsageError: it is a checkpoint of another kind.
+        UsageError: the checkpoint is of another model type.
         DataError: a file is damaged or missing.
         EnvironmentProblem: the network does not fit into memory.
     """
@@ -124,19 +122,18 @@ def load_network(kind: Any, folder: Path, named: str, config: Any = None, **opti
     described = read_config(folder)
     with reading_checkpoint(named):
         if config is None:
-            config = _config_of(kind, folder, described["model_type"], named)
+            config = _load_config(kind, folder, described["model_type"], named)
         build = getattr(kind, "from_config", kind)
         check_memory(lambda: build(deepcopy(config)), named)
-        told = {"output_loading_info": True, "ignore_mismatched_sizes": True}  # the caller says what does not fit
+        reporting = {"output_loading_info": True, "ignore_mismatched_sizes": True}  # the caller reports what is missing
         network, info = kind.from_pretrained(
-            folder, config=config, use_safetensors=True, **told, **options, **SAFE_LOADING
+            folder, config=config, use_safetensors=True, **reporting, **options, **SAFE_LOADING
         )
     missing = {*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])}
     return LoadedNetwork(network, frozenset(missing), frozenset(info["unexpected_keys"]))
 
 
-def _config_of(kind: Any, folder: Path, model_type: str, named: str) -> Any:
-    """Return the configuration that a checkpoint describes, if it is of the right kind."""
+def _load_config(kind: Any, folder: Path, model_type: str, named: str) -> Any:
     from transformers import CONFIG_MAPPING, AutoConfig
 
     own = getattr(kind, "config_class", None)
@@ -151,8 +148,8 @@ def read_tokenizer(folder: Path, named: str) -> Any:
     """Load the tokenizer in a folder.
 
     Raises:
-        UsageError: there is none.
-        DataError: a file of it is damaged.
+        UsageError: the folder has no tokenizer.
+        DataError: a file is damaged.
     """
     from transformers import AutoTokenizer
 
@@ -160,7 +157,7 @@ def read_tokenizer(folder: Path, named: str) -> Any:
     with reading_checkpoint(named):
         try:
             tokenizer = AutoTokenizer.from_pretrained(folder, **SAFE_LOADING)
-            tokenizer("a text")  # some damages show in use only
+            tokenizer("a text")  # some damage shows only in use
         except (OSError, ValueError) as error:
             if any(any(folder.glob(pattern)) for pattern in _VOCABULARIES):
                 raise
@@ -169,10 +166,10 @@ def read_tokenizer(folder: Path, named: str) -> Any:
 
 
 def load_encoder(folder: Path, named: str) -> tuple[Any, Any]:
-    """Load tokenizer and network of an encoder; only the weights of its pooler, which is unused, may be missing.
+    """Load the tokenizer and the network of an encoder; weights of its unused pooler may be missing.
 
     Raises:
-        UsageError: there is no tokenizer, or the network is of an unknown kind.
+        UsageError: there is no tokenizer, or the model type is unknown.
         DataError: a file is damaged, or weights are missing.
         EnvironmentProblem: the network does not fit into memory.
     """
@@ -181,46 +178,44 @@ def load_encoder(folder: Path, named: str) -> tuple[Any, Any]:
     tokenizer = read_tokenizer(folder, named)
     network, missing, _ = load_network(AutoModel, folder, named)
     if lacking := sorted(name for name in missing if "pooler" not in name):
-        raise DataError(
-            f"{named}: the weights lack {', '.join(lacking[:3])}, or have it in another shape; {FETCH_AGAIN}"
-        )
+        raise DataError(f"{named}: weights are missing or have another shape: {', '.join(lacking[:3])}; {FETCH_AGAIN}")
     with reading_checkpoint(named):
         check_vocabulary(tokenizer, network.config.vocab_size, named)
     return tokenizer, network
 
 
 def check_vocabulary(tokenizer: Any, entries: int, named: str) -> None:
-    """Check that a network has an embedding for every piece of a tokenizer, and for its special tokens in use.
+    """Check that a network has an embedding for every token of a tokenizer that texts use.
 
-    A mask or other additional tokens may lack one: a text has none of them, as a rule.
+    Mask and additional special tokens may lack one, because texts rarely contain them.
 
     Raises:
-        DataError: one is missing.
+        DataError: an embedding is missing.
     """
-    pieces = tokenizer.get_vocab()
+    ids = tokenizer.get_vocab()
     special = [getattr(tokenizer, f"{name}_token") for name in ("pad", "bos", "eos", "unk", "cls", "sep")]
-    used = (pieces.keys() - set(tokenizer.all_special_tokens)) | {one for one in special if one in pieces}
-    if used and (largest := max(pieces[one] for one in used)) >= entries:
+    used = (ids.keys() - set(tokenizer.all_special_tokens)) | {token for token in special if token in ids}
+    if used and (largest := max(ids[token] for token in used)) >= entries:
         raise DataError(
             f"{named}: its tokenizer has token {largest:,}, its network {entries:,} embeddings; {FETCH_AGAIN}"
         )
 
 
 def check_finite(values: Iterable[float], named: str) -> None:
-    """Check the numbers that a model returned when it was tried out.
+    """Check the numbers that a model returned in a trial.
 
     Raises:
-        DataError: one is infinite or not a number.
+        DataError: a number is infinite or NaN.
     """
     if not all(map(math.isfinite, values)):
         raise DataError(f"{named}: the model returns numbers that are not finite; {FETCH_AGAIN}")
 
 
 def check_memory(build: Callable[[], Any], named: str) -> None:
-    """Check that a network fits into the memory that is free; it is built without its weights to count them.
+    """Check that a network fits into the free memory; `build` runs on PyTorch's "meta" device, without weights.
 
     Raises:
-        EnvironmentProblem: it does not.
+        EnvironmentProblem: it does not fit.
     """
     import psutil
     import torch
@@ -229,11 +224,11 @@ def check_memory(build: Callable[[], Any], named: str) -> None:
         with torch.device("meta"):
             network = build()
     except Exception as error:
-        if as_suite_error(error):  # a number of bytes that has more than 64 bits
+        if as_suite_error(error):  # the number of bytes exceeds 64 bits
             raise EnvironmentProblem(f"the weights of {named} fit into no memory: choose smaller ones") from error
-        return  # it is raised again where the network is built with its weights
-    tensors = {id(one): one for one in (*network.parameters(), *network.buffers())}
-    needed = sum(one.numel() * one.element_size() for one in tensors.values())
+        return  # the same error is raised again when the network is built with its weights
+    tensors = {id(tensor): tensor for tensor in (*network.parameters(), *network.buffers())}
+    needed = sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
     if needed > (free := psutil.virtual_memory().available):
         sizes = f"{needed / 1e9:,.1f} GB of memory, {free / 1e9:,.1f} GB are free"
         raise EnvironmentProblem(f"the weights of {named} need {sizes}: choose smaller ones, or free some memory")
@@ -241,24 +236,23 @@ def check_memory(build: Callable[[], Any], named: str) -> None:
 
 @contextmanager
 def reading_checkpoint(named: str) -> Iterator[None]:
-    """Turn what the libraries raise while a checkpoint is read or tried out into one line; silence their logs.
+    """Turn errors of the libraries while a checkpoint is read or tried into one line; silence their logs.
 
-    Args:
-        named: the checkpoint in messages.
+    `named` is the checkpoint in messages.
 
     Raises:
-        UsageError: the checkpoint is of another kind, or needs a package that is not installed.
+        UsageError: the checkpoint is of another model type, or needs a package that is not installed.
         DataError: it is damaged.
     """
     try:
         with _quiet():
             yield
     except BaseException as error:
-        panic = type(error).__name__ == "PanicException"  # of the libraries in Rust; no Exception
+        panic = type(error).__name__ == "PanicException"  # raised by libraries in Rust; not an Exception
         if isinstance(error, SuiteError) or not (panic or isinstance(error, Exception)):
             raise
         if as_suite_error(error) or (isinstance(error, OSError) and error.errno):
-            raise  # the machine's problem; transformers' own errors have no number
+            raise  # a problem of the machine; transformers' own errors have no errno
         other = isinstance(error, ImportError) or "Unrecognized configuration class" in str(error)
         kind = UsageError if other else DataError
         raise kind(f"{named} cannot be read ({describe_error(error)}); {FETCH_AGAIN}") from error
@@ -266,13 +260,13 @@ def reading_checkpoint(named: str) -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence transformers' logs, progress bars and warnings, and what libraries in Rust write to stderr."""
+    """Silence transformers' logs, progress bars and warnings, and the stderr of libraries in Rust."""
     from transformers.utils import logging
 
     sys.stderr.flush()
-    stderr, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
-    os.close(nowhere)
+    stderr, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 2)
+    os.close(null)
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity(logging.CRITICAL)
     logging.disable_progress_bar()
@@ -289,10 +283,10 @@ def _quiet() -> Iterator[None]:
 
 
 def check_files(folder: Path) -> None:
-    """Check that the files in a checkpoint's folder are regular files, and that its shards are in it.
+    """Check that a checkpoint's files are regular files, and that its shards are in its folder.
 
     Raises:
-        DataError: one is a pipe, a device, a folder or a broken link; the list of shards is wrong.
+        DataError: a path is a pipe, device, folder or broken link; the list of shards is wrong.
     """
     if not folder.is_dir():
         raise DataError(f"no such folder; {FETCH_AGAIN}", folder)
@@ -305,11 +299,11 @@ def check_files(folder: Path) -> None:
 
 
 def _check_shards(folder: Path) -> None:
-    """Check the list of a checkpoint's shards, before one outside its folder is opened."""
+    """Check the list of a checkpoint's shards; no file outside its folder may be opened."""
     path = folder / _SHARDS
     shards = _read_object(path).get("weight_map")
     if not isinstance(shards, dict) or not shards or not all(isinstance(name, str) for name in shards.values()):
-        raise DataError(f"names no shard for each weight; {FETCH_AGAIN}", path)
+        raise DataError(f"does not name a shard for each weight; {FETCH_AGAIN}", path)
     for name in sorted(set(shards.values())):
         shard = PurePosixPath(name)
         if shard.is_absolute() or ".." in shard.parts:
@@ -322,14 +316,14 @@ def read_config(folder: Path) -> dict[str, Any]:
     """Read a checkpoint's `config.json`, and check its model type and its sizes.
 
     Raises:
-        DataError: it is missing or damaged, or its numbers are not those of a network.
+        DataError: the file is missing or damaged, or a number is out of bounds.
     """
     path = folder / _CONFIG
     if not path.is_file():
         raise DataError(f"this checkpoint has no {_CONFIG}; {FETCH_AGAIN}", folder)
     described = _read_object(path)
     if not isinstance(described.get("model_type"), str):
-        raise DataError(f"model_type is missing, or no text; {FETCH_AGAIN}", path)
+        raise DataError(f"model_type is missing or not a text; {FETCH_AGAIN}", path)
     _check_values(described, path)
     return described
 
@@ -338,8 +332,8 @@ def _check_values(described: dict[str, Any], path: Path) -> None:
     for key, value in described.items():
         if isinstance(value, dict):
             _check_values(value, path)
-        if "_implementation" in key and "/" in str(value):  # a kernel, whose code transformers would fetch and run
-            raise DataError(f"{key}={value} names code on the hub, which is not run here; {FETCH_AGAIN}", path)
+        if "_implementation" in key and "/" in str(value):  # transformers would fetch and run a kernel's code
+            raise DataError(f"{key}={value} names code on the hub, which is never run; {FETCH_AGAIN}", path)
         if not isinstance(value, int) or isinstance(value, bool) or key.endswith(_NO_SIZES):
             continue
         least, most = (1 if key in _AT_LEAST_ONE else -_MOST), (_MOST_LAYERS if "layer" in key else _MOST)
@@ -348,7 +342,6 @@ def _check_values(described: dict[str, Any], path: Path) -> None:
 
 
 def _read_object(path: Path) -> dict[str, Any]:
-    """Read a JSON object of a sane size."""
     if path.stat().st_size > _LARGEST_CONFIG:
         raise DataError(f"larger than {_LARGEST_CONFIG:,} bytes; {FETCH_AGAIN}", path)
     try:
@@ -358,15 +351,14 @@ def _read_object(path: Path) -> dict[str, Any]:
     return content
 
 
-def _fetched(name: str, setting: str, more: tuple[str, ...]) -> Path:
-    """Return the folder of a model on the hub, as it is there now or, without a network, as it was kept."""
+def _fetch(name: str, setting: str, more: tuple[str, ...]) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError, RepositoryNotFoundError
 
     problem = unreachable()
     try:
         offline = problem is not None
-        kept = snapshot_download(name, allow_patterns=list(_FILES), ignore_patterns="*/*", local_files_only=offline)
+        folder = snapshot_download(name, allow_patterns=list(_FILES), ignore_patterns="*/*", local_files_only=offline)
         if more:
             snapshot_download(name, allow_patterns=list(more), local_files_only=offline)
     except (HFValidationError, RepositoryNotFoundError) as error:
@@ -374,17 +366,17 @@ def _fetched(name: str, setting: str, more: tuple[str, ...]) -> Path:
     except LocalEntryNotFoundError as error:
         reason = f"({problem or describe_error(error)})"
         raise EnvironmentProblem(
-            f"{setting}={name} is no folder, no copy of it is on this machine, and the Hugging Face hub cannot be"
+            f"{setting}={name} is not a folder, no copy of it is on this machine, and the Hugging Face hub cannot be"
             f" reached {reason}: give a folder that has the model"
         ) from error
-    except Exception as error:  # the library's errors have no class in common; each means the same to the user
+    except Exception as error:  # the library's errors have no common base class
         raise EnvironmentProblem(
             f"{setting}={name} could not be fetched from the Hugging Face hub ({describe_error(error)}); try again, or"
             " give a folder that has the model"
         ) from error
-    return Path(kept)
+    return Path(folder)
 
 
 def describe_error(error: BaseException) -> str:
-    """Return the class and the message of a library's error, on one line of at most 300 characters."""
+    """Return the class and the message of an error on one line of at most 300 characters."""
     return " ".join(f"{type(error).__name__}: {error}".split())[:300]

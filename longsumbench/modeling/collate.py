@@ -1,4 +1,4 @@
-"""Rows of units → UnitBatch: one tensor layout for every system, one collator; and the rows on disk.
+"""Rows of units: stored on disk, and collated into batches of one tensor layout for every system.
 
 Letters: B examples, U units, L unit tokens, T target tokens.
 """
@@ -18,12 +18,12 @@ from torch.nn.utils.rnn import pad_sequence
 from longsumbench.cache.artifacts import ArtifactCache, clear_partial, reading_artifact
 from longsumbench.modeling.units import Units
 
-_WRITTEN_TOGETHER = 100  # rows; the library's 1,000, as Python's lists of token ids, would take a gigabyte
-IGNORED = -100  # the label of a position that is no target token (torch's cross-entropy leaves it out)
+_WRITTEN_TOGETHER = 100  # rows; the library's 1,000 would take a gigabyte as Python lists of token ids
+IGNORED = -100  # the label of a position without a target token; torch's cross-entropy ignores it
 
 
 def row_of_units(units: Units, labels: Sequence[int] = ()) -> dict[str, Any]:
-    """Return the plain values from which a batch is collated: what the `units` stage keeps on disk."""
+    """Return the plain values from which a batch is collated; the stage "units" stores them."""
     return {
         "units": [list(ids) for ids in units.ids],
         "unit_documents": list(units.documents),
@@ -39,22 +39,17 @@ def stored_rows(
     rows: Iterator[dict[str, Any]],
     stages: ArtifactCache,
 ) -> datasets.Dataset:
-    """Return rows from a stage on disk, which is made from the iterator where there is none.
+    """Return rows from a stage of the artifact cache; if the stage is missing, write `rows` to it first.
 
-    Args:
-        stage: its name.
-        inputs: everything that decides the rows.
-        features: their columns.
-        rows: is not touched where the stage is found.
-        stages: finished pieces of work.
+    `inputs` must have everything that determines the rows.
     """
 
     def build(folder: Path) -> None:
         clear_partial(folder)
         path = str(folder / "rows.arrow")
         with ArrowWriter(path=path, features=features, writer_batch_size=_WRITTEN_TOGETHER) as writer:
-            for one in rows:
-                writer.write(one)
+            for row in rows:
+                writer.write(row)
             writer.finalize()
 
     folder = stages.get(stage, inputs, build)
@@ -65,20 +60,16 @@ def stored_rows(
 
 @dataclass(frozen=True)
 class UnitCollator:
-    """Rows → tensors, padded to the batch's own maxima.
-
-    Attributes:
-        pad_token_id: fills `input_ids` where `unit_mask` is False.
-    """
+    """Collates rows of units; pads to the maxima of the batch, `input_ids` with `pad_token_id`."""
 
     pad_token_id: int
 
     def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
-        """Collate a UnitBatch.
+        """Collate a batch of units.
 
         Returns:
             `input_ids` [B, U, L]; `unit_mask` [B, U, L], True where a token is real; `unit_documents` [B, U], 0 for an
-            absent unit; `labels` [B, T], -100 behind the end, left out when no row has any.
+            absent unit; `labels` [B, T], -100 after the end, left out if no row has any.
         """
         sizes = [torch.tensor([len(ids) for ids in item["units"]], dtype=torch.long) for item in rows]
         lengths = pad_sequence([*sizes, torch.zeros(1, dtype=torch.long)], batch_first=True)[:-1]  # [B, U], U ≥ 1
@@ -87,8 +78,8 @@ class UnitCollator:
         every = chain.from_iterable(chain.from_iterable(item["units"] for item in rows))
         input_ids[unit_mask] = torch.tensor(list(every), dtype=torch.long)
         unit_documents = torch.zeros_like(lengths)
-        for of_example, item in zip(unit_documents, rows, strict=True):
-            of_example[: len(item["unit_documents"])] = torch.as_tensor(item["unit_documents"], dtype=torch.long)
+        for documents, item in zip(unit_documents, rows, strict=True):
+            documents[: len(item["unit_documents"])] = torch.as_tensor(item["unit_documents"], dtype=torch.long)
         batch = {"input_ids": input_ids, "unit_mask": unit_mask, "unit_documents": unit_documents}
         targets = [torch.as_tensor(item["labels"], dtype=torch.long) for item in rows]
         if any(len(target) for target in targets):

@@ -1,4 +1,4 @@
-"""Writing summaries: one search through the library's `generate`, for every system.
+"""Decoding: greedy or beam search through transformers' `generate`, the same for every system.
 
 Letters: B examples, T output tokens.
 """
@@ -16,13 +16,7 @@ from longsumbench.modeling.nn.penalties import Penalties, RankedGeneration
 
 
 def generation_config(model: PreTrainedModel, decoding: Decoding, limit: int) -> GenerationConfig:
-    """Translate the decoding settings into the library's.
-
-    Args:
-        model: names the special tokens.
-        decoding: the search.
-        limit: the system's own limit on output tokens, used where the settings give none.
-    """
+    """Translate decoding settings into those of transformers; `limit` is the system's maximum of output tokens."""
     longest = min(limit, decoding.max_length or limit)
     return GenerationConfig(
         num_beams=decoding.num_beams,
@@ -41,17 +35,17 @@ def generation_config(model: PreTrainedModel, decoding: Decoding, limit: int) ->
 
 
 def ranked_search(model: PreTrainedModel, decoding: Decoding) -> AbstractContextManager[None]:
-    """Return the context in which a search ranks as the settings say.
+    """Return the context in which beam search ranks hypotheses by the settings' penalties.
 
     Raises:
-        UsageError: the model's search ranks by the library's rule alone.
+        UsageError: the model's search supports the library's length penalty only.
     """
     penalties = Penalties(decoding.length_norm, decoding.length_penalty, decoding.coverage, decoding.coverage_penalty)
     if decoding.num_beams == 1 or penalties.of_the_library:
         return nullcontext()
     if not isinstance(model, RankedGeneration):
         wanted = f"decode.length_norm={decoding.length_norm} decode.coverage={decoding.coverage}"
-        raise UsageError(f"{wanted}: {type(model).__name__} can search by length_norm=power coverage=none only")
+        raise UsageError(f"{wanted}: {type(model).__name__} supports length_norm=power coverage=none only")
     return model.ranked_by(penalties)
 
 
@@ -59,10 +53,10 @@ def ranked_search(model: PreTrainedModel, decoding: Decoding) -> AbstractContext
 def decode(
     model: PreTrainedModel, batch: Mapping[str, Tensor], decoding: Decoding, limit: int
 ) -> tuple[list[list[int]], list[bool]]:
-    """Write a batch of summaries.
+    """Decode a batch of summaries.
 
     Returns:
-        Token ids of each summary, up to its end token and without it; and whether each ended by itself.
+        Token ids of each summary without start and end token; whether each summary has an end token.
     """
     model.eval()
     inputs = {name: value.to(model.device) for name, value in batch.items() if name != "labels"}

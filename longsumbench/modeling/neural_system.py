@@ -1,6 +1,6 @@
-"""NeuralSystem: the half of a system that transformers already provides.
+"""NeuralSystem, the base of systems that are transformers models.
 
-A subclass says what its units are and what its model is; tokenizer, stages, training, decoding, checkpoints are here.
+A subclass defines the units and the model. Tokenizer, cached stages, training, decoding and checkpoints are here.
 """
 
 import json
@@ -47,7 +47,7 @@ Encode = Callable[[Sequence[str]], list[EncodedSentence]]
 Rows: TypeAlias = datasets.Dataset
 
 _UNITS_VERSION = 2  # rises when rows of units change
-_FIT_VERSION = 2  # rises when training changes its outcome
+_FIT_VERSION = 2  # rises when the outcome of training changes
 _SHORT_TEXT = Example("short", "a title", None, (Document(None, (Section(None, (("a text.",),)),)),), (("a text.",),))
 
 
@@ -55,16 +55,16 @@ class NeuralSystem(System):
     """A system that is a transformers model.
 
     Attributes:
-        Model: its class: a `PreTrainedModel` with `generate`, that takes `input_ids` and `unit_mask` [B, U, L].
-        units_decided_by: the settings that decide `units`; texts are tokenized again only when one of them changes.
-        free_settings: of the network's configuration, those that a checkpoint's weights do not depend on.
-        reading_settings: those that decide what is read of examples that are summarized, and nothing else; points that
-            differ in them alone are trained once.
-        adopts: the library's model types whose checkpoints, too, it can start from (`adopt`).
+        Model: a `PreTrainedModel` with `generate` that takes `input_ids` and `unit_mask` [B, U, L].
+        units_decided_by: the settings that `units` depends on; texts are tokenized again if one of them changes.
+        free_settings: settings of the network's configuration that a checkpoint's weights do not depend on.
+        reading_settings: settings that change only the input of examples to summarize; runs that differ only in these
+            share one training.
+        adopts: model types of transformers whose checkpoints it can start from (`adopt`).
         tokenizer, model: set by `fit` and `load`.
-        checkpoint: the folder they were read from; set by `fit`.
-        state["multi_document"]: whether the texts it was fitted on are several documents each; set by `fit`.
-        state["queried"]: whether they came with queries; set by `fit` where they did.
+        checkpoint: the folder of tokenizer and model; set by `fit`.
+        state["multi_document"]: True if the training texts have several documents each; set by `fit`.
+        state["queried"]: set by `fit` if the training texts have queries.
     """
 
     decided_by = frozenset({"seed", "train", "decode"})
@@ -80,25 +80,23 @@ class NeuralSystem(System):
 
     @abstractmethod
     def units(self, example: Example, encode: Encode) -> Units:
-        """Cut an example into units, each with the example's `query` before its text.
+        """Split an example into units, each with the example's `query` before its text.
 
-        Args:
-            example: the text.
-            encode: tokenizes consecutive sentences; no special tokens are added.
+        `encode` tokenizes consecutive sentences without special tokens.
         """
 
     @abstractmethod
     def build_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
-        """Build the network from random initialisation; its seed is set."""
+        """Build the network with random weights; the caller has set the seed."""
 
     def fit(
         self, train: Split | None, validation: Split | None, recipe: Recipe, workdir: Path, stages: ArtifactCache
     ) -> FitReport:
-        """Train on the training split, or find the finished checkpoint of the same training.
+        """Train on the training split, or load the cached checkpoint of the same training.
 
         Raises:
-            DataError: there is no training split, or it is empty; the recipe asks for the best checkpoints, and there
-                is no validation split by which to tell.
+            DataError: there is no training split, or it is empty; the recipe keeps or averages the best checkpoints,
+                and there is no validation split.
         """
         _check_best(recipe, validation)
         self.ready_to_read(train, validation, recipe, stages)
@@ -128,7 +126,7 @@ class NeuralSystem(System):
     def ready_to_read(
         self, train: Split | None, validation: Split | None, recipe: Recipe, stages: ArtifactCache
     ) -> None:
-        """Make the tokenizer, or find it, and what else units are made with.
+        """Train or load the tokenizer, then `prepare`.
 
         Raises:
             DataError: there is no training split, or it is empty.
@@ -143,11 +141,11 @@ class NeuralSystem(System):
         self.prepare(train, validation, recipe, stages)
 
     def source_ledger(self, example: Example) -> Truncation:
-        """Return what the units of an example leave out."""
+        """Return the ledger of an example's units."""
         return self.units(example, self.encode).truncation
 
     def reference_ledger(self, example: Example) -> Truncation:
-        """Return what of an example's first reference is beyond the longest target."""
+        """Return the ledger of an example's first reference, which is cut at `decode_length`."""
         whole = self.encode([" ".join(example.references[0])])[0]
         kept = self.target_head(whole)
         tokens, words = len(whole.ids) - len(kept.ids), whole.words - kept.words
@@ -155,17 +153,17 @@ class NeuralSystem(System):
         return Truncation(len(whole.ids), whole.words, cuts)
 
     def use_kept(self, number: int) -> None:
-        """Read the weights of one of the checkpoints that were kept."""
+        """Load the n-th best checkpoint; 1 is the best."""
         with reading_artifact(self.checkpoint):
             self.model = self._open(kept_folder(self.checkpoint, number))[1]
 
     def prepare(self, train: Split, validation: Split | None, recipe: Recipe, stages: ArtifactCache) -> None:
-        """Learn what units are made with, when the tokenizer is there; here nothing."""
+        """Fit what `units` needs besides the tokenizer; by default nothing."""
 
     def _train(self, folder: Path, rows: Any, validation: Any, recipe: Recipe, stages: ArtifactCache) -> None:
-        """Build the checkpoint stage; a killed training continues from its newest whole checkpoint.
+        """Build the stage "checkpoint"; an interrupted training continues from its newest complete checkpoint.
 
-        A process that only helps to train (`stages.finished_only`) saves nothing.
+        With `stages.finished_only`, this process shares the training of another one and saves nothing.
         """
         trainer_folder = folder / "trainer"
         if not (folder / "fit.json").is_file():
@@ -190,9 +188,8 @@ class NeuralSystem(System):
         shutil.rmtree(trainer_folder, ignore_errors=True)
 
     def _save_ready(self, folder: Path) -> None:
-        """Save the model as it is used from now on."""
         folder.mkdir(parents=True, exist_ok=True)
-        self.model.config.use_cache = True  # the Trainer switches it off
+        self.model.config.use_cache = True  # the Trainer disables it
         self.save(folder)
 
     def _initial_model(self) -> PreTrainedModel:
@@ -203,18 +200,18 @@ class NeuralSystem(System):
         check_memory(lambda: self.build_model(self.tokenizer), f"model={self.config.name}")
         model = self.build_model(self.tokenizer)
         if folder:
-            found = self._open(folder)[1]
-            if unlike := _unlike_settings(model.config.to_dict(), found.config.to_dict(), self.free_settings):
-                raise UsageError(f"model.init={self.config.init} does not fit the other settings: {unlike}")
-            model.load_state_dict(found.state_dict())
+            initial = self._open(folder)[1]
+            if difference := _first_difference(model.config.to_dict(), initial.config.to_dict(), self.free_settings):
+                raise UsageError(f"model.init={self.config.init} does not fit the other settings: {difference}")
+            model.load_state_dict(initial.state_dict())
         return model
 
     def start(self) -> Path | None:
-        """Return the folder of the checkpoint that the weights start from; None where they start at random.
+        """Return the folder of the initial checkpoint; None if the weights are initialized at random.
 
         Raises:
-            UsageError: there is no such checkpoint, or it is of another system or architecture.
-            EnvironmentProblem: it is on the hub, no copy is here, and it cannot be fetched.
+            UsageError: the checkpoint does not exist, or is of another system or architecture.
+            EnvironmentProblem: it is on the hub, has no local copy, and cannot be fetched.
         """
         if self.config.init == "random":
             return None
@@ -236,24 +233,21 @@ class NeuralSystem(System):
         return folder
 
     def check_start(self, described: dict[str, Any]) -> None:
-        """Check that the settings fit the checkpoint that the weights start from.
-
-        Args:
-            described: its `config.json`.
+        """Check that the settings fit the initial checkpoint, whose `config.json` is `described`.
 
         Raises:
-            UsageError: they do not.
+            UsageError: they do not fit.
         """
 
     def adopt(self, folder: Path) -> PreTrainedModel:
-        """Return the network with the weights of a checkpoint of one of the types that it `adopts`."""
+        """Return the network with the weights of a checkpoint of one of the types in `adopts`."""
         raise NotImplementedError(f"{type(self).__name__} adopts no checkpoint")
 
     def identity(self) -> dict[str, Any]:
-        """Return the settings, a checkpoint or tokenizer they name by its content instead of its place.
+        """Return the settings; hashes of the content replace the paths of checkpoint and tokenizer.
 
         Raises:
-            UsageError: there is no such checkpoint or tokenizer.
+            UsageError: the checkpoint or tokenizer does not exist.
             EnvironmentProblem: it is on the hub, and cannot be fetched.
         """
         settings = asdict(self.config)
@@ -268,12 +262,11 @@ class NeuralSystem(System):
 
     @classmethod
     def versions(cls) -> dict[str, int]:
-        """Return the version numbers of the steps that decide the outcome."""
+        """Return the version numbers of all steps."""
         steps = {"fit": _FIT_VERSION, "units": _UNITS_VERSION, "tokenizer": tokenization.TOKENIZER_VERSION}
         return {**super().versions(), **steps}
 
     def _find_tokenizer(self, train: Split, stages: ArtifactCache) -> PreTrainedTokenizerBase:
-        """Return the tokenizer the settings name: the checkpoint's, a trained one, or a Hugging Face one."""
         kind, size = self.config.tokenizer, self.config.vocabulary_size
         if folder := self.start():
             return tokenization.load_tokenizer(folder) if self.adopts else self._open(folder)[0]
@@ -284,13 +277,11 @@ class NeuralSystem(System):
         return tokenization.trained_tokenizer(train, size, stages, kind)
 
     def _rows(self, split: Split, examples: int, stages: ArtifactCache) -> Rows:
-        """Return the first examples of a split as rows of units on disk, made once."""
         inputs = self._units_inputs(split, examples)
-        made = (self.row(split[index]) for index in track(range(examples), f"tokenizing {split.name}", examples))
-        return stored_rows("units", inputs, self.features(), made, stages)
+        rows = (self.row(split[index]) for index in track(range(examples), f"tokenizing {split.name}", examples))
+        return stored_rows("units", inputs, self.features(), rows, stages)
 
     def _units_inputs(self, split: Split, examples: int) -> dict[str, Any]:
-        """Return what decides the rows of the first examples of a split."""
         return {
             "system": self.config.name,
             "settings": {name: getattr(self.config, name) for name in (*self.units_decided_by, "decode_length")},
@@ -304,14 +295,9 @@ class NeuralSystem(System):
         }
 
     def query(self, example: Example, encode: Encode, unit_length: int) -> Query:
-        """Return what is put before every unit of an example; nothing where nothing is asked.
+        """Return the query that starts every unit of an example; empty if the example has none.
 
-        Choice, of what the papers leave open: the query is the first sentence of every unit, and takes of its room.
-
-        Args:
-            example: its query.
-            encode: tokenizes sentences.
-            unit_length: the most tokens of a unit.
+        Choice, not in the papers: the query is the first sentence of every unit, and counts in `unit_length`.
         """
         return Query.within(encode([example.query])[0], unit_length) if example.query else Query()
 
@@ -319,28 +305,22 @@ class NeuralSystem(System):
         return {"queried": self.state["queried"]} if "queried" in self.state else {}
 
     def units_also_decided_by(self) -> dict[str, Any]:
-        """Return what else decides `units`, beside settings, tokenizer and texts: JSON values; here nothing."""
+        """Return JSON values on which `units` depends besides settings, tokenizer and texts; by default none."""
         return {}
 
     def add_columns(self, rows: Rows, inputs: dict[str, Any], stages: ArtifactCache) -> Rows:
-        """Return the rows of the training split with the columns that a system adds in a stage of its own; here none.
-
-        Args:
-            rows: as `row` made them.
-            inputs: what decided them.
-            stages: finished pieces of work.
-        """
+        """Add columns to the rows of the training split, whose cache inputs are `inputs`; by default none."""
         return rows
 
     def features(self) -> datasets.Features:
-        """Return the columns of a training row; a system that adds one overrides this and `row`."""
+        """Return the columns of a training row; a system with more columns overrides this and `row`."""
         ids = datasets.List(datasets.Value("int32"))
         names = ("length", "source_words", "target_tokens", "target_words", "target_words_cut")
         counts = dict.fromkeys((*names, *self._queried_columns()), datasets.Value("int32"))
         return datasets.Features({"units": datasets.List(ids), "unit_documents": ids, "labels": ids, **counts})
 
     def row(self, example: Example) -> dict[str, Any]:
-        """Return an example as a training row: its units, and its first reference as the target."""
+        """Return an example as a training row; the target is its first reference."""
         whole = self.encode([" ".join(example.references[0])])[0]
         kept = self.target_head(whole)
         counts = {
@@ -357,28 +337,28 @@ class NeuralSystem(System):
         return ("query_length",) if "queried" in self.state else ()
 
     def values(self, units: Units, labels: Sequence[int] = ()) -> dict[str, Any]:
-        """Return the plain values from which a batch is collated; a system whose collator takes more overrides this."""
+        """Return the values from which a batch is collated; a system whose collator needs more overrides this."""
         return row_of_units(units, labels)
 
     def training_units(self, example: Example, encode: Encode) -> Units:
-        """Cut an example of the training or validation split into units; here as any other."""
+        """Split an example of the training or validation split into units; by default as `units`."""
         return self.units(example, encode)
 
     def target(self, ids: Sequence[int]) -> list[int]:
-        """Return a target of text tokens with its special ones: what the model learns to predict."""
+        """Add the special tokens to a target."""
         return [*ids, self.tokenizer.eos_token_id]
 
     def target_head(self, whole: EncodedSentence) -> EncodedSentence:
-        """Return what of a reference's tokens fits into a target."""
+        """Cut a reference to the tokens that fit into a target."""
         return whole.head(self.config.decode_length - len(self.target([])))
 
     @property
     def multi_document(self) -> bool:
-        """Whether the texts it was fitted on are several documents each."""
+        """True if the training texts have several documents each."""
         return bool(self.state.get("multi_document", False))
 
     def collator(self) -> UnitCollator:
-        """Return what makes batches of rows; a system with more columns brings its own."""
+        """Return the collator of rows; a system with more columns overrides this."""
         return UnitCollator(self.tokenizer.pad_token_id)
 
     def encode(self, sentences: Sequence[str]) -> list[EncodedSentence]:
@@ -392,23 +372,21 @@ class NeuralSystem(System):
         batch = self.collator()([self.values(units) for units in read])
         outputs, complete = decode(self.model, batch, decoding, self.config.decode_length)
         texts = self.tokenizer.batch_decode(outputs, skip_special_tokens=True)
-        looked_at: Sequence[Evidence | None] = [None] * len(read)
+        evidences: Sequence[Evidence | None] = [None] * len(read)
         if self.keeps_evidence and decoding.evidence != "none":
-            references = [self._reference(one) if decoding.reference_evidence else None for one in examples]
-            looked_at = self.evidence(read, outputs, complete, references)
-        every = zip(examples, read, outputs, texts, complete, looked_at, strict=True)
-        for example, units, ids, text, ended, evidence in every:
+            references = [self._reference(example) if decoding.reference_evidence else None for example in examples]
+            evidences = self.evidence(read, outputs, complete, references)
+        results = zip(examples, read, outputs, texts, complete, evidences, strict=True)
+        for example, units, ids, text, ended, evidence in results:
             yield Summary(example.id, text.strip(), units.truncation, ended, len(ids), evidence)
 
     def try_out(self, device: str, named: str) -> None:
-        """Check, when loaded, that it can write a summary: some damages show in use only.
+        """Check that the loaded system can summarize; some damage shows only in use.
 
-        Args:
-            device: where it will write.
-            named: the checkpoint in messages.
+        `named` is the checkpoint in messages.
 
         Raises:
-            DataError: it cannot, because its checkpoint is damaged.
+            DataError: the checkpoint is damaged.
         """
         with reading_checkpoint(named):
             list(self.summarize([_SHORT_TEXT], Decoding(max_length=2, evidence="none", device=device)))
@@ -418,14 +396,9 @@ class NeuralSystem(System):
         return list(self.target_head(whole).ids)
 
     def fed_once_more(self, units: Units, output: Sequence[int]) -> dict[str, Tensor]:
-        """Return what the network takes to read a text and its output again: searching leaves no trace of its own.
+        """Return a batch of one text and its output, with which a forward pass repeats the decoding.
 
-        Args:
-            units: what was read.
-            output: what was written, T tokens.
-
-        Returns:
-            A batch of one with `decoder_input_ids` [1, T], on the model's device.
+        It has `decoder_input_ids` [1, T] for the T tokens of the output, and is on the model's device.
         """
         batch = self.collator()([self.values(units)])
         batch["decoder_input_ids"] = torch.tensor([[self.model.config.decoder_start_token_id, *output[:-1]]])
@@ -438,47 +411,41 @@ class NeuralSystem(System):
         complete: Sequence[bool],
         references: Sequence[Sequence[int] | None],
     ) -> Sequence[Evidence | None]:
-        """Return what was looked at for each output; of systems with `keeps_evidence`.
+        """Return the evidence of each output; systems with `keeps_evidence` override this.
 
         Args:
             read: the units of each example.
             outputs: the token ids of each summary, without start and end.
-            complete: whether each ended by itself.
-            references: the text tokens of each reference, where what is looked at for it is asked for
-                (`decode.reference_evidence`); of systems with `keeps_reference_evidence`.
+            complete: True for each summary with an end token.
+            references: the text tokens of each reference under `decode.reference_evidence`, else None; used by systems
+                with `keeps_reference_evidence`.
         """
         raise NotImplementedError(f"{type(self).__name__} keeps no evidence")
 
     def save(self, folder: Path) -> None:
-        """Write model and tokenizer as `save_pretrained` does, with the settings beside them."""
+        """Save model and tokenizer by `save_pretrained`, and the settings."""
         self.model.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
         super().save(folder)
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Rebuild what `save` wrote.
+        """Load what `save` wrote.
 
         Raises:
-            UsageError: the folder holds another system, or none.
+            UsageError: the folder is not a checkpoint of this system.
         """
         system = super().load(folder)
         system.tokenizer, system.model = system._open(folder)
         return system
 
     def _open(self, folder: Path) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
-        """Read tokenizer and model of a checkpoint of this system.
-
-        Raises:
-            UsageError: its weights are not those of the network that it describes.
-            DataError: a file of it is damaged or missing.
-        """
         read_checkpoint(folder, self.Config)
         named = f"the checkpoint {folder}"
         model, missing, unexpected = load_network(self.Model, folder, named)
-        if odd := missing | unexpected:
-            names = ", ".join(sorted(odd)[:3])
-            raise UsageError(f"the weights in {folder} are not those of the network that it describes: {names} …")
+        if different := missing | unexpected:
+            names = ", ".join(sorted(different)[:3])
+            raise UsageError(f"the weights in {folder} are not those of the network in its config.json: {names} …")
         if model.config.decoder_start_token_id is None:
             raise DataError(f"{named}: its config.json lacks decoder_start_token_id; {FETCH_AGAIN}")
         tokenizer = tokenization.load_tokenizer(folder)
@@ -487,38 +454,33 @@ class NeuralSystem(System):
 
 
 def kept_folder(checkpoint: Path, number: int) -> Path:
-    """Return where a checkpoint stage has its n-th best weights: the best are its own."""
+    """Return the folder of the n-th best weights of a checkpoint stage; the best are in the stage's folder."""
     return checkpoint if number == 1 else checkpoint / "kept" / str(number)
 
 
 def _check_best(recipe: Recipe, validation: Split | None) -> None:
-    """Check that the best checkpoints can be told where they are asked for.
-
-    Raises:
-        DataError: there is no validation split.
-    """
-    asked = [name for name in ("keep_best", "average_weights") if getattr(recipe, name) > 1 and recipe.max_steps]
-    if asked and not (validation is not None and len(validation)):
-        name = f"train.{asked[0]}"
+    settings = [name for name in ("keep_best", "average_weights") if getattr(recipe, name) > 1 and recipe.max_steps]
+    if settings and not (validation is not None and len(validation)):
+        name = f"train.{settings[0]}"
         problem = "chooses checkpoints by their validation loss, and the dataset has no validation split"
-        raise DataError(f"{name}={getattr(recipe, asked[0])} {problem}; add one, or choose {name}=1")
+        raise DataError(f"{name}={getattr(recipe, settings[0])} {problem}; add one, or choose {name}=1")
 
 
 def special_ids(tokenizer: PreTrainedTokenizerBase) -> tuple[int, int | None, int]:
-    """Return the ids that pad, start and end; None: the tokenizer has none that starts."""
+    """Return the ids of the padding, start and end token; the start token may be None."""
     return tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id
 
 
 def network_sizes(
     dimension: Callable[[str], int], dropout: float, vocabulary: int, special: tuple[int, int | None, int]
 ) -> dict[str, Any]:
-    """Return what the library's configuration of an encoder-decoder with shared, scaled embeddings calls its sizes.
+    """Return arguments of transformers' configuration of an encoder-decoder with shared, scaled embeddings.
 
     Args:
         dimension: returns the setting d_model, d_ff, num_heads, encoder_layers or decoder_layers.
         dropout: probability.
-        vocabulary: entries of the tokenizer.
-        special: its `special_ids`; without a start token the padding starts, as in T5.
+        vocabulary: number of entries of the tokenizer.
+        special: its `special_ids`; without a start token, decoding starts with the padding token, as in T5.
     """
     pad, start, end = special
     return {
@@ -537,29 +499,24 @@ def network_sizes(
     }
 
 
-def _unlike_settings(wanted: dict[str, Any], found: dict[str, Any], free: frozenset[str]) -> str:
-    """Return the first setting of the networks in which they are not the same, for the user; nothing if none."""
+def _first_difference(wanted: dict[str, Any], initial: dict[str, Any], free: frozenset[str]) -> str:
+    """Describe the first setting that differs between two networks; empty if none does."""
     always_free = {"dropout", "label_smoothing", "use_cache", "dtype", "architectures", "transformers_version"}
-    for key in sorted((set(wanted) & set(found)) - free - always_free - {"_name_or_path"}):
-        if wanted[key] != found[key]:
-            return f"{key} is {found[key]} there and {wanted[key]} here"
+    for key in sorted((set(wanted) & set(initial)) - free - always_free - {"_name_or_path"}):
+        if wanted[key] != initial[key]:
+            return f"{key} is {initial[key]} there and {wanted[key]} here"
     return ""
 
 
 def _target_ledger(rows: datasets.Dataset, special: int) -> dict[str, Any]:
-    """Return what was cut from the training targets: the ledger, and how many targets were cut.
-
-    Args:
-        rows: of the training split.
-        special: how many special tokens a target has.
-    """
+    """Return the ledger of the training targets, with `special` special tokens each, and how many were cut."""
     whole = rows["target_tokens"]
     kept = [len(labels) - special for labels in rows["labels"]]
     tokens_cut = sum(whole) - sum(kept)
     cuts = (Cut("decode_length", tokens_cut, sum(rows["target_words_cut"])),) if tokens_cut else ()
     ledger = Truncation(sum(whole), sum(rows["target_words"]), cuts)
-    cut = sum(before > after for before, after in zip(whole, kept, strict=True))
-    return {"targets": asdict(ledger), "targets_cut": cut}
+    num_cut = sum(before > after for before, after in zip(whole, kept, strict=True))
+    return {"targets": asdict(ledger), "targets_cut": num_cut}
 
 
 def read_report(folder: Path) -> FitReport:
@@ -567,6 +524,6 @@ def read_report(folder: Path) -> FitReport:
     content = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
     ledger = content.pop("targets")
     cuts = tuple(Cut(**cut) for cut in ledger.pop("cuts"))
-    for name in ("validation_losses", "kept", "averaged"):  # not in earlier ones
+    for name in ("validation_losses", "kept", "averaged"):  # missing in files of earlier versions
         content[name] = tuple((step, loss) for step, loss in content.get(name, ()))
     return FitReport(**content, targets=Truncation(**ledger, cuts=cuts))

@@ -1,4 +1,4 @@
-"""Orders of a split's paragraphs by a learned ranker: made once, for all points that rank the same texts."""
+"""Orders of a split's paragraphs by a learned ranker, cached for all runs that rank the same texts."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -11,19 +11,19 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.modeling.collate import stored_rows
 from longsumbench.progress import track
 
-_VERSION = 1  # rises, with the version of every ranker that learns, when the same scores would make another order
+_VERSION = 1  # rises, with the version of every learned ranker, when the same scores give another order
 _FEATURES = datasets.Features({"id": datasets.Value("string"), "order": datasets.List(datasets.Value("int32"))})
 
 
 class Orders:
-    """The orders of a split's first examples: the finished stage "orders", found or built when the first is asked for.
+    """The orders of a split's first examples: the stage "orders", which the first call reads or builds.
 
     Args:
         split: the texts.
-        examples: how many of them.
+        examples: the number of examples.
         rank: an example → its order, the best first.
-        decided_by: what tells the ranker and the texts that it ranks from others: JSON values.
-        stages: finished pieces of work.
+        decided_by: identifies the ranker and the unit it ranks: JSON values.
+        stages: the artifact cache.
     """
 
     def __init__(
@@ -42,12 +42,12 @@ class Orders:
     def __call__(self, identity: str) -> list[int]:
         """Return the order of an example, by its id."""
         if self._rows is None:
-            self._rows = stored_rows("orders", self._inputs, _FEATURES, self._made(), self._stages)
+            self._rows = stored_rows("orders", self._inputs, _FEATURES, self._compute(), self._stages)
             self._places = {name: place for place, name in enumerate(self._rows["id"])}
         order: list[int] = self._rows[self._places[identity]]["order"]
         return order
 
-    def _made(self) -> Iterator[dict[str, Any]]:
+    def _compute(self) -> Iterator[dict[str, Any]]:
         for index in track(range(self._examples), f"ranking {self._split.name}", self._examples):
             example = self._split[index]
             yield {"id": example.id, "order": self._rank(example)}

@@ -1,6 +1,6 @@
-"""What is read of an example: the title and the best paragraphs, as many as fit. Pure functions.
+"""Selection of an example's input: the title and the best paragraphs, as many as fit. Pure functions.
 
-example → paragraphs_of → a ranker → best → units and the ledger
+example → paragraphs_of → a ranker → best_paragraphs → units and the ledger
 """
 
 from collections.abc import Sequence
@@ -10,15 +10,15 @@ from itertools import chain
 from longsumbench.api.documents import Cut, Example, Sentences, Truncation
 from longsumbench.modeling.units import EncodedSentence, Units, tokens_and_words
 
-_Place = tuple[int, int]  # of a paragraph: its document, and its number in it
+_Place = tuple[int, int]  # a paragraph's document, and its number in that document
 
 
 @dataclass(frozen=True)
 class Paragraph:
-    """What is ranked and read as one: a paragraph, a section, or a few sentences.
+    """A text that is ranked and read as one: a paragraph, a section, or a few sentences.
 
     Attributes:
-        place: where it stands; neighbours of one document have neighbouring numbers.
+        place: its document, and its number in that document.
         sentences: its text.
     """
 
@@ -27,16 +27,14 @@ class Paragraph:
 
     @property
     def text(self) -> str:
-        """Its sentences in one string."""
+        """The sentences in one string."""
         return " ".join(self.sentences)
 
 
 def paragraphs_of(example: Example, unit: str) -> list[Paragraph]:
-    """Return an example's paragraphs, sections, or sentences, in reading order, none without text.
+    """Return an example's paragraphs, sections or sentences with text, in reading order.
 
-    Args:
-        example: the texts.
-        unit: "paragraph", "section" (their names are left out), or "sentence".
+    The unit is "paragraph", "section" (without its name) or "sentence".
     """
     return [
         Paragraph((index, number), sentences)
@@ -47,18 +45,19 @@ def paragraphs_of(example: Example, unit: str) -> list[Paragraph]:
 
 def join_sentences(sentences: Sequence[EncodedSentence]) -> EncodedSentence:
     """Join the tokens and words of a paragraph's sentences."""
-    return EncodedSentence(list(chain.from_iterable(one.ids for one in sentences)), sum(one.words for one in sentences))
+    ids = list(chain.from_iterable(sentence.ids for sentence in sentences))
+    return EncodedSentence(ids, sum(sentence.words for sentence in sentences))
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much is read.
+    """Limits of the input.
 
     Attributes:
-        num_paragraphs: of the best ones; None: as many as fit.
-        paragraph_length: tokens of each at most.
-        input_length: tokens of all, the title included.
-        taken: tokens of `input_length` that are taken by something else before each paragraph that is read.
+        num_paragraphs: maximum number of paragraphs; None: as many as fit.
+        paragraph_length: maximum tokens of a paragraph.
+        input_length: maximum tokens of all, the title included.
+        taken: tokens of `input_length` reserved before each paragraph.
     """
 
     num_paragraphs: int | None
@@ -70,23 +69,23 @@ class Limits:
 def best_paragraphs(
     title: EncodedSentence | None, ranked: Sequence[EncodedSentence], documents: Sequence[int], limits: Limits
 ) -> Units:
-    """Return the title as the first unit, empty where there is none, and the best paragraphs that fit.
+    """Return the title as the first unit (empty if there is none) and the best paragraphs that fit.
 
-    A paragraph without tokens keeps its place, so that the others have the rank they have; those behind the last token
-    are left out. The ledger counts the title as text.
+    A paragraph without tokens stays as an empty unit, so that the ranks of the others stay; empty units at the end are
+    left out. The ledger counts the title as text.
 
     Args:
-        title: read first.
+        title: the first unit.
         ranked: the paragraphs, the best first.
-        documents: of which each is.
-        limits: how much is read.
+        documents: the document of each paragraph.
+        limits: the limits of the input.
     """
     first = title or EncodedSentence([], 0)
     chosen = ranked[: limits.num_paragraphs]
-    heads = [first, *(one.head(limits.paragraph_length) for one in chosen)]
+    heads = [first, *(paragraph.head(limits.paragraph_length) for paragraph in chosen)]
     fitting, room = [], limits.input_length
-    for one in heads:
-        fitting.append(one.head(max(0, room - limits.taken)))
+    for head in heads:
+        fitting.append(head.head(max(0, room - limits.taken)))
         room -= len(fitting[-1].ids) + limits.taken * bool(fitting[-1].ids)
     while len(fitting) > 1 and not fitting[-1].ids:
         fitting.pop()
@@ -98,6 +97,6 @@ def best_paragraphs(
         for cause, before, after in zip(causes, counts, counts[1:], strict=False)
         if before[0] > after[0]
     )
-    of = (documents[0] if documents else 0, *documents)
-    ids, words = tuple(list(one.ids) for one in fitting), tuple(one.words for one in fitting)
-    return Units(ids, of[: len(fitting)], words, Truncation(*counts[0], cuts))
+    unit_documents = (documents[0] if documents else 0, *documents)
+    ids, words = tuple(list(unit.ids) for unit in fitting), tuple(unit.words for unit in fitting)
+    return Units(ids, unit_documents[: len(fitting)], words, Truncation(*counts[0], cuts))

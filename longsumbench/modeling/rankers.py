@@ -1,7 +1,7 @@
-"""Rankers that learn from a training split, and systems that let a ranker order their units. No torch here.
+"""Fitting of learned rankers, and the base of systems whose units a ranker orders. Imports no torch.
 
-A plain ranker is a function (`ranking`); a learned one is a class that is fitted once for the same texts and settings,
-as the stage "ranker", and is a function then. `longsumbench.api.registry.rankers` knows both by name.
+A plain ranker is a function (`ranking`). A learned one is a class: it is fitted once for the same texts and settings,
+cached as the stage "ranker", and then called like a function. `longsumbench.api.registry.rankers` lists both by name.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,18 +36,11 @@ Unit = Annotated[str, OneOf("paragraph", "section", "snippet")]
 def find_ranker(
     name: str, train: Split | None, validation: Split | None, settings: RankerSettings, stages: ArtifactCache
 ) -> Ranker:
-    """Return a registered ranker: a plain one as it is, one that learns fitted.
-
-    Args:
-        name: as it is registered.
-        train: what it learns from, if it does; None when the dataset has no such split.
-        validation: what its best weights are chosen by, likewise.
-        settings: how it learns.
-        stages: finished pieces of work.
+    """Return a registered ranker by name; a learned one is fitted first, with the other arguments.
 
     Raises:
-        UnknownName: nobody registered the ranker.
-        DataError: it learns, and there is nothing to learn from.
+        UnknownName: no ranker has this name.
+        DataError: the ranker is learned, and there is no training split.
     """
     if kind := learned_ranker(name):
         return kind.fitted(train, validation, settings, stages)
@@ -59,46 +52,46 @@ def order_by(ranker: Ranker, example: Example, texts: Sequence[str], setting: st
     """Return the indices of an example's texts from the best to the worst.
 
     Args:
-        ranker: scores them.
-        example: whose they are.
-        texts: as many as are ranked.
-        setting: that chose the ranker ("model.rank=tfidf").
+        ranker: scores the texts.
+        example: gives the topic.
+        texts: the texts to rank.
+        setting: the setting that chose the ranker, for messages ("model.rank=tfidf").
 
     Raises:
-        UsageError: the ranker goes by title and query, and the example has neither.
+        UsageError: the ranker needs a title or a query, and the example has neither.
     """
     try:
         return rank(ranker(example.topic, texts))
     except UsageError as problem:
         if example.topic is not None:
             raise
-        told = f"example '{example.id}' has no title and no query, by which {setting} goes"
+        missing = f"example '{example.id}' has no title and no query, and {setting} needs one"
         choices = f"choose {setting.partition('=')[0]}=none, lexrank or lstm, or give it a title"
-        raise UsageError(f"{told}: {choices}") from problem
+        raise UsageError(f"{missing}: {choices}") from problem
 
 
 class RankedUnits(System):
-    """For systems with `config.rank`, "none" or a registered ranker; comes before their other base class.
+    """Mixin for systems with `config.rank`, "none" or a registered ranker; precedes their other base class.
 
-    A learned ranker is fitted before any units are made, decides them and the checkpoint, and is kept in the
-    checkpoint's folder `ranker/`.
+    A learned ranker is fitted before units are made. Units and checkpoint depend on it; it is saved in the checkpoint's
+    folder `ranker/`.
 
     Attributes:
-        ranker: set by `prepare` and `load`; None where nothing is ranked.
+        ranker: set by `prepare` and `load`; None if nothing is ranked.
     """
 
     ranker: Ranker | None = None
 
     def ranker_settings(self, recipe: Recipe) -> RankerSettings:
-        """Return how a learned ranker is made: as usual, with as many entries as the system's own trained tokenizer."""
+        """Return the settings of a learned ranker; a trained tokenizer of the system gives the vocabulary size."""
         own = {"vocabulary_size": self.config.vocabulary_size} if self.config.tokenizer == "trained" else {}
         return RankerSettings(seed=recipe.seed, device=recipe.device, **own)
 
     def check_examples(self, examples: Iterable[Example]) -> None:
-        """Refuse an example without title and query under a ranker that goes by them; one that learns does without.
+        """Check that every example has the title or query that a plain ranker needs.
 
         Raises:
-            UsageError: there is one.
+            UsageError: an example has neither.
         """
         super().check_examples(examples)
         if self.config.rank != UNRANKED and not learned_ranker(self.config.rank):
@@ -107,10 +100,10 @@ class RankedUnits(System):
                     self.order(example, ["any text"])
 
     def order(self, example: Example, paragraphs: Sequence[str]) -> list[int]:
-        """Return the indices of an example's paragraphs from the best to the worst; unranked, as they come.
+        """Return the indices of an example's paragraphs from the best to the worst; rank=none keeps their order.
 
         Raises:
-            UsageError: the ranker compares with title and query, and the example has neither.
+            UsageError: the ranker needs a title or a query, and the example has neither.
         """
         if self.config.rank == UNRANKED:
             return list(range(len(paragraphs)))
@@ -124,27 +117,27 @@ class RankedUnits(System):
         return self.ranker
 
     def prepare(self, train: Split, validation: Split | None, recipe: Recipe, stages: ArtifactCache) -> None:
-        """Fit the ranker, or find it."""
+        """Load the ranker; fit a learned one."""
         if self.config.rank != UNRANKED:
             self.ranker = find_ranker(self.config.rank, train, validation, self.ranker_settings(recipe), stages)
 
     def units_also_decided_by(self) -> dict[str, Any]:
-        """Return the learned ranker, of which no setting says what it has learned."""
+        """Return the identity of a learned ranker."""
         return {"ranker": self.ranker.identity} if isinstance(self.ranker, LearnedRanker) else {}
 
     def identity(self) -> dict[str, Any]:
-        """Return the settings, with the version of a learned ranker."""
+        """Return the settings and the version of a learned ranker."""
         kind = learned_ranker(self.config.rank)
         return {**super().identity(), **({"ranker": kind.version} if kind else {})}
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
-        """Decode one batch, the ranker on the same device."""
+        """Decode one batch; a learned ranker runs on the same device."""
         if isinstance(self.ranker, LearnedRanker):
             self.ranker.device = decoding.device
-        return super().summarize(examples, decoding)  # type: ignore[safe-super]  # NeuralSystem's stands behind
+        return super().summarize(examples, decoding)  # type: ignore[safe-super]  # implemented by NeuralSystem
 
     def save(self, folder: Path) -> None:
-        """Write the system, and a learned ranker into the folder `ranker/`."""
+        """Save the system, and a learned ranker in the folder `ranker/`."""
         super().save(folder)
         if isinstance(self.ranker, LearnedRanker):
             (folder / "ranker").mkdir(exist_ok=True)
@@ -152,11 +145,11 @@ class RankedUnits(System):
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Rebuild what `save` wrote.
+        """Load what `save` wrote.
 
         Raises:
-            UsageError: the folder holds another system, or none.
-            DataError: a file of it is damaged or missing.
+            UsageError: the folder is not a checkpoint of this system.
+            DataError: a file is damaged or missing.
         """
         system = super().load(folder)
         if kind := learned_ranker(system.config.rank):
@@ -166,23 +159,21 @@ class RankedUnits(System):
 
 @dataclass
 class RankedConfig:
-    """What the three share: paragraphs, their ranking, the vocabulary."""
+    """Settings of the systems that read ranked paragraphs."""
 
-    name: Text = ""  # as it is registered
-    rank: RankerName = (
-        "lstm"  # none | lstm | tfidf | title | …: by what paragraphs are ranked (longsumbench list rankers)
-    )
-    ranker_dimension: Width = 256  # width of the LSTMs that rank (Hierarchical Transformer §4)
-    ranker_steps: Count = 5_000  # optimizer steps of the ranker's training; unstated in the paper
-    ranker_batch_size: BatchSize = 8  # titles with about 2,000 tokens of paragraphs a step of it; unstated in the paper
+    name: Text = ""  # the registered name
+    rank: RankerName = "lstm"  # none | lstm | tfidf | title | …: the ranker (longsumbench list rankers)
+    ranker_dimension: Width = 256  # width of the LSTM ranker (Hierarchical Transformer §4)
+    ranker_steps: Count = 5_000  # optimizer steps of the ranker's training (not in the paper)
+    ranker_batch_size: BatchSize = 8  # titles a step, each with about 2,000 tokens of paragraphs (not in the paper)
     unit: Unit = "paragraph"  # paragraph | section | snippet (sentences packed to paragraph_length): what is ranked
-    paragraph_length: TokenCount = 500  # tokens of a paragraph at most (unstated in the paper; the release's default)
-    input_length: TokenCount = 1600  # tokens that are read at most, the title included (Hierarchical Transformer §4)
-    test_input_length: TokenCount | None = None  # of the examples that are summarized; None: as in training
-    decode_length: TargetTokens = 400  # target and output tokens at most (the release's)
+    paragraph_length: TokenCount = 500  # maximum tokens of a paragraph (not in the paper; the release's default)
+    input_length: TokenCount = 1600  # maximum input tokens, the title included (Hierarchical Transformer §4)
+    test_input_length: TokenCount | None = None  # input_length of examples to summarize; None: as in training
+    decode_length: TargetTokens = 400  # maximum target and output tokens (as in the release)
     dropout: FractionBelowOne = 0.1  # Hierarchical Transformer §4
     tokenizer: Text = "trained"  # trained (byte-level BPE) | words (word level) | a Hugging Face name or folder
-    vocabulary_size: VocabularySize = 32_000  # of a trained tokenizer (Hierarchical Transformer §4)
+    vocabulary_size: VocabularySize = 32_000  # entries of a trained tokenizer (Hierarchical Transformer §4)
     init: Text = "random"  # random, or the folder of a checkpoint of this system
 
     def __post_init__(self) -> None:

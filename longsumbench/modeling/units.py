@@ -1,7 +1,7 @@
-"""Packing sentences into units: pure functions from token ids to token ids and the ledger of what was left out.
+"""Packing sentences into units: pure functions from token ids to token ids and the ledger of what was cut.
 
-A unit is a list of token ids that remembers the document it comes from. Whoever calls these functions tokenizes; the
-lengths are in the tokens given, so special tokens are the caller's to add and to allow for.
+A unit is a list of token ids with the index of its document. The caller tokenizes. Lengths are in tokens without
+special ones; the caller adds those and reserves their places.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,29 +17,29 @@ QUERIES_VERSION = 1  # rises when units with queries change
 
 @dataclass(frozen=True, slots=True)
 class EncodedSentence:
-    """A sentence as a tokenizer saw it.
+    """A tokenized sentence.
 
     Attributes:
         ids: its tokens, without special ones.
-        words: its whitespace-separated words.
+        words: the number of its whitespace-separated words.
     """
 
     ids: Sequence[int]
     words: int
 
     def head(self, length: int) -> "EncodedSentence":
-        """Return the first `length` tokens, with the words that are whole in them.
+        """Return the first `length` tokens, with the number of whole words in them.
 
-        Words are shared out evenly over the tokens and a word cut in two counts as left out, so cutting c of t tokens
-        takes ⌈words · c / t⌉ words away.
+        Words count as spread evenly over the tokens, and a cut word as left out. So cutting c of t tokens removes
+        ⌈words · c / t⌉ words.
         """
         return self if len(self.ids) <= length else self.between(0, length)
 
     def between(self, start: int, end: int) -> "EncodedSentence":
-        """Return the tokens from `start` to before `end`, with the words that end in them.
+        """Return the tokens from `start` to before `end`, with the number of words that end in them.
 
-        Words are shared out as `head` does; stretches that follow one another have each word once. The sentence must
-        have tokens.
+        Words count as spread evenly over the tokens. Consecutive spans count each word once. The sentence must have
+        tokens.
         """
         before_start, before_end = (self.words * place // len(self.ids) for place in (start, end))
         return EncodedSentence(self.ids[start:end], before_end - before_start)
@@ -47,14 +47,14 @@ class EncodedSentence:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What a system reads of one example, and what it does not.
+    """The units of one example, and the ledger of what they leave out.
 
     Attributes:
-        ids: a list of token ids per unit; an empty one keeps the place of a unit that is not there.
-        documents: unit → index of the document it comes from (its first token's, for a unit that joins several).
-        words: unit → words that are whole in it.
-        truncation: the example's ledger: everything given, and what no unit holds.
-        query_length: the tokens of the query that every unit with text begins with; they are no text of its own.
+        ids: a list of token ids per unit; empty for an absent unit.
+        documents: unit → index of its document (that of its first token, for a unit that joins several).
+        words: unit → number of whole words in it.
+        truncation: the example's ledger: the size of the input, and what no unit contains.
+        query_length: number of query tokens at the start of every unit with text; not counted in `words`.
     """
 
     ids: tuple[list[int], ...]
@@ -66,11 +66,11 @@ class Units:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question that is put before every unit of an example.
+    """A query, which starts every unit of an example.
 
     Attributes:
-        whole: what was asked.
-        kept: what of it is put there; at most half of a unit's length, so that the text has the other half.
+        whole: the query as given.
+        kept: its first tokens, at most half of a unit's length; the other half is for the text.
     """
 
     whole: EncodedSentence = field(default_factory=lambda: EncodedSentence((), 0))
@@ -78,7 +78,7 @@ class Query:
 
     @classmethod
     def within(cls, whole: EncodedSentence, unit_length: int) -> "Query":
-        """Return a query as it is put before units of at most so many tokens, itself included."""
+        """Cut a query for units of at most `unit_length` tokens, the query included."""
         return cls(whole, whole.head(unit_length // 2))
 
     def __len__(self) -> int:
@@ -88,14 +88,9 @@ class Query:
 def split_snippets(encoded: Sequence[Sequence[EncodedSentence]], snippet_length: int, num_snippets: int) -> Units:
     """Pack whole consecutive sentences into snippets, in order of appearance (SEAL, §3.1).
 
-    A snippet is closed when the next sentence would pass `snippet_length`, and never crosses a document boundary. A
-    sentence longer than `snippet_length` is cut to it (cause "snippet_length"). Sentences after the last snippet are
-    left out whole (cause "num_snippets"). A sentence without tokens takes no room and cuts nothing.
-
-    Args:
-        encoded: the sentences of each document.
-        snippet_length: the most tokens of a snippet.
-        num_snippets: the most snippets of an example.
+    A snippet ends when the next sentence would exceed `snippet_length`, and at the end of a document. A sentence longer
+    than `snippet_length` is cut to it (cause "snippet_length"). Sentences after the last snippet are left out (cause
+    "num_snippets"). Sentences without tokens are ignored.
 
     Raises:
         UsageError: a limit is below 1.
@@ -125,12 +120,7 @@ def split_snippets(encoded: Sequence[Sequence[EncodedSentence]], snippet_length:
 
 
 def reorder(units: Units, order: Sequence[int]) -> Units:
-    """Return the units in another order, best first for a ranker's; the ledger stays.
-
-    Args:
-        units: what was packed.
-        order: every index of a unit once.
-    """
+    """Return the units in another order, a permutation of their indices; the ledger stays."""
     ids = tuple(units.ids[index] for index in order)
     documents = tuple(units.documents[index] for index in order)
     words = tuple(units.words[index] for index in order)
@@ -138,9 +128,9 @@ def reorder(units: Units, order: Sequence[int]) -> Units:
 
 
 def join_units(units: Units, input_length: int) -> Units:
-    """Join the leading units into one and cut it at `input_length` (Trunc: SEAL, §3.2); the rest is cut for that cause.
+    """Join the units into one and cut it at `input_length` tokens, the cause in the ledger (Trunc: SEAL, §3.2).
 
-    Of the unit that crosses the limit, words are left out as `EncodedSentence.head` does.
+    Words of the unit that crosses the limit are counted as in `EncodedSentence.head`.
 
     Raises:
         UsageError: the limit is below 1.
@@ -150,8 +140,8 @@ def join_units(units: Units, input_length: int) -> Units:
         return units
     joined: list[int] = []
     words = 0
-    for ids, of_unit in zip(units.ids, units.words, strict=True):
-        head = EncodedSentence(ids, of_unit).head(input_length - len(joined))
+    for ids, unit_words in zip(units.ids, units.words, strict=True):
+        head = EncodedSentence(ids, unit_words).head(input_length - len(joined))
         joined.extend(head.ids)
         words += head.words
     left_out = Cut("input_length", sum(map(len, units.ids)) - len(joined), sum(units.words) - words)
@@ -161,11 +151,9 @@ def join_units(units: Units, input_length: int) -> Units:
 
 
 def group_units(units: Units, keys: Sequence[int]) -> Units:
-    """Join consecutive units that have the same key into one; nothing is cut (CA's groups of snippets: SEAL, §3.3).
+    """Join consecutive units with the same key, one key per unit (CA's groups of snippets: SEAL, §3.3).
 
-    Args:
-        units: what was packed.
-        keys: one a unit.
+    Nothing is cut.
     """
     members = [[index for index, _ in run] for _, run in groupby(enumerate(keys), key=itemgetter(1))]
     ids = tuple([token for index in run for token in units.ids[index]] for run in members)
@@ -175,9 +163,9 @@ def group_units(units: Units, keys: Sequence[int]) -> Units:
 
 
 def prepend_query(units: Units, query: Query) -> Units:
-    """Put a query before the text of every unit that has any.
+    """Put a query before every unit with text.
 
-    The ledger counts it once, as text; what of it is not put there is cut for the cause "query".
+    The ledger counts the query once, as text. What `query.kept` leaves out is cut for the cause "query".
     """
     if not query.whole.ids:
         return units
@@ -190,9 +178,9 @@ def prepend_query(units: Units, query: Query) -> Units:
 
 
 def number_documents(units: Units, max_documents: int) -> Units:
-    """Number the documents that have units from 0, those beyond `max_documents` as the last one.
+    """Number the documents that have units from 0; those beyond `max_documents` share the last number.
 
-    The ledger counts how many share its number; nothing is cut.
+    The ledger counts the documents beyond the limit; nothing is cut.
 
     Raises:
         UsageError: the limit is below 1.
@@ -205,7 +193,7 @@ def number_documents(units: Units, max_documents: int) -> Units:
 
 
 def tokens_and_words(sentences: Iterable[EncodedSentence]) -> tuple[int, int]:
-    """Count the tokens and the words of sentences."""
+    """Return the number of tokens and the number of words."""
     tokens = words = 0
     for sentence in sentences:
         tokens += len(sentence.ids)
@@ -214,7 +202,7 @@ def tokens_and_words(sentences: Iterable[EncodedSentence]) -> tuple[int, int]:
 
 
 def _pack(document: Sequence[EncodedSentence], length: int) -> Iterator[list[EncodedSentence]]:
-    """Yield groups of consecutive sentences of at most `length` tokens; a longer sentence has a group of its own."""
+    """Yield groups of consecutive sentences of at most `length` tokens; a longer sentence is its own group."""
     group: list[EncodedSentence] = []
     tokens = 0
     for sentence in document:

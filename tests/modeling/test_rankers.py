@@ -74,7 +74,7 @@ def test_a_missing_title_names_the_example() -> None:
     """The error says whose title is missing, by which setting it is needed, and what to choose instead."""
     untitled = replace(example(3), title=None)
     system = Trunc(TruncConfig(**TINY, rank="tfidf"))
-    told = r"'toy-3' has no title and no query, by which model\.rank=tfidf goes: choose model\.rank="
+    told = r"'toy-3' has no title and no query, and model\.rank=tfidf needs one: choose model\.rank="
     with pytest.raises(UsageError, match=told):
         system.order(untitled, ["a", "b"])
     assert Trunc(TruncConfig(**TINY)).order(untitled, ["a", "b"]) == [0, 1]

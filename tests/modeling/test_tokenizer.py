@@ -96,7 +96,7 @@ def test_a_tokenizer_without_its_vocabulary(tmp_path: Path) -> None:
 def test_no_network_for_a_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
     """A name on the hub, when that cannot be reached, is a problem of the machine, told at once in one line."""
     monkeypatch.setattr(tokenization, "unreachable", lambda: "no cable")
-    with pytest.raises(EnvironmentProblem, match=r"tokenizer 'nobody/nothing' is no folder.*no cable") as raised:
+    with pytest.raises(EnvironmentProblem, match=r"tokenizer 'nobody/nothing' is not a folder.*no cable") as raised:
         load_tokenizer("nobody/nothing")
     assert "\n" not in str(raised.value)
 

@@ -1,1 +1,4 @@
-"""Layers and losses that several systems use."""
+"""Layers and losses that several systems use.
+
+Start with `unit_encoder`, which encodes units, and `encoder_decoder`, which adds a decoder and the loss.
+"""

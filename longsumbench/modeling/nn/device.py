@@ -1,4 +1,4 @@
-"""Which processor a network runs on."""
+"""Choice of the device that a network runs on."""
 
 import torch
 
@@ -6,10 +6,10 @@ from longsumbench.errors import EnvironmentProblem
 
 
 def choose_device(wanted: str) -> torch.device:
-    """Return the device that `auto`, `cpu` or `cuda` means on this machine.
+    """Return the device for `auto`, `cpu` or `cuda`.
 
     Raises:
-        EnvironmentProblem: a GPU is asked for, and PyTorch finds none.
+        EnvironmentProblem: the setting is `cuda`, and PyTorch finds no GPU.
     """
     if wanted == "cuda" and not torch.cuda.is_available():
         raise EnvironmentProblem("device=cuda, but PyTorch finds no GPU: choose device=auto or a CUDA build of PyTorch")

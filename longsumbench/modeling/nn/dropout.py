@@ -1,6 +1,6 @@
-"""Dropout whose random numbers do not cost more than what they are for.
+"""Dropout with fast random numbers.
 
-PyTorch draws one number after the other on processors that are not Intel's: a third of a long document's training step.
+On processors other than Intel's, PyTorch draws numbers one by one: a third of a training step on a long document.
 """
 
 import numpy as np
@@ -8,20 +8,20 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-SMALLEST = 65_536  # values; below it the library's own is as fast
-_STEPS = 65_536  # of the probability: values of 16 random bits
+SMALLEST = 65_536  # values; PyTorch's dropout is as fast for smaller tensors
+_STEPS = 65_536  # possible probabilities: values of 16 random bits
 
 
 def dropout(states: Tensor, probability: float, training: bool) -> Tensor:
-    """Set values to zero with a probability, and scale the others so that the mean stays; nothing outside training.
+    """Set values to zero with probability p, and scale the others by 1/(1 − p); return `states` outside training.
 
-    Large tensors on the CPU are masked by the bits of a fast generator, which PyTorch's own seeds: a run is repeatable,
-    and what checkpointing computes twice is masked twice alike. There the probability is rounded to 1/65,536.
+    The mask of a large tensor on the CPU comes from a fast generator that PyTorch's generator seeds. So runs are
+    repeatable, and gradient checkpointing draws the same mask twice. There the probability is rounded to 1/65,536.
 
     Args:
         states: any shape.
         probability: 0 ≤ p < 1.
-        training: False: the states are returned as they are.
+        training: whether dropout applies.
     """
     if not training or not probability:
         return states

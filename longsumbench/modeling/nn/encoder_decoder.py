@@ -1,4 +1,4 @@
-"""What networks share that read units and write text: one `forward` around a system's own encoder and decoder.
+"""Base of networks from units to text: one `forward` around a system's encoder and decoder.
 
 Letters: B examples, K beams, Q = B·K query rows, R memory rows, U units, L unit tokens, T target tokens, S memory
 tokens, D width, V vocabulary.
@@ -20,22 +20,18 @@ from longsumbench.modeling.nn.penalties import RankedGeneration
 
 @dataclass(frozen=True)
 class Decoded:
-    """What a decoder made of its input.
+    """Output of a decoder."""
 
-    Attributes:
-        hidden: [Q, T, D].
-    """
-
-    hidden: Tensor
+    hidden: Tensor  # [Q, T, D]
 
 
 def fold_cross_attention(decoder: Any, config: Any, kinds: Mapping[int, type[FoldedAttention]] | None = None) -> None:
-    """Let every layer of a decoder of BART's kind attend to its memory by folded attention, its weights new.
+    """Replace the cross-attention of a decoder like BART's by folded attention with new weights.
 
     Args:
-        decoder: the library's.
-        config: names the sizes.
-        kinds: layer, from 0 → what attends there instead.
+        decoder: a decoder of transformers.
+        config: its configuration.
+        kinds: layer, from 0 → another class for this layer.
     """
     for index, layer in enumerate(decoder.layers):
         layer.encoder_attn = (kinds or {}).get(index, FoldedAttention)(
@@ -49,16 +45,16 @@ def fold_cross_attention(decoder: Any, config: Any, kinds: Mapping[int, type[Fol
 
 
 def use_post_norms(decoder: Any, config: Any) -> None:
-    """Let the norms of Pegasus's decoder stand behind its sub-layers, as BART's do, and none at its end."""
+    """Move the norms of Pegasus's decoder after its sub-layers, as in BART, and remove the final norm."""
     decoder.layers = nn.ModuleList(BartDecoderLayer(config, layer_idx=i) for i in range(config.decoder_layers))
     decoder.layer_norm = nn.Identity()
 
 
 class UnitsToText(RankedGeneration):
-    """For networks that read units, to stand before a class of the library's with `model`, `lm_head` and `generate`.
+    """Mixin for networks that read units; precedes a class of transformers with `model`, `lm_head` and `generate`.
 
-    A network says what its encoder is, and overrides what differs of `shifted`, `decode`, `project` and the losses.
-    Arguments of `forward` that only some networks know reach the encoder, `decode` and `added_loss` by their names.
+    A network defines its encoder, and may override `shifted`, `decode`, `project` and the losses. `forward` passes
+    other keyword arguments to the encoder, `decode` and `added_loss`.
     """
 
     lm_head: Any
@@ -81,21 +77,20 @@ class UnitsToText(RankedGeneration):
         """Predict every next target token.
 
         Args:
-            input_ids: [B, U, L]; not read when `encoder_outputs` are given.
-            unit_mask: [B, U, L], True where a token is real; likewise. Every example has a unit.
-            unit_documents: [B, U], the index of a unit's document; likewise.
+            input_ids: [B, U, L]; this and the next two are not read if `encoder_outputs` is given.
+            unit_mask: [B, U, L], True where a token is real. Every example has a unit.
+            unit_documents: [B, U], the index of a unit's document.
             labels: [B, T], -100 where there is no target token.
-            decoder_input_ids: [Q, T]; None: the labels, shifted right behind the start token.
-            encoder_outputs: the encoder's, B rows, however many beams there are.
+            decoder_input_ids: [Q, T]; None: the labels, shifted right after the start token.
+            encoder_outputs: the encoder's output, B rows for any number of beams.
             past_key_values: the decoder's cache.
             use_cache: whether to fill it.
             num_items_in_batch: target tokens of the whole optimizer step (see `token_cross_entropy`).
-            **context: what the network's own encoder, `decode` and `added_loss` know, and what `generate` hands over
-                beside.
+            **context: arguments of the network's encoder, `decode` and `added_loss`, and others of `generate`.
 
         Returns:
-            `loss` in nats per target token, when labels are given (in training with the `added_loss`); `logits`
-            [Q, T, V]; the cache.
+            `loss` in nats per target token if labels are given (plus `added_loss` in training); `logits` [Q, T, V];
+            the cache.
         """
         if encoder_outputs is None:
             encoder_outputs = self.model.encoder(
@@ -106,7 +101,7 @@ class UnitsToText(RankedGeneration):
             if decoder_input_ids is None:
                 decoder_input_ids = self.shifted(labels)
         if decoder_input_ids is None:
-            raise TypeError("labels or decoder_input_ids are needed: the decoder predicts what follows them")
+            raise TypeError("labels or decoder_input_ids are needed: the decoder predicts the tokens after them")
         if not use_cache:
             past_key_values = None
         elif past_key_values is None:
@@ -122,18 +117,18 @@ class UnitsToText(RankedGeneration):
         return Seq2SeqLMOutput(loss=loss, logits=logits, past_key_values=past_key_values)
 
     def shifted(self, labels: Tensor) -> Tensor:
-        """Return what training feeds for some labels: [B, T] → [B, T], the start token first."""
+        """Return the decoder input of training: [B, T] → [B, T], the labels shifted right after the start token."""
         ids: Tensor = shift_tokens_right(labels, self.config.pad_token_id, self.config.decoder_start_token_id)
         return ids
 
     def decode(self, reading: Any, ids: Tensor, cache: FoldedCache | None = None, **context: Any) -> Decoded:
-        """Run the decoder over tokens that follow those in the cache; here over a `Memory`.
+        """Run the decoder over the tokens that follow those in the cache.
 
         Args:
-            reading: what the encoder returned.
+            reading: the output of the encoder; by default a `Memory`.
             ids: [Q, T].
-            cache: with a cache, all earlier tokens are in it.
-            **context: arguments of `forward` that it does not know itself.
+            cache: contains all earlier tokens; None: there are none.
+            **context: other arguments of `forward`.
         """
         return Decoded(self.run_decoder(ids, reading.last_hidden_state, reading.mask, cache))
 
@@ -144,7 +139,7 @@ class UnitsToText(RankedGeneration):
             ids: [Q, T].
             memory: [R, S, D].
             mask: [R or Q, S], True where a token may be attended to; None: everywhere.
-            cache: the decoder's.
+            cache: the decoder's cache.
 
         Returns:
             [Q, T, D].
@@ -165,16 +160,16 @@ class UnitsToText(RankedGeneration):
         return logits
 
     def token_loss(self, logits: Tensor, labels: Tensor, num_tokens: Tensor | int | None, smoothing: float) -> Tensor:
-        """Return the loss of the target tokens, as `token_cross_entropy` takes and returns it."""
+        """Return the loss of the target tokens; by default `token_cross_entropy`."""
         return token_cross_entropy(logits, labels, num_tokens, smoothing)
 
     def added_loss(self, decoded: Any, reading: Any, labels: Tensor, **context: Any) -> Tensor | float:
-        """Return what training adds to the cross-entropy; here nothing.
+        """Return the loss that training adds to the cross-entropy; by default 0.
 
         Args:
-            decoded: what `decode` returned.
-            reading: what the encoder returned.
+            decoded: the output of `decode`.
+            reading: the output of the encoder.
             labels: [B, T].
-            **context: arguments of `forward` that it does not know itself.
+            **context: other arguments of `forward`.
         """
         return 0.0

@@ -1,4 +1,4 @@
-"""Cross-attention between rows of different number: beams that share a document, segments that each have their own.
+"""Cross-attention between different numbers of rows: beams share a document's memory, or each segment has a memory.
 
 Letters: Q query rows, R key rows, K beams of a document, H heads, T target tokens, S memory tokens, D width.
 """
@@ -16,16 +16,16 @@ from longsumbench.modeling.nn.precision import at_least_single
 
 
 class FoldedAttention(PegasusAttention):
-    """As PegasusAttention (which is BART's), except: query rows are folded until they meet the key rows.
+    """As PegasusAttention (the same as BART's), except: query rows are folded to the number of key rows.
 
-    Q = R·K: the K beams of a document read one memory, whose keys and values are computed and kept once. R = Q·m: a
-    row's T tokens are m segments of equal length, and each reads a memory of its own.
+    Q = R·K: the K beams of a document attend to one memory, whose keys and values are computed and cached once.
+    R = Q·m: a row's T tokens are m segments of equal length, and each segment attends to a separate memory.
 
-    Watched, it tells its weights as well. A subclass that attends in its own way returns those to be told as the
-    library's functions for attention do, as the second of what it returns: [R, H, K·T, S].
+    `recorded_attention` records the weights. A subclass with another kind of attention returns its weights as the
+    second output: [R, H, K·T, S], as the attention functions of transformers do.
 
     Attributes:
-        told: the weights of each call while it is watched; None when it is not (see `recorded_attention`).
+        told: the weights of each call while they are recorded, else None.
     """
 
     told: list[Tensor] | None = None
@@ -41,9 +41,9 @@ class FoldedAttention(PegasusAttention):
 
         Args:
             hidden_states: [Q, T, D].
-            key_value_states: [R, S, D]; only R is read of it where the cache is filled.
-            attention_mask: [R or Q, 1, 1, S], True where a token may be read.
-            **kwargs: the library's.
+            key_value_states: [R, S, D]; only R is used if the cache is filled.
+            attention_mask: [R or Q, 1, 1, S], True where a token may be attended to.
+            **kwargs: other arguments of PegasusAttention.
         """
         queries, length, width = hidden_states.shape
         rows = key_value_states.shape[0]
@@ -57,8 +57,8 @@ class FoldedAttention(PegasusAttention):
         )
         if self.told is not None:
             cache = kwargs.get("past_key_values")
-            told = self.weigh(folded, key_value_states, attention_mask, cache) if weights is None else weights
-            self.told.append(told)
+            recorded = self.weigh(folded, key_value_states, attention_mask, cache) if weights is None else weights
+            self.told.append(recorded)
         return output.view(queries, length, width), weights
 
     def weigh(
@@ -68,12 +68,12 @@ class FoldedAttention(PegasusAttention):
         attention_mask: Tensor | None,
         cache: EncoderDecoderCache | None,
     ) -> Tensor:
-        """Return the weights that fused attention keeps to itself.
+        """Compute the attention weights, which fused attention does not return.
 
         Args:
             folded: [R, K·T, D].
-            key_value_states: [R, S, D]; not read where there is a cache.
-            attention_mask: [R, 1, K·T or 1, S], in either of the library's forms.
+            key_value_states: [R, S, D]; not read if there is a cache.
+            attention_mask: [R, 1, K·T or 1, S], True for real tokens, or added to the scores.
             cache: filled.
 
         Returns:
@@ -88,13 +88,13 @@ class FoldedAttention(PegasusAttention):
         return weights
 
     def by_head(self, states: Tensor) -> Tensor:
-        """Deal out the heads: [R, T, D] → [R, H, T, D/H]."""
+        """Split the heads: [R, T, D] → [R, H, T, D/H]."""
         return states.view(*states.shape[:-1], self.num_heads, self.head_dim).transpose(1, 2)
 
 
 @contextmanager
 def recorded_attention(attention: FoldedAttention) -> Iterator[list[Tensor]]:
-    """Let an attention tell the weights of each call as long as the context lasts; its output stays what it is."""
+    """Record the weights of each call within the context; the output stays the same."""
     attention.told = []
     try:
         yield attention.told
@@ -103,28 +103,28 @@ def recorded_attention(attention: FoldedAttention) -> Iterator[list[Tensor]]:
 
 
 class FoldedCache(EncoderDecoderCache):
-    """As EncoderDecoderCache, except: the memory's rows are documents, which no reordering of beams moves.
+    """As EncoderDecoderCache, except: the memory's rows are documents, so reordering beams does not move them.
 
     Attributes:
-        coverage: [Q, S], the attention that each memory token got of a beam so far; None where it is not followed.
+        coverage: [Q, S], the sum of a beam's attention to each memory token so far; None if not used.
     """
 
     coverage: Tensor | None = None
 
     def cover(self, attention: Tensor) -> Tensor:
-        """Add the attention of further steps [Q, S] to the coverage, and return it."""
+        """Add the attention of new steps [Q, S] to the coverage, and return the sum."""
         self.coverage = attention if self.coverage is None else self.coverage + attention
         return self.coverage
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
-        """Reorder what is the beams' own: keys, values and coverage."""
+        """Reorder the keys, values and coverage of the beams."""
         self.self_attention_cache.reorder_cache(beam_idx)
         if self.coverage is not None:
             self.coverage = self.coverage.index_select(0, beam_idx)
 
 
 class FoldedGeneration:
-    """For models with `generate` whose cross-attention is folded: what the encoder returns is never repeated."""
+    """Mixin for models with `generate` and folded cross-attention: the encoder's output is not repeated for beams."""
 
     config: Any
     cache_class: type[FoldedCache] = FoldedCache
@@ -137,7 +137,7 @@ class FoldedGeneration:
         encoder_outputs: Any = None,
         **model_kwargs: Any,
     ) -> tuple[Tensor | None, dict[str, Any]]:
-        """Repeat the start tokens alone; the units are behind us."""
+        # Only the start tokens are repeated; the units are already encoded.
         kept = {name: value for name, value in model_kwargs.items() if not name.startswith("unit_")}
         repeated = None if input_ids is None else input_ids.repeat_interleave(expand_size, dim=0)
         return repeated, {**kept, "encoder_outputs": encoder_outputs}

@@ -14,9 +14,9 @@ def token_cross_entropy(
     Args:
         logits: [B, T, V].
         labels: [B, T], -100 where there is no target token.
-        num_tokens: what the sum is divided by; None: the real tokens of `labels`. Under gradient accumulation the
-            Trainer hands over the count of the whole step, so that every token weighs the same.
-        smoothing: ε of label smoothing, spread as ε/V over every column.
+        num_tokens: the divisor of the sum; None: the real tokens of `labels`. Under gradient accumulation the Trainer
+            passes the count of the whole step, so that all tokens have the same weight.
+        smoothing: ε of label smoothing, ε/V for each entry of the vocabulary.
     """
     sums = F.cross_entropy(
         at_least_single(logits.flatten(0, -2)),

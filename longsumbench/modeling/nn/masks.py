@@ -1,6 +1,6 @@
-"""Masks, True where something is real, as attention takes them.
+"""Attention masks: True where something is real.
 
-Letters: R rows, H heads, T what attends, S what is attended to.
+Letters: R rows, H heads, T query tokens, S key tokens.
 """
 
 import torch
@@ -9,15 +9,15 @@ from transformers import PreTrainedConfig
 
 
 def never_empty(mask: Tensor) -> Tensor:
-    """Return a mask with at least one True a row, for a softmax over nothing has no value: [R, S] → [R, S]."""
+    """Return a mask with at least one True a row, because a softmax needs one: [R, S] → [R, S]."""
     first = torch.arange(mask.shape[-1], device=mask.device) == 0
     return mask | (first & ~mask.any(-1, keepdim=True))
 
 
 def attention_mask(mask: Tensor, config: PreTrainedConfig, dtype: torch.dtype) -> Tensor:
-    """Return a mask in the form that the library's chosen attention takes: [R, S] → [R, 1, 1, S].
+    """Return a mask in the form that transformers' attention takes: [R, S] → [R, 1, 1, S].
 
-    Its eager attention adds what it is given to the scores; the others take truth values.
+    Eager attention adds its mask to the scores; the other implementations take a boolean mask.
     """
     real = mask[:, None, None]
     if config._attn_implementation != "eager":
@@ -26,11 +26,11 @@ def attention_mask(mask: Tensor, config: PreTrainedConfig, dtype: torch.dtype) -
 
 
 def masked_scores(scores: Tensor, mask: Tensor | None) -> Tensor:
-    """Hide from attention's scores what a mask in either of the library's forms hides.
+    """Mask attention scores.
 
     Args:
         scores: [R, H, T, S].
-        mask: [R, 1, T or 1, S], truth values or what is added to the scores; None: it hides nothing.
+        mask: [R, 1, T or 1, S], boolean, or added to the scores; None: no mask.
     """
     if mask is None:
         return scores

@@ -1,8 +1,8 @@
-"""What ranks the hypotheses of a beam search: their length, and how much of the source they attend to.
+"""Length and coverage penalties, which rank the hypotheses of a beam search.
 
     score(Y) = log p(Y) / lp(Y) + cp(X; Y), when a hypothesis ends
 
-It is the library's search, whose rule for the length is one of those to choose from.
+The search is that of transformers; its length penalty is one of the choices.
 
 Letters: B examples, K beams, Q = B·K query rows, R memory rows, T target tokens, S memory tokens.
 """
@@ -17,19 +17,19 @@ from torch import Tensor
 
 from longsumbench.modeling.nn.folded_attention import FoldedCache, FoldedGeneration, recorded_attention
 
-_LEAST = 1e-9  # of the attention that a token got, under wu's logarithm: what got less counts as this, -20.7 β
+_LEAST = 1e-9  # smallest attention sum under wu's logarithm: smaller sums count as this, -20.7 β
 
 
 @dataclass(frozen=True)
 class Penalties:
-    """How hypotheses are ranked.
+    """The penalties that rank hypotheses.
 
     Attributes:
-        length_norm: lp; power: |Y|^length_penalty, as the library has it; wu: ((5 + |Y|) / 6)^length_penalty (Wu et
-            al. 2016). |Y| counts the tokens that were written, the end token among them.
+        length_norm: lp. power: |Y|^length_penalty, as in transformers. wu: ((5 + |Y|) / 6)^length_penalty (Wu et al.
+            2016). |Y| counts the output tokens with the end token.
         length_penalty: the exponent.
-        coverage: cp, over the attention Σ_t a_tj that each source token j got; none; summary: -β·Σ_j max(0, Σ_t a_tj
-            - 1), for what is read twice; wu: β·Σ_j log min(Σ_t a_tj, 1), for what is not read.
+        coverage: cp, from the attention sum Σ_t a_tj of each source token j. none: 0. summary: -β·Σ_j max(0, Σ_t a_tj
+            - 1), against repeated attention. wu: β·Σ_j log min(Σ_t a_tj, 1), against missing attention.
         coverage_penalty: β, not negative.
     """
 
@@ -40,41 +40,41 @@ class Penalties:
 
     @property
     def covers(self) -> bool:
-        """Whether attention is followed."""
+        """True if cp depends on attention."""
         return self.coverage != "none"
 
     @property
     def of_the_library(self) -> bool:
-        """Whether the library's search ranks so by itself."""
+        """True if transformers' search supports these penalties."""
         return self.length_norm == "power" and not self.covers
 
     def divisor(self, length: int) -> float:
-        """Return lp of a hypothesis of so many tokens."""
+        """Return lp of a hypothesis of `length` tokens."""
         return float((length if self.length_norm == "power" else (5 + length) / 6) ** self.length_penalty)
 
     def of_coverage(self, attention: Tensor, real: Tensor) -> Tensor:
         """Return cp, never positive: [Q, S] → [Q].
 
         Args:
-            attention: [Q, S], what each token got, over all steps.
+            attention: [Q, S], the sum over all steps.
             real: [Q, S], True where a token is real.
         """
         summary = self.coverage == "summary"
-        of_tokens = (1 - attention).clamp(max=0) if summary else attention.clamp(_LEAST, 1).log()
-        return self.coverage_penalty * of_tokens.masked_fill(~real, 0).sum(-1)
+        token_penalties = (1 - attention).clamp(max=0) if summary else attention.clamp(_LEAST, 1).log()
+        return self.coverage_penalty * token_penalties.masked_fill(~real, 0).sum(-1)
 
     def at_best(self, of_coverage: Tensor) -> Tensor:
-        """Return the most that cp can become while a hypothesis goes on: summary's only falls, wu's may rise to 0."""
+        """Return the highest cp that a running hypothesis can reach: summary's only falls, wu's may rise to 0."""
         return of_coverage if self.coverage == "summary" else torch.zeros_like(of_coverage)
 
 
 class BeamRanking:
-    """A search on its way.
+    """State of a running search.
 
     Attributes:
-        penalties: how it ranks.
-        of_coverage: [Q], cp of every hypothesis that the last step extended, that step included; None before.
-        parents: [B, K], which of them each running hypothesis extends; None before there are any.
+        penalties: the penalties.
+        of_coverage: [Q], cp of every hypothesis that the last step extended, with that step; None before the first.
+        parents: [B, K], the row that each running hypothesis extends; None before the first step.
     """
 
     def __init__(self, penalties: Penalties) -> None:
@@ -91,20 +91,20 @@ class BeamRanking:
 
 
 class RankedGeneration(FoldedGeneration):
-    """For models with `generate` and folded cross-attention: a search that ranks by penalties."""
+    """Mixin for models with `generate` and folded cross-attention: beam search with `Penalties`."""
 
     model: Any
     _ranking: BeamRanking | None = None
 
     @contextmanager
     def ranked_by(self, penalties: Penalties) -> Iterator[None]:
-        """Let `generate` rank by penalties as long as the context lasts, instead of by its own length penalty.
+        """Rank by penalties within the context, instead of by transformers' length penalty.
 
-        A search ends by the library's rule, with the lp and the most that cp can become: when no running hypothesis
-        could, at its length, overtake the finished ones.
+        A search ends by transformers' rule, with lp and the highest possible cp: no running hypothesis could, at its
+        length, exceed the finished ones.
 
         Args:
-            penalties: with coverage, of a model whose decoder reads one memory for each example, the same at all steps.
+            penalties: coverage requires a decoder with one memory per example, the same at all steps.
         """
         self._ranking = BeamRanking(penalties)
         try:
@@ -114,22 +114,20 @@ class RankedGeneration(FoldedGeneration):
 
     @contextmanager
     def following(self, ids: Tensor, mask: Tensor | None, cache: FoldedCache | None) -> Iterator[None]:
-        """Follow the coverage while the decoder runs, if the search on its way asks for it.
-
-        Without a cache it is that of the whole prefix; with one, earlier steps' stands there.
+        """Update the coverage while the decoder runs, if the running search uses it.
 
         Args:
-            ids: [Q, T], fed to the decoder.
+            ids: [Q, T], the input of the decoder.
             mask: [R or Q, S], True where a memory token is real; None: everywhere.
-            cache: the decoder's.
+            cache: the decoder's cache, with the coverage of earlier steps; None: `ids` is the whole prefix.
         """
         if self._ranking is None or not self._ranking.penalties.covers:
             yield
             return
         with recorded_attention(self.model.decoder.layers[-1].encoder_attn) as weights:
             yield
-        of_heads = weights[-1].mean(1)  # [R, K·T, S]
-        attention = of_heads.reshape(*ids.shape, -1).sum(1)  # [Q, S]
+        head_mean = weights[-1].mean(1)  # [R, K·T, S]
+        attention = head_mean.reshape(*ids.shape, -1).sum(1)  # [Q, S]
         if cache is not None:
             attention = cache.cover(attention)
         real = torch.ones_like(attention, dtype=torch.bool)
@@ -138,15 +136,15 @@ class RankedGeneration(FoldedGeneration):
         self._ranking.of_coverage = self._ranking.penalties.of_coverage(attention, real)
 
     def _get_running_beams_for_next_iteration(self, **step: Any) -> tuple[Tensor, Tensor, Tensor]:
-        """As the library's, and note which hypotheses go on."""
-        found: tuple[Tensor, Tensor, Tensor] = super()._get_running_beams_for_next_iteration(**step)  # type: ignore[misc]  # the library's class stands behind this one
+        """As in transformers; also store the parents of the running hypotheses."""
+        running: tuple[Tensor, Tensor, Tensor] = super()._get_running_beams_for_next_iteration(**step)  # type: ignore[misc]  # a method of transformers' class
         if self._ranking is not None:
-            indices = found[2]  # [B, K, all steps], a row for each step so far, and -1 behind them
+            indices = running[2]  # [B, K, all steps], a row for each step so far, and -1 after them
             self._ranking.parents = indices[..., int((indices[0, 0] >= 0).sum()) - 1]
-        return found
+        return running
 
     def _update_finished_beams(self, **step: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """As the library's, except: what ends is scored by the penalties."""
+        """As in transformers, except: finished hypotheses are scored with the penalties."""
         if self._ranking is not None:
             length = step["cur_len"] + 1 - step["decoder_prompt_len"]
             scores = step["topk_log_probs"] / self._ranking.penalties.divisor(length)  # [B, 2·K]
@@ -156,7 +154,7 @@ class RankedGeneration(FoldedGeneration):
         return finished
 
     def _check_early_stop_heuristic(self, **step: Any) -> Tensor:
-        """As the library's, except: what running hypotheses may reach is by the penalties."""
+        """As in transformers, except: the best possible scores of running hypotheses include the penalties."""
         if self._ranking is not None:
             penalties = self._ranking.penalties
             longest = step["early_stopping"] == "never" and penalties.length_penalty > 0

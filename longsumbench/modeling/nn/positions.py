@@ -5,15 +5,15 @@ from torch import Tensor, nn
 
 
 def sinusoid(positions: Tensor, width: int, interleaved: bool = False) -> Tensor:
-    """Return sinusoidal positions: sines of all frequencies in the first half, cosines in the second, as Pegasus does.
+    """Return sinusoidal positions: sines of all frequencies in the first half, cosines in the second, as in Pegasus.
 
     Args:
-        positions: any shape, counted from 0.
+        positions: any shape, from 0.
         width: D, even.
-        interleaved: whether each sine stands beside its cosine instead (Hierarchical Transformer, Eqs. 7–8).
+        interleaved: whether sines and cosines alternate instead (Hierarchical Transformer, Eqs. 7–8).
 
     Returns:
-        [..., D], in torch's default precision; computed in float64, so that long texts keep their neighbours apart.
+        [..., D] in torch's default precision; computed in float64, so that adjacent positions of long texts differ.
     """
     exponents = torch.arange(0, width, 2, dtype=torch.float64, device=positions.device) / width
     angles = positions.to(torch.float64).unsqueeze(-1) / 10_000.0**exponents  # [..., D/2]
@@ -22,12 +22,7 @@ def sinusoid(positions: Tensor, width: int, interleaved: bool = False) -> Tensor
 
 
 class SinusoidalPositions(nn.Module):
-    """As Pegasus's sinusoidal embedding, except: it grows as it is asked for more, and no checkpoint holds it.
-
-    Args:
-        width: D.
-        interleaved: whether each sine stands beside its cosine.
-    """
+    """As Pegasus's sinusoidal embedding, except: it grows when needed, and is not saved. Arguments as in `sinusoid`."""
 
     def __init__(self, width: int, interleaved: bool = False) -> None:
         super().__init__()
@@ -40,8 +35,8 @@ class SinusoidalPositions(nn.Module):
 
         Args:
             shape: [B, T].
-            past: how many tokens stand before the sequence.
-            position_ids: [T], the same said by the library's decoder once more.
+            past: number of tokens before the sequence.
+            position_ids: not used; transformers' decoder passes it.
         """
         return self.upto(past + shape[1])[past:]
 
@@ -49,7 +44,7 @@ class SinusoidalPositions(nn.Module):
         """Return the first `length` positions: [length, D]."""
         table = self._table
         if len(table) < length:
-            with torch.inference_mode(False):  # so that a table first needed for writing serves training, too
+            with torch.inference_mode(False):  # so that training can use a table made during decoding
                 positions = torch.arange(max(length, 2 * len(table)), device=table.device)
                 self._table = sinusoid(positions, self.width, self.interleaved).to(table.dtype)
         return self._table[:length]

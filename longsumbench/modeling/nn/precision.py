@@ -1,9 +1,9 @@
-"""In which precision sums are computed."""
+"""Precision of sums."""
 
 import torch
 from torch import Tensor
 
 
 def at_least_single(numbers: Tensor) -> Tensor:
-    """Return numbers in float32, whatever half precision they have; in float64 if they have that."""
+    """Convert half precision to float32; keep float32 and float64."""
     return numbers.to(torch.promote_types(numbers.dtype, torch.float32))

@@ -1,4 +1,4 @@
-"""What parts of a network return while it runs, for the evidence."""
+"""Recording of module outputs, for the evidence."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,15 +9,15 @@ from torch import nn
 
 @contextmanager
 def recorded(model: nn.Module, kind: type[nn.Module]) -> Iterator[list[Any]]:
-    """Record what every module of a kind returns meanwhile, in their order."""
-    found: list[Any] = []
+    """Record the outputs of all modules of a class within the context, in the order of the calls."""
+    outputs: list[Any] = []
     hooks = [
-        module.register_forward_hook(lambda _module, _inputs, output: found.append(output))
+        module.register_forward_hook(lambda _module, _inputs, output: outputs.append(output))
         for module in model.modules()
         if isinstance(module, kind)
     ]
     try:
-        yield found
+        yield outputs
     finally:
         for hook in hooks:
             hook.remove()

@@ -1,4 +1,4 @@
-"""An encoder that reads units one by one: Transformer layers, positions that restart in every unit.
+"""An encoder of separate units: Transformer layers, with positions that restart in every unit.
 
 Letters: B examples, U units, L unit tokens, R real units of the batch, N real tokens of the batch, S memory tokens,
 D width.
@@ -20,30 +20,25 @@ from longsumbench.modeling.nn.masks import never_empty
 from longsumbench.modeling.nn.positions import SinusoidalPositions
 from longsumbench.modeling.nn.transformer_layer import TransformerLayer
 
-PIECE_TOKENS = 4_096  # padded tokens encoded at once: enough to keep a processor busy, few enough to stay in its reach
-ENOUGH_TOKENS = 256  # padded tokens that keep a processor busy, just
+PIECE_TOKENS = 4_096  # padded tokens encoded together: enough for full speed, few enough for the processor's cache
+ENOUGH_TOKENS = 256  # smallest number of padded tokens that keeps a processor busy
 
 
 class Memory(NamedTuple):
-    """What a decoder attends to.
+    """States that a decoder attends to."""
 
-    Attributes:
-        last_hidden_state: [B, S, D].
-        mask: [B, S], True where a token may be attended to, at least one a row.
-    """
-
-    last_hidden_state: Tensor
-    mask: Tensor
+    last_hidden_state: Tensor  # [B, S, D]
+    mask: Tensor  # [B, S], True where a token may be attended to, at least one a row
 
 
 class TokenTable(NamedTuple):
-    """The states of all real tokens of a batch, one behind the other, and where each unit's stand.
+    """The concatenated states of all real tokens of a batch.
 
     Attributes:
         states: [N, D].
         starts: [B, U], the row of a unit's first token; 0 for an absent unit.
-        lengths: [B, U], a unit's tokens; 0 for an absent one.
-        pooled: [B, U, P], what `UnitEncoder.pool` makes of a unit; zero for an absent one.
+        lengths: [B, U], number of tokens of a unit; 0 for an absent unit.
+        pooled: [B, U, P], the output of `UnitEncoder.pool`; zero for an absent unit.
     """
 
     states: Tensor
@@ -53,13 +48,13 @@ class TokenTable(NamedTuple):
 
 
 class SpreadUnits(NamedTuple):
-    """Tokens of units, one behind the other.
+    """Concatenated tokens of an example's units.
 
     Attributes:
-        positions: [B, S], rows of a table; 0 where there is none.
-        mask: [B, S], True where there is one.
-        units: [B, S], whose token it is.
-        offsets: [B, S], which of the unit's tokens it is, from 0.
+        positions: [B, S], a token's row in a table; 0 for padding.
+        mask: [B, S], True where a token is real.
+        units: [B, S], the token's unit.
+        offsets: [B, S], the token's position in its unit, from 0.
     """
 
     positions: Tensor
@@ -69,19 +64,17 @@ class SpreadUnits(NamedTuple):
 
 
 class UnitEncoder(PegasusEncoder):
-    """As PegasusEncoder, except: it takes units, never computes absent ones, and ends with one memory an example.
+    """As PegasusEncoder, except: the input is units, absent units are skipped, and an example has one memory.
 
-    Units are sorted by length and encoded in pieces of a few thousand tokens, each cut to its longest unit; under
-    gradient checkpointing a piece is what is computed twice. Self-attention stays inside a unit.
+    Units are sorted by length and encoded in pieces of a few thousand tokens, each padded to its longest unit. Gradient
+    checkpointing recomputes piece by piece. Self-attention does not cross units.
 
-    Args:
-        config: names the sizes.
-        norm_first: whether the layers' norms stand before their sub-layers, with one more behind the last, or behind.
+    With `norm_first`, norms precede the sub-layers, and one more follows the last layer; else norms follow sub-layers.
     """
 
     main_input_name = "input_ids"
-    padding: ClassVar[float] = 1.0  # share of a piece that may be padding, about; see `pieces`
-    recomputed: ClassVar[int | None] = None  # tokens of a piece that checkpointing computes twice; None: as usual
+    padding: ClassVar[float] = 1.0  # approximate share of a piece that may be padding; see `pieces`
+    recomputed: ClassVar[int | None] = None  # tokens of a piece under gradient checkpointing; None: PIECE_TOKENS
 
     def __init__(self, config: PegasusConfig, norm_first: bool = True) -> None:
         super().__init__(config)
@@ -91,27 +84,27 @@ class UnitEncoder(PegasusEncoder):
             self.layer_norm = nn.Identity()
 
     def forward(self, input_ids: Tensor, unit_mask: Tensor, **kwargs: Any) -> Memory:
-        """Encode every real unit alone, and join the states of an example's units in their order.
+        """Encode every real unit separately, and concatenate the states of an example's units.
 
         Args:
             input_ids: [B, U, L].
             unit_mask: [B, U, L], True where a token is real; a unit's real tokens come first.
-            **kwargs: not used; `generate` hands over all it was given.
+            **kwargs: not used; `generate` passes all its inputs.
         """
         table = self.encode(input_ids, unit_mask)
         tokens = spread_units(table.starts, table.lengths)
         return gather(table.states, tokens.positions, tokens.mask)
 
     def encode(self, input_ids: Tensor, unit_mask: Tensor) -> TokenTable:
-        """Encode every real unit alone, piece by piece."""
+        """Encode every real unit separately, piece by piece."""
         real = unit_mask.any(-1)  # [B, U]
         ids, mask = input_ids[real], unit_mask[real]  # [R, L]
         extents = (mask * torch.arange(1, mask.shape[1] + 1, device=mask.device)).amax(-1)  # [R]
         places = real.nonzero()[:, 1]  # [R]
         order = extents.argsort(descending=True, stable=True)
         width = self.embed_tokens.weight.shape[1]
-        nothing = self.embed_tokens.weight.new_zeros(0, 1, width)  # what a batch without any text comes to
-        encoded = [(nothing[:, 0], order[:0], self.pool(nothing, mask[:0, :1]))]
+        empty = self.embed_tokens.weight.new_zeros(0, 1, width)  # for a batch without text
+        encoded = [(empty[:, 0], order[:0], self.pool(empty, mask[:0, :1]))]
         limit = self.recomputed if self.gradient_checkpointing and self.training else None
         for rows, longest in pieces(extents[order].tolist(), self.padding, limit):
             chosen = order[rows]
@@ -120,26 +113,26 @@ class UnitEncoder(PegasusEncoder):
         return _table(real, order, states, sizes, pooled)
 
     def read(self, input_ids: Tensor, mask: Tensor, places: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Encode a few units.
+        """Encode a piece of units.
 
         Args:
             input_ids: [r, L].
             mask: [r, L], True where a token is real.
-            places: [r], which of its example's units each is, from 0, absent ones counted.
+            places: [r], the index of each unit in its example, from 0, with absent units.
 
         Returns:
-            States of their tokens [n, D], how many there are of each [r], the pooled units [r, P].
+            States of the real tokens [n, D], number of tokens of each unit [r], pooled units [r, P].
         """
         states = self.run_layers(self.embed(input_ids, places), mask)
         real = states.flatten(0, 1) if bool(mask.all()) else states[mask]
         return real, mask.sum(-1), self.pool(states, mask)
 
     def pool(self, states: Tensor, mask: Tensor) -> Tensor:
-        """Make one vector of each unit: [r, L, D], [r, L] → [r, P]; here an empty one."""
+        """Return one vector for each unit: [r, L, D], [r, L] → [r, P]; by default P is 0."""
         return states.new_zeros(len(states), 0)
 
     def embed(self, input_ids: Tensor, places: Tensor) -> Tensor:
-        """Return scaled embeddings with positions: [r, L], [r] → [r, L, D]; here the same at every place."""
+        """Return scaled embeddings with positions: [r, L], [r] → [r, L, D]; by default `places` has no effect."""
         positions = self.embed_positions.upto(input_ids.shape[1])
         placed: Tensor = self.embed_alone(input_ids) + positions
         return placed
@@ -147,7 +140,7 @@ class UnitEncoder(PegasusEncoder):
     def embed_alone(self, input_ids: Tensor) -> Tensor:
         """Return scaled embeddings: [r, L] → [r, L, D]."""
         table = self.embed_tokens
-        on_cpu = input_ids.device.type == "cpu"  # there a gradient as large as the vocabulary, for every piece, is dear
+        on_cpu = input_ids.device.type == "cpu"  # there a dense gradient of the vocabulary for every piece is slow
         embedded = F.embedding(input_ids, table.weight, table.padding_idx, sparse=on_cpu)
         scaled: Tensor = embedded * self.embed_scale
         return scaled
@@ -157,7 +150,7 @@ class UnitEncoder(PegasusEncoder):
         states = dropout(states, self.dropout, self.training)
         attention_mask = create_bidirectional_mask(self.config, states, mask)
         for layer in cast(list[TransformerLayer], list(self.layers)):
-            layer.gradient_checkpointing = False  # a piece is computed twice as a whole, not its layers once more
+            layer.gradient_checkpointing = False  # `_compute` recomputes the whole piece
             states = layer(states, attention_mask)
         output: Tensor = self.layer_norm(states)
         return output
@@ -165,8 +158,8 @@ class UnitEncoder(PegasusEncoder):
     def _compute(self, input_ids: Tensor, mask: Tensor, places: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         if not (self.gradient_checkpointing and self.training):
             return self.read(input_ids, mask, places)
-        # The reentrant kind keeps no graph of the first pass, between whose small blocks glibc could not use large ones
-        # again (4 GB instead of 2 at 98,304 tokens). It wants an input that has a gradient.
+        # Reentrant checkpointing keeps no graph of the first pass, whose small blocks would fragment glibc's memory
+        # (4 GB instead of 2 at 98,304 tokens). It requires an input with a gradient.
         trigger = torch.ones((), requires_grad=True)
         result: tuple[Tensor, Tensor, Tensor] = checkpoint(
             self._read, trigger, input_ids, mask, places, use_reentrant=True
@@ -178,13 +171,13 @@ class UnitEncoder(PegasusEncoder):
 
 
 def pieces(lengths: list[int], padding: float = 1.0, limit: int | None = None) -> Iterator[tuple[slice, int]]:
-    """Deal units into pieces of so many padded tokens, or of one unit; yield (rows, longest).
+    """Split units into pieces of at most `limit` padded tokens, at least one unit; yield (rows, longest).
 
     Args:
-        lengths: of the units, the longest first.
-        padding: a unit of which more than this share would be padding begins a new piece, if the last one has tokens
-            enough to be worth its while (ENOUGH_TOKENS); 1: never.
-        limit: padded tokens of a piece at most; None: PIECE_TOKENS.
+        lengths: lengths of the units, the longest first.
+        padding: a unit with a larger share of padding starts a new piece, if the current piece has ENOUGH_TOKENS; 1:
+            never.
+        limit: maximum padded tokens of a piece; None: PIECE_TOKENS.
     """
     start = 0
     while start < len(lengths):
@@ -197,7 +190,7 @@ def pieces(lengths: list[int], padding: float = 1.0, limit: int | None = None) -
 
 
 def _table(real: Tensor, order: Tensor, states: Tensor, sizes: Tensor, pooled: Tensor) -> TokenTable:
-    """Undo the sorting: `sizes` [R] and `pooled` [R, P] are in the order of encoding, `real` is [B, U]."""
+    """Undo the sorting: `sizes` [R] and `pooled` [R, P] are in the order of encoding; `real` is [B, U]."""
     back = order.argsort()
     first = sizes.cumsum(0) - sizes  # [R]
     starts, lengths = torch.zeros_like(real, dtype=torch.long), torch.zeros_like(real, dtype=torch.long)
@@ -207,11 +200,11 @@ def _table(real: Tensor, order: Tensor, states: Tensor, sizes: Tensor, pooled: T
 
 
 def spread_units(starts: Tensor, taken: Tensor) -> SpreadUnits:
-    """List the first `taken` tokens of every unit, unit after unit.
+    """Concatenate the first tokens of every unit.
 
     Args:
         starts: [B, U], the row of a unit's first token in a table.
-        taken: [B, U], how many of its tokens are wanted.
+        taken: [B, U], the number of its first tokens to take.
     """
     ends = taken.cumsum(-1)  # [B, U]
     length = max(1, int(ends[:, -1].max()))
@@ -224,10 +217,7 @@ def spread_units(starts: Tensor, taken: Tensor) -> SpreadUnits:
 
 
 def gather(states: Tensor, positions: Tensor, mask: Tensor) -> Memory:
-    """Take rows of a table: [N, D], [B, S], [B, S] → memory; one whose mask is False holds nothing of use.
-
-    An example without any token gets one zero vector to attend to, which says nothing.
-    """
+    """Take rows of a table: [N, D], [B, S], [B, S] → memory. An example without tokens gets one zero vector."""
     if not len(states):
         return Memory(states.new_zeros(*positions.shape, states.shape[1]), never_empty(mask))
     found = F.embedding(positions, states).masked_fill(~mask.any(-1)[:, None, None], 0.0)

@@ -1,1 +1,1 @@
-"""Training of a network: batches, optimizer, checkpoints, several processes."""
+"""Training of a network: batches, optimizer, checkpoints, several processes. Start with `trainer.train`."""

@@ -1,8 +1,7 @@
-"""Which examples are trained on together, where a recipe goes by their lengths: one batch a forward pass, all planned.
+"""Batches planned by the lengths of examples, for a whole training; one batch is one forward pass.
 
-By the source's words (`train.unlock`, `train.batch_words`), which are the same for every system: all systems under a
-recipe see the same examples in the same batches, in the same order. Or by the tokens that a system reads
-(`train.batch_tokens`), as ETADS's recipe has it.
+Plans by source words (`train.unlock`, `train.batch_words`) are the same for every system: all systems with a recipe see
+the same batches in the same order. Plans by input tokens (`train.batch_tokens`) are those of ETADS's recipe.
 """
 
 import math
@@ -13,17 +12,15 @@ from torch.utils.data import Sampler
 
 from longsumbench.api.config import Recipe
 
-LEAST_EXAMPLES, MOST_EXAMPLES = 4, 64  # of a batch made by `train.batch_words`: long examples learn from few, too
-_SMALLEST_GROUP = 0.05  # share of the examples below which a group is joined with the next longer one
-_ALIKE = 8  # lengths to a doubling that are told apart when batches are made: a batch differs by about a twelfth
+LEAST_EXAMPLES, MOST_EXAMPLES = 4, 64  # bounds of a batch with `train.batch_words`
+_SMALLEST_GROUP = 0.05  # share of the examples below which a group is merged with the next longer one
+_ALIKE = 8  # steps per doubling to which lengths are rounded: lengths in a batch differ by about a twelfth
 
 
 def whole_budget(rows: Mapping[str, Sequence[int]], recipe: Recipe) -> Sampler[list[int]] | None:
-    """Return the batches of a whole training, where the recipe goes by words or tokens; else None.
+    """Return the batches of a whole training if the recipe plans by words or tokens, else None.
 
-    Args:
-        rows: `source_words` and `length` (tokens read) of each example.
-        recipe: how batches are made.
+    `rows` has `source_words` and `length` (input tokens) of each example.
     """
     if recipe.batch_tokens is not None:
         return TokenBatches(rows["length"], recipe.batch_tokens, recipe)
@@ -35,12 +32,8 @@ def whole_budget(rows: Mapping[str, Sequence[int]], recipe: Recipe) -> Sampler[l
 def length_groups(words: Sequence[int]) -> list[list[int]]:
     """Group examples of similar length, the shortest first.
 
-    Examples whose words round to the same power of two are of one group (46–90 to 64, 91–181 to 128): each group is
-    twice as long as the one before. A group of less than a twentieth of all examples is joined with the next longer
-    one; the last, with the one before.
-
-    Args:
-        words: of each example's source.
+    Examples whose numbers of words round to the same power of two form a group (46–90 to 64, 91–181 to 128). A group
+    with less than a twentieth of all examples is merged with the next longer one; the last, with the one before.
     """
     powers: dict[int, list[int]] = {}
     for index, count in enumerate(words):
@@ -58,12 +51,12 @@ def length_groups(words: Sequence[int]) -> list[list[int]]:
 
 
 def num_unlocked(share_done: float, unlock: float, num_groups: int) -> int:
-    """Return how many groups are let in, the shortest first: one more after every equal share of the unlocking.
+    """Return the number of groups in use, the shortest first: it grows in equal intervals up to `unlock`.
 
     Args:
-        share_done: of the optimizer steps, 0–1.
-        unlock: the share of the steps after which all groups are in; 0: from the start.
-        num_groups: all of them.
+        share_done: share of the optimizer steps, 0–1.
+        unlock: share of the steps after which all groups are in use; 0: from the start.
+        num_groups: number of all groups.
     """
     if share_done >= unlock:
         return num_groups
@@ -71,15 +64,15 @@ def num_unlocked(share_done: float, unlock: float, num_groups: int) -> int:
 
 
 def pack(members: Sequence[int], words: Sequence[int], recipe: Recipe) -> list[list[int]]:
-    """Deal examples into batches of similar length, about the longest first.
+    """Split examples into batches of similar length, about the longest first.
 
-    With `batch_words`, a batch holds as many examples as its longest one times their number stays within it, though
-    at least 4 and at most 64; else `batch_size`. The last two share what is left for them evenly.
+    With `batch_words`, the longest example times the batch's size is at most `batch_words`, but the size is between 4
+    and 64; else it is `batch_size`. The last two batches have about equal sizes.
 
     Args:
-        members: indices into `words`; those of about one length are dealt in the order given.
-        words: of every example's source.
-        recipe: says how large a batch is.
+        members: indices into `words`; about equal lengths stay in this order.
+        words: number of source words of every example.
+        recipe: has the batch size.
     """
     order = _about_longest_first(members, words)
     batches: list[list[int]] = []
@@ -97,14 +90,12 @@ def pack(members: Sequence[int], words: Sequence[int], recipe: Recipe) -> list[l
 
 
 def pack_tokens(members: Sequence[int], lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
-    """Deal examples into batches of similar length, about the longest first.
-
-    A batch holds as many examples as its longest one times their number stays within `batch_tokens`, but one at least.
+    """Split examples into batches of similar length, about the longest first.
 
     Args:
-        members: indices into `lengths`; those of about one length are dealt in the order given.
-        lengths: tokens of every example's source that the system reads.
-        batch_tokens: the most of a batch, padding counted.
+        members: indices into `lengths`; about equal lengths stay in this order.
+        lengths: number of input tokens of every example.
+        batch_tokens: maximum tokens of a batch with padding; a longer example is a batch.
     """
     batches: list[list[int]] = []
     longest = 0
@@ -118,20 +109,14 @@ def pack_tokens(members: Sequence[int], lengths: Sequence[int], batch_tokens: in
 
 
 def _about_longest_first(members: Sequence[int], lengths: Sequence[int]) -> list[int]:
-    """Sort indices into `lengths`, longest first; about equal lengths, by `_ALIKE`, stay in the order given."""
+    """Sort indices into `lengths`, longest first; about equal lengths (`_ALIKE`) stay in the given order."""
     return sorted(members, key=lambda index: -round(_ALIKE * math.log2(max(1, lengths[index]))))
 
 
 class TokenBatches(Sampler[list[int]]):
-    """The batches of a whole training, one a forward pass; decided by the lengths and the recipe alone.
+    """The batches of a whole training; they depend only on the lengths and the recipe.
 
-    All examples are taken once before any is taken again. They are dealt anew for each pass, whose batches come in a
-    drawn order.
-
-    Args:
-        lengths: tokens of each example's source that the system reads.
-        batch_tokens: the most of a batch, padding counted.
-        recipe: its seed and its steps.
+    Every pass takes all examples once, in new batches and in random order. Arguments as in `pack_tokens`.
     """
 
     def __init__(self, lengths: Sequence[int], batch_tokens: int, recipe: Recipe) -> None:
@@ -151,14 +136,10 @@ class TokenBatches(Sampler[list[int]]):
 
 
 class WordBatches(Sampler[list[int]]):
-    """The batches of a whole training, one a forward pass; decided by the source's words and the recipe alone.
+    """The batches of a whole training; they depend only on the source words and the recipe.
 
-    Each draws a group uniformly among those unlocked, so that every length is trained on equally often in batches. All
-    examples of a group are taken once before any is taken again.
-
-    Args:
-        words: of each example's source.
-        recipe: its seed, its steps, and how large batches are.
+    Each batch is from a group drawn uniformly among the unlocked ones, so that every length has equally many batches.
+    Every pass over a group takes all its examples once. Arguments as in `pack`.
     """
 
     def __init__(self, words: Sequence[int], recipe: Recipe) -> None:
@@ -179,11 +160,9 @@ class WordBatches(Sampler[list[int]]):
             yield waiting[drawn].pop()
 
     def _pass(self, group: Sequence[int], generator: torch.Generator) -> list[list[int]]:
-        """Return the batches of one pass over a group, in a drawn order."""
         order = [group[place] for place in torch.randperm(len(group), generator=generator).tolist()]
         return _shuffled(pack(order, self.words, self.recipe), generator)
 
 
 def _shuffled(batches: Sequence[list[int]], generator: torch.Generator) -> list[list[int]]:
-    """Return batches in a drawn order."""
     return [batches[place] for place in torch.randperm(len(batches), generator=generator).tolist()]

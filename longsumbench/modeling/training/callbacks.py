@@ -1,4 +1,4 @@
-"""What accompanies a training: it counts the budget, shows the steps, saves in time, and keeps the best weights."""
+"""Callbacks of the Trainer: budget, progress, loss checks, timed checkpoints, the best weights."""
 
 import math
 import shutil
@@ -16,11 +16,11 @@ from longsumbench.interrupts import SignalNote
 from longsumbench.modeling.training.data_parallel import num_trained_on, of_all, of_the_first, place
 from longsumbench.progress import Progress, print_line
 
-_SECONDS_BETWEEN_SAVES = 300.0  # a killed training loses no more, but for a step and a validation
+_SECONDS_BETWEEN_SAVES = 300.0  # a killed training loses at most this, a step and a validation
 
 
 class Budget(TrainerCallback, ExportableState):
-    """Counts what training used, and ends it when a budget is used up; its counts survive a resume."""
+    """Counts steps, tokens and time, and ends training when a budget is used up; a resume continues the counts."""
 
     def __init__(self, max_steps: int, max_tokens: int | None = None, max_minutes: float | None = None) -> None:
         self.limits = {"max_steps": max_steps, "max_tokens": max_tokens, "max_minutes": max_minutes}
@@ -30,17 +30,17 @@ class Budget(TrainerCallback, ExportableState):
         self._since: float | None = None
 
     def state(self) -> dict[str, Any]:
-        """Return what the Trainer stores in a checkpoint."""
+        """Return the state that the Trainer stores in a checkpoint."""
         self._tick()
         names = ("examples", "source_tokens", "target_tokens", "seconds", "validation_seconds", "ended_by")
         return {"args": self.limits, "attributes": {name: getattr(self, name) for name in names}}
 
     def count(self, batch: dict[str, Tensor]) -> None:
-        """Count a batch that is trained on here, and its real tokens."""
+        """Count the examples and real tokens of a batch in this process."""
         self.add(num_trained_on(batch))
 
     def add(self, counts: Mapping[str, int]) -> None:
-        """Add what was counted: `examples`, `source_tokens`, `target_tokens`."""
+        """Add counts of `examples`, `source_tokens` and `target_tokens`."""
         for name, count in counts.items():
             setattr(self, name, getattr(self, name) + count)
 
@@ -50,11 +50,11 @@ class Budget(TrainerCallback, ExportableState):
         self._since = now
 
     def on_train_begin(self, *_: Any, **__: Any) -> None:
-        """Start the clock; the time of earlier pieces is already counted."""
+        """Start the clock; a resume has restored the time of earlier processes."""
         self._since = time.monotonic()
 
     def used_up(self, step: int) -> str:
-        """Return the first budget that is used up, or nothing."""
+        """Return the name of the first budget that is used up, or an empty string."""
         used = {
             "max_steps": step,
             "max_tokens": self.source_tokens + self.target_tokens,
@@ -63,7 +63,7 @@ class Budget(TrainerCallback, ExportableState):
         return next((name for name, limit in self.limits.items() if limit is not None and used[name] >= limit), "")
 
     def on_evaluate(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        """Note the end that patience, asked before, has called for; it stands in the checkpoint saved next."""
+        """Note that patience, an earlier callback, has ended training; the next checkpoint stores it."""
         if control.should_training_stop and not self.ended_by:
             self.ended_by = "patience"
 
@@ -83,7 +83,7 @@ class Budget(TrainerCallback, ExportableState):
 
 
 class ShowProgress(TrainerCallback):
-    """Shows the steps as progress."""
+    """Shows the progress in steps."""
 
     def __init__(self, progress: Progress) -> None:
         self.progress = progress
@@ -98,35 +98,31 @@ class ShowProgress(TrainerCallback):
     def on_log(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: Any = None, **_: Any
     ) -> None:
-        """Keep the newest loss for the note behind the bar."""
+        """Keep the newest loss for the note after the progress bar."""
         if logs and "loss" in logs:
             self._loss = f"loss {logs['loss']:.3f}"
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        """Advance by one."""
+        """Advance by one step."""
         self.progress.advance(1, note=self._loss)
 
 
 class CheckLoss(TrainerCallback):
-    """Ends a training whose loss is infinite or not a number, before such weights are saved.
-
-    Args:
-        what: the training, as the user knows it ("training").
-    """
+    """Ends a training when a loss or weight is not finite, before such weights are saved."""
 
     def __init__(self, what: str) -> None:
         self.what, self._seen = what, 0.0
 
     def note(self, loss: Tensor) -> None:
-        """Note the loss of a batch that was trained on."""
+        """Note the loss of a training batch."""
         if not math.isfinite(value := loss.item()):
             self._seen = value
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        """Check the losses of the step, those of all processes.
+        """Check the losses of the step in all processes.
 
         Raises:
-            UsageError: one is not finite.
+            UsageError: a loss is not finite.
         """
         for loss in of_all(self._seen):
             self._check(loss, "the loss", state.global_step)
@@ -144,10 +140,10 @@ class CheckLoss(TrainerCallback):
     def on_train_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, model: Any = None, **_: Any
     ) -> None:
-        """Check the weights, for no loss was computed after the last step of a training without validation.
+        """Check the weights, because a training without validation computes no loss after its last step.
 
         Raises:
-            UsageError: one is not finite.
+            UsageError: a weight is not finite.
         """
         if not all(bool(weight.isfinite().all()) for weight in model.parameters()):
             raise self._failed("a weight", state.global_step, math.nan)
@@ -164,11 +160,8 @@ class CheckLoss(TrainerCallback):
 class SaveInTime(TrainerCallback):
     """Saves a checkpoint every few minutes, and at the end of the step in which the training is interrupted.
 
-    The outcome does not depend on it: only checkpoints of validated steps are chosen from. Processes that train
-    together all save at the same step, and all end when one of them is interrupted.
-
-    Args:
-        interrupted: true once a signal was noted.
+    The result does not depend on it: the best checkpoint is one of a validated step. Processes that train together save
+    at the same step, and all end when one of them is interrupted.
     """
 
     def __init__(self, interrupted: SignalNote) -> None:
@@ -176,32 +169,28 @@ class SaveInTime(TrainerCallback):
         self._saved = time.monotonic()
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        """Ask for a checkpoint if it is time for one."""
+        """Request a checkpoint after an interrupt or a few minutes."""
         due = time.monotonic() - self._saved >= _SECONDS_BETWEEN_SAVES
-        wishes = of_all((bool(self.interrupted), due))
-        if wishes[0][1] or any(interrupted for interrupted, _ in wishes):  # clocks differ: the first one's counts
+        states = of_all((bool(self.interrupted), due))
+        if states[0][1] or any(interrupted for interrupted, _ in states):  # clocks differ: the first process decides
             control.should_save = True
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """Restart the clock; end the training if it was interrupted.
 
         Raises:
-            KeyboardInterrupt: it was, here or in a process that trains with this one.
+            KeyboardInterrupt: this process or another one of the training was interrupted.
         """
         self._saved = time.monotonic()
-        if any(of_all(bool(self.interrupted))):  # which waits until the first process has written all of it
+        if any(of_all(bool(self.interrupted))):  # `of_all` waits until the first process has written the checkpoint
             raise KeyboardInterrupt
 
 
 class KeepBest(TrainerCallback):
-    """Keeps the weights of the validations with the lowest losses, each in a folder as `save_pretrained` writes it.
+    """Keeps the `most` weights with the lowest validation losses, each in a folder written by `save_pretrained`.
 
-    Which they are is read from the Trainer's own log of losses, so that a resumed training ends with the same ones.
-    What has been surpassed is deleted after the next checkpoint only: until then, a kill brings it back.
-
-    Args:
-        folder: of the training.
-        most: how many are kept.
+    The losses come from the Trainer's log, so that a resumed training keeps the same weights. Other weights are deleted
+    after the next checkpoint only, because a resume may need them.
     """
 
     def __init__(self, folder: Path, most: int) -> None:
@@ -210,7 +199,7 @@ class KeepBest(TrainerCallback):
     def on_evaluate(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, model: Any = None, **_: Any
     ) -> None:
-        """Write the weights, if they are among the best so far."""
+        """Save the weights if they are among the best so far."""
         if state.is_world_process_zero and state.global_step in dict(lowest_losses(validations(state), self.most)):
             model.save_pretrained(weights_folder(self.folder, state.global_step))
 
@@ -219,20 +208,20 @@ class KeepBest(TrainerCallback):
         if not state.is_world_process_zero:
             return
         best = {weights_folder(self.folder, step) for step, _ in lowest_losses(validations(state), self.most)}
-        for surpassed in set(self.folder.glob("weights-*")) - best:
-            shutil.rmtree(surpassed)
+        for weights in set(self.folder.glob("weights-*")) - best:
+            shutil.rmtree(weights)
 
 
 def weights_folder(folder: Path, step: int) -> Path:
-    """Return where a training keeps the weights of a step that is among the best."""
+    """Return the folder of the weights of a step that is among the best."""
     return folder / f"weights-{step}"
 
 
 def validations(state: TrainerState) -> tuple[tuple[int, float], ...]:
     """Return (step, loss) of every validation so far."""
-    return tuple((one["step"], one["eval_loss"]) for one in state.log_history if "eval_loss" in one)
+    return tuple((entry["step"], entry["eval_loss"]) for entry in state.log_history if "eval_loss" in entry)
 
 
 def lowest_losses(losses: Sequence[tuple[int, float]], most: int) -> tuple[tuple[int, float], ...]:
-    """Return the (step, loss) of the lowest losses, the best first; of equal ones the earlier, NaN last."""
-    return tuple(sorted(losses, key=lambda one: (math.inf if math.isnan(one[1]) else one[1], one[0]))[:most])
+    """Return the (step, loss) of the lowest losses, the lowest first; the earlier step wins a tie, NaN is last."""
+    return tuple(sorted(losses, key=lambda pair: (math.inf if math.isnan(pair[1]) else pair[1], pair[0]))[:most])

@@ -89,7 +89,7 @@ class Shares(Sampler[list[int]]):
 
 
 class OwnRows(Dataset[Any]):
-    """Rows by index; one below 0 stands for the row that is not learned from."""
+    """Rows by index; an index below 0 is a row that is not learned from."""
 
     def __init__(self, rows: Any) -> None:
         self.rows = rows

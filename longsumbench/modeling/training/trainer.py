@@ -1,6 +1,6 @@
-"""A recipe → transformers' Trainer: the papers' schedules, budgets, the best checkpoints, exact resume.
+"""Training with transformers' Trainer: the papers' schedules, budgets, the best checkpoints, exact resume.
 
-Several processes train as one does with the same batch: see `shares`.
+Several processes train as one process does with the same batch: see `data_parallel`.
 """
 
 import io
@@ -58,12 +58,12 @@ from longsumbench.modeling.training.data_parallel import (
 )
 from longsumbench.progress import Progress, print_line, track
 
-transformers.utils.logging.set_verbosity_error()  # its advice is for people who call it themselves
+transformers.utils.logging.set_verbosity_error()  # its advice is not for users of the suite
 transformers.utils.logging.disable_progress_bar()
 
-_LOGGED_PARTS = 50  # stretches of a training whose mean loss is kept
-_OTHER_DRAWS = 1_000_003  # between the seeds of processes that train together: each draws its own dropout
-_ADAGRAD_START = 0.1  # of its sum of squares, as with those who brought in the rate of 0.15 (See et al. 2017, §6)
+_LOGGED_PARTS = 50  # the log has the mean loss of so many equal parts of a training
+_OTHER_DRAWS = 1_000_003  # difference between the seeds of processes that train together, so that dropout differs
+_ADAGRAD_START = 0.1  # initial sum of squares, as in the source of the rate of 0.15 (See et al. 2017, §6)
 
 Schedule = Callable[[int], float]
 
@@ -71,16 +71,14 @@ Schedule = Callable[[int], float]
 def learning_rate(recipe: Recipe, width: int) -> Schedule:
     """Return the learning rate as a function of the optimizer step, counted from 1.
 
-    * `sqrt_decay`: lr · √(w / max(step, w)) with w warm-up steps (SEAL §4 says "square root decay" only; constant up to
-      w, as T5's and Pegasus's code do).
+    * `sqrt_decay`: lr · √(w / max(step, w)) with w warm-up steps (SEAL §4 says only "square root decay"; constant up to
+      w, as in the code of T5 and Pegasus).
     * `noam`: lr · d^-½ · min(step^-½, step · w^-1.5) (ETADS §4, Hierarchical Transformer §5).
     * `pagesum`: lr · min(step^-½, step · w^-1.5) (PageSum, Eq. 11).
     * `linear`: up over w steps, then down to 0 at `max_steps`. `constant`: up over w steps, then lr.
     * `hold`: up over w steps, lr up to half of `max_steps`, then down to 0 at `max_steps`.
 
-    Args:
-        recipe: names the schedule, its factor and its warm-up.
-        width: d of the model, which noam needs.
+    Here lr is the recipe's rate, and d is the `width` of the model.
     """
     peak, warmup, last = recipe.learning_rate, max(1, recipe.warmup_steps), max(1, recipe.max_steps)
     schedules: dict[str, Schedule] = {
@@ -95,11 +93,10 @@ def learning_rate(recipe: Recipe, width: int) -> Schedule:
 
 
 def _optimizer_settings(recipe: Recipe) -> tuple[type[Optimizer], dict[str, Any]]:
-    """Return the library's optimizer and its arguments.
+    """Return the optimizer class and its arguments.
 
-    Adafactor scales its steps by the parameters' size, as its paper does; without that a rate of 0.01 diverges.
-    Adagrad's sum of squared gradients begins at `_ADAGRAD_START`; from 0, its first step would move every weight by the
-    whole rate.
+    Adafactor scales its steps by the parameters' size, as in its paper; otherwise a rate of 0.01 diverges. Adagrad's
+    sum of squared gradients starts at `_ADAGRAD_START`; from 0, the first step would have the full rate everywhere.
     """
     if recipe.optimizer == "adagrad":
         return Adagrad, {
@@ -115,14 +112,14 @@ def _optimizer_settings(recipe: Recipe) -> tuple[type[Optimizer], dict[str, Any]
 
 
 class EpochSampler(LengthGroupedSampler):
-    """As LengthGroupedSampler, except: an epoch's order depends on seed and epoch alone, so a resume repeats it."""
+    """As LengthGroupedSampler, except: an epoch's order depends on seed and epoch only, so a resume repeats it."""
 
     def __init__(self, batch_size: int, lengths: list[int], seed: int) -> None:
         super().__init__(batch_size, lengths=lengths)
         self.seed, self.epoch = seed, 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the order of an epoch; the data loader calls it."""
+        """Set the epoch; the data loader calls this."""
         self.epoch = epoch
 
     def __iter__(self) -> Iterator[int]:
@@ -131,7 +128,7 @@ class EpochSampler(LengthGroupedSampler):
 
 
 class BudgetTrainer(Trainer):
-    """As Trainer, except: our schedules, our sampler, counted tokens, and a validation loss per target token."""
+    """As Trainer, except: own schedules and sampler, counted tokens, and a validation loss per target token."""
 
     def __init__(self, recipe: Recipe, lengths: list[int], losses: CheckLoss, **kwargs: Any) -> None:
         self.recipe, self.losses = recipe, losses
@@ -140,11 +137,11 @@ class BudgetTrainer(Trainer):
 
     @property
     def budget(self) -> Budget:
-        """The callback that counts; a resume puts one with the stored counts in the place of the one handed over."""
+        """The callback that counts; a resume replaces it by one with the stored counts."""
         return next(callback for callback in self.callback_handler.callbacks if isinstance(callback, Budget))
 
     def _run_epoch(self, *args: Any, **kwargs: Any) -> None:
-        """Do nothing when the checkpoint resumed from is the last one: killed after it, training had ended."""
+        """Do nothing if training had already ended at the checkpoint of a resume."""
         if self.budget.ended_by:
             self.control.should_training_stop = True
             return
@@ -152,7 +149,7 @@ class BudgetTrainer(Trainer):
         super()._run_epoch(*args, **kwargs)
 
     def create_scheduler(self, num_training_steps: int, optimizer: Optimizer | None = None) -> LambdaLR:
-        """Build the recipe's schedule; the optimizer's own rate is 1."""
+        """Build the recipe's schedule; the optimizer's rate is 1."""
         if getattr(self, "lr_scheduler", None) is None:
             rate = learning_rate(self.recipe, getattr(self.model.config, "d_model", 1))
             self.lr_scheduler: LambdaLR = LambdaLR(optimizer or self.optimizer, lambda done: rate(done + 1))
@@ -162,10 +159,10 @@ class BudgetTrainer(Trainer):
         return self._order
 
     def get_train_dataloader(self) -> DataLoader[Any]:
-        """Hand over the batches of the whole budget, as one epoch, where the recipe's go by words or tokens."""
+        """Return batches of words or tokens of the whole budget as one epoch; otherwise batches of equal size."""
         batches: Any = whole_budget(self.train_dataset, self.recipe)
         settings = {"num_workers": self.args.dataloader_num_workers, "pin_memory": self.args.dataloader_pin_memory}
-        if num_processes() > 1:  # the library would give each process batches of its own, and examples twice at the end
+        if num_processes() > 1:  # the Trainer would give each process different batches, and repeat examples at the end
             batches = batches or BatchSampler(self._order, self.recipe.batch_size, drop_last=False)
             return own_share(batches, self.train_dataset, self.data_collator, **settings)
         if batches is None:
@@ -176,7 +173,7 @@ class BudgetTrainer(Trainer):
         return prepared
 
     def get_eval_dataloader(self, *args: Any, **kwargs: Any) -> DataLoader[Any]:
-        """Hand over the batches of one process, every one of several, none twice."""
+        """Return this process's share of the validation batches; no example is repeated."""
         if num_processes() == 1:
             loader: DataLoader[Any] = super().get_eval_dataloader(*args, **kwargs)
             return loader
@@ -199,24 +196,23 @@ class BudgetTrainer(Trainer):
         return loss
 
     def compute_loss(self, model: torch.nn.Module, inputs: dict[str, Tensor], *args: Any, **kwargs: Any) -> Any:
-        """Return the loss; 0, with a gradient, of a batch that is not learned from."""
+        """Return the loss; a batch that only fills a process's share has loss 0 with a gradient."""
         spare = inputs.pop(SPARE, False)
         loss = super().compute_loss(model, inputs, *args, **kwargs)
         return loss * 0 if spare else loss
 
     def _save_rng_state(self, output_dir: str) -> None:
-        """Save this process's draws, and wait for the others': the file that makes a checkpoint whole comes last."""
         super()._save_rng_state(output_dir)
-        wait()
+        wait()  # for the files of all processes: `trainer_state.json`, which completes a checkpoint, is written last
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
-        """Return the mean validation loss in nats per target token, over all real tokens."""
+        """Return the mean validation loss over all real target tokens, in nats per target token."""
         started = time.monotonic()
         self.model.eval()
         nats, tokens = 0.0, 0
         with torch.no_grad():
             batches = self.get_eval_dataloader()
-            for batch in track(batches, "validating", len(batches), "batches", _shown_to()):
+            for batch in track(batches, "validating", len(batches), "batches", _stream()):
                 prepared = self._prepare_inputs(batch)
                 with self.compute_loss_context_manager():
                     loss = self.model(**prepared, num_items_in_batch=1).loss
@@ -239,27 +235,29 @@ def train(
     folder: Path,
     shown_as: str = "training",
 ) -> FitReport:
-    """Train a model; on return it holds the best weights, or the mean of the best (`recipe.average_weights`).
+    """Train a model; afterwards it has the best weights, or the mean of the best (`recipe.average_weights`).
 
-    The weights of each checkpoint that the report names as kept are in its `weights_folder`. An interrupt (SIGINT,
-    SIGTERM) saves a checkpoint at the end of the step, then ends the training; a second one ends it at once.
+    The report lists the kept checkpoints; `weights_folder` has the weights of each. An interrupt (SIGINT, SIGTERM)
+    saves a checkpoint at the end of the step, then ends the training; a second one ends it immediately.
 
     Args:
-        model: returns `loss` in nats per target token and divides it by `num_items_in_batch` when that is given.
-        rows: training rows with a `length` each, by which batches of similar length are drawn, or with
-            `source_words`, where the recipe goes by them.
-        validation: rows of the validation split, or None: then the last weights are the best.
+        model: returns `loss` in nats per target token, divided by `num_items_in_batch` if given.
+        rows: training rows with `length`, for batches of similar length, and `source_words` if the recipe uses them.
+        validation: rows of the validation split; None: the last weights are the best.
         collator: rows → a batch with `unit_mask` and `labels`.
-        recipe: how, and for how long.
-        folder: checkpoints go here; training continues from the newest whole one it finds.
-        shown_as: what its progress is called.
+        recipe: the settings of the training.
+        folder: the folder of the checkpoints; training continues from the newest complete one.
+        shown_as: the name of the training in progress and messages.
 
     Raises:
-        UsageError: the loss is infinite or not a number.
-        KeyboardInterrupt: it was interrupted.
+        UsageError: the loss is infinite or NaN.
+        KeyboardInterrupt: the training was interrupted.
     """
     arguments = _training_arguments(recipe, folder, validates=validation is not None)
-    with delayed_interrupts() as interrupted, Progress(shown_as, recipe.max_steps, "steps", _shown_to()) as progress:
+    with (
+        delayed_interrupts() as interrupted,
+        Progress(shown_as, recipe.max_steps, "steps", _stream()) as progress,
+    ):
         losses = CheckLoss(shown_as)
         callbacks: list[TrainerCallback] = [ShowProgress(progress), losses]
         if (most := max(recipe.keep_best, recipe.average_weights)) > 1:
@@ -267,7 +265,7 @@ def train(
         if recipe.patience is not None and validation is not None:
             callbacks.append(EarlyStoppingCallback(early_stopping_patience=recipe.patience))
         callbacks.append(SaveInTime(interrupted))
-        callbacks.append(Budget(recipe.max_steps, recipe.max_tokens, recipe.max_minutes))  # sees what patience decided
+        callbacks.append(Budget(recipe.max_steps, recipe.max_tokens, recipe.max_minutes))  # after patience: reads it
         trainer = BudgetTrainer(
             recipe,
             list(rows["length"]),
@@ -283,22 +281,21 @@ def train(
         if place():
             set_seed(recipe.seed + _OTHER_DRAWS * place())
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", ".*broadcast_buffers", FutureWarning)  # accelerate hands it on
+            warnings.filterwarnings("ignore", ".*broadcast_buffers", FutureWarning)  # passed by accelerate
             trainer.train(resume_from_checkpoint=found_checkpoint(folder))
-    done = _report(trainer, arguments)
-    if done.averaged:
-        model.load_state_dict(_mean_weights([weights_folder(folder, step) for step, _ in done.averaged], type(model)))
-    wait()  # before anyone deletes what others may still read
-    return done
+    report = _report(trainer, arguments)
+    if report.averaged:
+        model.load_state_dict(_mean_weights([weights_folder(folder, step) for step, _ in report.averaged], type(model)))
+    wait()  # before a process deletes files that others may still read
+    return report
 
 
-def _shown_to() -> io.StringIO | None:
-    """Return where progress is shown: of processes that train together, the first one's stderr alone."""
+def _stream() -> io.StringIO | None:
+    """Return the stream of progress: None (stderr) in the first process, a buffer in the others."""
     return None if place() == 0 else io.StringIO()
 
 
 def _training_arguments(recipe: Recipe, folder: Path, validates: bool) -> TrainingArguments:
-    """Translate a recipe into the Trainer's own arguments."""
     on_cpu = choose_device(recipe.device).type == "cpu"
     bf16 = recipe.bf16
     if bf16 is None:
@@ -313,8 +310,8 @@ def _training_arguments(recipe: Recipe, folder: Path, validates: bool) -> Traini
         bf16=bf16,
         use_cpu=on_cpu,
         activation_checkpointing=recipe.gradient_checkpointing,
-        ddp_find_unused_parameters=True,  # of a share, some may have no gradient
-        ddp_broadcast_buffers=False,  # they are tables, as long as what each process has read
+        ddp_find_unused_parameters=True,  # some parameters may have no gradient in a process's share
+        ddp_broadcast_buffers=False,  # the buffers are position tables, whose lengths differ between processes
         eval_strategy="steps" if validates else "no",
         eval_steps=recipe.eval_steps,
         save_strategy="steps",
@@ -332,27 +329,27 @@ def _training_arguments(recipe: Recipe, folder: Path, validates: bool) -> Traini
         label_names=["labels"],
         seed=recipe.seed,
         data_seed=recipe.seed,
-        log_level_replica="error",  # of processes that help
+        log_level_replica="error",
         report_to=[],
         disable_tqdm=True,
     )
-    arguments._n_gpu = min(1, arguments.n_gpu)  # several would multiply the recipe's batch
+    arguments._n_gpu = min(1, arguments.n_gpu)  # several GPUs would multiply the recipe's batch
     return arguments
 
 
 def found_checkpoint(folder: Path) -> str | None:
-    """Return the newest whole checkpoint, the same one in all processes; say when it is not from as many processes."""
+    """Return the newest complete checkpoint, the same in all processes; print a change of their number."""
     found: str | None = of_the_first(newest_checkpoint(folder))
     if found is not None and place() == 0:
         before = len(list(Path(found).glob("rng_state*.pth")))
         if before != num_processes():
-            told = f"{before} began and {num_processes()} continue: dropout draws otherwise than in either"
-            print_line(f"processes that train: {told}")
+            change = f"{before} started and {num_processes()} continue: dropout differs from a training with either"
+            print_line(f"processes that train: {change}")
     return found
 
 
 def newest_checkpoint(folder: Path) -> str | None:
-    """Return the newest whole checkpoint: `trainer_state.json`, written last, must parse."""
+    """Return the newest complete checkpoint: `trainer_state.json`, written last, must parse."""
     for checkpoint in sorted(folder.glob("checkpoint-*"), key=lambda path: -int(path.name.split("-")[1])):
         try:
             json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
@@ -363,17 +360,16 @@ def newest_checkpoint(folder: Path) -> str | None:
 
 
 def _mean_weights(folders: Sequence[Path], model_class: type[PreTrainedModel]) -> dict[str, Tensor]:
-    """Return the mean of the weights in some folders, summed in double precision; of whole numbers, the first ones."""
+    """Return the mean of the weights, summed in double precision; integers come from the first folder."""
     first = model_class.from_pretrained(folders[0]).state_dict()
     sums = {name: weight.double() for name, weight in first.items() if weight.is_floating_point()}
-    for folder in folders[1:]:  # one at a time: they are large
+    for folder in folders[1:]:  # one by one, because they are large
         weights = model_class.from_pretrained(folder).state_dict()
         sums = {name: total + weights[name] for name, total in sums.items()}
     return {**first, **{name: (total / len(folders)).to(first[name].dtype) for name, total in sums.items()}}
 
 
 def _report(trainer: BudgetTrainer, arguments: TrainingArguments) -> FitReport:
-    """Return what training was."""
     state, budget, recipe = trainer.state, trainer.budget, trainer.recipe
     losses = [entry["loss"] for entry in state.log_history if "loss" in entry]
     return FitReport(
@@ -396,5 +392,5 @@ def _report(trainer: BudgetTrainer, arguments: TrainingArguments) -> FitReport:
 
 
 def parameters(model: torch.nn.Module) -> int:
-    """Count the weights that are learned, shared ones once."""
+    """Return the number of trainable weights; shared weights count once."""
     return sum(weight.numel() for weight in model.parameters() if weight.requires_grad)

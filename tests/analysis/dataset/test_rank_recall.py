@@ -136,7 +136,7 @@ def test_published_numbers_stand_beside_wikisum() -> None:
         (
             "rank=tfidf dataset=jsonl dataset.path=TEXTS",
             2,
-            "example 't-900' has no title and no query, by which rank=tfidf goes",
+            "example 't-900' has no title and no query, and rank=tfidf needs one",
         ),
         ("rank=lstm dataset=jsonl dataset.path=TEXTS", 3, "learns from a training split, and the dataset has none"),
         ("rank=tfidf dataset=jsonl dataset.path=TEXTS dataset.split=train", 3, "no split 'train'"),

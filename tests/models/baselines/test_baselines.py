@@ -123,7 +123,7 @@ def test_lead_without_a_title_begins_with_the_source(tmp_path: Path) -> None:
     """A text without a title has none to begin with; a ranker that goes by the title refuses it."""
     untitled = ranked_example(title=None)
     assert texts(Lead(LeadConfig(length="2", title=True)), untitled) == ["Cats sleep."]
-    with pytest.raises(UsageError, match=r"has no title and no query, by which model\.rank=tfidf goes"):
+    with pytest.raises(UsageError, match=r"has no title and no query, and model\.rank=tfidf needs one"):
         Lead(LeadConfig(length="2", rank="tfidf")).check_examples([untitled])
 
 

@@ -277,7 +277,7 @@ def test_spacy_asked_for_and_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("rank", ["tfidf", "title"])
 def test_a_title_that_is_missing(rank: str) -> None:
     """A ranker that goes by the title refuses an example without one, in one line that names it."""
-    told = f"example 'x' has no title and no query, by which model.rank={rank} goes: choose .*lstm"
+    told = f"example 'x' has no title and no query, and model.rank={rank} needs one: choose .*lstm"
     with pytest.raises(UsageError, match=told):
         built("flat_transformer", rank=rank).units(cluster(("a b",), title=None), words)
 
