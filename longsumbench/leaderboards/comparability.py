@@ -58,5 +58,4 @@ def ranking_key(record: RunRecord, part: str = "f") -> tuple[bool, float, str, s
 
 
 def _plain(value: object) -> str:
-    """Format a setting's value as on the command line."""
     return {"None": "null", "True": "true", "False": "false"}.get(str(value), str(value))

@@ -88,7 +88,6 @@ def _known(record: RunRecord, kind: str) -> tuple[float, float | None, float | N
 
 
 def _range_of_intervals(numbers: Sequence[Estimate]) -> tuple[float | None, float | None]:
-    """Return the lowest and the highest end of any interval."""
     low, high = [number.low for number in numbers], [number.high for number in numbers]
     return (
         min((bound for bound in low if bound is not None), default=None),

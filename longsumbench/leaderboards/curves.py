@@ -209,7 +209,6 @@ def format_typed(value: Any) -> str:
 
 
 def _settled(records: Iterable[RunRecord]) -> list[_Settled]:
-    """Return the runs, ordered by id, with the settings that affect their outcome."""
     ordered = sorted(records, key=lambda record: record.run_id)
     later = {
         f"{section}.{key}"
@@ -222,12 +221,7 @@ def _settled(records: Iterable[RunRecord]) -> list[_Settled]:
 
 
 def _settings(record: RunRecord, later: Collection[str]) -> dict[str, str]:
-    """Return the settings that affect a run's outcome; only model settings for a system without training and decoding.
-
-    Args:
-        record: the run.
-        later: settings that older records lack; their value there is the one in `LATER_SETTINGS`.
-    """
+    """Return the settings that affect a run's outcome; `later` are settings that older records lack."""
     learned = record.fit.get("steps") or record.fit.get("parameters")
     found = {f"model.{key}": format_typed(value) for key, value in record.config["model"].items() if key != "name"}
     for section in ("train", "decode") if learned else ():
@@ -240,11 +234,7 @@ def _settings(record: RunRecord, later: Collection[str]) -> dict[str, str]:
 
 
 def _key(word: str, dataset: str, settled: Sequence[_Settled]) -> str:
-    """Return a setting's full name.
-
-    Raises:
-        UsageError: no run has the setting, or two sections have it.
-    """
+    """Return a setting's full name; raises UsageError if no run has it, or two sections have it."""
     known = sorted({key for one in settled for key in one.settings})
     if word in known or f"model.{word}" in known:
         return word if word in known else f"model.{word}"
@@ -359,10 +349,7 @@ def _curves(members: Sequence[_Settled], keys: tuple[str, ...]) -> list[Curve]:
 
 
 def _following(members: Sequence[_Settled], keys: tuple[str, ...]) -> dict[str, str]:
-    """Return the model's settings that apply to some values of the swept settings only (num_pages, swept by locality).
-
-    They are null at some values and have one fixed value at all others. Numeric swept settings have none.
-    """
+    """Return the model's settings that are null at some points and equal at all others; none for numeric sweeps."""
     if all(parse_number(value) is not None for one in members for value in one.place(keys)):
         return {}
     found = {}
@@ -382,10 +369,7 @@ def _following(members: Sequence[_Settled], keys: tuple[str, ...]) -> dict[str, 
 
 
 def _labels(curves: Sequence[Curve]) -> list[str]:
-    """Return short names: the model, and the settings that distinguish the curve from others, or else a run id.
-
-    If curves differ in many settings, a label has only those whose value is not the most common.
-    """
+    """Return short names: the model, and the settings (or the run id) that distinguish the curve from others."""
     names = []
     for curve in curves:
         same = [other.settings for other in curves if other.first.model == curve.first.model]
@@ -408,8 +392,6 @@ def _usual(value: str, values: Sequence[str]) -> bool:
 
 
 def _measured(group: Group, scores: SeedScores) -> Group:
-    """Fill in the numbers of all points."""
-
     def averaged(curve: Curve) -> Curve:
         return replace(curve, points={place: average_seeds(point, scores) for place, point in curve.points.items()})
 

@@ -52,7 +52,6 @@ def table_notes(members: Sequence[RunRecord], part: str = "f") -> tuple[str, ...
 
 
 def _about_outputs(members: Sequence[RunRecord]) -> list[str]:
-    """Return notes on the length of the references, and warnings about the runs' outputs."""
     lengths = [record.outputs["reference_words"] for record in members if "reference_words" in record.outputs]
     lines = [f"Words: the mean length of the outputs; the references have {lengths[0]:.0f}."] if lengths else []
     for record in members:
@@ -111,7 +110,6 @@ def _examples_of_tokens(members: Sequence[RunRecord]) -> str:
 
 
 def _step_size(recipe: Mapping[str, Any]) -> str:
-    """Describe the batch of an optimizer step."""
     passes = f"{recipe['accumulation']} × " if recipe["accumulation"] > 1 else ""
     if words := recipe.get("batch_words"):
         return f"{passes}batches of {words:,} source words, 4 to 64 examples"

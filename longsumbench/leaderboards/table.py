@@ -215,13 +215,7 @@ def read_table(results: Results, dataset: str, part: str = "f") -> Table:
 
 
 def _with_intervals(record: RunRecord, scores: pd.DataFrame, part: str) -> RunRecord:
-    """Return a record with the intervals of ROUGE's precision or recall, which runs do not store.
-
-    Args:
-        record: the record of a run.
-        scores: its per-example scores, 0–1.
-        part: "p" or "r".
-    """
+    """Return a record with the intervals of ROUGE's precision ("p") or recall ("r"), which runs do not store."""
     scoring = record.config.get("score", {})
     columns = {kind: f"{kind}_{part}" for kind in record.scores if f"{kind}_{part}" in scores}
     found = intervals_of(

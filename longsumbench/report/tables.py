@@ -103,7 +103,6 @@ def markdown(title: str, blocks: Sequence[Block]) -> str:
 
 
 def _escaped_for_markdown(block: Block) -> Block:
-    """Escape all text of a block."""
     rows = [[type(cell)(_escape_markdown(cell)) for cell in row] for row in block.rows]
     notes = tuple(_escape_markdown(note) for note in block.notes)
     columns = tuple(_escape_markdown(column) for column in block.columns)

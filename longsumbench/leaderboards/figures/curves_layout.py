@@ -187,11 +187,7 @@ def _reference_lines(group: Group, kind: str) -> list[ReferenceLine]:
 
 
 def _check_kind(kind: str, sweep: SweepCurves, group: Group) -> None:
-    """Check that a number can be drawn.
-
-    Raises:
-        UsageError: the number is unknown, or no curve has it at two points.
-    """
+    """Raise UsageError if a number is unknown, or no curve has it at two points."""
     if kind not in sweep.kinds():
         raise UnknownName("measure", kind, sweep.kinds())
     drawable = [
@@ -221,12 +217,7 @@ def _in_plots(sweep: SweepCurves, other: int) -> bool:
 def _lines(sweep: SweepCurves, kind: str, axis: int, other: int | None, plots: Sequence[str]) -> list[CurveLine]:
     """Return the lines of the first group: those with the most points first, then the best.
 
-    Args:
-        sweep: the curves.
-        kind: the number to draw.
-        axis: index of the setting on the axis.
-        other: index of the other setting.
-        plots: the values of the other setting that have a plot; a single `NO_SETTING` if they have lines.
+    `plots` are the values of the other setting that have a plot; a single `NO_SETTING` if they have lines.
     """
     found: list[CurveLine] = []
     for curve in sweep.groups[0].curves:

@@ -62,13 +62,11 @@ def draw_layout(layout: Layout) -> dict[str, bytes]:
 
 
 def _wrapped(lines: Sequence[str], width: float) -> str:
-    """Wrap lines at the width of a figure, in inches."""
     characters = int((width - 0.3) * _CHARACTERS_AN_INCH)
     return "\n".join("\n".join(textwrap.wrap(line, characters)) for line in lines)
 
 
 def _names(layout: Layout) -> list[tuple[str, dict[str, Any]]]:
-    """Return the label and the style of each line and each reference line."""
     names = [(line.label, _style(place)) for place, line in enumerate(layout.lines)]
     low, high = _limits(layout.lines, layout.beside)
     for one in layout.beside:
@@ -140,16 +138,7 @@ def _shift(place: int, count: int, axis: Axis) -> float:
 
 
 def _name_lines(plot: "Axes", inches: tuple[float, float], layout: Layout, limits: tuple[float, float]) -> None:
-    """Write each line's label near the height of its end, connected by a leader line.
-
-    Reference lines outside the plot have their label at its edge.
-
-    Args:
-        plot: the last plot.
-        inches: its width and height.
-        layout: the content of the picture.
-        limits: limits of the vertical axis.
-    """
+    """Write each line's label near the height of its end, connected by a leader line; `inches` is the plot's size."""
     (width, height), (low, high) = inches, limits
     names = _names(layout)
     ends = [_end(line, place, layout) for place, line in enumerate(layout.lines)]

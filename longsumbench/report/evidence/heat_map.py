@@ -219,7 +219,6 @@ def _link(unit: int, before: str = "") -> str:
 
 
 def _ticks(num_steps: int, width: int) -> str:
-    """Return the numbers of steps, as many as there is room for."""
     span = next(count for count in (2, 5, 10, 20, 50) if count * width >= _TICK)
     starts = range(0, num_steps, span)
     return "".join(f'<th class="tick" colspan="{min(span, num_steps - start)}">{start + 1}</th>' for start in starts)
@@ -315,7 +314,6 @@ def _can_choose_heads(view: Relations) -> bool:
 
 
 def _layer(view: Relations, layer: int) -> str:
-    """Return the maps of a layer, of which one is visible."""
     cell = max(_SMALLEST, min(_LARGEST, _SQUARE // len(view.units)))
     maps = list(_maps_of_relations(view, layer, cell))
     if len(maps) == 1:

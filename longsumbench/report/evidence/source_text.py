@@ -200,7 +200,6 @@ def source_text(view: SourceText) -> str:
 
 
 def _about(view: SourceText) -> str:
-    """Return the description of the view, as HTML."""
     marks, windows = view.marks, view.windows
     text = []
     if marks:
@@ -253,7 +252,6 @@ def _token(kind: str, text: str, title: str, shade: float = 0.0) -> str:
 
 
 def _bar(marks: TokenMarks | None) -> str:
-    """Return the heading of the source, with its colour scale."""
     if marks is None:
         return '<div class="bar"><h3>The source</h3></div>'
     steps = "the only step" if len(marks.values) == 1 else f"the mean over the {len(marks.values)} steps"
