@@ -1,7 +1,4 @@
-"""How runs stand beside each other: who may be compared with whom, in what order, at what cost.
-
-From records to blocks of a table; `leaderboard` puts the blocks together.
-"""
+"""The blocks of a leaderboard: rows of comparable runs, best first, with their scores and costs."""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import groupby
@@ -21,7 +18,7 @@ from longsumbench.runs.record import (
     split_variant,
 )
 
-MEASURE_HEADINGS = {  # what is shown of them; of a metric that is not among these, its first measure
+MEASURE_HEADINGS = {  # measures that tables show; other metrics show their first measure
     "fact_recall_single": "single",
     "fact_recall_relayed": "relayed",
     "fact_recall_silent_same": "silent\nsame",
@@ -30,13 +27,11 @@ MEASURE_HEADINGS = {  # what is shown of them; of a metric that is not among the
     "fact_recall_repeated": "repeated",
     "fact_recall_overruled": "over-\nruled",
 }
-_TYPES_BESIDE_MEASURES = (RANKED_BY,)  # of ROUGE; all of them stand in the CSV
-
-
+_ROUGE_WITH_MEASURES = (RANKED_BY,)  # the CSV has all types of ROUGE
 _WHO, _COST = ("model", "variant", "seed"), ("source\nseen", "steps", "train\ntime", "run")
 TABLE_COLUMNS = (*_WHO, *ROUGE_HEADINGS.values(), *_COST)
 _VIEW_WIDTHS = (("model", 20), ("variant", 30))
-_VIEW_WIDTHS_BESIDE_MEASURES = (("model", 13), ("variant", 15))
+_VIEW_WIDTHS_WITH_MEASURES = (("model", 13), ("variant", 15))
 
 
 def run_blocks(
@@ -46,14 +41,14 @@ def run_blocks(
     tested: str = "",
     part: str = "f",
 ) -> list[Block]:
-    """Return the ranking of comparable runs and, if there are any, their oracles.
+    """Return the ranking of comparable runs and, if there are any, a block of their oracles.
 
     Args:
-        members: runs that may be compared, best first.
-        first: a run of the table's first group, from which the other groups are told apart.
-        tied: the (run id, number) that cannot be told from the best of their column.
-        tested: what is said of how that was found out; empty where nothing was tested.
-        part: of ROUGE, that is shown: one of `PARTS`.
+        members: comparable runs, best first.
+        first: a run of the table's first group; the heading describes how this group differs from it.
+        tied: (run id, number) pairs that are not distinguishable from the best of their column.
+        tested: note on the tests; empty if nothing was tested.
+        part: the part of ROUGE to show, a key of `ROUGE_PARTS`.
     """
     heading = f"{members[0].split} split, {format_count(members[0].n, 'example')}"
     if unlike := describe_difference(members[0], first):
@@ -61,27 +56,27 @@ def run_blocks(
     ranked = [record for record in members if not record.oracle]
     oracles = [record for record in members if record.oracle]
     shown = numbers_shown(members, part)
-    widths = _VIEW_WIDTHS if set(shown) <= set(ROUGE_HEADINGS) else _VIEW_WIDTHS_BESIDE_MEASURES
+    widths = _VIEW_WIDTHS if set(shown) <= set(ROUGE_HEADINGS) else _VIEW_WIDTHS_WITH_MEASURES
     words = any(record.outputs for record in members)
     view = (*_WHO, *shown.values(), *(["words"] if words else []), *_COST)
     align = f"ll{'r' * (len(view) - 3)}l"
     best = {}
     if len(ranked) > 1:
         best = {name: mean for name, (mean, _) in best_runs(ranked, shown, part).items()}
-    told = (*table_notes(members, part), tested) if tested else table_notes(members, part)
+    notes = (*table_notes(members, part), tested) if tested else table_notes(members, part)
     groups = _groups(shown, part, words)
-    rows = [_row(one, shown, best, tied, part, words) for one in ranked]
-    blocks = [Block(heading, told, view, align, rows, widths, groups)] if ranked else []
+    rows = [_row(record, shown, best, tied, part, words) for record in ranked]
+    blocks = [Block(heading, notes, view, align, rows, widths, groups)] if ranked else []
     if oracles:
-        heading, told = ("", ()) if ranked else (heading, told)  # which then stand above the ranking
-        told = (*told, "Oracles: they saw the references, or their lengths, and are not ranked.")
-        rows = [_row(one, shown, {}, frozenset(), part, words) for one in oracles]
-        blocks.append(Block(heading, told, view, align, rows, widths, groups))
+        heading, notes = ("", ()) if ranked else (heading, notes)  # the ranking already has both
+        notes = (*notes, "Oracles: they saw the references, or their lengths, and are not ranked.")
+        rows = [_row(record, shown, {}, frozenset(), part, words) for record in oracles]
+        blocks.append(Block(heading, notes, view, align, rows, widths, groups))
     return blocks
 
 
 def best_runs(ranked: Sequence[RunRecord], shown: Iterable[str], part: str = "f") -> dict[str, tuple[float, RunRecord]]:
-    """Return for each number that was measured the highest mean and the run that has it, the first of several."""
+    """Return the highest mean of each measured number and the first run that has it."""
     best = {}
     for name in shown:
         if found := [(number[0], record) for record in ranked if (number := measured_mean(record, name, part))]:
@@ -90,7 +85,7 @@ def best_runs(ranked: Sequence[RunRecord], shown: Iterable[str], part: str = "f"
 
 
 def _groups(shown: Iterable[str], part: str, words: bool) -> tuple[tuple[str, int], ...]:
-    """Return the headings over the columns of a view: of planted facts, of ROUGE and of training."""
+    """Return the headings over groups of columns: planted facts, ROUGE and training."""
     kinds = [
         f"ROUGE {ROUGE_PARTS[part]}"
         if name in ROUGE_HEADINGS
@@ -104,17 +99,17 @@ def _groups(shown: Iterable[str], part: str, words: bool) -> tuple[tuple[str, in
 
 
 def numbers_shown(members: Sequence[RunRecord], part: str = "f") -> dict[str, str]:
-    """Return the numbers that a block shows: name → heading; what runs are ranked by beside ROUGE comes first.
+    """Return the numbers that a block shows (name → heading), measures before ROUGE.
 
-    What was asked for beside the metrics of the dataset stands in the CSV alone. Beside precision or recall of ROUGE,
-    nothing else is shown.
+    Only the CSV has metrics that were requested in addition to the dataset's own. Tables of ROUGE precision or recall
+    show ROUGE only.
     """
     first = ranked_by(members[0], part)
     if first in ROUGE_HEADINGS:
         return ROUGE_HEADINGS
     measured = {name for record in members for name in record.measures}
     shown = {name: heading for name, heading in MEASURE_HEADINGS.items() if name in measured}
-    return {**(shown or {first: first}), **{kind: ROUGE_HEADINGS[kind] for kind in _TYPES_BESIDE_MEASURES}}
+    return {**(shown or {first: first}), **{kind: ROUGE_HEADINGS[kind] for kind in _ROUGE_WITH_MEASURES}}
 
 
 def _row(
@@ -126,11 +121,11 @@ def _row(
     words: bool,
 ) -> list[str]:
     oracle = record.oracle and record.model != "oracle"
-    told = (", ".join(split_variant(record.variant)), *remarks(record))
+    variant = (", ".join(split_variant(record.variant)), *remarks(record))
     seen, seconds = source_seen(record), record.fit["seconds"]
     return [
         f"{record.model} (oracle)" if oracle else record.model,
-        "; ".join(part for part in told if part),
+        "; ".join(text for text in variant if text),
         "" if record.seed is None else str(record.seed),
         *(_cell(record, name, best, tied, part) for name in shown),
         *([f"{record.outputs['words']:.0f}" if "words" in record.outputs else ""] if words else []),
@@ -142,14 +137,14 @@ def _row(
 
 
 def remarks(record: RunRecord) -> list[str]:
-    """Say of a run what no setting of its variant says."""
+    """Return facts about a run that its variant does not show."""
     averaged = len(record.fit.get("averaged", ()))
-    told = {
+    candidates = {
         "not repeatable": not record.repeatable,
         f"mean of {len(record.checkpoints)} checkpoints": record.checkpoints,
         f"weights of {averaged} checkpoints averaged": averaged,
     }
-    return [remark for remark, holds in told.items() if holds]
+    return [remark for remark, holds in candidates.items() if holds]
 
 
 def _cell(record: RunRecord, name: str, best: Mapping[str, float], tied: Set[tuple[str, str]], part: str) -> str:

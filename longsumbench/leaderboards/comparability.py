@@ -1,25 +1,21 @@
-"""Which runs may be compared, and in what order."""
+"""Decide which runs are comparable, and how they are ordered."""
 
 from pathlib import PurePath
 
 from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, ranked_by
 
 ROUGE_HEADINGS = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
-
-
-ROUGE_PARTS = {"f": "F1", "p": "precision", "r": "recall"}  # of ROUGE: as scores name them → as tables do
-
-
-_DECIDES_NO_TEXT = ("name", "split", "workers")  # of the dataset settings
+ROUGE_PARTS = {"f": "F1", "p": "precision", "r": "recall"}  # name in scores → name in tables
+_IGNORED_DATASET_SETTINGS = ("name", "split", "workers")  # they do not change the texts
 
 
 def comparison_key(record: RunRecord) -> tuple[str, str, str, str]:
-    """Return what must agree before two runs may be ranked together."""
+    """Return a key that comparable runs share."""
     return record.split, record.fingerprint, record.examples, record.signature
 
 
 def describe_difference(one: RunRecord, other: RunRecord) -> str:
-    """Say in what the conditions of two runs differ, from the first one's side; nothing when they agree."""
+    """Describe how the conditions of two runs differ; empty if they do not."""
     parts = []
     if one.split != other.split:
         parts.append(f"{one.split} instead of {other.split} split")
@@ -30,37 +26,36 @@ def describe_difference(one: RunRecord, other: RunRecord) -> str:
         numbers = f" ({one.n} instead of {other.n})" if one.n != other.n else ""
         parts.append(f"other examples{numbers}")
     pairs = zip(one.signature.split("|"), other.signature.split("|"), strict=False)
-    unlike = [f"{mine} instead of {its}" for mine, its in pairs if mine != its and not mine.startswith("n:")]
+    unlike = [f"{new} instead of {old}" for new, old in pairs if new != old and not new.startswith("n:")]
     if one.signature != other.signature and not (parts or unlike):
         unlike = ["other signature"]
     return ", ".join(parts + unlike)
 
 
 def _unlike_dataset_settings(one: RunRecord, other: RunRecord) -> str:
-    """Name the `dataset` settings that explain why two runs read other texts; empty if none does."""
+    """Describe the `dataset` settings that differ between two runs; empty if none does."""
     if one.dataset != other.dataset:
         return ""
-    mine, its = _dataset_settings(one), _dataset_settings(other)
-    keys = [key for key in {**mine, **its} if mine.get(key, "null") != its.get(key, "null")]
-    return ", ".join(f"dataset.{key}={mine.get(key, 'null')} instead of {its.get(key, 'null')}" for key in keys)
+    new, old = _dataset_settings(one), _dataset_settings(other)
+    keys = [key for key in {**new, **old} if new.get(key, "null") != old.get(key, "null")]
+    return ", ".join(f"dataset.{key}={new.get(key, 'null')} instead of {old.get(key, 'null')}" for key in keys)
 
 
 def _dataset_settings(record: RunRecord) -> dict[str, str]:
-    """Return the `dataset` settings that decide which texts are read; of a path only the last name."""
-    settings = {key: value for key, value in record.config["dataset"].items() if key not in _DECIDES_NO_TEXT}
+    """Return the `dataset` settings that determine the texts; paths are reduced to their last name."""
+    settings = {key: value for key, value in record.config["dataset"].items() if key not in _IGNORED_DATASET_SETTINGS}
     path = settings.get("path")
     settings["path"] = path and (PurePath(path).name or path)
-    settings["strict"] = settings.get("strict") is not False  # null, the default today, is what true was in old records
+    settings["strict"] = settings.get("strict") is not False  # null is the default; old records have true
     return {key: _plain(value) for key, value in settings.items()}
 
 
 def ranking_key(record: RunRecord, part: str = "f") -> tuple[bool, float, str, str, int, str]:
-    """Return a sorting key by a part of ROUGE: best first, oracles last; ties by name, variant and seed."""
+    """Return a sorting key: best first, oracles last; ties are sorted by name, variant and seed."""
     score = measured_mean(record, ranked_by(record, part), part)
     assert score is not None
     return record.oracle, -score[0], record.model, record.variant, record.seed or 0, record.run_id
 
 
 def _plain(value: object) -> str:
-    """Write a setting's value as on the command line."""
     return {"None": "null", "True": "true", "False": "false"}.get(str(value), str(value))

@@ -1,6 +1,6 @@
-"""What the runs of a system measured with the same settings: the mean over their seeds, and how sure it is.
+"""One point of a curve: the runs of a system with the same settings, averaged over their seeds.
 
-records --one_a_seed--> a Point --with_numbers--> its means and 95 % intervals
+records --latest_per_seed--> CurvePoint --average_seeds--> means and 95 % intervals
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,14 +16,14 @@ from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, PERCENT
 from longsumbench.metrics.statistics import intervals_over_repeats
 from longsumbench.runs.record import RunRecord, measured_mean
 
-# How an interval came about: of the only run; resampled over examples and seeds; around the intervals of all seeds.
+# The interval of the only run; resampled over examples and seeds; from the lowest to the highest end of any seed.
 INTERVAL_OF_RUN, RESAMPLED, RANGE = "run", "examples and seeds", "range of seeds"
 
 SeedScores = Callable[[RunRecord], pd.DataFrame | None]
 
 
 class Estimate(NamedTuple):
-    """A mean over examples and seeds, 0–100 or in its own unit, and its 95 % interval, None where it is not known."""
+    """A mean over examples and seeds (0–100 or in its own unit), and its 95 % interval; None if unknown."""
 
     mean: float
     low: float | None
@@ -32,13 +32,13 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """The runs of a system with the same settings, one a seed.
+    """The runs of a system with the same settings, one per seed.
 
     Attributes:
-        runs: by seed.
-        repeated: earlier runs with a seed of theirs, which do not count.
-        numbers: type of ROUGE, or measure → what all the runs made of it.
-        interval: how its intervals came about: `INTERVAL_OF_RUN`, `RESAMPLED` or `RANGE`.
+        runs: ordered by seed.
+        repeated: earlier runs with the same seeds; they are ignored.
+        numbers: type of ROUGE, or measure → its mean over `runs`.
+        interval: how the intervals were computed: `INTERVAL_OF_RUN`, `RESAMPLED` or `RANGE`.
     """
 
     runs: tuple[RunRecord, ...]
@@ -48,7 +48,7 @@ class CurvePoint:
 
 
 def latest_per_seed(records: Sequence[RunRecord]) -> CurvePoint:
-    """Put together the runs of a place; of a seed that was run twice (by other versions), the later run."""
+    """Make a point of runs with the same settings; the latest run of each seed counts."""
     latest = sorted(records, key=lambda record: (record.finished, record.run_id))
     by_seed = {_seeds(record): record for record in latest}
     runs = tuple(by_seed[seeds] for seeds in sorted(by_seed, key=_by_size))
@@ -60,23 +60,23 @@ def _by_size(seeds: Sequence[int | None]) -> list[int]:
 
 
 def _seeds(record: RunRecord) -> tuple[Any, ...]:
-    """Return the seeds of a run whose outcome depends on one: it can have one of its own for training and decoding."""
+    """Return the run's seeds of sampling, training and decoding; empty if its outcome depends on none."""
     if record.seed is None:
         return ()
     return record.seed, *(record.config.get(section, {}).get("seed") for section in ("train", "decode"))
 
 
 def average_seeds(point: CurvePoint, scores: SeedScores) -> CurvePoint:
-    """Average over the seeds of a point what all of them measured."""
+    """Average the numbers that all runs of a point have over its seeds."""
     first, *others = point.runs
     kinds = [kind for kind in (*ROUGE_HEADINGS, *first.measures) if all(measured_mean(run, kind) for run in point.runs)]
     found = {kind: [Estimate(*_known(run, kind)) for run in point.runs] for kind in kinds}
     if not others:
         return replace(point, numbers={kind: numbers[0] for kind, numbers in found.items()})
-    means = {kind: sum(one.mean for one in numbers) / len(numbers) for kind, numbers in found.items()}
-    around = {kind: _around(numbers) for kind, numbers in found.items()}
+    means = {kind: sum(number.mean for number in numbers) / len(numbers) for kind, numbers in found.items()}
+    ranges = {kind: _range_of_intervals(numbers) for kind, numbers in found.items()}
     resampled = _resampled(point.runs, kinds, scores)
-    bounds = around if resampled is None else {**around, **resampled}
+    bounds = ranges if resampled is None else {**ranges, **resampled}
     how = RANGE if resampled is None else RESAMPLED
     return replace(point, numbers={kind: Estimate(means[kind], *bounds[kind]) for kind in kinds}, interval=how)
 
@@ -87,9 +87,8 @@ def _known(record: RunRecord, kind: str) -> tuple[float, float | None, float | N
     return found
 
 
-def _around(numbers: Sequence[Estimate]) -> tuple[float | None, float | None]:
-    """Return the lowest end of any interval and the highest, as the pictures of fact recall show seeds."""
-    low, high = [one.low for one in numbers], [one.high for one in numbers]
+def _range_of_intervals(numbers: Sequence[Estimate]) -> tuple[float | None, float | None]:
+    low, high = [number.low for number in numbers], [number.high for number in numbers]
     return (
         min((bound for bound in low if bound is not None), default=None),
         max((bound for bound in high if bound is not None), default=None),
@@ -99,9 +98,9 @@ def _around(numbers: Sequence[Estimate]) -> tuple[float | None, float | None]:
 def _resampled(
     runs: Sequence[RunRecord], kinds: Sequence[str], scores: SeedScores
 ) -> dict[str, tuple[float, float]] | None:
-    """Return the intervals of the means over seeds, by examples and seeds; None where scores of one are not at hand.
+    """Return intervals of the means, resampled over examples and seeds; None if the scores of a run are missing.
 
-    A number that is the same for every example and seed has none: resampled, it would seem to leave no doubt.
+    A number that is the same for all examples and seeds has no interval: an empty one would look exact.
     """
     columns = [f"{kind}_f" if kind in ROUGE_HEADINGS else kind for kind in kinds]
     tables: list[pd.DataFrame] = []

@@ -1,4 +1,4 @@
-"""What papers and repositories report, read from `published.csv`: numbers as printed, with source and ROUGE-L kind."""
+"""Published numbers of papers and repositories, read from `published.csv`, as printed."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import pandas as pd
 from longsumbench.errors import DataError
 
 _PROVENANCE = {"own": "", "reported-by": "quoted", "reproduced-by": "re-run"}
-# (metric, ROUGE-L kind) → the column it belongs to; ROUGE-L of different kinds never share one.
+# (metric, ROUGE-L kind) → column; different kinds of ROUGE-L have separate columns
 COLUMNS = {
     ("rouge1", ""): "R-1",
     ("rouge2", ""): "R-2",
@@ -20,23 +20,30 @@ COLUMNS = {
     ("rougeL", "unstated"): "R-L unstated",
 }
 
-_OTHER_COLUMNS = ("source_table", "metric", "statistic", "value", "rouge_l_kind", "note")  # beside those of `_Row`
+_OTHER_COLUMNS = (
+    "source_table",
+    "metric",
+    "statistic",
+    "value",
+    "rouge_l_kind",
+    "note",
+)  # `_Row` has the others
 
 
 @dataclass(frozen=True)
 class Published:
-    """What one source prints for one system on one test set.
+    """The numbers that one source prints for one system on one test set.
 
     Attributes:
         source: the source's key, its tables, and how it got the numbers if they are not its own.
-        key: the source's key alone.
-        own: whether the source reports its own system or baseline.
-        system: as the source calls it.
-        variant: likewise; may be empty.
-        test_set: the split, and the version of the dataset where it is not the usual one.
-        input_tokens: the most the system reads; empty where unknown.
+        key: the source's key only.
+        own: True if the source reports its own system or baseline.
+        system: its name in the source.
+        variant: its name in the source; may be empty.
+        test_set: the split, and the version of the dataset if it is not the usual one.
+        input_tokens: the maximum that the system reads; empty if unknown.
         scores: column → F1, precision or recall, 0–100, as printed.
-        doubted: whether another place in print contradicts them; the note in `published.csv` says how.
+        doubted: True if another publication or table contradicts them; `published.csv` has a note.
     """
 
     source: str
@@ -51,11 +58,11 @@ class Published:
 
 
 def read_published(names: Collection[str], part: str = "f") -> list[Published]:
-    """Return what is published on a dataset, sorted by system, variant, input length and source.
+    """Return the published numbers on a dataset, sorted by system, variant, input length and source.
 
     Args:
         names: the dataset's names in `published.csv`.
-        part: of ROUGE: "f", "p" or "r".
+        part: part of ROUGE: "f", "p" or "r".
 
     Raises:
         DataError: `published.csv` is damaged.
@@ -74,13 +81,13 @@ def read_published(names: Collection[str], part: str = "f") -> list[Published]:
 
 
 def read_rank_recalls(dataset: str) -> list[tuple[str, dict[int, str]]]:
-    """Return what is published on how much of the reference the best paragraphs say (ROUGE-L recall, 0–100).
+    """Return the published ROUGE-L recall (0–100) of the best-ranked paragraphs against the reference.
 
     Args:
         dataset: its name in `published.csv`.
 
     Returns:
-        For each ranker of each source its name, and the number of paragraphs → recall, as printed.
+        For each ranker of each source: its name, and number of paragraphs → recall, as printed.
     """
     table = _table()
     found: dict[str, dict[int, str]] = {}
@@ -91,7 +98,7 @@ def read_rank_recalls(dataset: str) -> list[tuple[str, dict[int, str]]]:
 
 
 class _Row(NamedTuple):
-    """The columns of `published.csv` that numbers of one row of a table share."""
+    """The columns of `published.csv` that identify a row."""
 
     source_key: str
     system: str
@@ -104,7 +111,7 @@ class _Row(NamedTuple):
 
 @dataclass
 class _Printed:
-    """What tables of one source agree on."""
+    """Numbers on which tables of one source agree."""
 
     tables: list[str]
     scores: dict[str, str]
@@ -126,7 +133,7 @@ def _table() -> pd.DataFrame:
 
 
 def _merge(several: list[_Printed], new: _Printed) -> None:
-    """Add what a table prints to the first of its source's tables that it does not contradict."""
+    """Merge a table's numbers into the first table of its source that it does not contradict."""
     for one in several:
         if all(one.scores.get(column, value) == value for column, value in new.scores.items()):
             one.tables += new.tables
@@ -137,9 +144,7 @@ def _merge(several: list[_Printed], new: _Printed) -> None:
 
 
 def _published(what: _Row, printed: _Printed) -> Published:
-    numbered = [
-        name for name in printed.tables if name.startswith(("Table ", "§"))
-    ]  # others are addresses: see the CSV
+    numbered = [name for name in printed.tables if name.startswith(("Table ", "§"))]  # others are URLs
     source = ", ".join([" ".join([what.source_key, *numbered[:1]]), *(name[len("Table ") :] for name in numbered[1:])])
     how = _PROVENANCE[what.provenance]
     return Published(
@@ -156,6 +161,6 @@ def _published(what: _Row, printed: _Printed) -> Published:
 
 
 def _test_set(dataset: str, split: str) -> str:
-    """Put a split and the version in a dataset's name together: "test, SCROLLS"."""
+    """Return the split and the version in a dataset's name: "test, SCROLLS"."""
     _, _, version = dataset.partition(" (")
     return f"{split}, {version.removesuffix(')')}" if version else split

@@ -1,9 +1,8 @@
-"""Which numbers of a table cannot be told from the best of their column: paired tests on the runs' per-example scores.
+"""Paired tests of every number in a table against the best of its column, on the runs' per-example scores.
 
-Every shown number of every ranked run is tested against the best run of its column by approximate randomization; the
-p-values are corrected over all the tests of the runs that may be compared. The best is chosen by the same scores, which
-no correction makes up for: of 20 equal systems the last ones differ from it at 5 % in a quarter of the tables (2 % of
-the rows), as simulations show.
+The tests use approximate randomization. P-values are corrected (Holm) over all tests of a group of comparable runs. The
+correction does not account for choosing the best run by the same scores. In simulations with 20 equal systems, a
+quarter of the tables (2 % of the rows) have a significant difference at the 5 % level.
 """
 
 import math
@@ -24,34 +23,34 @@ from longsumbench.runs.record import SHORT_ID, Results, RunRecord, measured_mean
 
 LEVEL, _POWER = 0.05, 0.8
 RESAMPLES = 10_000
-RESAMPLES_A_TEST = 100  # or more than that: no p-value is below 1 / resamples, and the correction multiplies by tests
+RESAMPLES_A_TEST = 100  # lower bound, since p-values are at least 1 / resamples and Holm multiplies them by the tests
 
 
 @dataclass(frozen=True)
 class AgainstBest:
-    """What the tests of runs against the best of each column found.
+    """The results of testing runs against the best of each column.
 
     Attributes:
         p_values: (run id, number) → corrected p-value of its difference from the best run of that number.
-        note: how was tested, what could have been found, and what could not be tested; empty where nothing was to be.
+        note: method, detectable differences and untested runs; empty if there was nothing to test.
     """
 
     p_values: Mapping[tuple[str, str], float] = field(default_factory=dict)
     note: str = ""
 
     def tied(self) -> frozenset[tuple[str, str]]:
-        """Return the (run id, number) that cannot be told from the best."""
+        """Return the (run id, number) pairs that are not distinguishable from the best."""
         return frozenset(key for key, p in self.p_values.items() if p >= LEVEL)
 
 
 def read_all_scores(results: Results, records: Sequence[RunRecord]) -> dict[str, pd.DataFrame]:
-    """Return run id → its per-example scores, 0–1, of the runs that have a table of them."""
+    """Return run id → its per-example scores, 0–1; runs without them are left out."""
     found = {record.run_id: scores_at_hand(results, record) for record in records}
     return {run: scores for run, scores in found.items() if scores is not None}
 
 
 def scores_at_hand(results: Results, record: RunRecord) -> pd.DataFrame | None:
-    """Return a run's per-example scores, 0–1; None if there are none, or if they are damaged, which is reported."""
+    """Return a run's per-example scores, 0–1; None if they are missing or damaged. Reports damaged ones."""
     folder = results.run_folder(record)
     if not (folder / "scores.csv").exists():
         return None
@@ -66,7 +65,7 @@ def read_scores_of_run(folder: Path, record: RunRecord) -> pd.DataFrame:
     """Read a run's per-example scores, 0–1.
 
     Raises:
-        DataError: the file is missing, no table of scores, or does not belong to the record.
+        DataError: the file is missing, is not a table of scores, or does not belong to the record.
     """
     path, again = folder / "scores.csv", "run it again with overwrite=true"
     scores = read_scores(path)
@@ -88,9 +87,9 @@ def against_best(members: Sequence[RunRecord], scores: Mapping[str, pd.DataFrame
     A number that equals the best one needs no test.
 
     Args:
-        members: runs that may be compared, best first; oracles are passed over.
+        members: comparable runs, best first; oracles are skipped.
         scores: run id → per-example scores, 0–1; a run without them is not tested.
-        part: of ROUGE, that is shown: "f", "p" or "r".
+        part: the part of ROUGE that is shown: "f", "p" or "r".
     """
     ranked = [record for record in members if not record.oracle]
     differences: dict[tuple[str, str], pd.Series] = {}
@@ -106,26 +105,27 @@ def against_best(members: Sequence[RunRecord], scores: Mapping[str, pd.DataFrame
             else:
                 differences[record.run_id, name] = paired
     if not differences:
-        return AgainstBest({}, "No row is tested against the best, for want of scores.csv." if untested else "")
+        return AgainstBest({}, "No row is tested against the best: scores.csv is missing." if untested else "")
     table = pd.DataFrame(dict(enumerate(differences.values()))).sort_index()
     resamples = max(RESAMPLES, RESAMPLES_A_TEST * len(differences))
     corrected = holm(randomization_p_values(table.fillna(0).to_numpy(), resamples))
-    told = _told(table, resamples)
+    note = _note(table, resamples)
     if untested:
-        told += f" Not tested, for want of scores.csv beside them or the best: {', '.join(untested.values())}."
-    return AgainstBest(dict(zip(differences, corrected.tolist(), strict=True)), told)
+        names = ", ".join(untested.values())
+        note += f" Not tested, because their scores.csv or that of the best run is missing: {names}."
+    return AgainstBest(dict(zip(differences, corrected.tolist(), strict=True)), note)
 
 
 def _differences(best: pd.DataFrame | None, other: pd.DataFrame | None, column: str) -> pd.Series | None:
-    """Return best minus other, 0–1, by the examples to which both numbers apply; None where one has no scores."""
+    """Return best minus other, 0–1, for each example that has both; None if scores are missing."""
     if best is None or other is None or column not in best or column not in other:
         return None
     paired = (best[column] - other[column]).dropna()
     return paired if len(paired) else None
 
 
-def _told(differences: pd.DataFrame, resamples: int) -> str:
-    """Say how the tests were made and between what bounds their smallest detectable differences lie, 0–100."""
+def _note(differences: pd.DataFrame, resamples: int) -> str:
+    """Describe the tests and the range of their smallest detectable differences (0–100)."""
     tests = differences.shape[1]
     corrected = f"Holm's correction for {tests:,} {'tests' if tests > 1 else 'test'}"
     columns = [PERCENT * column.dropna().to_numpy() for _, column in differences.items()]
@@ -137,12 +137,12 @@ def _told(differences: pd.DataFrame, resamples: int) -> str:
 
 
 def _power(detectable: Sequence[float]) -> str:
-    """Say which differences the tests would have found, and how many tests could not have found any."""
+    """Describe which differences the tests would have found, and how many tests could not find any."""
     finite = [difference for difference in detectable if math.isfinite(difference)]
     if not finite:
-        return "no difference could have been found, with so few examples that differ"
+        return "too few examples differ to find any difference"
     blind = len(detectable) - len(finite)
-    rest = f"; {blind} of the tests could not have found any, with so few examples that differ" if blind else ""
+    rest = f"; in {blind} of the tests too few examples differ to find any" if blind else ""
     return f"a difference of {_range(finite)} would have been found 4 times in 5{rest}"
 
 

@@ -1,8 +1,7 @@
-"""results/ → tables: one CSV row a run, and blocks of runs that may be compared.
+"""The leaderboard of a dataset: a CSV with a row per run, and ranked blocks of comparable runs.
 
-Two runs stand in one ranking only when the texts, the split, the examples and the signature of the scores agree; what
-cannot be told from the best of its column is marked, where the runs' scores of each example are at hand. Oracles and
-published numbers stand in blocks of their own. Where planted facts were looked for, pictures stand beside the table.
+Runs are comparable if the texts, the split, the examples and the signature of the scores agree. Oracles and published
+numbers have separate blocks. Datasets with planted facts also have pictures.
 """
 
 from collections.abc import Iterable, Sequence
@@ -44,7 +43,7 @@ _COLUMNS = (
     *("tokens_per_second", "peak_memory_gb", "seed", "signature", "run_id"),
     *(f"{kind}_{part}" for kind in ROUGE_HEADINGS for part in "pr"),
 )
-_OUTPUT_COLUMNS = {  # of tables with records that know it → as these name it
+_OUTPUT_COLUMNS = {  # column → fact in the record; left out if no record has any
     "output_words": "words",
     "reference_words": "reference_words",
     "outputs_compared": "compared",
@@ -54,7 +53,7 @@ _OUTPUT_COLUMNS = {  # of tables with records that know it → as these name it
 _DECIMALS = 4  # of numbers in the CSV
 _SPLITS = ("test", "validation", "train")
 
-# The datasets of published.csv → ours; versions in parentheses are shown beside the numbers.
+# Name in published.csv → our name; the version in parentheses is shown with the split.
 PUBLISHED_AS = {
     "arXiv": "arxiv",
     "PubMed": "pubmed",
@@ -69,7 +68,7 @@ PUBLISHED_AS = {
     "GovReport (LongBench 200)": "gov_report",
     "Search2Wiki": "search2wiki",
 }
-OUR_PAPERS = ("liu2019hiersumm", "liu2022pagesum", "you2019etads", "zhao2020seal")  # shown on the terminal, too
+OUR_PAPERS = ("liu2019hiersumm", "liu2022pagesum", "you2019etads", "zhao2020seal")  # also shown on the terminal
 
 _PUBLISHED_KINDS = tuple(PUBLISHED_SCORES.values())
 _PUBLISHED_VIEW = (
@@ -88,9 +87,9 @@ class Table:
 
     Attributes:
         dataset: its name.
-        runs: the finished runs, grouped into those that may be compared, best first.
-        tests: for each group, what cannot be told from its best; empty where nothing was tested.
-        part: of ROUGE, by which runs are ranked and which is shown; the CSV is the same for all.
+        runs: groups of comparable finished runs, best first.
+        tests: for each group, its tests against the best; empty if nothing was tested.
+        part: the part of ROUGE that ranks the runs and is shown; the CSV is the same for all parts.
     """
 
     dataset: str
@@ -99,7 +98,7 @@ class Table:
     part: str = "f"
 
     def csv(self) -> str:
-        """Return one row a run: `_COLUMNS`, then what was measured beside ROUGE, then what was cut, by cause."""
+        """Return a row per run: `_COLUMNS`, then other measures, then truncation by cause."""
         records = [record for group in self.runs for record in group]
         measured = dict.fromkeys(name for record in records for name in record.measures)
         columns = [*_COLUMNS, *(f"{name}{bound}" for name in measured for bound in ("", "_lo", "_hi"))]
@@ -111,11 +110,11 @@ class Table:
         return pd.DataFrame(rows, columns=columns, dtype=object).to_csv(index=False, lineterminator="\n")
 
     def render(self) -> str:
-        """Return the table for the terminal; of published numbers, those of the suite's own papers."""
+        """Return the table for the terminal, with the published numbers of the suite's own papers only."""
         return tables.terminal(self.heading(), self.blocks(brief=True))
 
     def markdown(self) -> str:
-        """Return the table in Markdown, the runs' ledgers below, and its pictures if there are any."""
+        """Return the table in Markdown, with the runs' ledgers and links to its pictures."""
         text = tables.markdown(self.heading(), self.blocks(ledger=True))
         if self.lines():
             text += f"\n![{self.title()}]({_picture(self.dataset)})\n"
@@ -124,7 +123,7 @@ class Table:
         return text
 
     def ledger(self) -> Block:
-        """Return what each run did not read, did not learn and did not finish."""
+        """Return the block of the runs' truncation ledgers."""
         return ledger_block([record for group in self.runs for record in group])
 
     def latex(self) -> str:
@@ -132,34 +131,34 @@ class Table:
         return tables.latex(self.heading(), self.blocks())
 
     def heading(self) -> str:
-        """Return the table's."""
+        """Return the table's heading."""
         return f"longsumbench: {self.dataset}" + (f", ROUGE {ROUGE_PARTS[self.part]}" if self.part != "f" else "")
 
     def lines(self) -> tuple[RecallLine, ...]:
-        """Return what can be drawn of the first runs that may be compared and have it; nothing if none have."""
+        """Return the fact recall lines of the first group that has any; empty if none has."""
         return next((lines for group in self.runs if (lines := recall_lines(group))), ())
 
     def at_lengths(self) -> tuple[LengthCurves, ...]:
-        """Return the systems that were tested on texts of several lengths, which stand in several groups."""
+        """Return the systems that were tested on texts of several lengths, across groups."""
         return systems_at_lengths(record for group in self.runs for record in group)
 
     def pictures(self) -> list[str]:
-        """Return the file names of what is drawn beside the table."""
-        there = {_picture(self.dataset): self.lines(), f"{_by_length(self.dataset)}.png": self.at_lengths()}
-        return [name for name, drawn in there.items() if drawn]
+        """Return the file names of the table's pictures."""
+        content = {_picture(self.dataset): self.lines(), f"{_by_length(self.dataset)}.png": self.at_lengths()}
+        return [name for name, drawn in content.items() if drawn]
 
     def title(self) -> str:
-        """Return the picture's."""
+        """Return the title of the picture of fact recall."""
         first = next(group[0] for group in self.runs if recall_lines(group))
         of = f"{first.split} split, {format_count(first.n, 'example')}"
         return f"{self.dataset}: planted facts that the summaries state right ({of})"
 
     def blocks(self, brief: bool = False, ledger: bool = False) -> list[Block]:
-        """Return our blocks, then the published one.
+        """Return the blocks of our runs, then the block of published numbers.
 
         Args:
-            brief: whether published numbers are restricted to the papers whose systems the suite has.
-            ledger: whether the runs' ledgers stand behind ours.
+            brief: show published numbers only for papers whose systems the suite has.
+            ledger: add the runs' truncation ledgers.
         """
         ours = []
         for members, tests in zip(self.runs, self.tests or [AgainstBest()] * len(self.runs), strict=True):
@@ -171,11 +170,11 @@ class Table:
 def update_table(results: Results, dataset: str) -> Table:
     """Rebuild `leaderboard/<dataset>.csv`, `.md`, `.tex` and the pictures from all finished runs on a dataset.
 
-    Jobs that finish at the same time take turns, so that the last table holds them all.
+    A lock serializes simultaneous jobs, so the last table has all runs.
 
     Raises:
-        UsageError: there is no finished run on it.
-        DataError: no record of them can be read; the files stay as they are.
+        UsageError: there is no finished run on the dataset.
+        DataError: no record can be read; the files stay unchanged.
     """
     if dataset not in results.datasets():
         near = did_you_mean(dataset, results.datasets())
@@ -196,7 +195,7 @@ def update_table(results: Results, dataset: str) -> Table:
 
 
 def _write_by_length(table: Table, stem: Path) -> None:
-    """Write what is measured at several lengths, as a picture and in numbers; or remove what no run shows any more."""
+    """Write the picture and the CSV of recall by length; remove them if no system has several lengths."""
     found, name = table.at_lengths(), _by_length(table.dataset)
     for suffix in () if found else ("png", "csv"):
         stem.with_name(f"{name}.{suffix}").unlink(missing_ok=True)
@@ -206,13 +205,7 @@ def _write_by_length(table: Table, stem: Path) -> None:
 
 
 def read_table(results: Results, dataset: str, part: str = "f") -> Table:
-    """Return the table of all finished runs on a dataset that can be read.
-
-    Args:
-        results: where they are.
-        dataset: its name.
-        part: of ROUGE, that is shown: one of `PARTS`.
-    """
+    """Return the table of all readable finished runs on a dataset; `part` of ROUGE is a key of `ROUGE_PARTS`."""
     records = list(results.records(dataset))
     scores = read_all_scores(results, records)
     if part != "f":
@@ -222,13 +215,7 @@ def read_table(results: Results, dataset: str, part: str = "f") -> Table:
 
 
 def _with_intervals(record: RunRecord, scores: pd.DataFrame, part: str) -> RunRecord:
-    """Return a record with the intervals of ROUGE's precision or recall, which a run does not keep.
-
-    Args:
-        record: of the run.
-        scores: its scores of each example, 0–1.
-        part: "p" or "r".
-    """
+    """Return a record with the intervals of ROUGE's precision ("p") or recall ("r"), which runs do not store."""
     scoring = record.config.get("score", {})
     columns = {kind: f"{kind}_{part}" for kind in record.scores if f"{kind}_{part}" in scores}
     found = intervals_of(
@@ -241,17 +228,16 @@ def _with_intervals(record: RunRecord, scores: pd.DataFrame, part: str) -> RunRe
 
 
 def _picture(dataset: str) -> str:
-    """Return the file name of a table's picture."""
     return f"{dataset}-recall.png"
 
 
 def _by_length(dataset: str) -> str:
-    """Return the file name, without its ending, of what is measured at several lengths."""
+    """Return the file name of recall by length, without its ending."""
     return f"{dataset}-lengths"
 
 
 def group_runs(records: Iterable[RunRecord], part: str = "f") -> tuple[tuple[RunRecord, ...], ...]:
-    """Put together what may be compared: largest group first; in a group best first, oracles last."""
+    """Group comparable runs: largest group first; within a group best first, oracles last."""
     groups: dict[tuple[str, ...], list[RunRecord]] = {}
     for record in records:
         groups.setdefault(comparison_key(record), []).append(record)
@@ -262,10 +248,7 @@ def group_runs(records: Iterable[RunRecord], part: str = "f") -> tuple[tuple[Run
 
 
 def _row(record: RunRecord) -> dict[str, Any]:
-    """Return a run's row of the CSV: scores are 0–100; `source_seen` and the cuts are percentages.
-
-    ROUGE is F1, behind which stand precision (`_p`) and recall (`_r`).
-    """
+    """Return a run's row of the CSV: ROUGE F1, precision (`_p`) and recall (`_r`) are 0–100, shares in percent."""
     fit = record.fit
     trained = bool(fit["steps"])
     values: dict[str, Any] = {name: getattr(record, name) for name in ("model", "variant", "dataset", "split", "n")}
@@ -292,13 +275,13 @@ def _row(record: RunRecord) -> dict[str, Any]:
 
 
 def published_blocks(dataset: str, ours: Sequence[RunRecord], brief: bool = False, part: str = "f") -> list[Block]:
-    """Return what is published on a dataset as a block of its own; none for a dataset without published numbers.
+    """Return a block of the published numbers on a dataset; empty if there are none.
 
     Args:
-        dataset: our name of it.
-        ours: our runs on it, which may be on other texts than the official ones.
-        brief: whether only the suite's own papers are shown, and the rest counted.
-        part: of ROUGE, that is shown: one of `PARTS`.
+        dataset: our name of the dataset.
+        ours: our runs on it; a note warns if they may be on other texts than the official ones.
+        brief: show only the suite's own papers, and count the rest.
+        part: the part of ROUGE to show, a key of `ROUGE_PARTS`.
     """
     try:
         found = read_published([name for name, our_name in PUBLISHED_AS.items() if our_name == dataset], part)
@@ -310,7 +293,7 @@ def published_blocks(dataset: str, ours: Sequence[RunRecord], brief: bool = Fals
     lines = _published_notes(shown, any(record.config.get("dataset", {}).get("path") for record in ours), part)
     if len(shown) < len(found):
         where = f"leaderboard/{dataset}.md" if part == "f" else "published.csv"
-        lines.append(f"{len(found) - len(shown)} more rows stand in {where}.")
+        lines.append(f"{len(found) - len(shown)} more rows are in {where}.")
     widths = (("system", 17), ("variant", 28), ("split", 10), ("source", 24))
     rows = [_published_row(one) for one in shown]
     return [Block("Published numbers", tuple(lines), _PUBLISHED_VIEW, "llrrrrrrll", rows, widths)]
@@ -318,11 +301,11 @@ def published_blocks(dataset: str, ours: Sequence[RunRecord], brief: bool = Fals
 
 def _published_notes(shown: Sequence[Published], local: bool, part: str) -> list[str]:
     lines = [
-        f"As printed, on the official data, each scored as its source does: {ROUGE_PARTS[part]}, not ranked with our "
+        f"As printed, on the official data, scored as in each source: {ROUGE_PARTS[part]}, not ranked with our "
         "rows. Sentence-level and summary-level R-L of one output can differ by 10–20 points."
     ]
     if any(one.doubted for one in shown):
-        lines.append("† Contradicted elsewhere in print: see the note in published.csv.")
+        lines.append("† Another publication or table contradicts this row: see the note in published.csv.")
     if local:
         lines.append("Our texts came from local files (dataset.path); nothing shows that they are the official ones.")
     return lines

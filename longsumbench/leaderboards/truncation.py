@@ -1,6 +1,6 @@
-"""What finished runs did not read, did not learn and did not finish: their truncation ledgers as a table.
+"""The truncation ledgers of finished runs as a table.
 
-From records alone: source tokens seen, or dropped by cause; training targets cut; outputs that hit the length limit.
+It shows source tokens seen, or dropped by cause; training targets cut; outputs that reached the length limit.
 """
 
 from collections.abc import Sequence
@@ -11,15 +11,16 @@ from longsumbench.runs.record import RunRecord, run_label, source_seen
 
 _HEADING = "What was not read, not learned, not finished"
 _NOTE = (
-    "Source: of all tokens (of words, for a system without tokens), what was read, and what was dropped by which "
-    "setting. Targets: training references longer than decode_length. Outputs: summaries that hit the length limit."
+    "Source: the share of tokens (of words, for a system without tokens) that was read, and the share that each "
+    "setting dropped. Targets: training references longer than decode_length. Outputs: summaries that hit the length "
+    "limit."
 )
 _ABSENT = "–"
-PREFIX = "cut_"  # of the columns of a CSV that hold the shares by cause
+PREFIX = "cut_"  # of the CSV columns with the shares by cause
 
 
 def cut_shares(record: RunRecord) -> dict[str, float]:
-    """Return cause → the share of the source that it cut in a run, in percent of tokens, the largest first."""
+    """Return cause → the share of the source that it cut, in percent of tokens, the largest first."""
     if record.source is None:
         return {}
     unit = "tokens" if record.source["tokens"] else "words"
@@ -28,12 +29,12 @@ def cut_shares(record: RunRecord) -> dict[str, float]:
 
 
 def ledger_columns(records: Sequence[RunRecord]) -> list[str]:
-    """Return the columns of a CSV that hold what was cut of the source in any of the runs, by cause."""
+    """Return the names of the CSV columns with the shares that any of the runs cut, by cause."""
     return [f"{PREFIX}{cause}" for cause in sorted({cause for record in records for cause in cut_shares(record)})]
 
 
 def ledger_block(records: Sequence[RunRecord]) -> Block:
-    """Return a row for each run."""
+    """Return a block with a row for each run."""
     columns = ("run", "split", "source\nseen (%)", "dropped by (%)", "training targets cut", "outputs at the limit")
     widths = (("run", 40), ("dropped by (%)", 30))
     return Block(_HEADING, (_NOTE,), columns, "llrlrr", [_row(record) for record in records], widths)
@@ -52,7 +53,7 @@ def _row(record: RunRecord) -> list[str]:
 
 
 def _targets(record: RunRecord) -> str:
-    """Say how many training targets were cut, and how much of them; of what was not trained nothing."""
+    """Describe how many training targets were cut, and the share of their tokens."""
     targets = record.fit.get("targets")
     if not targets or not record.fit["steps"]:
         return _ABSENT
@@ -62,6 +63,6 @@ def _targets(record: RunRecord) -> str:
 
 
 def format_share(part: int, whole: int) -> str:
-    """Write a count and its share: "12 (3.40 %)"; without a whole, the count alone."""
+    """Format a count and its share: "12 (3.40 %)"; only the count if `whole` is 0."""
     share = percent(part, whole)
     return f"{part:,}" if share is None else f"{part:,} ({share:.2f} %)"

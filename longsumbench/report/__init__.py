@@ -1,1 +1,1 @@
-"""What is drawn from finished runs."""
+"""Render results as text tables, HTML pages and pictures: `tables`, `html`, `figures`, `evidence`."""

@@ -1,7 +1,4 @@
-"""A picture in the two formats that papers and pages take.
-
-The same drawing gives the same bytes, with the same release of matplotlib.
-"""
+"""Render pictures as PNG and SVG; the same drawing gives the same bytes with the same release of matplotlib."""
 
 import io
 from collections.abc import Callable
@@ -14,17 +11,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_RESOLUTION = 110  # dots an inch, of the PNG
+_RESOLUTION = 110  # dots per inch of the PNG
 _GRID = "#E4E4E4"
 
 
 def render_picture(size: tuple[float, float], draw: "Callable[[Figure], None]") -> dict[str, bytes]:
-    """Draw a picture; return "png" and "svg" → its bytes.
-
-    Args:
-        size: inches.
-        draw: puts everything on the figure.
-    """
+    """Draw a picture of a `size` in inches; return "png" and "svg" → bytes."""
     import matplotlib as mpl
     import matplotlib.style
     from matplotlib.figure import Figure
@@ -32,7 +24,7 @@ def render_picture(size: tuple[float, float], draw: "Callable[[Figure], None]") 
     found = {}
     with matplotlib.style.context("default"), mpl.rc_context({"svg.hashsalt": "longsumbench"}):
         for kind, known in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
-            figure, image = Figure(size, dpi=_RESOLUTION), io.BytesIO()  # anew: drawing numbers what it has drawn
+            figure, image = Figure(size, dpi=_RESOLUTION), io.BytesIO()  # a new one: drawing changes ids
             draw(figure)
             figure.savefig(image, format=kind, metadata=known)
             found[kind] = image.getvalue()
@@ -40,12 +32,7 @@ def render_picture(size: tuple[float, float], draw: "Callable[[Figure], None]") 
 
 
 def write_pictures(folder: Path, contents: dict[str, str | bytes]) -> list[Path]:
-    """Write files, each whole or not at all; return their paths.
-
-    Args:
-        folder: where to.
-        contents: name → content.
-    """
+    """Write files (name → content) atomically; return their paths."""
     paths = [folder / name for name in contents]
     for path, content in zip(paths, contents.values(), strict=True):
         write_atomically(path, content)
@@ -53,7 +40,7 @@ def write_pictures(folder: Path, contents: dict[str, str | bytes]) -> list[Path]
 
 
 def plain_axes(plot: "Axes", grid: str = "y") -> None:
-    """Leave of a plot's frame what helps to read it: the lower line, and faint lines across."""
+    """Remove a plot's frame except the lower line, and add a faint grid."""
     plot.grid(axis=grid, color=_GRID, linewidth=0.8)  # type: ignore[arg-type]
     plot.set_axisbelow(True)
     plot.tick_params(length=0, labelsize=9.5)

@@ -1,4 +1,4 @@
-"""The frame of every HTML page: it needs nothing beside itself, and is light or dark as the reader has it."""
+"""The frame of all HTML pages: self-contained, light or dark by the reader's preference."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -36,10 +36,10 @@ def html_page(title: str, parts: Sequence[str], style: str = "", head: str = "")
     """Return a whole page.
 
     Args:
-        title: as text.
-        parts: of its body, as HTML.
-        style: CSS beside what all pages share.
-        head: more elements of its head, as HTML.
+        title: text.
+        parts: HTML of the body.
+        style: CSS in addition to the common one.
+        head: HTML of additional elements of the head.
     """
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -51,12 +51,12 @@ def html_page(title: str, parts: Sequence[str], style: str = "", head: str = "")
 
 
 def html_table(names: Sequence[str], align: str, rows: Iterable[Sequence[str]]) -> str:
-    """Return a table, which scrolls where it is wider than the page.
+    """Return a table, which scrolls if it is wider than the page.
 
     Args:
-        names: of the columns.
-        align: a letter a column, "l" or "r".
-        rows: cells, as text; what is `Tied` has its mark behind it.
+        names: names of the columns.
+        align: "l" or "r" for each column.
+        rows: cells, as text; `Tied` cells are marked.
     """
     sides = [' class="l"' if letter == "l" else "" for letter in align]
     head = "".join(f"<th{side}>{escape(name)}</th>" for side, name in zip(sides, names, strict=True))

@@ -1,4 +1,4 @@
-"""Words of a text marked on a page by who shares them, in any of their forms."""
+"""Mark words of a text in HTML by which other texts share them, compared by stem."""
 
 import re
 from collections.abc import Callable
@@ -7,12 +7,12 @@ from html import escape
 
 from longsumbench.rouge.scorer import RougeScorer
 
-_WORD = re.compile(r"[^\W_]+")  # as ROUGE takes texts apart; of a script without blanks, a stretch of them
-SHORTEST_WORD = 4  # letters; shorter ones are in any text, and marking them would tell nothing
+_WORD = re.compile(r"[^\W_]+")  # as in ROUGE; a run of characters in scripts without blanks
+SHORTEST_WORD = 4  # letters; shorter words are in any text
 
 
 def mark_words(text: str, shared: Callable[[str], str | None]) -> str:
-    """Escape a text, its longer words marked by what `shared` says of their stems: a class of `mark`, None for none."""
+    """Escape a text and mark its longer words; `shared` returns the class of `mark` for a stem, or None."""
     parts, end = [], 0
     for word in _WORD.finditer(text):
         stems_of_word = _word_stems(word[0]) if len(word[0]) >= SHORTEST_WORD else ()
@@ -30,7 +30,7 @@ def stems(text: str) -> set[str]:
 
 @lru_cache(maxsize=1 << 16)
 def _word_stems(word: str) -> tuple[str, ...]:
-    """Return the stem of a word; several of a stretch in a script without blanks."""
+    """Return the stem of a word; several in a script without blanks."""
     return tuple(_scorer().words(word))
 
 

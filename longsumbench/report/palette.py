@@ -1,10 +1,6 @@
 """Colours and markers of all pictures."""
 
-# Okabe and Ito's colours, which people of any colour vision tell apart, without the yellow, which is faint on white
+# The palette of Okabe and Ito, safe for colour blindness, without yellow, which is faint on white
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-
-
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
-
-
 GREY = "#767676"

@@ -11,49 +11,47 @@ from tabulate import tabulate
 from longsumbench.formatting import escape_line
 
 _TERMINAL_WIDTH = 130  # columns; longer notes are wrapped
-TIED = "≈"  # behind a cell that is not distinguishable from the best of its column
+TIED = "≈"  # after a cell that is not distinguishable from the best of its column
 _ROWS_ON_A_PAGE = 40  # longer LaTeX tables may break across pages
 _LATEX_SIGNS = {"±": r"\pm", "×": r"\times", "≥": r"\ge", TIED: r"\approx"}
-_MARKDOWN = re.compile(r"[\\|<`*_\[~]|&(?=#?\w+;)")  # what Markdown would read as its own
-_BEHIND_UNDERSCORES = re.compile(r"(?<=_)")
-_STRESS, _END, _TIE = "\x02", "\x03", "\x04"  # around and behind marked cells while tabulate escapes LaTeX
+_MARKDOWN = re.compile(r"[\\|<`*_\[~]|&(?=#?\w+;)")  # special characters of Markdown
+_AFTER_UNDERSCORES = re.compile(r"(?<=_)")
+_STRESS, _END, _TIE = "\x02", "\x03", "\x04"  # placeholders of marks while tabulate escapes LaTeX
 
 
 class Stressed(str):
-    """A cell that is the best of its column: bold, or starred on the terminal; a line below the table says so."""
+    """A cell that is the best of its column: bold, or starred on the terminal, with a legend below the table."""
 
 
 class Tied(str):
-    """A cell that is not distinguishable from what it is compared with: with `TIED` behind it."""
+    """A cell that is not distinguishable from its reference, marked with `TIED`."""
 
 
 class _Marks(NamedTuple):
-    """What is written before and behind a stressed cell, and behind a tied one."""
+    """Text before and after a stressed cell, and after a tied one."""
 
     before: str
-    behind: str
+    after: str
     tied: str
 
     def put(self, cell: str) -> str:
-        """Mark a cell by its kind."""
         if isinstance(cell, Stressed):
-            return f"{self.before}{cell}{self.behind}"
+            return f"{self.before}{cell}{self.after}"
         return f"{cell}{self.tied}" if isinstance(cell, Tied) else cell
 
 
 @dataclass(frozen=True)
 class Block:
-    """Rows that belong together.
+    """Rows under a heading.
 
     Attributes:
-        heading: what they are; empty for rows that follow the block before.
+        heading: empty if the rows continue the block before.
         notes: lines between heading and rows.
-        columns: names; a line break in one is a space outside the terminal.
-        align: a letter a column, "l" or "r".
+        columns: names; line breaks are used on the terminal only.
+        align: "l" or "r" for each column.
         rows: cells; as many as columns.
-        widths: the widest that the column may be on the terminal, by name; cells are wrapped there.
-        groups: headings over neighbouring columns in LaTeX, from the left: (heading, number of columns), the heading
-            empty over columns that have none.
+        widths: column → maximum width on the terminal; longer cells are wrapped.
+        groups: (heading, number of columns) over columns in LaTeX, from left to right; headings may be empty.
     """
 
     heading: str
@@ -66,28 +64,28 @@ class Block:
 
 
 def terminal(title: str, blocks: Sequence[Block]) -> str:
-    """Draw for reading in a terminal."""
+    """Render blocks for the terminal."""
     parts = [title]
     for block in blocks:
         widths = dict(block.widths)
         wraps = [widths.get(column) for column in block.columns]
-        told = [textwrap.fill(line, _TERMINAL_WIDTH, break_on_hyphens=False) for line in (block.heading, *block.notes)]
+        lines = [textwrap.fill(line, _TERMINAL_WIDTH, break_on_hyphens=False) for line in (block.heading, *block.notes)]
         rows = [
             [type(cell)(_broken(escape_line(cell), width)) for cell, width in zip(row, wraps, strict=True)]
             for row in block.rows
         ]
         shown = replace(block, rows=rows)
         drawn = _draw(shown, "simple", _Marks("*", "", TIED), maxcolwidths=wraps) if rows else ""
-        parts.append("\n".join(part for part in (*told, drawn, _legend(block, "*")) if part))
+        parts.append("\n".join(part for part in (*lines, drawn, _legend(block, "*")) if part))
     return "\n\n".join(parts)
 
 
 def _broken(cell: str, width: int | None) -> str:
-    """Break a name that is wider than its column behind underscores; what has blanks is wrapped there."""
+    """Break a name that is wider than its column after underscores; text with blanks is left to tabulate."""
     if width is None or len(cell) <= width or " " in cell:
         return cell
     lines = [""]
-    for part in _BEHIND_UNDERSCORES.split(cell):
+    for part in _AFTER_UNDERSCORES.split(cell):
         if lines[-1] and len(lines[-1]) + len(part) > width:
             lines.append("")
         lines[-1] += part
@@ -95,7 +93,7 @@ def _broken(cell: str, width: int | None) -> str:
 
 
 def markdown(title: str, blocks: Sequence[Block]) -> str:
-    """Write Markdown, ending with a line break."""
+    """Render blocks as Markdown, ending with a line break."""
     parts = [f"# {_escape_markdown(title)}"]
     for block in map(_escaped_for_markdown, blocks):
         drawn = _draw(block, "github", _Marks("**", "**", f" {TIED}")) if block.rows else ""
@@ -105,7 +103,6 @@ def markdown(title: str, blocks: Sequence[Block]) -> str:
 
 
 def _escaped_for_markdown(block: Block) -> Block:
-    """Escape whatever was typed or read; the only markers are the ones this file adds."""
     rows = [[type(cell)(_escape_markdown(cell)) for cell in row] for row in block.rows]
     notes = tuple(_escape_markdown(note) for note in block.notes)
     columns = tuple(_escape_markdown(column) for column in block.columns)
@@ -117,7 +114,7 @@ def _escape_markdown(text: str) -> str:
 
 
 def latex(title: str, blocks: Sequence[Block]) -> str:
-    """Write LaTeX tables (packages booktabs, longtable, adjustbox), captions included, ending with a line break."""
+    """Render blocks as LaTeX tables with captions (packages booktabs, longtable, adjustbox)."""
     needs = rf"% {title}; needs \usepackage{{adjustbox,booktabs,longtable}}"
     text = "\n".join([needs, *map(_latex_table, blocks)]) + "\n"
     for sign, command in _LATEX_SIGNS.items():
@@ -129,8 +126,8 @@ def _latex_table(block: Block) -> str:
     drawn = _draw(block, "latex_booktabs", _Marks(_STRESS, _END, _TIE))
     drawn = drawn.replace(_STRESS, r"\textbf{").replace(_END, "}").replace(_TIE, rf"\rlap{{\,{TIED}}}")
     drawn = drawn.replace(r"\toprule", "\n".join([r"\toprule", *_group_headings(block.groups)]), 1)
-    told = ". ".join(part.rstrip(".") for part in (block.heading, *block.notes, _legend(block, "Bold")) if part)
-    caption = rf"\caption{{{_escape(told)}.}}"
+    text = ". ".join(part.rstrip(".") for part in (block.heading, *block.notes, _legend(block, "Bold")) if part)
+    caption = rf"\caption{{{_escape(text)}.}}"
     if len(block.rows) <= _ROWS_ON_A_PAGE:
         fitted = [r"\begin{adjustbox}{max width=\textwidth}", drawn, r"\end{adjustbox}"]
         return "\n".join([r"\begin{table}", r"\small\centering", caption, *fitted, r"\end{table}"])
@@ -139,13 +136,13 @@ def _latex_table(block: Block) -> str:
 
 
 def _legend(block: Block, mark: str) -> str:
-    """Say what the mark of the best means; nothing where no cell has it."""
+    """Return the meaning of the mark of the best; empty if no cell has it."""
     stressed = any(isinstance(cell, Stressed) for row in block.rows for cell in row)
     return f"{mark}: the best of its column." if stressed else ""
 
 
 def _group_headings(groups: Sequence[tuple[str, int]]) -> list[str]:
-    """Write the line of headings over columns, and the rules under them; nothing where there are none."""
+    """Return the line of headings over columns and the rules below it; empty if there are none."""
     cells, rules, column = [], [], 1
     for heading, width in groups:
         if heading:
@@ -158,7 +155,7 @@ def _group_headings(groups: Sequence[tuple[str, int]]) -> list[str]:
 
 
 def _escape(text: str) -> str:
-    """Escape what LaTeX would read as a command, exactly as tabulate does in cells."""
+    """Escape LaTeX commands, exactly as tabulate does in cells."""
     line: str = tabulate([[text]], tablefmt="latex_booktabs", disable_numparse=True).split("\n")[2]
     return line.strip().removesuffix(r"\\").strip()
 

@@ -190,7 +190,7 @@ def test_words_take_the_meaning_from_other_settings() -> None:
     found = sweep([document, spatial[0]], "locality")
     assert curves(found) == {"pagesum": {("document",): 20, ("spatial",): 15}}
     assert found.groups[0].curves[0].follows == {"model.num_pages": "5"}
-    assert "differ in model.locality," in error([document, *spatial], "locality")
+    assert "differ only in model.locality;" in error([document, *spatial], "locality")
     found = sweep([document, *spatial], "num_pages")
     assert curves(found) == {"pagesum locality=spatial": {("5",): 15, ("7",): 17}}
     assert [curve.label for curve in found.groups[0].beside] == ["pagesum locality=document"]
@@ -221,23 +221,23 @@ def test_names_of_settings() -> None:
     records = [trained("ea", beams, beams=beams, train={"beams": 3}) for beams in (1, 2)]
     assert sweep(records, "num_beams").keys == sweep(records, "decode.num_beams").keys == ("decode.num_beams",)
     both = [trained("ea", 1, beams=beams, train={"num_beams": 3}) for beams in (1, 2)]
-    assert "may mean decode.num_beams or train.num_beams" in error(both, "num_beams")
+    assert "is ambiguous: write decode.num_beams or train.num_beams" in error(both, "num_beams")
 
 
 def test_errors_name_what_varies() -> None:
     """An unknown setting, one that is the same in all runs, a seed, three settings, the same twice: one line each."""
     records = [*PAGES, trained("ea", 3, page_size=9), trained("ea", 3, seed=2, page_size=9)]
-    vary = "those in which some do: model.page_size"
+    vary = "comparable runs differ in: model.page_size"
     assert error(records, "page_siz") == (
-        "--against page_siz: no run on arxiv has such a setting, or it decides no outcome (did you mean 'page_size'?); "
+        "--against page_siz: no run on arxiv has this setting, or it affects no outcome (did you mean 'page_size'?); "
         + vary
     )
-    constant = "no two comparable runs on arxiv differ in decode.num_beams, all else being equal; " + vary
+    constant = "no two comparable runs on arxiv differ only in decode.num_beams; " + vary
     assert error(records, "decode.num_beams") == error(records, "page_size", "num_beams") == constant
     assert error(records, "seed") == f"--against seed: a curve is the mean over seeds; {vary}"
     assert error(records, "a", "b", "c").startswith("--against takes one or two settings, and 3 are given")
     assert error(records, "page_size", "model.page_size").startswith("--against model.page_size is given twice")
-    assert error(records[:1], "page_size").endswith("there is no setting in which any do")
+    assert error(records[:1], "page_size").endswith("comparable runs differ in no single setting")
 
 
 def test_values_as_typed() -> None:

@@ -93,10 +93,10 @@ def test_without_scores(tmp_path: Path) -> None:
     """Rows without scores.csv are named and bear no mark; without the best one's, or any, nothing is tested."""
     some = {name: SCORES[name] for name in ("best", "far")}
     text = updated(tmp_path / "some", RUNS, some).markdown()
-    assert "Not tested, for want of scores.csv beside them or the best: near near." in text
+    assert "Not tested, because their scores.csv or that of the best run is missing: near near." in text
     for number, none in enumerate(({}, {"near": SCORES["near"], "far": SCORES["far"]})):
         text = updated(tmp_path / str(number), RUNS, none).markdown()
-        assert "No row is tested against the best, for want of scores.csv." in text
+        assert "No row is tested against the best: scores.csv is missing." in text
         assert "≈" not in text
 
 

@@ -99,7 +99,7 @@ def test_by_precision(update: Callable[..., Table], tmp_path: Path) -> None:
     assert [row[block.columns.index("R-1")] for row in block.rows] == ["40.0", "30.0", "20.0", "18.0"]
     assert isinstance(block.rows[0][block.columns.index("R-L")], Stressed)
     assert block.groups[1] == ("ROUGE precision", 4)
-    assert block.notes[-1] == "No row is tested against the best, for want of scores.csv."
+    assert block.notes[-1] == "No row is tested against the best: scores.csv is missing."
     assert "ROUGE precision (0–100) ± half its 95 % interval, where the scores of each example" in block.notes[-2]
     assert "longsumbench: arxiv, ROUGE precision" in table.markdown()
     assert "F1" not in table.render() + table.latex()
@@ -131,7 +131,7 @@ def test_intervals_of_precision(update: Callable[..., Table], tmp_path: Path) ->
     assert [type(cell) for cell in column] == [Stressed, Tied, str, str]
     assert "±" in column[2]
     assert "±" not in column[3]
-    assert "Not tested, for want of scores.csv beside them or the best: old old00000." in block.notes[-1]
+    assert "Not tested, because their scores.csv or that of the best run is missing: old old00000." in block.notes[-1]
 
 
 def test_recall_and_precision_in_print() -> None:
@@ -318,7 +318,7 @@ def test_where_weights_came_from(update: Callable[..., Table]) -> None:
     """All three tables tell random weights from checkpoints, a model once for each start; where none are, nothing."""
     assert describe_starts([record("lead", 1), record("theirs", 1, config={"model": {"init": 0.02}})]) == ""
     assert describe_starts([started("seal", "random"), record("lead", 1), started("ca", "random")]) == (
-        "Weights at random to begin with: ca, seal."
+        "Random initial weights: ca, seal."
     )
     assert (
         describe_starts([started("pagesum", "facebook/bart-base")])
@@ -331,7 +331,7 @@ def test_where_weights_came_from(update: Callable[..., Table]) -> None:
         record("lead", 20),
     )
     told = (
-        "Weights at random to begin with: seal. From a checkpoint: pagesum (facebook/bart_large), seal (random-weights)"
+        "Random initial weights: seal. From a checkpoint: pagesum (facebook/bart_large), seal (random-weights)"
     )
     assert told in " ".join(table.render().split())
     assert told.replace("_", r"\_") in table.markdown()
@@ -406,7 +406,7 @@ def test_the_mark_of_the_best_is_explained(update: Callable[..., Table]) -> None
 def test_what_was_empty(update: Callable[..., Table]) -> None:
     """Empty predictions and references that could not be scored are counted in view of the reader."""
     text = update(record("trunc", 30, empty_references=("x", "y"), empty_predictions=4)).markdown()
-    assert "Left out for want of a reference: 2 examples." in text
+    assert "Left out because they have no reference: 2 examples." in text
     assert "Empty predictions, which score 0: trunc trunc000: 4." in text
 
 

@@ -1,1 +1,1 @@
-"""The pictures of a leaderboard."""
+"""Pictures and CSV files of a leaderboard: `curves` of sweeps, fact `recall`, recall by `lengths`."""

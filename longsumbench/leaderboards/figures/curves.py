@@ -1,8 +1,8 @@
-"""The curves of a sweep beside the leaderboard: score with its interval against a setting, a line a system.
+"""Write the curves of a sweep: scores with intervals against a setting, a line per system.
 
-    Results --update--> <dataset>-<setting>[-<second>].csv, .png, .svg
+    Results --update_curves--> <dataset>-<setting>[-<second>].csv, .png, .svg
 
-From records alone. The same records give the same bytes, with the same release of matplotlib.
+The same records give the same bytes, with the same release of matplotlib.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -33,20 +33,19 @@ def update_curves(
 ) -> list[Path]:
     """Write the curves of all finished runs on a dataset against one or two settings; return the files.
 
-    `leaderboard/<dataset>-<setting>[-<second>].csv`, `.png` and `.svg`; the pictures of another number than the one by
-    which runs are ranked have its name behind. Jobs that finish at the same time take turns.
+    The files are `leaderboard/<dataset>-<setting>[-<second>].csv`, `.png` and `.svg`. If `kind` is not the number by
+    which runs are ranked, the names of the pictures end with it. A lock serializes simultaneous jobs.
 
     Args:
-        results: where the runs are.
+        results: the results folder.
         dataset: its name.
         words: the settings, as "model.page_size"; "model." may be left out.
-        kind: the number that is drawn: a type of ROUGE, or a measure; None: the one by which runs are ranked.
-        required: whether it is an error that there is nothing to draw; otherwise, of two settings, the one in which
-            runs differ all else being equal is drawn alone, and without one nothing is written.
-        wanted: ids of the runs to be drawn, where not all may stand in one picture; none: as many as may.
+        kind: the number to draw: a type of ROUGE, or a measure; default: the one by which runs are ranked.
+        required: raise an error if there is nothing to draw. If False, try both settings, then each one, then give up.
+        wanted: ids of runs that must be in the picture; by default the largest group is drawn.
 
     Raises:
-        UsageError: there is nothing to draw, or an unknown setting or number.
+        UsageError: there is nothing to draw, or a setting or number is unknown.
     """
     with exclusive_lock(results.root / f".leaderboard-{dataset}.lock"):
         records = list(results.records(dataset))
@@ -69,14 +68,14 @@ def update_curves(
 
 
 def file_name(sweep: SweepCurves) -> str:
-    """Return the name of a sweep's files without their endings; settings of the model stand without "model."."""
+    """Return the name of a sweep's files without ending; "model." is left out."""
     return "-".join([sweep.dataset, *map(short_name, sweep.keys)])
 
 
 def sweep_csv(sweep: SweepCurves) -> str:
-    """Return a row for each system and place: all that was measured with its interval, what it cost, and whose runs.
+    """Return a row for each point: settings, numbers with intervals, costs and run ids.
 
-    A system that stands beside several groups has all their numbers in `group`; the first group is drawn.
+    A reference line of several groups has all their numbers in `group`; the first group is drawn.
     """
     groups: dict[tuple[str, ...], list[int]] = {}
     rows: dict[tuple[str, ...], dict[str, Any]] = {}

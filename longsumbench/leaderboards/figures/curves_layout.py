@@ -1,9 +1,9 @@
-"""What the picture of a sweep shows: an axis, a line for each system, what stands beside them, and what is said of it.
+"""The content of a sweep's picture: an axis, a line per system, reference lines and notes.
 
-    Sweep --layout_of--> Layout --`sweep_picture.draw_layout`--> PNG, SVG
+    SweepCurves --layout_of--> Layout --`curves_picture.draw_layout`--> PNG, SVG
 
-Of two settings, the one with more values is the axis; of the other, each value has a plot of its own, or a line where a
-single system is swept, or where there are too many.
+With two settings, the one with more values is the axis. Each value of the other one has a plot. It has a line instead
+if only one system is swept, or if there are too many values.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,21 +19,21 @@ from longsumbench.leaderboards.curves import NO_SETTING, Group, SweepCurves, for
 from longsumbench.leaderboards.notes import PLANTED, caution
 from longsumbench.runs.record import SHORT_ID
 
-MOST_CURVES = 12  # those with the most points, then the best ones, are drawn
+MOST_CURVES = 12  # lines with the most points, then the best ones, are drawn
 _MOST_PLOTS = 4
-_MOST_GROUPS = 3  # that a note names, of those that are not drawn
-_TICK_ROOM = 0.075  # of a plot's width, for the name of a tick of five characters
-_LONG_NUMBER = 8  # characters, above which a tick is named by four digits
+_MOST_GROUPS = 3  # other groups that a note names
+_TICK_ROOM = 0.075  # share of a plot's width for a tick label of five characters
+_LONG_NUMBER = 8  # characters; longer tick labels are rounded to four digits
 
 
 @dataclass(frozen=True)
 class CurveLine:
-    """What is drawn of a system, or of one of its values of the second setting.
+    """The line of a system, or of a system with one value of the second setting.
 
     Attributes:
         label: its name.
-        plots: for each plot, value on the axis → what was measured.
-        flat: for each plot, what was measured where the system does not have the axis's setting.
+        plots: for each plot, value on the axis → number.
+        flat: for each plot, the number of the system without the axis's setting; drawn as a horizontal line.
     """
 
     label: str
@@ -41,13 +41,13 @@ class CurveLine:
     flat: list[Estimate | None]
 
     def numbers(self) -> list[Estimate]:
-        """Return all that was measured."""
-        return [one for plot in self.plots for one in plot.values()] + [one for one in self.flat if one]
+        """Return all numbers of the line."""
+        return [number for plot in self.plots for number in plot.values()] + [number for number in self.flat if number]
 
 
 @dataclass(frozen=True)
 class ReferenceLine:
-    """A horizontal line across all plots: a system that does not have the settings."""
+    """A horizontal line across all plots: a system without the swept settings."""
 
     label: str
     number: Estimate
@@ -59,10 +59,10 @@ class Axis:
     """The horizontal axis.
 
     Attributes:
-        name: of the setting.
-        values: on it, as typed, in their order.
-        places: value → where it stands.
-        words: whether they are evenly spaced words.
+        name: name of the setting.
+        values: its values, in order.
+        places: value → position.
+        words: True if the values are evenly spaced words.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Axis:
 
     @classmethod
     def of(cls, name: str, values: Sequence[str]) -> "Axis":
-        """Place values: words and null evenly, numbers by size or, where these are spaced more evenly, logarithms."""
+        """Position the values: words and null evenly, numbers on the more even of a linear and a logarithmic scale."""
         numbers = [parse_number(value) for value in values]
         known = [one for one in numbers if one is not None]
         if len(known) < len(numbers):
@@ -85,24 +85,24 @@ class Axis:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Where it begins and ends."""
+        """The limits of the axis."""
         low, high = min(self.places.values()), max(self.places.values())
         room = 0.5 if self.words else 0.09 * (high - low) or 0.5
         return low - room, high + room
 
     def ticks(self) -> list[str]:
-        """Return the values that are named: all for which there is room."""
+        """Return the values that have room for a label."""
         left, right = self.ends
-        named: list[str] = []
+        labelled: list[str] = []
         for value in self.values:
             room = _TICK_ROOM * (right - left) * max(1.0, len(tick_name(value)) / 5)
-            if not named or self.places[value] - self.places[named[-1]] >= room or self.words:
-                named.append(value)
-        return named
+            if not labelled or self.places[value] - self.places[labelled[-1]] >= room or self.words:
+                labelled.append(value)
+        return labelled
 
 
 def tick_name(value: str) -> str:
-    """Return a value as it stands at the axis: a fraction of many digits, as a search tries them, is rounded."""
+    """Return the tick label of a value; long fractions are rounded."""
     found = parse_number(value)
     if found is None or found.is_integer() or len(value) <= _LONG_NUMBER:
         return format_value(value)
@@ -110,24 +110,24 @@ def tick_name(value: str) -> str:
 
 
 def _unevenness(places: Sequence[float]) -> float:
-    """Return how much the distances of neighbours differ: their standard deviation over their mean."""
+    """Return the coefficient of variation of the distances between neighbours."""
     steps = [high - low for low, high in pairwise(places)]
     return pstdev(steps) * len(steps) / sum(steps)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """All that is drawn.
+    """The content of a picture.
 
     Attributes:
-        title: what is plotted.
-        told: what all runs have in common, in sentences.
-        notes: what is to be said below.
-        measured: the vertical axis, with its unit.
-        axis: the horizontal one.
-        headings: over each of the plots; a single empty one of a plot alone.
-        lines: the best first, at most `MOST_CURVES`.
-        beside: what stands beside them.
+        title: title of the picture.
+        told: what all runs have in common, in sentences; shown below the title.
+        notes: sentences below the plots.
+        measured: label of the vertical axis, with its unit.
+        axis: the horizontal axis.
+        headings: a heading per plot; one empty heading for a single plot.
+        lines: best first, at most `MOST_CURVES`.
+        beside: reference lines.
     """
 
     title: str
@@ -141,11 +141,11 @@ class Layout:
 
 
 def layout_of(sweep: SweepCurves, kind: str | None = None) -> Layout:
-    """Return what is drawn of the first group of a sweep.
+    """Return the layout of the first group of a sweep.
 
     Args:
-        sweep: what is known.
-        kind: a type of ROUGE, or a measure; None: the one by which runs are ranked.
+        sweep: the curves.
+        kind: a type of ROUGE, or a measure; default: the one by which runs are ranked.
 
     Raises:
         UsageError: the number is unknown, or no curve has it.
@@ -167,12 +167,12 @@ def layout_of(sweep: SweepCurves, kind: str | None = None) -> Layout:
             for value in values
         ),
         tuple(lines[:MOST_CURVES]),
-        tuple(_beside(group, kind)),
+        tuple(_reference_lines(group, kind)),
     )
 
 
-def _beside(group: Group, kind: str) -> list[ReferenceLine]:
-    """Return what stands beside the curves: of a model with several runs there, the best."""
+def _reference_lines(group: Group, kind: str) -> list[ReferenceLine]:
+    """Return the reference lines, one per model: its best run."""
     models: dict[tuple[str, bool], list[tuple[str, Estimate]]] = {}
     for curve in group.beside:
         for point in curve.points.values():
@@ -181,17 +181,13 @@ def _beside(group: Group, kind: str) -> list[ReferenceLine]:
                 same.append((curve.label, point.numbers[kind]))
     shown_of_each = []
     for (model, oracle), same in models.items():
-        label, best = max(same, key=lambda one: one[1].mean)
+        label, best = max(same, key=lambda item: item[1].mean)
         shown_of_each.append(ReferenceLine(label if len(same) == 1 else f"{model} (best of {len(same)})", best, oracle))
     return shown_of_each
 
 
 def _check_kind(kind: str, sweep: SweepCurves, group: Group) -> None:
-    """Look whether a number can be drawn.
-
-    Raises:
-        UsageError: it is unknown, or no curve has it at two places.
-    """
+    """Raise UsageError if a number is unknown, or no curve has it at two points."""
     if kind not in sweep.kinds():
         raise UnknownName("measure", kind, sweep.kinds())
     drawable = [
@@ -200,12 +196,12 @@ def _check_kind(kind: str, sweep: SweepCurves, group: Group) -> None:
         if any(sum(name in point.numbers for point in curve.points.values()) > 1 for curve in group.curves)
     ]
     if kind not in drawable:
-        told = f"--kind {kind} was not measured by runs that differ in {' and '.join(sweep.keys)}"
-        raise UsageError(f"{told}; these were: {', '.join(drawable)}")
+        message = f"--kind {kind} was not measured by runs that differ in {' and '.join(sweep.keys)}"
+        raise UsageError(f"{message}; choose from: {', '.join(drawable)}")
 
 
 def _roles(sweep: SweepCurves) -> tuple[int, int | None]:
-    """Return which setting is the axis, the one with more values, and which the other one is, if there are two."""
+    """Return the index of the axis (the setting with more values) and of the other setting, if there is one."""
     if len(sweep.keys) == 1:
         return 0, None
     axis = 0 if len(sweep.values(0)) >= len(sweep.values(1)) else 1
@@ -213,20 +209,15 @@ def _roles(sweep: SweepCurves) -> tuple[int, int | None]:
 
 
 def _in_plots(sweep: SweepCurves, other: int) -> bool:
-    """Tell whether the values of the second setting have a plot each: several systems vary it, and not in many."""
+    """True if each value of the second setting has a plot: several systems vary it, and it has few values."""
     varying = sum(len({place[other] for place in curve.points}) > 1 for curve in sweep.groups[0].curves)
     return varying > 1 and len(sweep.values(other)) <= _MOST_PLOTS
 
 
 def _lines(sweep: SweepCurves, kind: str, axis: int, other: int | None, plots: Sequence[str]) -> list[CurveLine]:
-    """Return what is drawn of the first group's curves, the most points first, then the best.
+    """Return the lines of the first group: those with the most points first, then the best.
 
-    Args:
-        sweep: what is known.
-        kind: the number that is drawn.
-        axis: which of the settings is the axis.
-        other: which is the other one, if there is one.
-        plots: the values of the other one that have a plot each; a single `LACKS` where they have lines.
+    `plots` are the values of the other setting that have a plot; a single `NO_SETTING` if they have lines.
     """
     found: list[CurveLine] = []
     for curve in sweep.groups[0].curves:
@@ -235,8 +226,8 @@ def _lines(sweep: SweepCurves, kind: str, axis: int, other: int | None, plots: S
             if kind not in point.numbers:
                 continue
             value = NO_SETTING if other is None else place[other]
-            named = f"{curve.label} {_with_value(sweep, other, value if plots == [NO_SETTING] else NO_SETTING)}".strip()
-            line = lines.setdefault(named, CurveLine(named, [{} for _ in plots], [None for _ in plots]))
+            label = f"{curve.label} {_with_value(sweep, other, value if plots == [NO_SETTING] else NO_SETTING)}".strip()
+            line = lines.setdefault(label, CurveLine(label, [{} for _ in plots], [None for _ in plots]))
             for index, plot in enumerate(plots):
                 if NO_SETTING not in (plot, value) and plot != value:
                     continue
@@ -249,41 +240,42 @@ def _lines(sweep: SweepCurves, kind: str, axis: int, other: int | None, plots: S
 
 
 def _with_value(sweep: SweepCurves, other: int | None, value: str) -> str:
-    """Return a value of the second setting with its name; nothing where there is none."""
+    """Return "name=value" of the second setting; empty if there is none."""
     return "" if other is None or value == NO_SETTING else f"{short_name(sweep.keys[other])}={format_value(value)}"
 
 
 def _notes(sweep: SweepCurves, kind: str, num_lines: int) -> list[str]:
-    """Say what whiskers are, what was left out of the picture, and what the picture is good for."""
+    """Return the notes: what whiskers are, what the picture leaves out, and warnings."""
     group, *rest = sweep.groups
     points = [point for curve in (*group.curves, *group.beside) for point in curve.points.values()]
     ways = {point.interval for point in points}
-    told = "Whiskers, ±: 95 % intervals over examples"
-    told += "; of several seeds over examples and seeds" if RESAMPLED in ways else ""
-    told += "; of several seeds from the lowest end to the highest" if RANGE in ways else ""
-    told += ". Dashed: oracles, which saw the references" if any(one.first.oracle for one in group.beside) else ""
-    notes = [f"{told}."]
+    legend = "Whiskers, ±: 95 % intervals over examples"
+    legend += "; of several seeds over examples and seeds" if RESAMPLED in ways else ""
+    legend += "; of several seeds from the lowest end to the highest" if RANGE in ways else ""
+    legend += ". Dashed: oracles, which saw the references" if any(one.first.oracle for one in group.beside) else ""
+    notes = [f"{legend}."]
     follows = {key: value for curve in group.curves for key, value in curve.follows.items()}
     axes, verb = " and ".join(map(short_name, sweep.keys)), "gives" if len(sweep.keys) == 1 else "give"
     notes += [
-        f"{short_name(key)} is {format_value(value)} or, where {axes} {verb} it no meaning, null."
+        f"{short_name(key)} is {format_value(value)}, or null if {axes} {verb} it no meaning."
         for key, value in follows.items()
     ]
     if num_lines > MOST_CURVES:
-        notes.append(f"{MOST_CURVES} of {num_lines} lines, those with the most points; the others stand in the CSV.")
+        notes.append(f"{MOST_CURVES} of {num_lines} lines, those with the most points; the CSV has all.")
     if missing := [run.run_id[:SHORT_ID] for point in points if kind not in point.numbers for run in point.runs]:
         notes.append(f"{kind} was not measured for {', '.join(missing)}.")
     if repeated := [run.run_id[:SHORT_ID] for point in points for run in point.repeated]:
-        notes.append(f"Left out for later runs with the same settings and seed: {', '.join(repeated)}.")
+        notes.append(f"Replaced by later runs with the same settings and seed: {', '.join(repeated)}.")
     if rest:
-        named = [_told_apart(one, group) for one in rest[:_MOST_GROUPS]]
+        others = [_describe_group(one, group) for one in rest[:_MOST_GROUPS]]
         more = f"; and {len(rest) - _MOST_GROUPS} more" if len(rest) > _MOST_GROUPS else ""
-        notes.append(f"Not comparable with these, in the CSV alone: {'; '.join(named)}{more}.")
-    return notes + [told for told in [caution(group.records())] if told]
+        notes.append(f"Not comparable with these, only in the CSV: {'; '.join(others)}{more}.")
+    warning = caution(group.records())
+    return [*notes, warning] if warning else notes
 
 
-def _told_apart(group: Group, first: Group) -> str:
-    """Say whose the curves of a group are, and in what its runs differ from the first one's."""
+def _describe_group(group: Group, first: Group) -> str:
+    """Return the curves of a group, and how its runs differ from those of the first group."""
     unlike = [line for line in group.told if line not in first.told]
     return f"{', '.join(curve.label for curve in group.curves)} ({'; '.join(unlike)})"
 

@@ -1,4 +1,4 @@
-"""The picture of a sweep: whiskers around points, a line for each system, its name at its end.
+"""Draw the picture of a sweep: a line with whiskers per system, and its name at the end.
 
 Layout --draw_layout--> PNG, SVG
 """
@@ -17,30 +17,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Inches: a plot alone, one of several, the least height, what stands left and right of plots, a row of small text and
-# of a name, the title above and the axis below
-_ALONE, _PLOT, _HEIGHT, _LEFT, _RIGHT, _ROW, _NAME_ROW, _ABOVE, _BELOW = (
-    5.8,
-    3.3,
-    3.3,
-    0.75,
-    2.65,
-    0.175,
-    0.19,
-    0.68,
-    0.72,
-)
+# Inches: widths of a single plot and of one of several, least height of plots
+_ALONE, _PLOT, _HEIGHT = 5.8, 3.3, 3.3
+# Inches: margins around the plots, heights of a row of small text and of a label
+_LEFT, _RIGHT, _ABOVE, _BELOW, _ROW, _NAME_ROW = 0.75, 2.65, 0.68, 0.72, 0.175, 0.19
 _LABEL_WIDTH, _CHARACTERS_AN_INCH = 26, 17  # characters
-_NEAR = 0.75  # of the curves' own height: what stands beside them and lies further off is named, not drawn
-_LEAST_HEIGHT = 1e-3  # of what is drawn, in the unit of the scores
-_PLAIN_TEXT: dict[str, Any] = {"parse_math": False}  # a dollar sign in a name is one
+_NEAR = 0.75  # share of the curves' height; reference lines that are farther away have only a label
+_LEAST_HEIGHT = 1e-3  # in the unit of the scores
+_PLAIN_TEXT: dict[str, Any] = {"parse_math": False}  # names may contain dollar signs
 
 
 def draw_layout(layout: Layout) -> dict[str, bytes]:
-    """Draw the plots side by side, the lines' names at their right; return "png" and "svg" → its bytes."""
+    """Draw the plots side by side, with labels of the lines on the right; return "png" and "svg" → bytes."""
     width = _LEFT + _RIGHT + (_ALONE if len(layout.headings) == 1 else _PLOT * len(layout.headings))
-    told, notes = _wrapped([". ".join(layout.told) + "."], width), _wrapped(layout.notes, width)
-    above = _ABOVE + _ROW * (1 + told.count("\n")) + (0.2 if any(layout.headings) else 0)
+    subtitle, notes = _wrapped([". ".join(layout.told) + "."], width), _wrapped(layout.notes, width)
+    above = _ABOVE + _ROW * (1 + subtitle.count("\n")) + (0.2 if any(layout.headings) else 0)
     below = _BELOW + _ROW * (1 + notes.count("\n"))
     rows = sum(1 + text.count("\n") for text, _ in _names(layout))
     height = above + max(_HEIGHT, _NAME_ROW * 1.15 * rows) + below
@@ -64,37 +55,35 @@ def draw_layout(layout: Layout) -> dict[str, bytes]:
         left = 0.12 / width
         small: dict[str, Any] = {"fontsize": 8.5, "color": GREY, **_PLAIN_TEXT}
         figure.text(left, 1 - 0.2 / height, layout.title, fontsize=12.5, fontweight="bold", va="top", **_PLAIN_TEXT)
-        figure.text(left, 1 - 0.47 / height, told, va="top", **small)
+        figure.text(left, 1 - 0.47 / height, subtitle, va="top", **small)
         figure.text(left, 0.1 / height, notes, va="bottom", **small)
 
     return render_picture((width, height), draw)
 
 
 def _wrapped(lines: Sequence[str], width: float) -> str:
-    """Break lines to the width of a figure, in inches."""
     characters = int((width - 0.3) * _CHARACTERS_AN_INCH)
     return "\n".join("\n".join(textwrap.wrap(line, characters)) for line in lines)
 
 
 def _names(layout: Layout) -> list[tuple[str, dict[str, Any]]]:
-    """Return what is written at the right, and in what style its line is drawn: lines, then what stands beside them."""
     names = [(line.label, _style(place)) for place, line in enumerate(layout.lines)]
     low, high = _limits(layout.lines, layout.beside)
     for one in layout.beside:
         mean, least, most = one.number
-        doubt = "" if least is None or most is None else f" ±{(most - least) / 2:.1f}"
+        interval = "" if least is None or most is None else f" ±{(most - least) / 2:.1f}"
         off = " ▲" if mean > high else " ▼" if mean < low else ""
         style = {"color": GREY, "linestyle": "--" if one.oracle else "-"}
-        names.append((f"{one.label} {mean:.1f}{doubt}{off}", style))
+        names.append((f"{one.label} {mean:.1f}{interval}{off}", style))
     return [("\n".join(textwrap.wrap(text, _LABEL_WIDTH)), style) for text, style in names]
 
 
-def _limits(lines: Sequence[CurveLine], beside: Sequence[ReferenceLine]) -> tuple[float, float]:
-    """Return the ends of the vertical axis: around the curves, and what stands beside them, if it is near."""
+def _limits(lines: Sequence[CurveLine], references: Sequence[ReferenceLine]) -> tuple[float, float]:
+    """Return the limits of the vertical axis: around the curves and the reference lines near them."""
     ends = [bound for line in lines for one in line.numbers() for bound in one if bound is not None]
     low, high = min(ends), max(ends)
     room = _NEAR * max(high - low, _LEAST_HEIGHT)
-    near = [one.number.mean for one in beside if low - room <= one.number.mean <= high + room]
+    near = [one.number.mean for one in references if low - room <= one.number.mean <= high + room]
     low, high = min([low, *near]), max([high, *near])
     return low - 0.06 * max(high - low, _LEAST_HEIGHT), high + 0.06 * max(high - low, _LEAST_HEIGHT)
 
@@ -112,12 +101,12 @@ def _draw_plot(plot: "Axes", index: int, layout: Layout, limits: tuple[float, fl
         style = _style(place)
         values = [value for value in axis.values if value in line.plots[index]]
         numbers = [line.plots[index][value] for value in values]
-        aside = _aside(place, len(layout.lines), axis)
+        shift = _shift(place, len(layout.lines), axis)
         _, _, whiskers = plot.errorbar(
-            [axis.places[value] + aside for value in values],
+            [axis.places[value] + shift for value in values],
             [one.mean for one in numbers],
             yerr=[_lengths(numbers, "low"), _lengths(numbers, "high")],
-            linewidth=0.8 if axis.words else 1.6,  # between words there is nothing
+            linewidth=0.8 if axis.words else 1.6,  # no values between words
             elinewidth=1.1,
             zorder=above,
             **style,
@@ -136,29 +125,20 @@ def _draw_plot(plot: "Axes", index: int, layout: Layout, limits: tuple[float, fl
 
 
 def _lengths(numbers: Sequence[Estimate], end: str) -> list[float]:
-    """Return how far whiskers reach, none where no interval is known."""
+    """Return the lengths of whiskers, 0 without an interval."""
     bounds = [getattr(one, end) for one in numbers]
     return [0.0 if bound is None else abs(bound - one.mean) for one, bound in zip(numbers, bounds, strict=True)]
 
 
-def _aside(place: int, count: int, axis: Axis) -> float:
-    """Return how far a line is drawn from its values, so that whiskers do not hide each other."""
+def _shift(place: int, count: int, axis: Axis) -> float:
+    """Return the horizontal shift of a line that keeps whiskers from overlapping."""
     left, right = axis.ends
     step = (right - left) / max(2, len(axis.values))
     return (place - (count - 1) / 2) * min(0.03, 0.3 / count) * step
 
 
 def _name_lines(plot: "Axes", inches: tuple[float, float], layout: Layout, limits: tuple[float, float]) -> None:
-    """Write every line's name at the height of its end, or as near to it as the others allow, and lead there.
-
-    What stands beside the curves and lies outside the plot is named at its edge.
-
-    Args:
-        plot: the last one.
-        inches: its width and height.
-        layout: what is drawn.
-        limits: of the vertical axis.
-    """
+    """Write each line's label near the height of its end, connected by a leader line; `inches` is the plot's size."""
     (width, height), (low, high) = inches, limits
     names = _names(layout)
     ends = [_end(line, place, layout) for place, line in enumerate(layout.lines)]
@@ -167,25 +147,25 @@ def _name_lines(plot: "Axes", inches: tuple[float, float], layout: Layout, limit
     wanted = [100 * (mean - low) / (high - low) for mean in [*means, *(one.number.mean for one in layout.beside)]]
     row = 100 * _NAME_ROW / height
     heights = spread_labels(wanted, [row * (1 + text.count("\n")) + 0.6 for text, _ in names], top=102)
-    beside = plot.get_yaxis_transform()
+    at_right = plot.get_yaxis_transform()
     lead_to, marker_from, marker, marker_to, text_at = (1 + x / width for x in (0.16, 0.2, 0.31, 0.42, 0.5))
     for (text, style), end, percent in zip(names, ends, heights, strict=True):
         colour, at = style["color"], low + percent / 100 * (high - low)
         if end and low <= end[1] <= high:
             dots: dict[str, Any] = {"linestyle": (0, (1, 3)), "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0}
             lead = {"arrowstyle": "-", "color": colour, **dots}
-            plot.annotate("", end, (lead_to, at), xycoords="data", textcoords=beside, arrowprops=lead)
-        plot.plot([marker_from, marker, marker_to], [at] * 3, transform=beside, clip_on=False, markevery=[1], **style)
+            plot.annotate("", end, (lead_to, at), xycoords="data", textcoords=at_right, arrowprops=lead)
+        plot.plot([marker_from, marker, marker_to], [at] * 3, transform=at_right, clip_on=False, markevery=[1], **style)
         written: dict[str, Any] = {"color": GREY if colour == GREY else "black", "va": "center", "fontsize": 9.5}
-        plot.text(text_at, at, text, transform=beside, linespacing=1.05, **written, **_PLAIN_TEXT)
+        plot.text(text_at, at, text, transform=at_right, linespacing=1.05, **written, **_PLAIN_TEXT)
 
 
 def _end(line: CurveLine, place: int, layout: Layout) -> tuple[float, float] | None:
-    """Return where a line ends in the last plot; None where it has nothing there."""
+    """Return where a line ends in the last plot; None if it has no points there."""
     if flat := line.flat[-1]:
         return layout.axis.ends[1], flat.mean
     known = [value for value in layout.axis.values if value in line.plots[-1]]
     if not known:
         return None
-    aside = _aside(place, len(layout.lines), layout.axis)
-    return layout.axis.places[known[-1]] + aside, line.plots[-1][known[-1]].mean
+    shift = _shift(place, len(layout.lines), layout.axis)
+    return layout.axis.places[known[-1]] + shift, line.plots[-1][known[-1]].mean

@@ -1,10 +1,10 @@
-"""Fact recall against length: what systems find in long texts that were trained on short ones.
+"""Fact recall against length: systems that were trained on short texts and tested on longer ones.
 
-    records --systems_at_lengths--> a System for each model and variant, its runs by the length that was tested
+    records --systems_at_lengths--> LengthCurves of each model and variant: its runs by length of the test texts
         --draw_lengths--> PNG   --lengths_csv--> CSV   --lengths_table--> Markdown
 
-From records alone. Runs belong together when they are of one system with the same settings and were trained on the same
-generated texts; what they were tested on is made in the same way, to several lengths.
+A curve has the runs of one system with the same settings and the same generated training texts. The same generator
+makes the test texts, at several lengths.
 """
 
 import json
@@ -34,8 +34,8 @@ FACT_PANELS = {  # measure → heading of its panel
     "fact_recall_relayed": "Relayed facts\nfrom two places, the link written out",
     "fact_recall_silent": "Silent facts\nfrom two places, the link left out",
 }
-WHOLE = 99.0  # percent of the source; who sees less is drawn hollow
-_NOT_THE_SYSTEM = ("batch_size", "limit")  # of decode: what long texts leave no room or time for
+WHOLE = 99.0  # percent of the source; markers of systems that see less are hollow
+_IGNORED = ("batch_size", "limit")  # settings of decode that differ for long texts
 _DECIMALS = 4  # of numbers in the CSV
 
 _Group = tuple[RunRecord, ...]
@@ -43,12 +43,12 @@ _Group = tuple[RunRecord, ...]
 
 @dataclass(frozen=True)
 class LengthCurves:
-    """A model and variant that was trained once (a seed) and tested at several lengths.
+    """A model and variant that was trained on one length and tested at several.
 
     Attributes:
         label: its name.
-        trained: tokens of the longest texts that it was trained on.
-        tested: tokens of a tested text → the runs, one a seed; from short to long.
+        trained: tokens of the longest training texts.
+        tested: tokens of a test text → the runs, one per seed; from short to long.
     """
 
     label: str
@@ -56,12 +56,12 @@ class LengthCurves:
     tested: dict[int, _Group]
 
     def seen(self, length: int) -> float | None:
-        """Return the share of the source that the run saw which saw least, in percent; None without a ledger."""
+        """Return the smallest share of the source that a run saw, in percent; None without a ledger."""
         shares = [share for record in self.tested[length] if (share := source_seen(record)) is not None]
         return min(shares, default=None)
 
     def point(self, measure: str, length: int) -> RecallPoint | None:
-        """Return what was measured at a length; None where it was not."""
+        """Return a measure at a length; None if it was not measured."""
         if not any(measure in record.measures for record in self.tested[length]):
             return None
         seen = self.seen(length)
@@ -69,10 +69,10 @@ class LengthCurves:
 
 
 def systems_at_lengths(records: Iterable[RunRecord]) -> tuple[LengthCurves, ...]:
-    """Return the systems that were tested at two lengths or more, the best at the longest first.
+    """Return the systems that were tested at two lengths or more, sorted by recall at the longest.
 
     Args:
-        records: finished runs on any datasets; those whose texts are not generated to length are passed over.
+        records: finished runs on any datasets; runs on texts without a generated length are skipped.
     """
     systems: dict[tuple[str, ...], dict[int, list[RunRecord]]] = {}
     for record in records:
@@ -86,22 +86,22 @@ def systems_at_lengths(records: Iterable[RunRecord]) -> tuple[LengthCurves, ...]
 
 
 def _lengths(record: RunRecord, split: str) -> list[int]:
-    """Return the lengths of the texts of a generated split; none of any other."""
+    """Return the lengths of the texts of a generated split; empty for other splits."""
     lengths: list[int] = record.corpus.get("generated", {}).get(split, {}).get("lengths", [])
     return lengths
 
 
 def _belongs_to(record: RunRecord) -> tuple[str, ...]:
-    """Return what runs of one system have in common, its name first."""
+    """Return a key that runs of one system share; the name comes first."""
     options = record.corpus.get("options", {})
     name = " ".join([name_of(record), *(f"{option}={value}" for option, value in options.items())])
     trained = record.corpus["generated"].get("train"), record.corpus.get("examples", {}).get("train")
     texts = [record.dataset, record.split, record.corpus.get("generator"), options, trained]
-    return name, json.dumps(texts, sort_keys=True), settings_of(record, _NOT_THE_SYSTEM)
+    return name, json.dumps(texts, sort_keys=True), settings_of(record, _IGNORED)
 
 
 def _system(name: str, shared: bool, tested: dict[int, list[RunRecord]]) -> LengthCurves:
-    """Put a system together: of a seed that was tested twice at a length, the run on more examples."""
+    """Make the curve of a system; of several runs with the same seed and length, the largest counts."""
     kept: dict[int, _Group] = {}
     for length, runs in sorted(tested.items()):
         by_seed = {run.seed: run for run in sorted(runs, key=lambda run: (run.n, run.run_id))}
@@ -117,12 +117,7 @@ def _best_first(system: LengthCurves) -> tuple[float, str]:
 
 
 def draw_lengths(title: str, systems: Sequence[LengthCurves]) -> bytes:
-    """Draw recall against length, a panel a kind of fact; return a PNG.
-
-    Args:
-        title: of the whole picture.
-        systems: best first, at least one.
-    """
+    """Draw recall against length, a panel per kind of fact; return a PNG. `systems` has at least one."""
     lengths = sorted({length for system in systems for length in system.tested})
     ticks, names = tuple(map(log2, lengths)), tuple(map(in_thousands, lengths))
     panels = [
@@ -131,16 +126,16 @@ def draw_lengths(title: str, systems: Sequence[LengthCurves]) -> bytes:
         )
         for kind, heading in FACT_PANELS.items()
     ]
-    told = f"Hollow, dashed: less than {WHOLE:.0f} % of the text is seen." if _cut(systems) else ""
-    return draw_recall(title, list(map(_line, systems, labels(systems))), panels, told)
+    note = f"Hollow, dashed: less than {WHOLE:.0f} % of the text is seen." if _cut(systems) else ""
+    return draw_recall(title, list(map(_line, systems, labels(systems))), panels, note)
 
 
 def labels(systems: Sequence[LengthCurves]) -> list[str]:
-    """Return how each is named in the picture: by its model alone where no other is of that; the table says all."""
+    """Return the labels in the picture: the model's name if it is unique, the full label otherwise."""
     first = [system.tested[min(system.tested)][0] for system in systems]
     models = [record.model for record in first]
-    plain = [models.count(record.model) == 1 and not record.corpus.get("options") for record in first]
-    return [model if alone else one.label for one, model, alone in zip(systems, models, plain, strict=True)]
+    unique = [models.count(record.model) == 1 and not record.corpus.get("options") for record in first]
+    return [model if alone else system.label for system, model, alone in zip(systems, models, unique, strict=True)]
 
 
 def title_of(dataset: str, systems: Sequence[LengthCurves]) -> str:
@@ -165,7 +160,7 @@ def _place(kind: str, length: int) -> str:
 
 
 def in_thousands(length: int) -> str:
-    """Write a length for people: "1k" (1,024 tokens), "1.5k", "300", "1M"."""
+    """Format a length for display: "1k" (1,024 tokens), "1.5k", "300", "1M"."""
     thousand = 1_000 if length % 1_000 == 0 else 1_024
     if length < thousand:
         return str(length)
@@ -173,7 +168,7 @@ def in_thousands(length: int) -> str:
 
 
 def lengths_csv(systems: Sequence[LengthCurves]) -> str:
-    """Return a row for each system and length: what was trained on and seen, and each measure with its interval."""
+    """Return a row for each system and length, with each measure and its interval."""
     rows = []
     for system in systems:
         for length, runs in system.tested.items():
@@ -191,9 +186,10 @@ def lengths_csv(systems: Sequence[LengthCurves]) -> str:
 
 
 def lengths_table(systems: Sequence[LengthCurves]) -> str:
-    """Return a Markdown table: a row a system, a column a length; "seen" where that is not all.
+    """Return a Markdown table with a row per system and a column per length.
 
-    A cell holds the recall of single, relayed and silent facts in percent, a dash where there are none.
+    A cell has the recall of single, relayed and silent facts in percent, "–" if there are none. It also has the share
+    of the source that was seen, if that is not all.
     """
     lengths = sorted({length for system in systems for length in system.tested})
     header = ["system", "seeds", *(f"{length:,}" for length in lengths)]
@@ -210,6 +206,6 @@ def lengths_table(systems: Sequence[LengthCurves]) -> str:
 
 def _cell(system: LengthCurves, length: int) -> str:
     points = [system.point(kind, length) for kind in FACT_PANELS]
-    told = " / ".join(f"{point.mean:.0f}" if point else "–" for point in points)
+    text = " / ".join(f"{point.mean:.0f}" if point else "–" for point in points)
     seen = system.seen(length)
-    return told if seen is None or seen >= WHOLE else f"{told} (sees {seen:.0f} %)"
+    return text if seen is None or seen >= WHOLE else f"{text} (sees {seen:.0f} %)"

@@ -1,8 +1,8 @@
-"""Fact recall as a picture: single facts by where they stand, the others by how far apart their places lie.
+"""Draw fact recall: single facts by position, the others by the distance between their two places.
 
-    records --recall_lines--> a Line for each model and variant, its seeds pooled --draw--> PNG
+    records --recall_lines--> RecallLine of each model and variant, pooled over seeds --draw_recall--> PNG
 
-From records alone. The same records give the same bytes, with the same release of matplotlib.
+The same records give the same bytes, with the same release of matplotlib.
 """
 
 import io
@@ -21,11 +21,10 @@ if TYPE_CHECKING:
 
 CHANCE = "fact_recall_chance"
 MOST_LINES = 14  # the best ones are drawn
-# of train and decode: runs that differ in them are pooled
-_NOT_THE_SYSTEM = ("seed", "device", "workers", "evidence", "reference_evidence")
-
-_SIZE, _RESOLUTION = (13.0, 4.6), 150  # inches, dots an inch
-_LABEL_WIDTH, _LABEL_HEIGHT = 30, 4.6  # characters; percent of recall that a row of a label takes
+# Settings of train and decode in which pooled runs may differ
+_IGNORED = ("seed", "device", "workers", "evidence", "reference_evidence")
+_SIZE, _RESOLUTION = (13.0, 4.6), 150  # inches, dots per inch
+_LABEL_WIDTH, _LABEL_HEIGHT = 30, 4.6  # characters; height of a row in percent of recall
 
 
 @dataclass(frozen=True)
@@ -33,11 +32,11 @@ class _RecallPanel:
     """One of the plots.
 
     Attributes:
-        heading: what is plotted, in two lines.
-        unit: of its horizontal axis.
-        places: measure → where on that axis; evenly spaced.
-        ticks: on that axis.
-        tick_names: what is written at the ticks; empty: themselves.
+        heading: two lines.
+        unit: label of the horizontal axis.
+        places: measure → position on that axis; evenly spaced.
+        ticks: positions of its ticks.
+        tick_names: labels of the ticks; by default their positions.
     """
 
     heading: str
@@ -48,7 +47,6 @@ class _RecallPanel:
 
     @property
     def spacing(self) -> float:
-        """Between neighbours on the horizontal axis."""
         first, second, *_ = self.places.values()
         return second - first
 
@@ -76,7 +74,7 @@ PANELS = (
 
 
 class RecallPoint(NamedTuple):
-    """A mean over examples and seeds, in percent, the ends of its whisker, and whether its marker is hollow."""
+    """A mean over examples and seeds and the ends of its whisker, in percent; `hollow` is the style of its marker."""
 
     mean: float
     low: float
@@ -86,12 +84,12 @@ class RecallPoint(NamedTuple):
 
 @dataclass(frozen=True)
 class RecallLine:
-    """A model and variant.
+    """The line of a model and variant.
 
     Attributes:
         label: its name.
-        points: measure → what was measured.
-        chance: what naming a value blindly reaches, in percent; None where that is not known.
+        points: measure → its mean and whisker.
+        chance: expected recall of a random guess, in percent; None if unknown.
     """
 
     label: str
@@ -100,11 +98,7 @@ class RecallLine:
 
 
 def recall_lines(members: Sequence[RunRecord]) -> tuple[RecallLine, ...]:
-    """Return what is to be drawn of runs that may be compared; nothing for runs without fact recall.
-
-    Args:
-        members: best first, and so are the lines; oracles are left out.
-    """
+    """Return the lines of comparable runs in their order; oracles and runs without fact recall are left out."""
     drawn = {name for panel in PANELS for name in panel.places}
     systems: dict[tuple[str, str], list[RunRecord]] = {}
     for record in members:
@@ -127,47 +121,47 @@ def name_of(record: RunRecord) -> str:
 
 
 def settings_of(record: RunRecord, beside: Collection[str] = ()) -> str:
-    """Return what is equal for runs that differ in their seed alone; a variant does not tell all of it.
+    """Return a key that is equal for runs that differ only in their seed.
 
     Args:
-        record: of the run.
-        beside: more settings of training and decoding in which they may differ.
+        record: the record of a run.
+        beside: further settings of training and decoding to ignore.
     """
-    apart = {*_NOT_THE_SYSTEM, *beside}
-    recipe = {key: value for key, value in record.config["train"].items() if key not in apart}
-    decode = {key: value for key, value in record.config.get("decode", {}).items() if key not in apart}
+    ignored = {*_IGNORED, *beside}
+    recipe = {key: value for key, value in record.config["train"].items() if key not in ignored}
+    decode = {key: value for key, value in record.config.get("decode", {}).items() if key not in ignored}
     return json.dumps([record.config["model"], recipe, decode], sort_keys=True, default=str)
 
 
 def pool_seeds(runs: Sequence[RunRecord], measure: str) -> RecallPoint:
-    """Average a measure over seeds, which is to average over the examples of all of them, for they have the same ones.
+    """Average a measure over seeds.
 
-    The whisker reaches from the lowest end of a seed's 95 % interval to the highest: a range, wider the more seeds
-    there are, and no interval of its own.
+    The whisker reaches from the lowest to the highest end of the seeds' 95 % intervals. It is not an interval, and it
+    grows with the number of seeds.
     """
     found = [run.measures[measure] for run in runs if measure in run.measures]
-    mean = sum(one["mean"] for one in found) / len(found)
-    return RecallPoint(mean, min(one["lo"] for one in found), max(one["hi"] for one in found))
+    mean = sum(number["mean"] for number in found) / len(found)
+    return RecallPoint(mean, min(number["lo"] for number in found), max(number["hi"] for number in found))
 
 
 def draw_recall(
     title: str, lines: Sequence[RecallLine], panels: Sequence[_RecallPanel] = PANELS, told: str = ""
 ) -> bytes:
-    """Draw the panels side by side, the lines' names at their right; return a PNG.
+    """Draw the panels side by side, with labels of the lines on the right; return a PNG.
 
     Args:
-        title: of the whole picture.
+        title: title of the picture.
         lines: best first, at least one; the first `MOST_LINES` are drawn.
-        panels: those that none of the lines reaches are left out.
-        told: what is to be said below beside what whiskers are.
+        panels: panels without any points are left out.
+        told: additional sentence of the caption.
     """
     import matplotlib.style
     from matplotlib.figure import Figure
 
     shown = lines[:MOST_LINES]
     panels = [panel for panel in panels if any(set(panel.places) & set(line.points) for line in shown)]
-    own = {"text.parse_math": False}  # a "$" in a variant is a "$"
-    with matplotlib.style.context(["default", own]):  # whatever settings the machine has
+    plain_text = {"text.parse_math": False}  # variants may contain dollar signs
+    with matplotlib.style.context(["default", plain_text]):  # ignores the user's settings
         figure = Figure(_SIZE, dpi=_RESOLUTION)
         plots = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         figure.subplots_adjust(left=0.055, right=0.79, top=0.8, bottom=0.205, wspace=0.07)
@@ -183,14 +177,10 @@ def draw_recall(
     return image.getvalue()
 
 
-def _caption(num_lines: int, beside: str) -> str:
-    told = "Means over examples; whiskers are 95 % intervals (of several seeds: from the lowest end to the highest)."
-    more = (
-        f" The best {MOST_LINES} of {num_lines} systems; all of them stand in the table."
-        if num_lines > MOST_LINES
-        else ""
-    )
-    return told + (f" {beside}" if beside else "") + more
+def _caption(num_lines: int, note: str) -> str:
+    legend = "Means over examples; whiskers are 95 % intervals (of several seeds: from the lowest end to the highest)."
+    more = f"The best {MOST_LINES} of {num_lines} systems; the table has all." if num_lines > MOST_LINES else ""
+    return " ".join(text for text in (legend, note, more) if text)
 
 
 def _style(index: int) -> dict[str, Any]:
@@ -202,12 +192,12 @@ def _style(index: int) -> dict[str, Any]:
 def _draw_panel(plot: "Axes", panel: _RecallPanel, lines: Sequence[RecallLine]) -> None:
     for index, line in enumerate(lines):
         known = [name for name in panel.places if name in line.points]
-        aside = (index - (len(lines) - 1) / 2) * 0.05 * panel.spacing  # so that whiskers do not hide each other
+        shift = (index - (len(lines) - 1) / 2) * 0.05 * panel.spacing  # keeps whiskers from overlapping
         points = [line.points[name] for name in known]
         below = [max(0.0, point.mean - point.low) for point in points]
         above = [max(0.0, point.high - point.mean) for point in points]
         _, _, whiskers = plot.errorbar(
-            [panel.places[name] + aside for name in known],
+            [panel.places[name] + shift for name in known],
             [point.mean for point in points],
             yerr=[below, above],
             linewidth=1.6,
@@ -218,7 +208,7 @@ def _draw_panel(plot: "Axes", panel: _RecallPanel, lines: Sequence[RecallLine]) 
         whiskers[0].set_alpha(0.55)
         if any(point.hollow for point in points):
             _draw_hollow(
-                plot, [panel.places[name] + aside for name in known], points, _style(index), len(lines) - index
+                plot, [panel.places[name] + shift for name in known], points, _style(index), len(lines) - index
             )
     for chance in _chances(lines):
         plot.axhline(chance, color=GREY, linestyle="--", linewidth=1.0, zorder=2)
@@ -240,7 +230,7 @@ def _draw_panel(plot: "Axes", panel: _RecallPanel, lines: Sequence[RecallLine]) 
 def _draw_hollow(
     plot: "Axes", places: Sequence[float], points: Sequence[RecallPoint], style: Mapping[str, Any], above: int
 ) -> None:
-    """Draw over a line that is there: white inside the markers that are hollow, and gaps on the way to them."""
+    """Draw over a line: white inside hollow markers, and gaps in the line before them."""
     for (left, right), (before, point) in zip(pairwise(places), pairwise(points), strict=True):
         if point.hollow:
             plot.plot([left, right], [before.mean, point.mean], "--", color="white", linewidth=2.4, zorder=3.3 + above)
@@ -251,8 +241,8 @@ def _draw_hollow(
 
 
 def _name_lines(plot: "Axes", panel: _RecallPanel, lines: Sequence[RecallLine]) -> None:
-    """Write every line's name at the height of its end, or as near to it as the others allow, and lead there."""
-    names = []  # text, where its line ends, style
+    """Write each line's label near the height of its end, connected by a leader line."""
+    names = []  # label, end of the line, style
     for index, line in enumerate(lines):
         known = [name for name in panel.places if name in line.points]
         end = (panel.places[known[-1]], line.points[known[-1]].mean) if known else None
@@ -262,15 +252,15 @@ def _name_lines(plot: "Axes", panel: _RecallPanel, lines: Sequence[RecallLine]) 
         names.append((f"chance {chance:.1f}", (right, chance), {"color": GREY, "marker": ""}))
     wanted = [end[1] if end else 0.0 for _, end, _ in names]
     heights = spread_labels(wanted, [_LABEL_HEIGHT * (1 + text.count("\n")) + 1 for text, _, _ in names])
-    beside = plot.get_yaxis_transform()
+    at_right = plot.get_yaxis_transform()
     for (text, end, style), height in zip(names, heights, strict=True):
         colour = style["color"]
         if end:
             lead = {"arrowstyle": "-", "color": colour, "linewidth": 0.7, "alpha": 0.6, "shrinkA": 0, "shrinkB": 0}
-            plot.annotate("", end, (1.04, height), xycoords="data", textcoords=beside, arrowprops=lead)
-        plot.plot([1.06], [height], transform=beside, clip_on=False, **style)
-        words = colour if colour == GREY else "black"
-        plot.text(1.085, height, text, transform=beside, va="center", fontsize=9.5, linespacing=1.05, color=words)
+            plot.annotate("", end, (1.04, height), xycoords="data", textcoords=at_right, arrowprops=lead)
+        plot.plot([1.06], [height], transform=at_right, clip_on=False, **style)
+        ink = colour if colour == GREY else "black"
+        plot.text(1.085, height, text, transform=at_right, va="center", fontsize=9.5, linespacing=1.05, color=ink)
 
 
 def _chances(lines: Sequence[RecallLine]) -> list[float]:
@@ -278,21 +268,21 @@ def _chances(lines: Sequence[RecallLine]) -> list[float]:
 
 
 def spread_labels(heights: Sequence[float], sizes: Sequence[float], top: float = 103.0) -> list[float]:
-    """Move labels apart, up and down, as little as keeps them in their order and off each other.
+    """Move labels up and down so that they do not overlap, keeping their order; ties keep the given order.
 
     Args:
-        heights: where the middles ought to be.
-        sizes: how much room each takes.
-        top: what no label may exceed, unless there is no room below; ties stand in the given order, the first on top.
+        heights: preferred positions of their middles.
+        sizes: heights of the labels.
+        top: upper limit, exceeded only if there is no room below.
     """
     order = sorted(range(len(heights)), key=lambda index: (-heights[index], index))
     placed = list(heights)
     ceiling = top
-    for index in order:  # downwards, each under the one above it
+    for index in order:  # downwards
         placed[index] = min(heights[index], ceiling - sizes[index] / 2)
         ceiling = placed[index] - sizes[index] / 2
     floor = 0.0
-    for index in reversed(order):  # upwards, none below the axis
+    for index in reversed(order):  # upwards, from the axis
         placed[index] = max(placed[index], floor + sizes[index] / 2)
         floor = placed[index] + sizes[index] / 2
     return placed

@@ -1,1 +1,1 @@
-"""Views of what a system looked at, drawn from named axes alone."""
+"""Views of a system's evidence: `views` chooses them by array axes, the other modules draw them."""

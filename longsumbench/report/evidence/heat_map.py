@@ -1,11 +1,11 @@
-"""Heat maps in HTML: tables whose cells tell their values, with the texts that belong to their rows or columns.
+"""Heat maps in HTML: tables with the value of each cell as a tooltip.
 
-    Weights    --weights-->    a row a unit, a column a step; below, the tokens in the colours of their strongest units
-    Selections --selections--> a row a segment beside its text, a column a unit
-    Relations  --relations-->  a map a layer: a row a unit, a column a unit that it attends to; of all heads, or of one
+    Weights    --weights-->    units × steps; below, the tokens in the colours of their strongest units
+    Selections --selections--> segments × units, with the texts of the segments
+    Relations  --relations-->  for each layer: units × attended units, of the mean over heads or of one head
 
-A unit's number is a link to `#unit-<number>`, where its text stands. Without the script everything can be read, the
-values as tooltips; with it they are told at once, also to the keyboard, and a token and its column are found together.
+A unit's number links to its text at `#unit-<number>`. The script is optional. It shows values immediately, adds the
+keyboard, and highlights a token together with its column.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,16 +25,16 @@ from longsumbench.report.evidence.views import (
 )
 from longsumbench.report.palette import COLOURS
 
-_FILL = COLOURS[:-1]  # without the black, for which the page has the colour of its letters
-NUM_COLOURS = len(_FILL) + 1  # then they come again; numbers tell apart what has the same one
-_MAP_WIDTH = 860  # pixels that the steps take, as long as a cell is
-_NARROWEST, _WIDEST = 5, 22  # pixels wide
-_ROOMY = 10  # pixels from which lines between the cells help
-_TICK = 34  # pixels between the numbers of steps, at least
-_UNIT_WIDTH = 13  # pixels of a column that is a unit
-_SQUARE, _SMALLEST, _LARGEST = 500, 13, 24  # pixels of a map of units by units, and of a cell of it
-_MOST_CELLS = 100_000  # of single heads that a page holds
-BEGINNING = 200  # characters of a unit that are told at its number
+_FILL = COLOURS[:-1]  # pages use the text colour instead of black
+NUM_COLOURS = len(_FILL) + 1  # then they repeat
+_MAP_WIDTH = 860  # pixels of all steps
+_NARROWEST, _WIDEST = 5, 22  # pixels of a step
+_ROOMY = 10  # pixels of a step from which cells have lines between them
+_TICK = 34  # least pixels between the numbers of steps
+_UNIT_WIDTH = 13  # pixels of a unit's column
+_SQUARE, _SMALLEST, _LARGEST = 500, 13, 24  # pixels of a map of units by units, and limits of its cells
+_MOST_CELLS = 100_000  # cells of single heads on a page
+BEGINNING = 200  # characters of a unit in the tooltip of its number
 HINT = "Point at a cell or a token, or step through the map with the arrow keys."
 _READOUT = '<p class="readout soft"></p>'
 HEAT_MAP_STYLE = (
@@ -42,7 +42,7 @@ HEAT_MAP_STYLE = (
     + " ".join(f"--c{place}: {colour};" for place, colour in enumerate(_FILL))
     + f" --c{len(_FILL)}: var(--ink); }}\n"
     + "\n".join(f".c{place} {{ --c: var(--c{place}); }}" for place in range(NUM_COLOURS))
-    + f"\n.c{len(_FILL)} {{ --tint: .4; }}"  # of the letters' own colour, on which they could not be read
+    + f"\n.c{len(_FILL)} {{ --tint: .4; }}"  # lighter, because it is the text colour
     + """
 @media (prefers-color-scheme: dark) { :root { --shade: #82c0ff; --cursor: #ff9d5c; --c0: #3f9fe6; } }
 .heat { margin: .6rem 0; padding-bottom: .4rem; }
@@ -136,45 +136,44 @@ document.addEventListener("click", open);
 
 
 def colour(index: int) -> str:
-    """Return the class that gives an element the colour of a unit or a segment."""
+    """Return the CSS class with the colour of a unit or a segment."""
     return f"c{index % NUM_COLOURS}"
 
 
 def format_weight(value: float) -> str:
-    """Write a value of an array."""
+    """Format a value of an array."""
     return f"{value:.3g}".replace("-", "−")
 
 
 def _percent(value: float) -> str:
-    """Write a share."""
     return f"{100 * value:.2f} %" if np.isfinite(value) else "no number"
 
 
 def weights(view: Weights) -> str:
-    """Return the map of weights, and below it the tokens."""
+    """Return the map of weights, with the tokens below."""
     scale = view.scale
     shades = scale.shades(view.values)
-    told = (
-        f"A row is a unit of the source, a column a step of the {view.text}; the stronger the colour, the greater the "
-        f"unit's {view.name} at that step"
+    text = (
+        f"A row is a unit of the source, a column a step of the {view.text}. The stronger the colour, the "
+        f"greater the unit's {view.name} at that step"
     )
     below = " Below, each token has the colour and the number of its strongest unit." if view.tokens else ""
     return section(
         f"{view.name}: the units at each step of the {view.text}",
-        f"<p>{escape(told)} ({legend(scale)}).{below}</p>",
+        f"<p>{escape(text)} ({legend(scale)}).{below}</p>",
         _map_of_weights(view, shades),
         _tokens(view, shades) if view.tokens else "",
     )
 
 
 def section(heading: str, *parts: str, kind: str = "view") -> str:
-    """Return a view under its heading, which is text; the other arguments are HTML."""
+    """Return a view with its heading; `parts` are HTML."""
     body = "\n".join(part for part in parts if part)
     return f'<section class="{kind}">\n<h2>{escape(heading)}</h2>\n{body}\n</section>'
 
 
 def legend(scale: Scale, kind: str = "scale", write: Callable[[float], str] = format_weight) -> str:
-    """Return the colours from the lowest to the highest value, between the two."""
+    """Return the colour scale between its lowest and highest value."""
     return f'<span class="{kind}">{write(scale.low)}<i></i>{write(scale.high)}</span>'
 
 
@@ -184,11 +183,11 @@ def _map_of_weights(view: Weights, shades: NDArray[np.float64]) -> str:
     rows = []
     for unit in range(num_units):
         cells = [
-            f'<td{_shade(shades[unit, step])} title="{_told(view, unit, step)}"></td>' for step in range(num_steps)
+            f'<td{_shade(shades[unit, step])} title="{_tooltip(view, unit, step)}"></td>' for step in range(num_steps)
         ]
         rows.append(f'<tr><th class="name" scope="row">{_link(unit, "unit ")}</th>{"".join(cells)}</tr>')
     cells = [
-        f'<td class="{colour(unit)}" title="{_told(view, unit, step)}"></td>'
+        f'<td class="{colour(unit)}" title="{_tooltip(view, unit, step)}"></td>'
         for step, unit in enumerate(view.strongest)
     ]
     rows.append(f'<tr class="strongest"><th class="name" scope="row">strongest</th>{"".join(cells)}</tr>')
@@ -210,8 +209,7 @@ def _shade(shade: float) -> str:
     return f' style="--v:{shade:.3f}"' if shade >= 0.0005 else ""
 
 
-def _told(view: Weights, unit: int, step: int) -> str:
-    """Return what a cell or a token tells, as the value of an attribute."""
+def _tooltip(view: Weights, unit: int, step: int) -> str:
     token = f", “{view.tokens[step].strip()}”" if view.tokens else ""
     return escape(f"step {step + 1}{token}, unit {unit + 1}: {format_weight(view.values[unit, step])}")
 
@@ -221,10 +219,9 @@ def _link(unit: int, before: str = "") -> str:
 
 
 def _ticks(num_steps: int, width: int) -> str:
-    """Return the numbers of steps, as far apart as they need."""
-    apart = next(count for count in (2, 5, 10, 20, 50) if count * width >= _TICK)
-    starts = range(0, num_steps, apart)
-    return "".join(f'<th class="tick" colspan="{min(apart, num_steps - start)}">{start + 1}</th>' for start in starts)
+    span = next(count for count in (2, 5, 10, 20, 50) if count * width >= _TICK)
+    starts = range(0, num_steps, span)
+    return "".join(f'<th class="tick" colspan="{min(span, num_steps - start)}">{start + 1}</th>' for start in starts)
 
 
 def _tokens(view: Weights, shades: NDArray[np.float64]) -> str:
@@ -232,34 +229,32 @@ def _tokens(view: Weights, shades: NDArray[np.float64]) -> str:
 
 
 def _run(view: Weights, run: StepRange, shades: NDArray[np.float64]) -> str:
-    """Return the tokens of a run, with its unit's number in front of the first one's letters."""
+    """Return the tokens of a range of steps; the first one starts with the unit's number."""
     assert view.tokens is not None
     parts = []
     for step in run.steps:
         token = view.tokens[step]
         blank = token[: len(token) - len(token.lstrip())] if step == run.steps[0] else ""
         mark = f"<sup>{_link(run.unit)}</sup>" if step == run.steps[0] else ""
-        shade, told = shades[run.unit, step], _told(view, run.unit, step)
-        written = escape(token[len(blank) :])
+        shade, title = shades[run.unit, step], _tooltip(view, run.unit, step)
+        text = escape(token[len(blank) :])
         parts.append(
-            f'{blank}{mark}<span class="t" data-i="{step}" style="--v:{shade:.3f}" title="{told}">{written}</span>'
+            f'{blank}{mark}<span class="t" data-i="{step}" style="--v:{shade:.3f}" title="{title}">{text}</span>'
         )
     return f'<span class="{colour(run.unit)}">{"".join(parts)}</span>'
 
 
 def selections(view: Selections) -> str:
-    """Return the map of selections, a row beside the text of its segment."""
+    """Return the map of selections, with the texts of the segments."""
     scale = None if view.scores is None else scale_of(view.scores)
-    told = (
-        "A row is a segment of the summary, a column a unit of the source; a bar marks the units that were selected for"
-    )
-    behind = f"; the stronger the grey behind, the higher {escape(view.scores_name or '')}" if scale else ""
-    ends = f" ({legend(scale, 'scale grey')})" if scale else ""
+    name = escape(view.scores_name or "")
+    background = f" The stronger the grey, the higher {name} ({legend(scale, 'scale grey')})." if scale else ""
     heading = " and ".join(filter(None, (view.name, view.scores_name)))
     return section(
         f"{heading}: the units for each segment",
-        f"<p>{told} the segment{behind}{ends}. Units that were selected stand open among the units' texts, with the "
-        "segments' numbers, in the colour of the first.</p>",
+        "<p>A row is a segment of the summary, a column a unit of the source. A bar marks the units that were selected "
+        f"for the segment.{background} The texts of selected units are open below, with the segments' numbers, in the "
+        "colour of the first segment.</p>",
         _map_of_selections(view, scale),
     )
 
@@ -281,33 +276,34 @@ def _map_of_selections(view: Selections, scale: Scale | None) -> str:
 
 def _selection_cell(view: Selections, segment: int, unit: int, shade: float) -> str:
     taken = view.taken[segment, unit]
-    told = f"segment {segment + 1}, unit {unit + 1}: {view.name} {taken}"
+    title = f"segment {segment + 1}, unit {unit + 1}: {view.name} {taken}"
     if view.scores is not None:
-        told += f", {view.scores_name} {format_weight(view.scores[segment, unit])}"
+        title += f", {view.scores_name} {format_weight(view.scores[segment, unit])}"
     kind = f' class="{colour(segment)}"' if taken else ""
-    return f'<td{kind}{_shade(shade)} title="{escape(told)}"></td>'
+    return f'<td{kind}{_shade(shade)} title="{escape(title)}"></td>'
 
 
 def relations(view: Relations) -> str:
-    """Return a map for each layer, of the mean over its heads and, to be chosen, of each head."""
-    told = [
-        f"A row is a unit of the source, a column a unit that it attends to; the stronger the colour, the greater the "
-        f"{view.name}."
+    """Return maps for each layer: the mean over its heads and, selectable, each head."""
+    text = [
+        f"A row is a unit of the source, a column a unit that it attends to. The stronger the colour, the greater "
+        f"the {view.name}."
     ]
     if len(view.heads) > 1:
-        told.append(
-            "The mean over the heads has the same colours in all layers; a head, to be chosen, has its own."
+        text.append(
+            "The mean over the heads has the same colour scale in all layers. Each head, which you can select, has "
+            "another one."
             if _can_choose_heads(view)
             else f"There are too many values ({view.values.size:,}) to show single heads here."
         )
     if absent := view.left_out:
         names = ", ".join(f"{unit + 1}" for unit in absent)
         left_out = "has no text and is" if len(absent) == 1 else "have no text and are"
-        told.append(f"Unit{'s' if len(absent) > 1 else ''} {names} {left_out} left out.")
+        text.append(f"Unit{'s' if len(absent) > 1 else ''} {names} {left_out} left out.")
     layers = "\n".join(_layer(view, layer) for layer in range(len(view.layers)))
     return section(
         f"{view.name}: how much each unit attends to each",
-        f"<p>{escape(' '.join(told))}</p>",
+        f"<p>{escape(' '.join(text))}</p>",
         f'<div class="layers">\n{layers}\n</div>',
         kind="relations",
     )
@@ -318,7 +314,6 @@ def _can_choose_heads(view: Relations) -> bool:
 
 
 def _layer(view: Relations, layer: int) -> str:
-    """Return the maps of a layer, of which one is shown."""
     cell = max(_SMALLEST, min(_LARGEST, _SQUARE // len(view.units)))
     maps = list(_maps_of_relations(view, layer, cell))
     if len(maps) == 1:
@@ -337,7 +332,7 @@ def _layer(view: Relations, layer: int) -> str:
 
 
 def _maps_of_relations(view: Relations, layer: int, cell: int) -> Iterator[tuple[str, str]]:
-    """Yield the names of a layer's maps, and what they say and show: of the mean over the heads, then of each."""
+    """Yield the name and the HTML of each map of a layer: the mean over the heads, then each head."""
     if len(view.heads) > 1:
         means = view.means
         name = f"mean of {len(view.heads)} heads"
@@ -349,7 +344,7 @@ def _maps_of_relations(view: Relations, layer: int, cell: int) -> Iterator[tuple
 
 
 def _map_of_relation(view: Relations, name: str, values: NDArray[np.float64], scale: Scale, cell: int) -> str:
-    """Return a map of units by units, with what its colours mean above it."""
+    """Return a map of units by units, with its colour scale above it."""
     write, shades = _percent if view.shares else format_weight, scale.shades(values)
     numbers = [_unit(view, unit) for unit in view.units]
     rows = []
@@ -361,7 +356,7 @@ def _map_of_relation(view: Relations, name: str, values: NDArray[np.float64], sc
             for column, other in enumerate(view.units)
         ]
         rows.append(f'<tr><th class="name" scope="row"{numbers[row]}</th>{"".join(cells)}</tr>')
-    units = "".join(f'<th class="unit" scope="col"{told}</th>' for told in numbers)
+    units = "".join(f'<th class="unit" scope="col"{number}</th>' for number in numbers)
     head = f'<tr><th class="name">from ↓ to →</th>{units}</tr>'
     width = f"calc(4.8rem + {len(view.units) * cell}px)"
     drawn = _map("roomy related", width, len(view.units), head, rows, escape(f"units by units, {name}"))
@@ -369,7 +364,7 @@ def _map_of_relation(view: Relations, name: str, values: NDArray[np.float64], sc
 
 
 def _unit(view: Relations, unit: int) -> str:
-    """Return the end of a heading's tag and its content: a unit's number, which tells how the unit begins."""
+    """Return the end of a heading's tag and its content: the unit's number, with its beginning as tooltip."""
     text = " ".join(view.texts[unit].split())
-    told = text if len(text) <= BEGINNING else f"{text[: BEGINNING - 1]}…"
-    return f' title="{escape(told)}">{_link(unit)}'
+    beginning = text if len(text) <= BEGINNING else f"{text[: BEGINNING - 1]}…"
+    return f' title="{escape(beginning)}">{_link(unit)}'

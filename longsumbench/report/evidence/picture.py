@@ -1,6 +1,4 @@
-"""The views of evidence as a picture, one below the other, for papers and talks.
-
-    title, views --draw--> PNG
+"""Draw views of evidence as a PNG, one below the other.
 
 The same views give the same bytes, with the same release of matplotlib.
 """
@@ -38,36 +36,31 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
     from numpy.typing import NDArray
 
-_WIDTH, _RESOLUTION = 12.0, 150  # inches, dots an inch
-_SHADES = "Blues"  # darker: higher
-_GREYS = ("#FAFAFA", "#8C8C8C")  # likewise, behind marks in colours
-_LIGHT = COLOURS[3:6]  # on which black is read
-_MOST_TOKENS = 90  # that can be read under a map
-_MOST_ROWS, _MOST_COLUMNS = 32, 20  # that are numbered
+_WIDTH, _RESOLUTION = 12.0, 150  # inches, dots per inch
+_SHADES = "Blues"  # a darker shade is a higher value
+_GREYS = ("#FAFAFA", "#8C8C8C")  # shades behind coloured bars
+_LIGHT = COLOURS[3:6]  # colours with black text
+_MOST_TOKENS = 90  # labels under a map
+_MOST_ROWS, _MOST_COLUMNS = 32, 20  # numbers at an axis
 _TOKEN_LENGTH, _TEXT_WIDTH, _TITLE_WIDTH = 12, 46, 105  # characters
 _TEXT_LINES = 2  # of a segment's text
-_MOST_WRITTEN = 1200  # source tokens whose text is written
-_LETTERS, _LINE, _MARGIN = 8.0, 0.215, 0.12  # of the source: points, inches a line, inches to its left
+_MOST_WRITTEN = 1200  # source tokens; longer sources are drawn without text
+_LETTERS, _LINE, _MARGIN = 8.0, 0.215, 0.12  # source text: points, inches per line, inches of the left margin
 _TEXT_SHARE = 0.92  # of the width, with that margin
-_GAP = 1.5  # points between a token's letters and the end of its colour
+_GAP = 1.5  # points between a token's letters and the edge of its box
 _MOST_LETTERS = 60  # of a source token
-_DEEP = 0.6  # the shade from which letters are white
+_DEEP = 0.6  # darker shades have white text
 _CELL = 0.8  # inches of a head's windows
 _LOOK = COLOURS[2]  # of windows
 _MOST_BARS = 150  # of a head
-_FEWEST_HEADS = 4  # that there is room for
-_HEADS_BESIDE = 4  # maps in a row, if there are at most 8
+_FEWEST_HEADS = 4  # columns for heads
+_HEADS_IN_A_ROW = 4  # if there are at most 8
 _NAME_LENGTH = 24  # characters
-_HEADING: dict[str, Any] = {"loc": "left", "fontsize": 10, "parse_math": False}  # of a view
+_HEADING: dict[str, Any] = {"loc": "left", "fontsize": 10, "parse_math": False}
 
 
 def draw_views(title: str, drawn: Sequence[View]) -> bytes:
-    """Draw views, one below the other.
-
-    Args:
-        title: of the whole picture.
-        drawn: the views; without any the picture says so.
-    """
+    """Draw views, one below the other; return a PNG. Without views, the picture has a note."""
     heights = [_height(view) for view in drawn] or [0.4]
     with _figure(sum(heights) + 0.5) as (figure, image):
         figure.suptitle(
@@ -83,7 +76,7 @@ def draw_views(title: str, drawn: Sequence[View]) -> bytes:
 
 
 def draw_plane(view: Plane) -> bytes:
-    """Draw a plane alone, for a page that has it in words beside."""
+    """Draw a single plane; return a PNG."""
     with _figure(_height(view)) as (figure, image):
         _draw_plane(figure, view)
     return image.getvalue()
@@ -91,12 +84,12 @@ def draw_plane(view: Plane) -> bytes:
 
 @contextmanager
 def _figure(height: float) -> "Iterator[tuple[Figure, io.BytesIO]]":
-    """Yield a figure, and what holds its PNG in the end."""
+    """Yield a figure, and the buffer to which its PNG is written at the end."""
     import matplotlib.style
     from matplotlib.figure import Figure
 
     image = io.BytesIO()
-    with matplotlib.style.context("default"), _any_script():  # whatever settings the machine has
+    with matplotlib.style.context("default"), _any_script():  # ignores the user's settings
         figure = Figure((_WIDTH, height), dpi=_RESOLUTION, layout="constrained")
         yield figure, image
         figure.savefig(image, format="png", metadata={"Software": None})
@@ -104,14 +97,13 @@ def _figure(height: float) -> "Iterator[tuple[Figure, io.BytesIO]]":
 
 @contextmanager
 def _any_script() -> Iterator[None]:
-    """Do not warn of a script that the font lacks: its letters are drawn as boxes."""
+    """Suppress warnings about missing glyphs, which are drawn as boxes."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")
         yield
 
 
 def _height(view: View) -> float:
-    """Return the inches that a view takes."""
     match view:
         case Weights():
             names = 0.75 if _names_tokens(view) else 0.2
@@ -142,7 +134,7 @@ def _draw_view(panel: "SubFigure", view: View) -> None:
 
 
 def _draw_weights(panel: "SubFigure", view: Weights) -> None:
-    """Draw the map, and under it a strip of the strongest units in their colours."""
+    """Draw the map, and below it a strip with the colours of the strongest units."""
     tall = len(view.values)
     plot, strip = panel.subplots(2, 1, sharex=True, height_ratios=(max(4.0, tall), 1 if tall > 10 else 0.6))
     _heat(panel, plot, view.values, view.scale, view.name, [plot, strip])
@@ -156,8 +148,8 @@ def _draw_weights(panel: "SubFigure", view: Weights) -> None:
         names = [token.strip() for token in view.tokens]
         names = [name if len(name) <= _TOKEN_LENGTH else f"{name[: _TOKEN_LENGTH - 1]}…" for name in names]
         strip.set_xticks(range(len(names)), names, rotation=90, fontsize=7.5)
-        for written in strip.get_xticklabels():
-            written.set_parse_math(False)
+        for label in strip.get_xticklabels():
+            label.set_parse_math(False)
     else:
         _number(strip.xaxis, view.values.shape[1], _MOST_COLUMNS)
     strip.set_xlabel(f"step of the {view.text}")
@@ -187,7 +179,7 @@ def _colour(index: int) -> str:
 
 
 def _draw_selections(panel: "SubFigure", view: Selections) -> None:
-    """Draw the scores, a bar in the colour of the segment on what was selected."""
+    """Draw the scores in grey, and a bar in the segment's colour on each selected unit."""
     from matplotlib.colors import LinearSegmentedColormap
 
     plot = panel.subplots()
@@ -200,7 +192,7 @@ def _draw_selections(panel: "SubFigure", view: Selections) -> None:
         plot.broken_barh(bars, (segment - 0.32, 0.64), color=_colour(segment), linewidth=0)
     heading = f"{view.name}: the units that were selected for each segment (bars)"
     if view.scores_name:
-        heading += f", and {view.scores_name} behind"
+        heading += f", and {view.scores_name} (grey)"
     plot.set_title(heading, **_HEADING)
     plot.set_xlim(-0.5, num_units - 0.5)
     plot.set_ylim(num_segments - 0.5, -0.5)
@@ -211,8 +203,8 @@ def _draw_selections(panel: "SubFigure", view: Selections) -> None:
     if view.texts and num_segments <= _MOST_ROWS:
         names = [f"{_beginning(text)}  {segment}" for segment, text in enumerate(view.texts, 1)]
         plot.set_yticks(range(num_segments), names, fontsize=7.5)
-        for written in plot.get_yticklabels():
-            written.set_parse_math(False)
+        for label in plot.get_yticklabels():
+            label.set_parse_math(False)
 
 
 def _height_of_layer(view: Relations) -> float:
@@ -221,30 +213,27 @@ def _height_of_layer(view: Relations) -> float:
 
 
 def _grid(num_heads: int) -> tuple[int, int]:
-    """Return in how many rows and columns the maps of heads stand; none for the only one."""
-    columns = max(_HEADS_BESIDE, -(-num_heads // 2))
+    """Return the number of rows and columns of the maps of heads; a single head has no map."""
+    columns = max(_HEADS_IN_A_ROW, -(-num_heads // 2))
     return (-(-num_heads // columns), columns) if num_heads > 1 else (0, columns)
 
 
 def _draw_relations(panel: "SubFigure", view: Relations) -> None:
-    """Draw a row a layer: the mean over its heads, and its heads. A map has a row a unit, a column an attended unit."""
-    heads = (
-        f": the mean over {len(view.heads)} heads, and each head in colours of its own, from – to"
-        if view.heads[1:]
-        else ""
-    )
+    """Draw a row per layer: maps (units × attended units) of the mean over heads and of each head."""
+    num_heads = len(view.heads)
+    heads = f": the mean over {num_heads} heads, and each head with its scale, from – to" if num_heads > 1 else ""
     heading = f"{view.name} of units to units{heads}"
     panel.suptitle(heading, **{"x": 0.008, "ha": "left", "fontsize": 10, "parse_math": False})
     scale = scale_of_weights(view.means)
     layers = panel.subfigures(len(view.layers), 1, squeeze=False)[:, 0]
-    for layer, (beside, name) in enumerate(zip(layers, view.layers, strict=True)):
-        left, right = beside.subfigures(1, 2, width_ratios=(1, 1.8))
+    for layer, (row, name) in enumerate(zip(layers, view.layers, strict=True)):
+        left, right = row.subfigures(1, 2, width_ratios=(1, 1.8))
         plot = left.subplots()
         image = _draw_square(plot, view.means[layer], scale, _short(name))
         plot.set(xlabel="attended unit", ylabel="unit")
         for axis in (plot.xaxis, plot.yaxis):
             _number_some(axis, view.units)
-        _say_shades(left, image, view.name, [plot], plot.inset_axes((1.04, 0, 0.05, 1)))
+        _draw_scale(left, image, view.name, [plot], plot.inset_axes((1.04, 0, 0.05, 1)))
         if view.heads[1:]:
             _draw_heads(right, view, layer)
 
@@ -267,7 +256,7 @@ def _draw_square(plot: "Axes", values: "NDArray[np.float64]", scale: Scale, name
 
 
 def _number_some(axis: "Axis", units: Sequence[int]) -> None:
-    """Number units of which some are left out, from 0."""
+    """Write the numbers of units, some of which may be missing."""
     numbers = {number - 1 for number in tick_numbers(units[-1] + 1, _MOST_COLUMNS)}
     places = [place for place, unit in enumerate(units) if unit in numbers]
     axis.set_ticks(places, [f"{units[place] + 1}" for place in places])
@@ -280,7 +269,6 @@ def _beginning(text: str) -> str:
 
 
 def _draw_source(panel: "SubFigure", view: SourceText) -> None:
-    """Draw the source with its marks, and below it the windows of each head."""
     marks, windows = panel, panel
     if view.marks and view.windows:
         above = _height_of_marks(view)
@@ -307,7 +295,7 @@ def _about_marks(marks: TokenMarks) -> str:
 
 
 def _lines(view: SourceText) -> list[list[tuple[int, str, float, float]]]:
-    """Return the lines of the source: for each token its place, its letters, its left end and its width in points."""
+    """Return the lines of the source: for each token its index, its letters, its left end and its width in points."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextToPath
 
@@ -329,7 +317,7 @@ def _lines(view: SourceText) -> list[list[tuple[int, str, float, float]]]:
 
 
 def _draw_marked_text(panel: "Figure | SubFigure", view: SourceText, marks: TokenMarks) -> None:
-    """Write the source, each token on the shade of its mean."""
+    """Write the source, each token on a box with the shade of its mean."""
     from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
@@ -351,11 +339,10 @@ def _draw_marked_text(panel: "Figure | SubFigure", view: SourceText, marks: Toke
         ink = "white" if shade > _DEEP else "black"
         plot.text(left + _GAP, row + 0.7, letters, size=_LETTERS, color=ink, parse_math=False)
     within = panel.add_axes((_TEXT_SHARE + 0.025, top - bar, 0.011, bar))
-    _say_shades(panel, ScalarMappable(Normalize(*scale), _SHADES), marks.name, [plot], within)
+    _draw_scale(panel, ScalarMappable(Normalize(*scale), _SHADES), marks.name, [plot], within)
 
 
 def _draw_marks(panel: "Figure | SubFigure", marks: TokenMarks) -> None:
-    """Draw the mean of the marks along the source."""
     plot, means = panel.subplots(), marks.mean[None]
     _heat(panel, plot, means, scale_of_weights(means), marks.name, [plot])
     plot.set_title(_about_marks(marks), **_HEADING)
@@ -365,7 +352,7 @@ def _draw_marks(panel: "Figure | SubFigure", marks: TokenMarks) -> None:
 
 
 def _draw_windows(panel: "Figure | SubFigure", windows: TokenWindows) -> None:
-    """Draw a cell a head: the windows of all source tokens, the first on top, on the shade of their mean width."""
+    """Draw a cell per head: the windows of all source tokens, the first on top, and the shade of their mean width."""
     from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
@@ -378,22 +365,22 @@ def _draw_windows(panel: "Figure | SubFigure", windows: TokenWindows) -> None:
         _draw_bars(plot, windows, layer, head)
         shade, mean = shades[layer, head], means[layer, head]
         plot.broken_barh([(head - 0.46, 0.92)], (layer + 0.27, 0.2), color=[colours(shade)], linewidth=0)
-        told = f"{mean:.3g}" if np.isfinite(mean) else "no number"
+        text = f"{mean:.3g}" if np.isfinite(mean) else "no number"
         ink = "white" if shade > _DEEP else "black"
-        plot.text(head, layer + 0.37, told, size=7.5, color=ink, ha="center", va="center_baseline")
+        plot.text(head, layer + 0.37, text, size=7.5, color=ink, ha="center", va="center_baseline")
     plot.set(xlim=(-0.5, max(num_heads, _FEWEST_HEADS) - 0.5), ylim=(num_layers - 0.5, -0.5))
     plot.spines[:].set_visible(False)
     plot.set_title(f"{windows.name}: the window of each source token, the first on top; the mean width", **_HEADING)
     for axis, names in ((plot.xaxis, windows.heads), (plot.yaxis, windows.layers)):
         axis.set_ticks(range(len(names)), [_short(name) for name in names])
         axis.set_tick_params(labelsize=8, length=0)
-        for written in axis.get_ticklabels():
-            written.set_parse_math(False)
-    _say_shades(panel, ScalarMappable(Normalize(*scale), _SHADES), f"mean width of {windows.name}", [plot])
+        for label in axis.get_ticklabels():
+            label.set_parse_math(False)
+    _draw_scale(panel, ScalarMappable(Normalize(*scale), _SHADES), f"mean width of {windows.name}", [plot])
 
 
 def _draw_bars(plot: "Axes", windows: TokenWindows, layer: int, head: int) -> None:
-    """Draw the windows of a head in its cell: from left to right, the source; a row a source token."""
+    """Draw the windows of a head in its cell: a row per source token, with the source from left to right."""
     from matplotlib.collections import PolyCollection
     from matplotlib.patches import Rectangle
 
@@ -429,7 +416,7 @@ def _draw_plane(panel: "Figure | SubFigure", view: Plane) -> None:
 
 
 def about_plane(view: Plane) -> str:
-    """Say what a plane shows."""
+    """Return the description of a plane."""
     size = " × ".join(f"{size} {axis}" for size, axis in zip(view.shape, view.axes, strict=True))
     if not view.values.size:
         return f"{view.name} is empty ({size})."
@@ -444,46 +431,44 @@ def _heat(
     values: "NDArray[np.float64]",
     scale: Scale,
     name: str,
-    beside: "Sequence[Axes]",
+    axes: "Sequence[Axes]",
     shades: "Colormap | str" = _SHADES,
 ) -> None:
-    """Draw values as shades, darker for higher ones, and beside them what the shades mean."""
-    _say_shades(panel, _shade(plot, values, scale, shades), name, beside)
+    """Draw values as shades, and a colour bar at the right of `axes`."""
+    _draw_scale(panel, _shade(plot, values, scale, shades), name, axes)
 
 
 def _shade(
     plot: "Axes", values: "NDArray[np.float64]", scale: Scale, shades: "Colormap | str" = _SHADES
 ) -> "ScalarMappable":
-    """Draw values as shades."""
     finite = np.ma.masked_invalid(values)
-    plot.set_facecolor("white")  # of what is no number
+    plot.set_facecolor("white")  # for values that are not finite
     return plot.imshow(finite, aspect="auto", cmap=shades, vmin=scale.low, vmax=scale.high, interpolation="nearest")
 
 
-def _say_shades(
+def _draw_scale(
     panel: "Figure | SubFigure",
     shades: "ScalarMappable",
     name: str,
-    beside: "Sequence[Axes]",
+    axes: "Sequence[Axes]",
     within: "Axes | None" = None,
 ) -> None:
-    """Draw beside some axes, or within others, what their shades mean."""
+    """Draw a colour bar at the right of `axes`, or within other axes."""
     tall = panel.bbox.height / _RESOLUTION  # inches
-    room: dict[str, Any] = {"ax": list(beside), "pad": 0.01, "fraction": 0.05, "aspect": 5 * tall}
+    room: dict[str, Any] = {"ax": list(axes), "pad": 0.01, "fraction": 0.05, "aspect": 5 * tall}
     bar = panel.colorbar(shades, **({"cax": within} if within else room))
     bar.set_label(name, fontsize=9, parse_math=False)
     bar.ax.tick_params(labelsize=8)
 
 
 def _number(axis: "Axis", count: int, most: int) -> None:
-    """Number rows or columns."""
     numbers = tick_numbers(count, most)
-    axis.set_ticks([one - 1 for one in numbers], [f"{one}" for one in numbers])
+    axis.set_ticks([number - 1 for number in numbers], [f"{number}" for number in numbers])
     axis.set_tick_params(labelsize=8, length=2)
 
 
 def tick_numbers(count: int, most: int) -> list[int]:
-    """Return which numbers up to `count` are written: 1 and multiples of a round one, at most `most` (2 or more)."""
-    round_ones = (digit * 10**power for power in range(9) for digit in (1, 2, 5))
-    apart = next(one for one in round_ones if count // one + (one > 1) <= most)
-    return sorted({1, *range(apart, count + 1, apart)})
+    """Return 1 and the multiples of a round number up to `count`, at most `most` (2 or more) in total."""
+    round_numbers = (digit * 10**power for power in range(9) for digit in (1, 2, 5))
+    step = next(number for number in round_numbers if count // number + (number > 1) <= most)
+    return sorted({1, *range(step, count + 1, step)})

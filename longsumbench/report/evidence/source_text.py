@@ -1,10 +1,10 @@
-"""The source text in HTML: how much each of its tokens weighed, and which stretch of the text each one looks at.
+"""The source text in HTML: how much each of its tokens weighed, and which window of the text each one looks at.
 
-    SourceText --source_text--> the steps' tokens, to choose from; the source's, on the mean of their marks;
-                                the windows of a chosen one, a lane a head; how wide windows are, a cell a head
+    SourceText --source_text--> the tokens of the steps, which can be selected; the source, shaded by its mean marks;
+                                the windows of a selected token, a lane per head; mean widths, a cell per head
 
-Without the script the page shows means, for which it says so; the script shows any step and any token. What it needs is
-in attributes of the text, in 4,095 levels from the lowest to the highest value, two characters each.
+Without the script the page shows means only. The script shows single steps and tokens. Its data are attributes of the
+text: 4,095 levels from the lowest to the highest value, two characters each.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,9 +18,9 @@ from longsumbench.report.evidence.heat_map import format_weight, legend, section
 from longsumbench.report.evidence.views import Scale, SourceText, TokenMarks, TokenWindows, scale_of, scale_of_weights
 
 DIGITS = ascii_letters + digits + "-_"  # of base 64
-NOTHING = 64 * 64 - 1  # stands for what is no number; below it are the levels
-_MOST_VALUES = 1_000_000  # of an array that a page holds
-_SIZE = 48  # of a cell's picture, in pixels: the rows that it has room for
+NOTHING = 64 * 64 - 1  # code of a value that is not a number; levels are below it
+_MOST_VALUES = 1_000_000  # of an array on a page
+_SIZE = 48  # pixels of a cell's picture, and its rows
 SOURCE_TEXT_STYLE = """
 :root { --on: #000; --deep: #fff; --turn: .75; --look: #009e73; }
 @media (prefers-color-scheme: dark) { :root { --on: #fff; --deep: #000; --turn: .55; --look: #2fc79a; } }
@@ -42,7 +42,7 @@ SOURCE_TEXT_STYLE = """
 .bar h3 { margin: 0; } .bar .soft { margin: 0; }
 .whole { font: inherit; font-size: .85rem; padding: .1rem .6rem; border: 1px solid var(--soft); border-radius: .4rem;
   background: var(--card); color: inherit; cursor: pointer; } .whole:disabled { opacity: .45; cursor: default; }
-.told { min-height: 1.6em; font-variant-numeric: tabular-nums; margin: 0; max-width: none; }
+.status { min-height: 1.6em; font-variant-numeric: tabular-nums; margin: 0; max-width: none; }
 .lanes { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 27rem), 1fr)); gap: .4rem 2rem; }
 .lanes h4, .lanes ul { margin: .5rem 0 .1rem; padding: 0; font-size: .9rem; } .lanes ul { list-style: none; }
 :is(.lane, .under) { display: grid; grid-template-columns: 4.6rem 1fr 7.2rem; gap: .6rem; align-items: center;
@@ -73,7 +73,7 @@ const share = (codes, place) => {
   return code === NOTHING ? NaN : code / (NOTHING - 1);
 };
 const value = (codes, place, [low, high]) => low + share(codes, place) * (high - low);
-const told = number => isNaN(number) ? "no number" : `${+number.toPrecision(3)}`.replace("-", "−");
+const text = number => isNaN(number) ? "no number" : `${+number.toPrecision(3)}`.replace("-", "−");
 const clip = number => Math.min(1, Math.max(0, number));
 const across = (all, now, way) => {
   const spot = one => { const box = one.getClientRects()[0]; return [box.left + box.width / 2, box.top]; };
@@ -100,7 +100,7 @@ const explore = source => {
     (all[kind][place].closest(".numbers") ? "" : `, “${all[kind][place].textContent}”`);
   const steps = one(".steps"), column = one(".column"), what = one(".what"), legend = one(".means .scale");
   const mean = what && [what, legend.firstChild, legend.lastChild].map(node => node.textContent);
-  const whole = one(".whole"), hint = one(".told").textContent = one(".told").dataset.hint;
+  const whole = one(".whole"), hint = one(".status").textContent = one(".status").dataset.hint;
   const shade = () => {
     const [step, token] = [chosen.o, chosen.s];
     all.s.forEach((other, place) => other.style.setProperty(
@@ -111,7 +111,7 @@ const explore = source => {
     if (column) column.hidden = token < 0 || !all.o.length;
     if (column && token >= 0) column.querySelector(".whom").textContent = named("s", token);
     if (!what) return;
-    const shown = step < 0 ? mean : [named("o", step), ...scale.map(told)];
+    const shown = step < 0 ? mean : [named("o", step), ...scale.map(text)];
     [what, legend.firstChild, legend.lastChild].forEach((node, place) => node.textContent = shown[place]);
     whole.disabled = step < 0;
   };
@@ -138,9 +138,9 @@ const explore = source => {
       other.classList.toggle("middle", place === Math.round(middle));
     });
   };
-  const tell = token => {
-    const at = chosen.o < 0 ? "" : `; ${told(value(rows, chosen.o * count + token, scale))} at ${named("o", chosen.o)}`;
-    one(".told").textContent = token < 0 ? hint : all.s[token].title + at;
+  const describe = token => {
+    const at = chosen.o < 0 ? "" : `; ${text(value(rows, chosen.o * count + token, scale))} at ${named("o", chosen.o)}`;
+    one(".status").textContent = token < 0 ? hint : all.s[token].title + at;
   };
   const choose = (kind, place) => {
     chosen[kind] = place;
@@ -149,20 +149,20 @@ const explore = source => {
       other.tabIndex = number === Math.max(place, 0) ? 0 : -1;
     });
     if (kind === "lane") all.wide.forEach((cell, number) => cell.classList.toggle("chosen", number === place));
-    shade(); look(); tell(chosen.s);
+    shade(); look(); describe(chosen.s);
   };
-  const meant = target => {
+  const locate = target => {
     const found = target.closest?.(".s, .o, .lane, .wide");
     const kind = Object.keys(all).find(name => all[name].includes(found));
     return kind ? [kind === "wide" ? "lane" : kind, all[kind].indexOf(found)] : [];
   };
   view.addEventListener("click", event => {
-    const [kind, place] = meant(event.target);
+    const [kind, place] = locate(event.target);
     if (event.target === whole) choose("o", -1);
     else if (kind) choose(kind, kind !== "lane" && chosen[kind] === place ? -1 : place);
   });
   view.addEventListener("keydown", event => {
-    const [kind, place] = meant(event.target), { key } = event, list = all[kind];
+    const [kind, place] = locate(event.target), { key } = event, list = all[kind];
     if (!kind || event.ctrlKey || event.altKey || event.metaKey) return;
     const side = { ArrowLeft: -1, ArrowRight: 1 }[key], up = { ArrowUp: -1, ArrowDown: 1 }[key];
     const ends = { Home: 0, End: list.length - 1, Escape: kind === "lane" ? place : -1, Enter: place, " ": place }[key];
@@ -174,8 +174,8 @@ const explore = source => {
     choose(kind, next);
     list[Math.max(next, 0)].focus();
   });
-  source.addEventListener("pointerover", event => tell(meant(event.target)[1] ?? chosen.s));
-  source.addEventListener("pointerleave", () => tell(chosen.s));
+  source.addEventListener("pointerover", event => describe(locate(event.target)[1] ?? chosen.s));
+  source.addEventListener("pointerleave", () => describe(chosen.s));
   view.classList.add("live");
   for (const list of [all.s, all.o, all.lane]) list.forEach(other => {
     other.setAttribute("role", "option");
@@ -190,7 +190,7 @@ document.querySelectorAll(".source").forEach(explore);
 
 
 def source_text(view: SourceText) -> str:
-    """Return the source text, the steps and windows that can be chosen, and how wide the windows are."""
+    """Return the source text, the steps and windows that can be selected, and the mean widths of the windows."""
     marks, windows = view.marks, view.windows
     heading = f"{' and '.join(view.names)}: the source text"
     parts = [_steps(marks) if marks and marks.text else "", _bar(marks), _source(view)]
@@ -200,26 +200,24 @@ def source_text(view: SourceText) -> str:
 
 
 def _about(view: SourceText) -> str:
-    """Say what is shown, as HTML."""
     marks, windows = view.marks, view.windows
-    told = []
+    text = []
     if marks:
         step = f" at a step of the {marks.text}" if marks.text else ""
-        told.append(f"The stronger the background of a source token, the greater its {escape(marks.name)}{step}.")
+        text.append(f"The stronger the background of a source token, the greater its {escape(marks.name)}{step}.")
         if marks.text and not _can_choose_steps(marks):
-            told.append(f"There are too many values ({marks.values.size:,}) to show single steps on a page.")
+            text.append(f"There are too many values ({marks.values.size:,}) to show single steps on a page.")
     if windows:
-        told.append(
+        text.append(
             f"In {escape(windows.name)}, every head looks from every source token at a window of the text: a middle "
             "± a width."
         )
         if not _can_choose_windows(windows):
-            told.append(f"There are too many of them ({windows.middles.size:,}) to show single ones on a page.")
-    return " ".join(told)
+            text.append(f"There are too many windows ({windows.middles.size:,}) to show single ones on a page.")
+    return " ".join(text)
 
 
 def _hint(view: SourceText) -> str:
-    """Say what can be chosen."""
     of_steps, of_windows = _can_choose_steps(view.marks), _can_choose_windows(view.windows)
     hints = []
     if of_steps and view.marks:
@@ -231,7 +229,6 @@ def _hint(view: SourceText) -> str:
 
 
 def _steps(marks: TokenMarks) -> str:
-    """Return the tokens of the steps."""
     texts = _written(marks.tokens, len(marks.values))
     tokens = "".join(_token("o", text, f"step {place}") for place, text in enumerate(texts, 1))
     whole = '<button class="whole" type="button" hidden>all steps</button>'
@@ -241,12 +238,12 @@ def _steps(marks: TokenMarks) -> str:
 
 
 def _written(tokens: Sequence[str] | None, count: int) -> list[str]:
-    """Return what stands for tokens: their texts or, where these are not known, their numbers."""
+    """Return the texts of tokens, or their numbers if the texts are unknown."""
     return list(tokens) if tokens else [f" {place}" for place in range(1, count + 1)]
 
 
 def _token(kind: str, text: str, title: str, shade: float = 0.0) -> str:
-    """Return a token with the blanks around it outside; one of blanks alone has a sign in their place."""
+    """Return a token without the blanks around it; a token of blanks is shown as a sign."""
     style = f' style="--v:{shade:.3f}"' if shade >= 0.0005 else ""
     body = text.strip()
     before, after = text[: len(text) - len(text.lstrip())] if body else "", text[len(text.rstrip()) :]
@@ -255,29 +252,28 @@ def _token(kind: str, text: str, title: str, shade: float = 0.0) -> str:
 
 
 def _bar(marks: TokenMarks | None) -> str:
-    """Return the heading of the source, with what its colours mean."""
     if marks is None:
         return '<div class="bar"><h3>The source</h3></div>'
     steps = "the only step" if len(marks.values) == 1 else f"the mean over the {len(marks.values)} steps"
     shown = f': <span class="what">{steps} of the {marks.text}</span>' if marks.text else ""
-    told = f"{escape(marks.name)}{shown} {legend(scale_of_weights(marks.mean))}"
-    return f'<div class="bar"><h3>The source</h3><p class="soft means">{told}</p></div>'
+    scale = f"{escape(marks.name)}{shown} {legend(scale_of_weights(marks.mean))}"
+    return f'<div class="bar"><h3>The source</h3><p class="soft means">{scale}</p></div>'
 
 
 def _source(view: SourceText) -> str:
-    """Return the source, shaded by the mean of its marks, with all that the script needs."""
+    """Return the source, shaded by the mean of its marks, with the data of the script."""
     texts = _written(view.tokens, view.num_tokens)
     means = view.marks.mean if view.marks else np.zeros(len(texts))
     shades = scale_of_weights(means).shades(means)
     titles = _titles(view, texts, means)
-    tokens = "".join(_token("s", *one) for one in zip(texts, titles, shades.tolist(), strict=True))
+    tokens = "".join(_token("s", *token) for token in zip(texts, titles, shades.tolist(), strict=True))
     data = "".join(f' data-{name}="{value}"' for name, value in _data(view).items())
-    told = f'<p class="told soft" role="status" data-hint="{escape(_hint(view))}"></p>'
-    return f'{told}\n<p class="source{"" if view.tokens else " numbers"}"{data}>{tokens}</p>'
+    status = f'<p class="status soft" role="status" data-hint="{escape(_hint(view))}"></p>'
+    return f'{status}\n<p class="source{"" if view.tokens else " numbers"}"{data}>{tokens}</p>'
 
 
 def _titles(view: SourceText, texts: Sequence[str], means: NDArray[np.float64]) -> Iterator[str]:
-    """Yield what each source token tells: its number, its text, the mean of its marks."""
+    """Yield the tooltip of each source token: its number, its text, the mean of its marks."""
     for place, text in enumerate(texts, 1):
         name = f"source token {place}" + (f", “{text.strip()}”" if view.tokens else "")
         of_steps = " in the mean" if view.marks and view.marks.text else ""
@@ -289,7 +285,7 @@ def _number(value: float) -> str:
 
 
 def _data(view: SourceText) -> dict[str, str]:
-    """Return the values of single steps and of windows, and their scales, as far as they fit."""
+    """Return the encoded values of single steps and of windows, and their scales, if they fit on the page."""
     data: dict[str, str] = {}
     if _can_choose_steps(view.marks):
         assert view.marks is not None
@@ -314,9 +310,9 @@ def _coded(name: str, values: NDArray[np.float64], scale: Scale) -> dict[str, st
 
 
 def coded(values: NDArray[np.float64], scale: Scale) -> str:
-    """Return values as text, two characters each: 64 · the first one's place among the digits + the second one's.
+    """Encode values in base 64, two digits each: 0 for the lowest value on the scale, 4,094 for the highest.
 
-    The lowest on the scale is 0, the highest 4,094; 4,095 is no number.
+    4,095 encodes values that are not finite.
     """
     levels = np.where(np.isfinite(values), np.rint(scale.shades(values) * (NOTHING - 1)), NOTHING).astype(np.int64)
     letters = np.frombuffer(DIGITS.encode("ascii"), np.uint8)
@@ -324,7 +320,7 @@ def coded(values: NDArray[np.float64], scale: Scale) -> str:
 
 
 def _lanes(windows: TokenWindows) -> str:
-    """Return a lane for each head, in which the script shows the window of a token."""
+    """Return a lane per head, in which the script shows the window of a token."""
     count = windows.num_tokens
     track = '<span class="track"><i class="from-to"></i><i class="center"></i><i class="self"></i></span>'
     ends = f'<div class="under soft"><span class="ends"><span>1</span><span>{count}</span></span></div>'
@@ -337,7 +333,7 @@ def _lanes(windows: TokenWindows) -> str:
         groups.append(f"<div><h4>{escape(layer)}</h4><ul>{lanes}</ul>{ends}</div>")
     about = (
         '<p class="soft">From left to right, the source: a window and its middle in green, the token itself in orange. '
-        "The window of the head with the frame, to be chosen here or below, is underlined in the text.</p>"
+        "Select a head here or below: it gets a frame, and its window is underlined in the text.</p>"
     )
     return (
         f'<div class="of-token" hidden><h3 class="whose"></h3>{about}<div class="lanes">{"".join(groups)}</div></div>'
@@ -345,7 +341,7 @@ def _lanes(windows: TokenWindows) -> str:
 
 
 def _widths(windows: TokenWindows) -> str:
-    """Return how wide windows are, a cell a head, with a picture of where they lie."""
+    """Return a table of heads with the mean width of their windows and a picture of all windows."""
     means = windows.mean_widths
     scale = scale_of_weights(means)
     shades = scale.shades(means)
@@ -361,8 +357,8 @@ def _widths(windows: TokenWindows) -> str:
     body = "\n".join(rows)
     table = f"<thead><tr><th></th>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody>"
     about = (
-        "The number is the mean width over all source tokens, in source tokens. The picture has a row for each source "
-        "token, the first on top: from left to right, the source, with the token's window and its middle."
+        "The number is the mean width over all source tokens, in source tokens. The picture has a row per source "
+        "token, the first on top. Each row shows the source from left to right, with the token's window and its middle."
     )
     return (
         f'<div class="bar"><h3>How wide the windows are, and where</h3><p class="soft">mean width {legend(scale)}</p>'
@@ -372,7 +368,7 @@ def _widths(windows: TokenWindows) -> str:
 
 
 def _picture(windows: TokenWindows, layer: int, head: int) -> str:
-    """Return the windows of a head: a row a source token, of as many tokens as there is room for, evenly apart."""
+    """Return an SVG of a head's windows: a row per source token, evenly sampled if there are many."""
     places = windows.places(_SIZE)
     height = _SIZE / len(places)
     begins, ends = (_SIZE * edge[layer, head, places] for edge in windows.edges())

@@ -1,14 +1,14 @@
-"""What can be drawn of evidence, chosen by the axes of its arrays alone.
+"""Views of evidence, chosen by the axes of its arrays.
 
-    Evidence --views--> Weights      ("unit", "step")       how much each unit weighed at each step
-                        Selections   ("segment", "unit")    which units were selected for each segment, and the scores
-                        Relations    ("layer", "head", "unit", "attended_unit")    how much each unit attends to each
-                        SourceText   ("step", "source_token")    how much each source token weighed at each step
-                                     ("source_token",)           how much it weighed at all
-                                     ("layer", "head", "source_token", "window")    the stretch each one looks at
-                        Plane        anything else          two axes, the mean over those before them
+    Evidence --views--> Weights      ("unit", "step")       weight of each unit at each step
+                        Selections   ("segment", "unit")    units that were selected for each segment, and their scores
+                        Relations    ("layer", "head", "unit", "attended_unit")    attention of each unit to each
+                        SourceText   ("step", "source_token")    weight of each source token at each step
+                                     ("source_token",)           weight of each source token
+                                     ("layer", "head", "source_token", "window")    window of each source token
+                        Plane        any other axes         the last two axes, averaged over those before them
 
-Whatever is counted in a view is counted from 1.
+Displayed numbers of units, steps, segments and tokens start from 1; indices in this module start from 0.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,36 +21,36 @@ from numpy.typing import NDArray
 
 from longsumbench.api.system import ATTENDED_AXIS, REFERENCE_AXIS, WINDOW_AXIS, Evidence
 
-_STEPS = {"step": "summary", REFERENCE_AXIS: "reference"}  # axis → the text whose tokens are its steps
+_STEPS = {"step": "summary", REFERENCE_AXIS: "reference"}  # axis → text whose tokens are the steps
 MARKED_AXES = (*((axis, "source_token") for axis in _STEPS), ("source_token",))
 WINDOW_AXES = ("layer", "head", "source_token", WINDOW_AXIS)
-_ROUNDING = 1e-3  # of a sum of shares that were kept in half precision
+_ROUNDING = 1e-3  # error of shares that were stored in half precision
 RELATION_AXES = ("layer", "head", "unit", ATTENDED_AXIS)
 
 
 class Scale(NamedTuple):
-    """The lowest and the highest value that is drawn."""
+    """The lowest and the highest value of a colour scale."""
 
     low: float
     high: float
 
     def shades(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return where values stand on the scale, 0–1; what is no number stands lowest."""
+        """Return the positions of values on the scale, 0–1; 0 for values that are not finite."""
         spread = self.high - self.low
         shares = (values - self.low) / spread if spread > 0 else np.zeros_like(values)
         return np.where(np.isfinite(values), shares, 0.0)
 
 
 def scale_of(values: NDArray[np.float64]) -> Scale:
-    """Return the scale from the lowest to the highest among some values, of those that are finite."""
+    """Return the scale from the lowest to the highest finite value."""
     finite = values[np.isfinite(values)]
     return Scale(float(finite.min()), float(finite.max())) if finite.size else Scale(0.0, 0.0)
 
 
 def scale_of_weights(values: NDArray[np.float64]) -> Scale:
-    """Return the scale from no weight to the greatest, or twice the mean: what is all alike looks neither high nor low.
+    """Return the scale from 0 (or a lower value) to the highest value or twice the mean: equal weights look medium.
 
-    Of shares, none of which is above 1, no further than to 1.
+    If no value is above 1, the scale ends at 1 at most.
     """
     finite = values[np.isfinite(values)]
     low, high = scale_of(values)
@@ -59,7 +59,7 @@ def scale_of_weights(values: NDArray[np.float64]) -> Scale:
 
 
 def _mean_of(values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
-    """Return the mean along an axis of what is finite; no number where nothing is."""
+    """Return the mean of the finite values along an axis; NaN if there are none."""
     finite = np.isfinite(values)
     counts = finite.sum(axis=axis)
     sums = np.where(finite, values, 0.0).sum(axis=axis)
@@ -67,31 +67,26 @@ def _mean_of(values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
 
 
 class StepRange(NamedTuple):
-    """Neighbouring steps with the same strongest unit.
-
-    Attributes:
-        unit: the strongest one, from 0.
-        steps: from 0.
-    """
+    """Neighbouring steps with the same strongest unit, both counted from 0."""
 
     unit: int
     steps: Sequence[int]
 
 
 def step_ranges(units: Sequence[int]) -> list[StepRange]:
-    """Return the steps with these strongest units, in order."""
+    """Group the steps by their strongest units, in order."""
     return [StepRange(unit, list(steps)) for unit, steps in groupby(range(len(units)), key=units.__getitem__)]
 
 
 @dataclass(frozen=True)
 class Weights:
-    """How much each unit weighed at each step.
+    """The weight of each unit at each step.
 
     Attributes:
-        name: of the array.
-        text: what the steps write: "summary", "reference".
+        name: name of the array.
+        text: the text whose tokens are the steps: "summary" or "reference".
         values: [unit, step].
-        tokens: the text of each step; None where it is not known.
+        tokens: the text of each step; None if unknown.
     """
 
     name: str
@@ -101,17 +96,17 @@ class Weights:
 
     @property
     def scale(self) -> Scale:
-        """Of all weights."""
+        """The scale of all weights."""
         return scale_of_weights(self.values)
 
     @property
     def strongest(self) -> list[int]:
-        """The unit that weighed most at each step, from 0; the first of several."""
+        """The unit with the highest weight at each step, from 0; the first of several."""
         strongest: list[int] = np.where(np.isnan(self.values), -np.inf, self.values).argmax(axis=0).tolist()
         return strongest
 
     def runs(self) -> list[StepRange]:
-        """Return all steps, in order; one without text of its own goes with the step before it."""
+        """Group all steps by their strongest units; a blank token belongs to the step before it."""
         units = self.strongest
         for step, token in enumerate(self.tokens or ()):
             if step and not token.strip():
@@ -121,14 +116,14 @@ class Weights:
 
 @dataclass(frozen=True)
 class Selections:
-    """Which units were selected for each segment.
+    """The units that were selected for each segment.
 
     Attributes:
-        name: of the array that says so.
-        taken: [segment, unit]; 0: not selected, else how much of the unit.
-        scores_name: of the array with the scores behind; None without one.
-        scores: [segment, unit]; None without them.
-        texts: of the segments; None where they are not known.
+        name: name of the array of selections.
+        taken: [segment, unit]; how much of the unit was selected, 0 for none.
+        scores_name: name of the array of scores; None without scores.
+        scores: [segment, unit]; None without scores.
+        texts: texts of the segments; None if unknown.
     """
 
     name: str
@@ -145,15 +140,15 @@ class Selections:
 
 @dataclass(frozen=True)
 class Relations:
-    """How much each unit attends to each, in each head of each layer.
+    """The attention of each unit to each unit, in each head of each layer.
 
     Attributes:
-        name: of the array.
-        values: [layer, head, unit, attended unit], of those units that are drawn.
-        units: which ones these are, from 0: those with a text, and whichever these attend to; all, if none has a text.
-        texts: of all units.
-        layers: a name for each.
-        heads: likewise.
+        name: name of the array.
+        values: [layer, head, unit, attended unit], for `units` only.
+        units: indices, from 0, of units with a text and of the units they attend to; all units if none has a text.
+        texts: texts of all units.
+        layers: names of the layers.
+        heads: names of the heads.
     """
 
     name: str
@@ -175,20 +170,20 @@ class Relations:
 
     @property
     def shares(self) -> bool:
-        """Whether all values can be told as percentages: none is below 0 or, but for rounding, above 1."""
+        """True if all values can be shown as percentages: none is below 0 or, except for rounding, above 1."""
         scale = scale_of(self.values)
         return scale.low >= 0 and scale.high <= 1 + _ROUNDING
 
 
 @dataclass(frozen=True)
 class TokenMarks:
-    """How much each source token weighed.
+    """The weight of each source token.
 
     Attributes:
-        name: of the array.
-        text: what the steps write: "summary", "reference"; None where there are no steps.
-        values: [step, source token]; one row where there are no steps.
-        tokens: the text of each step; None where it is not known.
+        name: name of the array.
+        text: the text whose tokens are the steps: "summary" or "reference"; None without steps.
+        values: [step, source token]; one row without steps.
+        tokens: the text of each step; None if unknown.
     """
 
     name: str
@@ -204,14 +199,14 @@ class TokenMarks:
 
 @dataclass(frozen=True)
 class TokenWindows:
-    """Which stretch of source tokens each one looks at: from `middles` − `widths` to `middles` + `widths`.
+    """The window of source tokens that each one looks at: from `middles` − `widths` to `middles` + `widths`.
 
     Attributes:
-        name: of the array.
-        middles: [layer, head, source token], in source tokens, from 0.
-        widths: likewise.
-        layers: a name for each.
-        heads: likewise.
+        name: name of the array.
+        middles: [layer, head, source token], positions in source tokens, from 0.
+        widths: [layer, head, source token], in source tokens.
+        layers: names of the layers.
+        heads: names of the heads.
     """
 
     name: str
@@ -222,7 +217,7 @@ class TokenWindows:
 
     @property
     def num_tokens(self) -> int:
-        """How many source tokens there are."""
+        """The number of source tokens."""
         return len(self.middles[0, 0])
 
     @property
@@ -231,20 +226,20 @@ class TokenWindows:
         return _mean_of(self.widths, axis=2)
 
     def centers(self) -> NDArray[np.float64]:
-        """Return where the middles are, [layer, head, source token]: shares of the text, inside it.
+        """Return the middles as shares of the text, 0–1, [layer, head, source token].
 
-        A token stands for its own center: the first of four for 0.125. What is no number has no window.
+        A token counts by its center: the first of four is at 0.125. Tokens without a window have NaN.
         """
         middles, _ = self.numbers()
         return self._shares(middles)
 
     def edges(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return where windows begin and where they end, likewise."""
+        """Return the starts and the ends of windows as shares of the text, 0–1, [layer, head, source token]."""
         middles, widths = self.numbers()
         return self._shares(middles - widths), self._shares(middles + widths)
 
     def numbers(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return middles and widths, both no number where one is none."""
+        """Return middles and widths, both NaN if one is not finite."""
         there = np.isfinite(self.middles) & np.isfinite(self.widths)
         return np.where(there, self.middles, np.nan), np.where(there, self.widths, np.nan)
 
@@ -253,7 +248,7 @@ class TokenWindows:
         return shares
 
     def places(self, most: int) -> NDArray[np.int64]:
-        """Return some source tokens, from 0: all, or at most `most`, evenly apart."""
+        """Return the indices of all source tokens, or of `most` evenly sampled ones."""
         rows = min(self.num_tokens, most)
         places: NDArray[np.int64] = ((np.arange(rows) + 0.5) * self.num_tokens / rows).astype(np.int64)
         return places
@@ -261,12 +256,12 @@ class TokenWindows:
 
 @dataclass(frozen=True)
 class SourceText:
-    """The text that was read, with what is known of its tokens; marks or windows are there, or both.
+    """The source text with marks or windows of its tokens, or both.
 
     Attributes:
-        tokens: the text of each; None where it is not known.
-        marks: how much each weighed.
-        windows: which stretch each looks at.
+        tokens: the text of each token; None if unknown.
+        marks: the weight of each token.
+        windows: the window of each token.
     """
 
     tokens: tuple[str, ...] | None
@@ -275,12 +270,12 @@ class SourceText:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The arrays."""
-        return tuple(one.name for one in (self.marks, self.windows) if one)
+        """The names of its arrays."""
+        return tuple(view.name for view in (self.marks, self.windows) if view)
 
     @property
     def num_tokens(self) -> int:
-        """How many source tokens there are."""
+        """The number of source tokens."""
         if self.marks:
             return len(self.marks.mean)
         assert self.windows is not None
@@ -289,13 +284,13 @@ class SourceText:
 
 @dataclass(frozen=True)
 class Plane:
-    """An array as a plane.
+    """An array with any axes, as a plane.
 
     Attributes:
-        name: of the array.
-        axes: all of them.
-        shape: of the array.
-        values: over the last two axes; an axis is made up where there are fewer.
+        name: name of the array.
+        axes: names of its axes.
+        shape: shape of the array.
+        values: means over all but the last two axes; always two-dimensional.
     """
 
     name: str
@@ -305,7 +300,7 @@ class Plane:
 
     @property
     def averaged(self) -> tuple[str, ...]:
-        """The axes over which the values are means."""
+        """The axes over which `values` are averaged."""
         return self.axes[:-2]
 
 
@@ -313,7 +308,7 @@ View = Weights | Selections | Relations | SourceText | Plane
 
 
 def views(evidence: Evidence) -> list[View]:
-    """Return what is to be drawn of evidence: weights, selections, relations, the source, then the rest, by names."""
+    """Return the views of evidence: weights, selections, relations, the source, then planes, each sorted by name."""
     arrays = {name: np.asarray(array) for name, array in sorted(evidence.arrays.items())}
     axes = {name: evidence.axes[name] for name, array in arrays.items() if array.size}
     weights = [name for name in axes if axes[name] in {("unit", axis) for axis in _STEPS}]
@@ -338,7 +333,7 @@ def _weights(name: str, array: NDArray[Any], evidence: Evidence) -> Weights:
 
 
 def _selection(arrays: Mapping[str, NDArray[Any]], texts: tuple[str, ...] | None) -> Selections | None:
-    """Return the view of one array of counts and at most one of scores; None for any others, which are told apart."""
+    """Return the view of one array of counts and at most one of scores; None for any other arrays."""
     counts = [name for name, array in arrays.items() if array.dtype.kind in "iub"]
     scores = [name for name in arrays if name not in counts]
     if len(counts) != 1 or len(scores) > 1:
@@ -350,17 +345,17 @@ def _selection(arrays: Mapping[str, NDArray[Any]], texts: tuple[str, ...] | None
 
 
 def _relations(name: str, array: NDArray[Any], evidence: Evidence) -> Relations:
-    """Return the view of a square array, without the units that are not there."""
+    """Return the view of a square array, without units that have no text and no attention."""
     texts, values = evidence.texts["unit"], array.astype(np.float64)
-    told = np.array([bool(text.strip()) for text in texts])
-    there = told | (np.nan_to_num(values[:, :, told]) != 0).any(axis=(0, 1, 2))
-    units = np.flatnonzero(there if told.any() else ~told)
+    has_text = np.array([bool(text.strip()) for text in texts])
+    shown = has_text | (np.nan_to_num(values[:, :, has_text]) != 0).any(axis=(0, 1, 2))
+    units = np.flatnonzero(shown if has_text.any() else ~has_text)
     layers, heads = _layers_and_heads(array, evidence)
     return Relations(name, values[:, :, units][..., units], tuple(units.tolist()), texts, layers, heads)
 
 
 def _layers_and_heads(array: NDArray[Any], evidence: Evidence) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return names of an array's layers and of its heads: their texts or, where these are not known, their numbers."""
+    """Return the names of an array's layers and heads: their texts, or their numbers if unknown."""
     layers, heads = (
         evidence.texts.get(axis) or tuple(f"{axis} {number + 1}" for number in range(size))
         for axis, size in zip(("layer", "head"), array.shape[:2], strict=True)
@@ -369,7 +364,7 @@ def _layers_and_heads(array: NDArray[Any], evidence: Evidence) -> tuple[tuple[st
 
 
 def _source_texts(arrays: Mapping[str, NDArray[Any]], evidence: Evidence) -> list[SourceText]:
-    """Return marks and windows: the first ones together, if they are of one text, others one by one."""
+    """Return views of marks and windows, in pairs if they belong to one text, one by one otherwise."""
     by_axes = {axes: [name for name in arrays if evidence.axes[name] == axes] for axes in (*MARKED_AXES, WINDOW_AXES)}
     marks = [_marks(name, arrays[name], evidence) for axes in MARKED_AXES for name in by_axes[axes]]
     windows = [_windows(name, arrays[name], evidence) for name in by_axes[WINDOW_AXES] if arrays[name].shape[3] == 2]
@@ -395,6 +390,6 @@ def _windows(name: str, array: NDArray[Any], evidence: Evidence) -> TokenWindows
 def _plane(name: str, array: NDArray[Any], axes: tuple[str, ...]) -> Plane:
     values = np.atleast_2d(array.astype(np.float64))
     if values.size:
-        with np.errstate(invalid="ignore"):  # the mean of -inf and inf is no number, and drawn as none
+        with np.errstate(invalid="ignore"):  # the mean of -inf and inf is NaN
             values = values.mean(axis=tuple(range(values.ndim - 2)))
     return Plane(name, axes, array.shape, values if values.size else np.zeros((0, 0)))

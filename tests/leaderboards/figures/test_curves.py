@@ -122,8 +122,8 @@ def test_nothing_is_left_out_in_silence() -> None:
     early = trained("pagesum", 9, page_size=128, finished="2020-01-01T00:00:00+00:00")
     layout = layout_of(swept([*PAGES, *longer, early], "page_size"))
     told = " ".join(layout.notes)
-    assert "Not comparable with these, in the CSV alone: late (test split, 9 examples; other examples (9" in told
-    assert f"Left out for later runs with the same settings and seed: {early.run_id[:8]}." in told
+    assert "Not comparable with these, only in the CSV: late (test split, 9 examples; other examples (9" in told
+    assert f"Replaced by later runs with the same settings and seed: {early.run_id[:8]}." in told
     many = [trained("pagesum", 3, page_size=2, kind=f"k{number}") for number in range(MOST_CURVES)]
     layout = layout_of(swept([*PAGES, *many], "page_size"))
     assert len(layout.lines) == MOST_CURVES
@@ -237,7 +237,7 @@ def test_of_two_settings_the_one_that_varies_is_drawn(tmp_path: Path) -> None:
     results, words = keep(tmp_path, *records), ["model.locality", "model.page_size"]
     written = update_curves(results, "arxiv", words, required=False)
     assert [path.name for path in written] == [f"arxiv-page_size.{suffix}" for suffix in ("csv", "png", "svg")]
-    with pytest.raises(UsageError, match=r"differ in model\.locality"):
+    with pytest.raises(UsageError, match=r"differ only in model\.locality"):
         update_curves(results, "arxiv", words)
 
 
@@ -257,7 +257,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert (tmp_path / "leaderboard" / "arxiv-segment-extractive.png").exists()
     capsys.readouterr()
     for wrong, said in (
-        (["--against", "page"], "--against page: no run on arxiv has such a setting"),
+        (["--against", "page"], "--against page: no run on arxiv has this setting"),
         (["--kind", "rouge1"], "--kind goes with --against SETTING"),
         (["--against", "segment", "--measure", "recall"], "--measure is of the printed table"),
         (["--against", "segment", "--kind", "x"], "unknown measure 'x'"),

@@ -178,7 +178,7 @@ def test_what_has_no_room_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST_VALUES", 5)
     text = page_of(both(**TOKENS))
     assert "There are too many values (6) to show single steps on a page." in text
-    assert "There are too many of them (6) to show single ones on a page." in text
+    assert "There are too many windows (6) to show single ones on a page." in text
     assert "data-rows" not in text
     assert "data-middles" not in text
     assert "of-token" not in text.partition("<script>")[0].partition("</style>")[2]
@@ -270,7 +270,7 @@ def test_choosing_a_source_token_in_a_browser(tmp_path: Path) -> None:
     log.push(document.querySelector(".of-token").hidden, seen());
     all(".s")[1].click();
     log.push(document.querySelector(".of-token").hidden, told(".whose"), ...all(".lane .span").map(e => e.textContent));
-    log.push(seen(), shades(".o"), told(".told"));
+    log.push(seen(), shades(".o"), told(".status"));
     all(".wide")[1].click();
     log.push(seen(), ["from", "to", "center"].map(name => +all(".lane")[1].style.getPropertyValue("--" + name)));
     all(".s")[1].focus(); press("ArrowLeft");
@@ -298,7 +298,7 @@ def test_several_sources_in_a_browser(tmp_path: Path) -> None:
     axes: dict[str, tuple[str, ...]] = {"a": ("step", "source_token"), "b": ("source_token",), "c": WINDOW_AXES}
     script = """
     all(".s")[2].click(); all(".o")[0].click();
-    log.push(told(".told"), told(".lane .span"), all(".nowhere").length, shades(".s"), all(".live").length);
+    log.push(told(".status"), told(".lane .span"), all(".nowhere").length, shades(".s"), all(".live").length);
     """
     assert answers(evidence(arrays, axes, **TOKENS), script, tmp_path) == [
         "source token 3, “sat”: a 0 in the mean; no number at step 1, “A”",
