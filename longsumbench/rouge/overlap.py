@@ -1,4 +1,4 @@
-"""All that two texts have in common, in whole numbers: what precision and recall are made of."""
+"""The overlap of two texts, from which precision and recall are computed."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,12 +10,12 @@ from longsumbench.rouge.ngrams import common, counted_words
 class Overlap(NamedTuple):
     """Counts of words and bigrams."""
 
-    reference: int  # words it has
-    candidate: int  # words it has
+    reference: int  # words of the reference
+    candidate: int  # words of the candidate
     unigrams: int
     bigrams: int
     sequence: int  # words of the LCS of the texts
-    union: int  # words of the union LCS, none more often than the candidate has it
+    union: int  # words of the union LCS, each at most as often as in the candidate
 
 
 def count_overlap(reference: Sequence[int], candidate: Sequence[int]) -> Overlap:
@@ -23,7 +23,7 @@ def count_overlap(reference: Sequence[int], candidate: Sequence[int]) -> Overlap
 
     Args:
         reference: numbers of its words, each sentence followed by 0.
-        candidate: likewise.
+        candidate: numbers of its words, each sentence followed by 0.
     """
     words, bigrams = counted_words(reference)
     candidate_words, candidate_bigrams = counted_words(candidate)
