@@ -52,13 +52,7 @@ class UsageError(SuiteError):
 
 
 class UnknownName(UsageError):
-    """A name is not registered.
-
-    Args:
-        kind: of the name ("model", "dataset").
-        name: what the user wrote.
-        choices: the registered names.
-    """
+    """A name is not registered; `kind` is "model", "dataset", …."""
 
     def __init__(self, kind: str, name: str, choices: Iterable[str]) -> None:
         known = sorted(choices)
@@ -75,13 +69,7 @@ class BrokenPlugin(UsageError):
 
 
 class DataError(SuiteError):
-    """A file or an example cannot be used.
-
-    Args:
-        problem: what is wrong and what to do.
-        path: of the file, if any.
-        line: in that file, counted from 1.
-    """
+    """A file or an example cannot be used; `problem` says what is wrong and what to do."""
 
     exit_code = 3
 
@@ -134,7 +122,6 @@ def _as_file_problem(error: OSError) -> SuiteError:
 
 
 def _as_impossible_path(error: BaseException) -> UsageError | None:
-    """Convert an error for a path that Python itself rejects."""
     text = str(error)
     if isinstance(error, ValueError) and text.startswith("embedded null"):
         return UsageError("a path has the character NUL, which no file name can have; correct it")

@@ -184,11 +184,7 @@ def _name(shape: Any) -> str:
 
 
 def writable_folder(folder: Path, chosen_by: str) -> Path:
-    """Return a folder after creating it, if needed, and checking that files can be written there.
-
-    Args:
-        folder: the folder.
-        chosen_by: how the user can choose another one, for the message.
+    """Create a folder, if needed, and check that files can be written there; `chosen_by` says how to choose another.
 
     Raises:
         EnvironmentProblem: no file can be written there.
@@ -223,7 +219,6 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 @cache  # once per process
 def _remove_leftovers(path: Path) -> None:
-    """Remove temporary files that killed processes left more than a day ago."""
     for leftover in path.parent.glob(f".{glob.escape(path.name)}.{'?' * 8}"):  # as `tempfile` names it
         with suppress(OSError):  # another process or user may own or delete it
             if time.time() - leftover.stat().st_mtime > _LEFT_FOR:

@@ -34,7 +34,6 @@ class SignalNote:
         self._noted: set[int] = set()
 
     def __bool__(self) -> bool:
-        """True if a signal was recorded."""
         return bool(self._noted)
 
     def __call__(self, number: int, frame: FrameType | None) -> None:

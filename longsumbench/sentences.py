@@ -95,7 +95,6 @@ def _has_single_spaces(text: str) -> bool:
 
 
 def _split_stretch(text: str, sentences: list[str]) -> None:
-    """Append the sentences of a text with single spaces only."""
     start = 0
     for end in _ENDS.finditer(text):
         if end[1] is None or _ends_sentence(text, start, end):

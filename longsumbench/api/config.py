@@ -225,11 +225,7 @@ SECTIONS = {"dataset": DatasetSettings, "train": Recipe, "decode": Decoding, "sc
 
 
 def resolve_config(composed: DictConfig, model_config: type) -> RunConfig:
-    """Merge a composed configuration into the dataclasses.
-
-    Args:
-        composed: what Hydra composed from the YAML files and the command line; departures from defaults only.
-        model_config: the system's `Config` dataclass.
+    """Merge what Hydra composed from YAML files and the command line into the dataclasses.
 
     Raises:
         UsageError: a key is unknown, or a value has the wrong type or is invalid; the message has the full key.
@@ -267,10 +263,6 @@ def without_later_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_lengths(model: Any, decode: Decoding) -> None:
     """Check that `decode` does not request longer outputs than a system can write.
-
-    Args:
-        model: the system's settings.
-        decode: the search settings.
 
     Raises:
         UsageError: a length is above `model.decode_length`.
@@ -358,12 +350,6 @@ def _type_name(kind: Any) -> str:
 
 def check_network(width: int, heads: int, tokenizer: str, vocabulary_size: int) -> None:
     """Check the settings of a network that is trained from scratch, with sinusoidal positions.
-
-    Args:
-        width: d (`model.d_model`).
-        heads: of every attention (`model.num_heads`).
-        tokenizer: one of `TRAINED_TOKENIZERS`, or an existing one.
-        vocabulary_size: of a trained tokenizer.
 
     Raises:
         UsageError: a value is invalid.

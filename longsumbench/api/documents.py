@@ -33,18 +33,14 @@ class Document:
     sections: tuple[Section, ...]
 
     def texts(self, unit: str) -> Iterator[Sentences]:
-        """Yield the non-empty paragraphs, sections (without names) or sentences, in reading order.
-
-        Args:
-            unit: "paragraph", "section" or "sentence".
-        """
+        """Yield the non-empty units in reading order: "paragraph", "section" (without its name) or "sentence"."""
         if unit == "section":
-            every: Iterator[Sentences] = (tuple(section.sentences()) for section in self.sections)
+            units: Iterator[Sentences] = (tuple(section.sentences()) for section in self.sections)
         elif unit == "sentence":
-            every = ((sentence,) for sentence in self.sentences())
+            units = ((sentence,) for sentence in self.sentences())
         else:
-            every = (paragraph for section in self.sections for paragraph in section.paragraphs)
-        return (sentences for sentences in every if any(map(str.strip, sentences)))
+            units = (paragraph for section in self.sections for paragraph in section.paragraphs)
+        return (sentences for sentences in units if any(map(str.strip, sentences)))
 
     def sentences(self) -> Iterator[str]:
         """Yield the sentences in reading order."""

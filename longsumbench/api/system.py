@@ -200,13 +200,8 @@ class System(ABC):
     ) -> None:
         """Make what is needed to read texts (a tokenizer, a ranker), without training; the first step of `fit`.
 
-        `source_ledger` and `reference_ledger` can be called after it. The default does nothing.
-
-        Args:
-            train: None if the dataset has no such split.
-            validation: None if the dataset has no such split.
-            recipe: as in `fit`.
-            stages: as in `fit`.
+        `source_ledger` and `reference_ledger` can be called after it. The arguments are those of `fit`. The default
+        does nothing.
 
         Raises:
             DataError: the system needs a split that is missing.

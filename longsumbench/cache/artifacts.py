@@ -42,13 +42,7 @@ def cache_folder() -> Path:
 
 
 class MissingArtifact(Exception):
-    """A stage is missing and must not be built here.
-
-    Args:
-        name: of the stage.
-        folder: where to build it.
-        build: fills that folder.
-    """
+    """A stage is missing and must not be built here; `build` would fill `folder`."""
 
     def __init__(self, name: str, folder: Path, build: Build) -> None:
         super().__init__(name)
@@ -137,7 +131,6 @@ class ArtifactCache:
             _publish(partial, folder)
 
     def _discard_unused(self, folder: Path) -> None:
-        """Delete a stage as soon as no other process uses it."""
         with self._unused(folder):
             discard_folder(folder)
 
@@ -151,7 +144,6 @@ class ArtifactCache:
             self.say(f"{damage}; it is built again, and the damaged one is kept as {aside.name}")
 
     def _unused(self, folder: Path) -> AbstractContextManager[None]:
-        """Wait until no other process uses a stage."""
         message = f"waiting for other processes that use the {folder.parent.name}"
         return exclusive_lock(side_path(folder, "used"), lambda other: self.say(message))
 
@@ -192,13 +184,7 @@ def side_path(folder: Path, what: str) -> Path:
 
 @contextmanager
 def locked_artifact(path: Path, what: str, say: Callable[[str], None]) -> Iterator[None]:
-    """Hold a lock; report when this process waits for another one or continues the work of a killed one.
-
-    Args:
-        path: the lock file.
-        what: the work under the lock, for messages.
-        say: shows a line to the user.
-    """
+    """Hold a lock; report when this process waits for another one or continues the work of a killed one."""
     with exclusive_lock(
         path,
         lambda other: say(f"waiting for another process: {what} ({other})"),

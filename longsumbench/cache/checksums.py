@@ -37,12 +37,8 @@ def write_checksums(folder: Path) -> None:
 def find_damage(folder: Path, in_full: bool = False) -> list[str]:
     """Return a line for each damaged file of a finished stage.
 
-    A folder without readable checksums is accepted and gets new ones. New times are stored. The next check reads a
-    damaged file again.
-
-    Args:
-        folder: of the stage.
-        in_full: read every file, even if its size and time are unchanged.
+    With `in_full`, every file is read, even if its size and time are unchanged. A folder without readable checksums is
+    accepted and gets new ones. New times are stored. The next check reads a damaged file again.
 
     Raises:
         OSError: a file cannot be read, but may be undamaged (no permission).

@@ -203,7 +203,6 @@ def _open_for_sharing(path: Path) -> int:
 
 
 def _acquire(path: Path, waiting: Callable[[Holder], None]) -> int:
-    """Return a descriptor that holds the lock."""
     path.parent.mkdir(parents=True, exist_ok=True)
     started, reported = time.monotonic(), False
     while True:

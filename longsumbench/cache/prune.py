@@ -169,13 +169,7 @@ def _row(name: str, members: Sequence[CachedArtifact]) -> list[str]:
 
 
 def list_artifacts(root: Path, stages: Sequence[CachedArtifact], everything: Sequence[CachedArtifact]) -> str:
-    """Return the table of the stages, the last used first.
-
-    Args:
-        root: the cache folder.
-        stages: the ones to list.
-        everything: all stages in the cache; its corpora give the names of texts.
-    """
+    """Return the table of `stages`, the last used first; the corpora in `everything` give the names of texts."""
     texts, now = _known_texts(everything), time.time()
     rows = [
         [
@@ -208,12 +202,7 @@ def _known_texts(stages: Iterable[CachedArtifact]) -> dict[str, str]:
 
 
 def describe_artifact(inputs: Mapping[str, Any], texts: Mapping[str, str]) -> str:
-    """Describe a stage in a few words: its dataset, or its system and texts.
-
-    Args:
-        inputs: of the stage.
-        texts: fingerprint → dataset and split.
-    """
+    """Describe a stage by its inputs: dataset, or system and texts; `texts`: fingerprint → dataset and split."""
     parts = []
     values = list(_values(inputs))
     if isinstance(corpus := inputs.get("corpus"), list) and corpus:

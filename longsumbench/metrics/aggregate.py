@@ -60,13 +60,9 @@ def mean_scores(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def column_means(per_example: pd.DataFrame, in_units: Collection[str] = ()) -> dict[str, float]:
-    """Return column → mean over the examples to which it applies, 0–100 or in its unit.
+    """Return column → mean over the examples to which it applies, 0–100 or, for those `in_units`, in its unit.
 
-    A column that applies to no example is left out.
-
-    Args:
-        per_example: columns of `Scored`; the order of the rows does not matter.
-        in_units: the columns that are not shares.
+    A column that applies to no example is left out. The order of the rows does not matter.
     """
     means = per_example.sort_index().mean().dropna()
     return {str(name): float(mean if name in in_units else PERCENT * mean) for name, mean in means.items()}
@@ -136,13 +132,7 @@ def aggregate_measures(
 
 
 def write_scores(path: Path, per_example: pd.DataFrame, decimals: int | None = None) -> None:
-    """Write `scores.csv`: `id` and a column for each score; "nan" where it does not apply.
-
-    Args:
-        path: the file.
-        per_example: as in `Scored`.
-        decimals: digits after the decimal point; None: full precision.
-    """
+    """Write `scores.csv`: `id` and a column for each score; "nan" where it does not apply. Default: full precision."""
     digits = None if decimals is None else f"%.{decimals}f"
     write_atomically(path, per_example.to_csv(index_label="id", lineterminator="\n", na_rep="nan", float_format=digits))
 

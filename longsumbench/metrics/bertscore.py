@@ -60,7 +60,6 @@ class BertScore(Metric):
         return f"{self.name}:{self.version}|bert_score:{library}|model:{model}|layer:{self._layer()}"
 
     def _library_scorer(self) -> Any:
-        """Return the library's scorer, created on the first call."""
         if self._scorer is None:
             from longsumbench.modeling.nn.device import choose_device
 
@@ -76,7 +75,6 @@ class BertScore(Metric):
         return self._scorer
 
     def _layer(self) -> int:
-        """Return the layer whose states are compared, counted from 1."""
         from bert_score.utils import model2layers
         from transformers import AutoConfig
 

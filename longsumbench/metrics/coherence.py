@@ -34,14 +34,11 @@ class Coherence(Metric):
     The probability comes from a BERT trained on next-sentence prediction, `score.coherence_model`. The paper uses
     bert-large-uncased. The metric does not apply to a summary of fewer than two sentences. If a pair is too long for
     the model, the longer sentence is cut first.
-
-    Attributes:
-        setting: the setting that names the model, for messages.
     """
 
     name: ClassVar[str] = "coherence"
     columns: ClassVar[tuple[str, ...]] = (name,)
-    setting: ClassVar[str] = _SETTING
+    setting: ClassVar[str] = _SETTING  # names the model in messages
 
     def __init__(self, scoring: Scoring) -> None:
         super().__init__(scoring)
@@ -79,7 +76,6 @@ class Coherence(Metric):
         return probabilities
 
     def _model(self) -> tuple[Any, Any]:
-        """Return tokenizer and model, loaded on the first call."""
         if self._loaded is None:
             from transformers import AutoModelForNextSentencePrediction
 

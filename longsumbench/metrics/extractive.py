@@ -74,6 +74,5 @@ def _places_of_pairs(source: Sequence[bytes], summary: Sequence[bytes]) -> Mappi
 
 
 def _num_shared(source: Sequence[bytes], place: int, summary: Sequence[bytes], start: int) -> int:
-    """Count the words that two sequences share from two positions on."""
     most = min(len(source) - place, len(summary) - start)
     return next((count for count in range(most) if source[place + count] != summary[start + count]), most)

@@ -68,12 +68,7 @@ class FactRecall(Metric):
 
 
 def stated_values(sentences: Iterable[Sequence[str]], fact: Fact) -> str | None:
-    """Return the value that a summary states for a fact's subject, in lower case; None if there is none.
-
-    Args:
-        sentences: of the summary, as returned by `words_of`.
-        fact: its `subject` and `values` are used.
-    """
+    """Return the value that a summary (from `words_of`) states for a fact, in lower case; None without one."""
     subject, values = fact.subject.casefold(), {value.casefold() for value in fact.values}
     for words in sentences:
         if subject in words:
@@ -89,7 +84,6 @@ def words_of(text: str) -> list[list[str]]:
 
 
 def _columns_of(fact: Fact) -> Iterator[str]:
-    """Yield the columns in which a fact counts."""
     kind, _, traits = fact.kind.partition(" ")
     yield "fact_recall"
     if kind in _KINDS:

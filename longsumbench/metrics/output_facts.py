@@ -48,9 +48,7 @@ def describe_outputs(outputs: Sequence[str], references: Sequence[Sequence[Sente
 def output_warnings(facts: Mapping[str, float], num_cut: int = 0) -> list[str]:
     """Return a clause for each problem of most outputs; none for fewer than `FEWEST` outputs.
 
-    Args:
-        facts: from `describe_outputs`; empty if unknown.
-        num_cut: outputs that stopped at the length limit.
+    `facts` are from `describe_outputs`, or empty. `num_cut` outputs stopped at the length limit.
     """
     count, compared = facts.get("count", 0), facts.get("compared", 0)
     if count < FEWEST:
@@ -85,6 +83,5 @@ def _count_distinct(outputs: Sequence[Sequence[str]]) -> int:
 
 
 def _nearly_identical(one: Grams, other: Grams) -> bool:
-    """Compare the Jaccard similarity of two outputs' sequences with `_SAME`."""
     shared = len(one & other)
     return shared >= _SAME * (len(one) + len(other) - shared)

@@ -59,13 +59,8 @@ def interval_of_shares(
 ) -> tuple[float, float]:
     """Return the percentile interval of a mean of shares; if all are 0, or all are 1, the exact binomial interval.
 
-    A bootstrap interval of equal values has no width: with 0 of 37 right, the true share can still be 9 %.
-
-    Args:
-        values: one per example, 0–1.
-        resamples: number of samples of the same size, drawn with replacement.
-        seed: of the resamples.
-        confidence: share of the resampled means inside.
+    A bootstrap interval of equal values has no width: with 0 of 37 right, the true share can still be 9 %. The
+    arguments are those of `bootstrap_interval`.
     """
     bound = ((1 - confidence) / 2) ** (1 / len(values)) if len(values) else 0.0
     if len(values) and (values == 0).all():
@@ -78,13 +73,9 @@ def interval_of_shares(
 def bootstrap_intervals(
     values: NDArray[np.float64], resamples: int, seed: int, confidence: float = 0.95
 ) -> NDArray[np.float64]:
-    """Return the percentile intervals of the means of several columns, on the same resamples.
+    """Return the percentile intervals of the means of several columns, [examples, columns], on the same resamples.
 
-    Args:
-        values: [examples, columns].
-        resamples: number of samples of the same size, drawn with replacement.
-        seed: of the resamples.
-        confidence: share of the resampled means inside.
+    The other arguments are those of `bootstrap_interval`.
 
     Returns:
         [columns, 2]: low and high, in the unit of the values.
@@ -205,15 +196,9 @@ def paired_bootstrap(
 
 
 def bootstrap_p_values(differences: NDArray[np.float64], resamples: int = 10_000, seed: int = 1) -> NDArray[np.float64]:
-    """Return the p-values of the paired bootstrap of several columns, on the same resamples.
+    """Return the p-values of the paired bootstrap of several columns: [examples, columns] → [columns].
 
-    Args:
-        differences: [examples, columns].
-        resamples: number of samples of the same size.
-        seed: of the resamples.
-
-    Returns:
-        [columns]
+    All columns have the same resamples.
 
     Raises:
         DataError: there are no differences, or one is not finite.
@@ -246,17 +231,10 @@ def approximate_randomization(
 def randomization_p_values(
     differences: NDArray[np.float64], resamples: int = 10_000, seed: int = 1
 ) -> NDArray[np.float64]:
-    """Return the p-values of approximate randomization of several columns, on the same swaps.
+    """Return the p-values of approximate randomization of several columns: [examples, columns] → [columns].
 
-    A difference of 0 has no effect, so it can replace the value of an example to which a column does not apply.
-
-    Args:
-        differences: [examples, columns].
-        resamples: number of random swaps of all examples.
-        seed: of the swaps.
-
-    Returns:
-        [columns]
+    All columns have the same swaps. A difference of 0 has no effect, so it can replace the value of an example to
+    which a column does not apply.
 
     Raises:
         DataError: there are no differences, or one is not finite.
@@ -336,7 +314,6 @@ def _signs(resamples: int, count: int, seed: int, rows_at_once: int) -> Iterator
 
 
 def _finite(values: Sequence[float] | NDArray[np.float64], user: str) -> NDArray[np.float64]:
-    """Return values as an array; raise DataError if there are none or one is not finite."""
     array = np.asarray(values, dtype=np.float64)
     if len(array) == 0:
         raise DataError(f"{user} needs at least one value; there is none")

@@ -29,11 +29,6 @@ def rouge_n(texts: Sequence[Ids], references: Sequence[Ids], ngram: int = 2) -> 
 
     A common n-gram counts as often as it occurs in both. A text or a reference of fewer than n words scores 0.
 
-    Args:
-        texts: ids of the texts.
-        references: ids of the references.
-        ngram: n.
-
     Returns:
         By measure, [R, T], 0–1: "f1", "precision" (over the text's n-grams), "recall" (over the reference's).
 
@@ -41,12 +36,12 @@ def rouge_n(texts: Sequence[Ids], references: Sequence[Ids], ngram: int = 2) -> 
         UsageError: n is below 1.
     """
     check_minimum("ngram", ngram, 1)
-    held, wanted = shared_ngrams(texts, references, ngram)
+    in_texts, in_references = shared_ngrams(texts, references, ngram)
     common = np.zeros((len(references), len(texts)), np.int64)
-    for row, counts in zip(common, wanted, strict=True):
+    for row, counts in zip(common, in_references, strict=True):
         own = np.flatnonzero(counts)
-        np.minimum(held[own], counts[own, None]).sum(axis=0, out=row)
-    sizes, size = num_ngrams(texts, ngram), wanted.sum(axis=1)[:, None]
+        np.minimum(in_texts[own], counts[own, None]).sum(axis=0, out=row)
+    sizes, size = num_ngrams(texts, ngram), in_references.sum(axis=1)[:, None]
     return {measure: score_counts(common, sizes, size, measure) for measure in PAIR_MEASURES}
 
 
@@ -69,9 +64,9 @@ def shared_ngrams(texts: Sequence[Ids], references: Sequence[Ids], ngram: int) -
         codes = _rank(longer, codes * base + tokens[starts + offset] + 1)
     alive = codes >= 0
     distinct = int(gold_codes.max(initial=-1)) + 1
-    held = np.bincount(codes[alive] * len(texts) + owners[alive], minlength=distinct * len(texts))
-    wanted = np.bincount(gold_owners * distinct + gold_codes, minlength=len(references) * distinct)
-    return held.reshape(distinct, len(texts)), wanted.reshape(len(references), distinct)
+    in_texts = np.bincount(codes[alive] * len(texts) + owners[alive], minlength=distinct * len(texts))
+    in_references = np.bincount(gold_owners * distinct + gold_codes, minlength=len(references) * distinct)
+    return in_texts.reshape(distinct, len(texts)), in_references.reshape(len(references), distinct)
 
 
 def num_ngrams(texts: Sequence[Ids], ngram: int) -> Ints:

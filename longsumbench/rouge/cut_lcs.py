@@ -19,11 +19,7 @@ Lengths = NDArray[np.int32]
 
 
 class TextsToMatch:
-    """Texts that are compared with one target after another.
-
-    Args:
-        texts: ids of their words, from 0 on.
-    """
+    """Texts, as word ids from 0 on, that are compared with one target after another."""
 
     def __init__(self, texts: Sequence[Ids]) -> None:
         lengths = [len(ids) for ids in texts]

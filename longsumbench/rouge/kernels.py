@@ -32,13 +32,7 @@ class Kernels:
         self._places = np.zeros(1 << 12, np.int32)
 
     def overlap(self, reference: Iterable[int], candidate: Iterable[int], words: int) -> Overlap:
-        """Count what two texts have in common, as `count_overlap` does.
-
-        Args:
-            reference: numbers of its words, each sentence followed by 0.
-            candidate: numbers of its words, each sentence followed by 0.
-            words: larger than all numbers.
-        """
+        """Count what two texts have in common, as `count_overlap` does; `words` is larger than all their numbers."""
         if words > len(self._places):
             self._places = np.zeros(2 * words, np.int32)
         return Overlap(*_overlap(np.fromiter(reference, np.int32), np.fromiter(candidate, np.int32), self._places))
@@ -180,7 +174,6 @@ def _sequence(rows: _Ids, match: _Bits) -> int:
 
 @_compiled
 def _union(reference: _Ids, rows: _Ids, match: _Bits, marks: _Bits, shared: int) -> _Ids:
-    """Count the words of the union LCS."""
     width = match.shape[1]
     longest = 0
     count = 0

@@ -19,12 +19,7 @@ class Overlap(NamedTuple):
 
 
 def count_overlap(reference: Sequence[int], candidate: Sequence[int]) -> Overlap:
-    """Count what two texts have in common, in plain Python.
-
-    Args:
-        reference: numbers of its words, each sentence followed by 0.
-        candidate: numbers of its words, each sentence followed by 0.
-    """
+    """Count what two texts have in common; a text is the numbers of its words, with 0 after each sentence."""
     words, bigrams = counted_words(reference)
     candidate_words, candidate_bigrams = counted_words(candidate)
     bits, marks = match_bits(candidate, words)

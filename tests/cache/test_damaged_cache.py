@@ -224,7 +224,7 @@ def test_something_else_in_place_of_a_stage(kind: str, how: str, toy: Toy, whole
     DAMAGES[how](folder, 0)
     outcome, said = toy.use()
     assert outcome == whole[1]
-    assert f"{folder.name} is {'empty' if how == 'a folder' else 'no folder'}" in said[0]
+    assert f"{folder.name} is {'empty' if how == 'a folder' else 'not a folder'}" in said[0]
     assert main(["cache", "prune", "--left-over"]) == 0
     assert not list((toy.root / kind).glob("*.damaged-*"))
 
