@@ -88,7 +88,7 @@ class OneOf(Bound):
 
 @dataclass(frozen=True)
 class FreeText(Bound):
-    """A name or a path without control characters; use checks whether it exists."""
+    """A name or a path without control characters; it need not exist."""
 
     def problem(self, value: Any) -> str | None:
         """Return the end of the error message for control characters, lone surrogates and texts that are too long."""
