@@ -1,14 +1,14 @@
-"""What can go wrong, as one tree; the class decides the exit code.
+"""The errors that users see, as one tree; the class decides the exit code.
 
     SuiteError
     ├── PointsFailed        1   some points of a sweep failed
-    ├── NotRepeated         1   a run came out otherwise when it was done again
+    ├── NotRepeated         1   a repeated run had another outcome
     ├── UsageError          2   wrong usage or configuration
-    │   ├── UnknownName     2   a name nobody registered; says the nearest one
-    │   └── BrokenPlugin    2   a system, corpus, metric or ranker that cannot be imported
-    ├── DataError           3   a file or an example that cannot be used
+    │   ├── UnknownName     2   a name is not registered; suggests the nearest one
+    │   └── BrokenPlugin    2   a system, corpus, metric or ranker cannot be imported
+    ├── DataError           3   a file or an example cannot be used
     ├── EnvironmentProblem  4   network, disk, memory
-    └── Bug                70   an error that nobody expected; its traceback is in a log
+    └── Bug                70   an unexpected error; its traceback is in a log
 
 Every message is one line: what happened, where, what to do. An interrupt (Ctrl-C, SIGTERM) ends with 130.
 """
@@ -21,10 +21,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 INTERRUPTED = 130
-# Of torch: on a GPU, on a CPU, and for a tensor whose size in bytes is no 64-bit number.
+# torch's messages: on a GPU, on a CPU, and for a tensor whose size in bytes exceeds 64 bits.
 _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "storage size calculation overflowed")
-IMPOSSIBLE = (errno.ENAMETOOLONG, errno.ELOOP)  # no machine has such a path: the user typed it wrong
-_LONGEST_PATH = 200  # characters of a path that a message shows
+IMPOSSIBLE = (errno.ENAMETOOLONG, errno.ELOOP)  # errors for a mistyped path
+_LONGEST_PATH = 200  # characters of a path in a message
 
 
 class SuiteError(Exception):
@@ -34,31 +34,25 @@ class SuiteError(Exception):
 
 
 class PointsFailed(SuiteError):
-    """Some points of a sweep failed; the others are finished and kept."""
+    """Some points of a sweep failed; the others are finished."""
 
     exit_code = 1
 
 
 class NotRepeated(SuiteError):
-    """A run came out otherwise when it was done again; both are kept."""
+    """A repeated run had another outcome; both runs are kept."""
 
     exit_code = 1
 
 
 class UsageError(SuiteError):
-    """A command, an override or a setting that cannot be meant."""
+    """A command, an override or a setting is invalid."""
 
     exit_code = 2
 
 
 class UnknownName(UsageError):
-    """A name that is not registered.
-
-    Args:
-        kind: what was looked for, as the user would call it ("model", "dataset").
-        name: what the user wrote.
-        choices: the names that exist.
-    """
+    """A name is not registered; `kind` is "model", "dataset", …."""
 
     def __init__(self, kind: str, name: str, choices: Iterable[str]) -> None:
         known = sorted(choices)
@@ -66,22 +60,16 @@ class UnknownName(UsageError):
         self.kind, self.name, self.known = kind, name, known
 
     def __reduce__(self) -> tuple[type["UnknownName"], tuple[str, str, list[str]]]:
-        """Pickle by the arguments, so that it reaches the user from another process."""
+        """Pickle by the arguments, so that the error can be raised in another process."""
         return type(self), (self.kind, self.name, self.known)
 
 
 class BrokenPlugin(UsageError):
-    """A registered name whose module cannot be imported."""
+    """The module of a registered name cannot be imported."""
 
 
 class DataError(SuiteError):
-    """A file or an example that cannot be used.
-
-    Args:
-        problem: what is wrong and what to do about it.
-        path: the file it stands in, if any.
-        line: the line in that file, counted from 1.
-    """
+    """A file or an example cannot be used; `problem` says what is wrong and what to do."""
 
     exit_code = 3
 
@@ -92,21 +80,21 @@ class DataError(SuiteError):
 
 
 class EnvironmentProblem(SuiteError):
-    """The machine, not the user: no network, a full disk, too little memory."""
+    """A problem of the machine: no network, a full disk, too little memory."""
 
     exit_code = 4
 
 
 class Bug(SuiteError):
-    """A fault of this program, or of a plug-in; its traceback is in a log."""
+    """A bug in this program or in a plug-in; its traceback is in a log."""
 
     exit_code = 70
 
 
 def as_suite_error(error: BaseException) -> SuiteError | None:
-    """Return the problem that a user can act on, or None if the error is a fault of the program.
+    """Convert an error that a user can act on; return None for a bug.
 
-    Every error of the operating system is one, and every path that no operating system accepts.
+    Converted are errors of the operating system, invalid paths and a lack of memory.
     """
     if isinstance(error, SuiteError):
         return error
@@ -117,11 +105,11 @@ def as_suite_error(error: BaseException) -> SuiteError | None:
         where = f" at {name}" if (name := getattr(error, "filename", None)) else ""
         return EnvironmentProblem(f"the disk is full{where}; free some space, then run the same command again")
     if isinstance(error, OSError) and error.errno is not None:
-        return _as_problem_of_a_file(error)
+        return _as_file_problem(error)
     return _as_impossible_path(error)
 
 
-def _as_problem_of_a_file(error: OSError) -> SuiteError:
+def _as_file_problem(error: OSError) -> SuiteError:
     named = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else error.filename
     reason = error.strerror or f"error {error.errno}"
     if error.errno in IMPOSSIBLE:
@@ -134,36 +122,34 @@ def _as_problem_of_a_file(error: OSError) -> SuiteError:
 
 
 def _as_impossible_path(error: BaseException) -> UsageError | None:
-    """Return what Python itself refuses as a path, which is no error of the operating system."""
-    words = str(error)
-    if isinstance(error, ValueError) and words.startswith("embedded null"):
-        return UsageError("a path has the character NUL, which no file's name can have; correct it")
+    text = str(error)
+    if isinstance(error, ValueError) and text.startswith("embedded null"):
+        return UsageError("a path has the character NUL, which no file name can have; correct it")
     if isinstance(error, UnicodeEncodeError) and "surrogates" in error.reason:
         around = error.object[max(0, error.start - 60) : error.end + 20]
         return UsageError(f"a name is not UTF-8: '{around}'; rename the file or the folder, or correct the path")
-    if isinstance(error, RuntimeError) and words.startswith("Symlink loop"):
-        return UsageError(f"cannot use the path ({words}); correct it")
-    if isinstance(error, RuntimeError) and words.startswith("Could not determine home"):
-        return UsageError("a path begins with ~ and the name of no user of this machine; correct it")
+    if isinstance(error, RuntimeError) and text.startswith("Symlink loop"):
+        return UsageError(f"cannot use the path ({text}); correct it")
+    if isinstance(error, RuntimeError) and text.startswith("Could not determine home"):
+        return UsageError("a path begins with ~ and an unknown user name; correct it")
     return None
 
 
 def _shortened(path: str) -> str:
-    """Return a path whose middle is left out if it is very long."""
     return path if len(path) <= _LONGEST_PATH else f"{path[: _LONGEST_PATH // 2]}…{path[-_LONGEST_PATH // 2 :]}"
 
 
 def _disk_is_full(error: BaseException) -> bool:
-    """Recognize a full disk, also in the words of libraries whose errors carry no number."""
+    """Recognize a full disk, also in messages of libraries without an error number."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return True
-    words = str(error).lower()  # safetensors quotes the system; torch's writer finds that its file did not grow
-    return "no space left on device" in words or ("inline_container" in words and "unexpected pos" in words)
+    text = str(error).lower()  # safetensors quotes the system; torch finds that its file did not grow
+    return "no space left on device" in text or ("inline_container" in text and "unexpected pos" in text)
 
 
 @contextmanager
 def naming_path(path: Path) -> Iterator[None]:
-    """Put a path into what the system says of a full disk when an open file is written, which does not name it."""
+    """Add a path to the error of a full disk, which has none when an open file is written."""
     try:
         yield
     except OSError as error:
@@ -173,6 +159,6 @@ def naming_path(path: Path) -> Iterator[None]:
 
 
 def did_you_mean(name: str, choices: Iterable[str]) -> str:
-    """Return " (did you mean 'x'?)" for the nearest choice, or nothing when none is near."""
+    """Return " (did you mean 'x'?)" for the nearest choice, or "" if none is near."""
     near = difflib.get_close_matches(name, list(choices), n=1, cutoff=0.5)
     return f" (did you mean '{near[0]}'?)" if near else ""

@@ -1,17 +1,17 @@
-"""Checks that JSON from a file has the shape that the code relies on.
+"""Read, check and write files; JSON from a file is checked against an expected shape.
 
-A shape is written as the values look:
+A shape is written like the values:
 
     str, bool, None     a text, true or false, null
-    int, float          a finite number of moderate size; where a float is expected, an int will do
+    int, float          a finite number below 2⁶³; for a float, an int is accepted
     range(1, 10)        an int in that range
     slice(0, 9.5)       a number from 0 to 9.5
     re.compile("a|b")   a text that the pattern matches as a whole
-    object              any single value: no list, no object
+    object              any single value: not a list, not an object
     (A, B)              one of several shapes
     [A]                 a list of A
     {"x": A, "y?": B}   an object with x and perhaps y; other keys are ignored
-    {str: A}            an object in which all other keys hold an A
+    {str: A}            an object in which the values of all other keys are A
 """
 
 import errno
@@ -30,10 +30,10 @@ from typing import Any
 
 from longsumbench.errors import IMPOSSIBLE, EnvironmentProblem, naming_path
 
-_LARGEST = 2**63  # numbers from a file stay below it
+_LARGEST = 2**63
 COUNTS = range(_LARGEST)
 TIMES = slice(0, 1e11)  # seconds since 1970
-LONGEST_SHOWN = 40  # characters of a value that a message shows
+LONGEST_SHOWN = 40  # characters of a value in a message
 _CONTAINERS: dict[type, str] = {dict: "an object", list: "a list"}
 _NAMES: dict[object, str] = {
     str: "text",
@@ -42,11 +42,11 @@ _NAMES: dict[object, str] = {
     int: "a whole number",
     float: "a finite number",
 }
-_LEFT_FOR = 86_400.0  # seconds, in which a process that writes a file has either finished or died
+_LEFT_FOR = 86_400.0  # seconds after which no process still writes a temporary file
 
 
 def value_of_depth(depth: int) -> Any:
-    """Return the shape of a value whose lists and objects are nested to a depth."""
+    """Return the shape of a value with lists and objects nested up to a depth."""
     inner: Any = object
     for _ in range(depth):
         inner = (object, [inner], {str: inner})
@@ -54,18 +54,18 @@ def value_of_depth(depth: int) -> Any:
 
 
 class BadFile(ValueError):
-    """A file that cannot be read, or does not hold what it should; the message says why."""
+    """A file cannot be read or has the wrong content; the message says why."""
 
 
 def read_text(path: Path) -> str:
     """Read a text file in UTF-8.
 
     Raises:
-        FileNotFoundError: there is none.
-        BadFile: it is a folder, a pipe, in another encoding, or cannot be read.
+        FileNotFoundError: the file does not exist.
+        BadFile: the path is a folder or a pipe, or the file cannot be read or has another encoding.
     """
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for ever
+        if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would block
             raise BadFile("not a regular file")
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -77,10 +77,10 @@ def read_text(path: Path) -> str:
 
 
 def parse_json(text: str, shape: Any) -> Any:
-    """Read JSON of a shape.
+    """Parse JSON of a shape.
 
     Raises:
-        BadFile: it is no JSON, or has another shape.
+        BadFile: the text is not JSON or has another shape.
     """
     try:
         content = json.loads(text)
@@ -97,20 +97,20 @@ def read_json(path: Path, shape: Any) -> Any:
     """Read a JSON file of a shape.
 
     Raises:
-        FileNotFoundError: there is none.
-        BadFile: it cannot be read, is no JSON, or has another shape.
+        FileNotFoundError: the file does not exist.
+        BadFile: the file cannot be read, is not JSON, or has another shape.
     """
     return parse_json(read_text(path), shape)
 
 
 def describe_misfit(value: Any, shape: Any, where: str = "") -> str:
-    """Return where and how a value departs from a shape ("n: null, not a whole number"); "" if it does not."""
+    """Return where and how a value departs from a shape ("n is null, not a whole number"); "" if it fits."""
     if type(shape) is tuple:
         inside = ""
-        for one in shape:
-            if not (problem := describe_misfit(value, one, where)):
+        for choice in shape:
+            if not (problem := describe_misfit(value, choice, where)):
                 return ""
-            inside = problem if type(one) is type(value) else inside
+            inside = problem if type(choice) is type(value) else inside
         return inside or _message(value, shape, where)
     if type(shape) is dict and type(value) is dict:
         return _misfit_of_object(value, shape, where)
@@ -140,7 +140,7 @@ def _misfit_of_object(value: dict[str, Any], shape: dict[Any, Any], where: str) 
 
 
 def _fits(value: Any, shape: Any) -> bool:
-    """Tell whether a single value has a shape that is neither a list nor an object."""
+    """Check a single value against a shape that is neither a list nor an object."""
     kind = type(value)
     if kind is str and not _is_writable(value):
         return False
@@ -158,7 +158,7 @@ def _fits(value: Any, shape: Any) -> bool:
 
 
 def _is_writable(text: str) -> bool:
-    """Tell whether a text can be written in UTF-8: JSON can hold halves of characters."""
+    """Return True if a text can be written in UTF-8: JSON can contain lone surrogates."""
     try:
         return text.isascii() or bool(text.encode())
     except UnicodeEncodeError:
@@ -172,7 +172,6 @@ def _message(value: Any, shape: Any, where: str) -> str:
 
 
 def _name(shape: Any) -> str:
-    """Return what a message calls a shape."""
     if type(shape) is slice:
         return f"a number from {shape.start} to {shape.stop:g}"
     if type(shape) is range:
@@ -185,14 +184,10 @@ def _name(shape: Any) -> str:
 
 
 def writable_folder(folder: Path, chosen_by: str) -> Path:
-    """Return a folder, made if need be.
-
-    Args:
-        folder: where things are to be written.
-        chosen_by: how the user can choose another one.
+    """Create a folder, if needed, and check that files can be written there; `chosen_by` says how to choose another.
 
     Raises:
-        EnvironmentProblem: nothing can be written there.
+        EnvironmentProblem: no file can be written there.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -206,9 +201,9 @@ def writable_folder(folder: Path, chosen_by: str) -> Path:
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write a file, text in UTF-8, so that readers see the old content or the new, and a full disk leaves the old."""
+    """Write a file (text in UTF-8) atomically: readers see the old content or the new; a full disk keeps the old."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    _remove_left_over(path)
+    _remove_leftovers(path)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with naming_path(path), os.fdopen(handle, "wb") as file:
@@ -222,16 +217,15 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         raise
 
 
-@cache  # once a process: what is left over now was left by others
-def _remove_left_over(path: Path) -> None:
-    """Remove what killed processes have begun to write for a file; what is not a day old may yet be finished."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.{'?' * 8}"):  # as `tempfile` names it
-        with suppress(OSError):  # another process removes it, too, or it is somebody else's
-            if time.time() - left.stat().st_mtime > _LEFT_FOR:
-                left.unlink()
+@cache  # once per process
+def _remove_leftovers(path: Path) -> None:
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.{'?' * 8}"):  # as `tempfile` names it
+        with suppress(OSError):  # another process or user may own or delete it
+            if time.time() - leftover.stat().st_mtime > _LEFT_FOR:
+                leftover.unlink()
 
 
 def digest(value: Any) -> str:
-    """Hash a JSON value, whatever the order of its keys; 64 hexadecimal digits."""
+    """Hash a JSON value, independent of the order of its keys; 64 hexadecimal digits."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

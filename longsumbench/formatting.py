@@ -1,23 +1,23 @@
-r"""What reaches a terminal: text without control characters, which could move the cursor or hide words.
+r"""Text for people: escaped control characters, counts, times and sizes.
 
-Ids, names of files, settings and the texts of datasets may have such characters. They are shown as Python writes them:
-`\x1b`, `\u202e`. What goes to stdout is escaped only if stdout is a terminal: in a file or a pipe it is data.
+Ids, file names, settings and texts may contain control characters, which could move the cursor or hide words. They are
+shown as Python writes them: `\x1b`, `\u202e`. Output to stdout is escaped only on a terminal: in a file it is data.
 """
 
 import re
 import sys
 
-# C0, DEL, C1; line and paragraph separators; overrides of the writing direction; halves of characters
+# C0, DEL, C1; line and paragraph separators; overrides of the writing direction; lone surrogates
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def escape_line(text: object) -> str:
-    """Return a text with all control characters escaped, line breaks too."""
+    """Escape all control characters of a text, line breaks included."""
     return _CONTROLS.sub(lambda found: _escape(found[0]), str(text))
 
 
 def escape_lines(text: object) -> str:
-    """Return a text with all control characters escaped but line breaks and tabs."""
+    """Escape all control characters of a text except line breaks and tabs."""
     return _CONTROLS.sub(lambda found: found[0] if found[0] in "\n\t" else _escape(found[0]), str(text))
 
 
@@ -27,13 +27,13 @@ def format_count(number: int, noun: str) -> str:
 
 
 def print_text(*texts: object) -> None:
-    """Print texts to stdout, each on lines of its own."""
+    """Print texts to stdout, each on its own lines."""
     for text in texts:
         print(for_stdout(text))
 
 
 def for_stdout(text: object) -> str:
-    """Return a text as it is printed to stdout."""
+    """Escape a text if stdout is a terminal."""
     return escape_lines(text) if sys.stdout.isatty() else str(text)
 
 
@@ -42,19 +42,19 @@ def _escape(character: str) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Write a time for people: "42 s", "7.5 min", "3.2 h"."""
+    """Format a time for people: "42 s", "7.5 min", "3.2 h"."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.1f} min" if seconds < 6_000 else f"{seconds / 3600:.1f} h"
 
 
 def percent(part: float, whole: float | None) -> float | None:
-    """Return a share in percent; None where there is no whole."""
+    """Return `part` in percent of `whole`; None if `whole` is 0 or None."""
     return 100.0 * part / whole if whole else None
 
 
 def format_rough_time(seconds: float) -> str:
-    """Write a time for people, roughly: "42 s", "3 min", "2 h", "5 days"."""
+    """Format a time for people, rounded down: "42 s", "3 min", "2 h", "5 days"."""
     for unit, length, until in (("s", 1, 60), ("min", 60, 3_600), ("h", 3_600, 48 * 3_600)):
         if seconds < until:
             return f"{max(0, int(seconds // length))} {unit}"
@@ -62,7 +62,7 @@ def format_rough_time(seconds: float) -> str:
 
 
 def format_bytes(size: float) -> str:
-    """Write a number of bytes for people, in units of thousands: "0.2 MB", "1.4 GB"."""
+    """Format a number of bytes for people, in decimal units: "0.2 MB", "1.4 GB"."""
     if 0 < size < 1e5:
         return "< 0.1 MB"
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.1f} MB"

@@ -1,4 +1,4 @@
-"""Signals that end a command: SIGTERM acts as Ctrl-C does, and a training first saves what it has."""
+"""Signals that end a command: SIGTERM acts like Ctrl-C, and training saves a checkpoint first."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM)
 def sigterm_as_interrupt() -> Iterator[None]:
     """Let SIGTERM (`kill`, a cluster's time limit) raise KeyboardInterrupt inside, as Ctrl-C does.
 
-    A handler that somebody else has set stays: submitit ignores SIGTERM, and acts on another signal.
+    An existing handler stays: submitit ignores SIGTERM and uses another signal.
     """
     if not _in_main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
         yield
@@ -27,14 +27,13 @@ def sigterm_as_interrupt() -> Iterator[None]:
 
 
 class SignalNote:
-    """Notes the first SIGINT and the first SIGTERM; a second one of a kind raises KeyboardInterrupt at once."""
+    """A handler that records the first SIGINT and SIGTERM; a repeated signal raises KeyboardInterrupt at once."""
 
     def __init__(self) -> None:
         self._process = os.getpid()
         self._noted: set[int] = set()
 
     def __bool__(self) -> bool:
-        """Whether a signal was noted."""
         return bool(self._noted)
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
@@ -46,7 +45,7 @@ class SignalNote:
         if first and os.getpid() == self._process:  # not in a process that loads batches
             line = "interrupted: saves a checkpoint after this step; interrupt again to end at once\n"
             with suppress(OSError):
-                os.write(2, line.encode())  # print may be what the signal came into
+                os.write(2, line.encode())  # the signal may have interrupted a print
 
 
 @contextmanager
@@ -56,14 +55,14 @@ def delayed_interrupts() -> Iterator[SignalNote]:
     The code inside raises it at a safe point; otherwise it is raised on exit.
     """
     handler = SignalNote()
-    changed = [one for one in _ENDING if _in_main_thread() and signal.getsignal(one) is signal.default_int_handler]
-    for one in changed:
-        signal.signal(one, handler)
+    changed = [kind for kind in _ENDING if _in_main_thread() and signal.getsignal(kind) is signal.default_int_handler]
+    for kind in changed:
+        signal.signal(kind, handler)
     try:
         yield handler
     finally:
-        for one in changed:
-            signal.signal(one, signal.default_int_handler)
+        for kind in changed:
+            signal.signal(kind, signal.default_int_handler)
     if handler:
         raise KeyboardInterrupt
 

@@ -1,6 +1,6 @@
-"""Progress of long steps: a bar with an ETA on a terminal, a plain line now and then elsewhere.
+"""Progress of long steps: a bar with the time left on a terminal, otherwise a line every 15 seconds.
 
-A step that takes more than four seconds prints a line, even before its first item is done.
+A step that takes more than four seconds prints a line even before its first item is done.
 """
 
 import sys
@@ -15,20 +15,20 @@ from tqdm import tqdm
 from longsumbench.formatting import escape_line
 
 _Item = TypeVar("_Item")
-SECONDS_UNTIL_SHOWN = 4.0  # of a step's first line
+SECONDS_UNTIL_SHOWN = 4.0  # before the first line of a step
 SECONDS_BETWEEN_LINES = 15.0
 _watchers: list[Callable[["Progress"], None]] = []
 
 
 class Progress:
-    """A long step of a known (or unknown) number of items; use it as a context manager.
+    """A long step with a known or unknown number of items; use it as a context manager.
 
     Args:
-        what: the step, as a user would call it ("training").
-        total: how many items it has; None when unknown.
-        unit: what an item is ("steps").
-        stream: where it is shown; stderr unless a test says otherwise.
-        paced: whether the time left is told by the speed so far.
+        what: name of the step ("training").
+        total: number of items; None if unknown.
+        unit: of the items ("steps").
+        stream: output; None: stderr.
+        paced: estimate the time left from the speed so far.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Progress:
         self.what, self.total, self.unit, self.paced = what, total, unit, paced
         self.done = 0
         self._stream = stream or sys.stderr
-        self._started = self._said = time.monotonic()
+        self._started = self._printed = time.monotonic()
         self._first = 0
         self._note = ""
         live = self._stream.isatty()
@@ -66,7 +66,7 @@ class Progress:
             self._bar.close()
 
     def start_at(self, done: int) -> None:
-        """Count items that an earlier process did; the speed is that of the others, from now on."""
+        """Count items that an earlier process completed; they do not count for the speed."""
         self.done = self._first = done
         self._started = time.monotonic()
         if self._bar is not None:
@@ -75,7 +75,7 @@ class Progress:
             self._bar.refresh()
 
     def advance(self, items: int = 1, note: str = "") -> None:
-        """Say that some more items are done; `note` stands behind the bar ("loss 4.21")."""
+        """Count completed items; `note` follows the bar ("loss 4.21")."""
         self.done += items
         self._note = note or self._note
         for watcher in _watchers:
@@ -83,27 +83,27 @@ class Progress:
         if self._bar is not None:
             self._bar.set_postfix_str(self._note, refresh=False)
             self._bar.update(items)
-        elif time.monotonic() - self._said >= SECONDS_BETWEEN_LINES:
+        elif time.monotonic() - self._printed >= SECONDS_BETWEEN_LINES:
             self._print_line()
 
     def _print_line(self) -> None:
-        self._said = time.monotonic()
+        self._printed = time.monotonic()
         print(escape_line(self.line()), file=self._stream, flush=True)
 
     def line(self) -> str:
         """Return the progress as plain text: "training: 120/500 steps, 0:48 left, loss 4.21"."""
-        of = f"/{self.total}" if self.total else ""
-        parts = [f"{self.what}: {self.done}{of} {self.unit}"]
-        elapsed, here = time.monotonic() - self._started, self.done - self._first
-        if self.paced and self.total and here:
-            left = max(0, round(elapsed / here * (self.total - self.done)))
+        total = f"/{self.total}" if self.total else ""
+        parts = [f"{self.what}: {self.done}{total} {self.unit}"]
+        elapsed, done_here = time.monotonic() - self._started, self.done - self._first
+        if self.paced and self.total and done_here:
+            left = max(0, round(elapsed / done_here * (self.total - self.done)))
             parts.append(f"{left // 60}:{left % 60:02d} left")
         return ", ".join([*parts, self._note] if self._note else parts)
 
 
 @contextmanager
 def watching_progress(watcher: Callable[[Progress], None]) -> Iterator[None]:
-    """Tell somebody of every advance of every step inside."""
+    """Call `watcher` after every advance of every step inside."""
     _watchers.append(watcher)
     try:
         yield
@@ -114,7 +114,7 @@ def watching_progress(watcher: Callable[[Progress], None]) -> Iterator[None]:
 def track(
     items: Iterable[_Item], what: str, total: int | None, unit: str = "examples", stream: TextIO | None = None
 ) -> Iterator[_Item]:
-    """Yield the items, showing the progress through them."""
+    """Yield the items and show the progress."""
     with Progress(what, total, unit, stream) as progress:
         for item in items:
             yield item
@@ -134,6 +134,6 @@ def phase(what: str) -> Iterator[None]:
 
 
 def print_line(line: str) -> None:
-    """Print a line to stderr, its control characters escaped, above the bars that are shown there."""
+    """Print a line to stderr above the progress bars, with control characters escaped."""
     tqdm.write(escape_line(line), file=sys.stderr)
     sys.stderr.flush()

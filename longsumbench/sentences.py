@@ -1,19 +1,19 @@
-"""The one sentence splitter: for every corpus when it is read, and for every prediction when it is scored.
+"""The sentence splitter for all corpora and predictions.
 
-Text is cut at blank lines and list items first; a single newline is a soft wrap. Within such a stretch white space
-becomes one space, and an end mark (. ! ? … and their relatives in other scripts) with a space behind it ends a sentence
-unless the words on its two sides say otherwise. Each decision looks only at the sentence so far and the next word, so
+Text is first cut at blank lines and list items; a single newline is a soft wrap. In each of these stretches, white
+space becomes one space. An end mark (. ! ? … and those of other scripts) before a space ends a sentence, unless the
+words around it rule that out. Each decision uses only the sentence so far and the next word, so
 
 * splitting a sentence again gives the same sentence, and
-* time is linear, whatever the text.
+* the time is linear in the text's length.
 
-Whether a lower-case word can begin a sentence is decided by how the sentence at hand began: in cased prose it began
-with a capital ("Of approx. three"), in lower-cased prose it did not ("… was seen. the cells …").
+A lower-case word can begin a sentence only if the current sentence began in lower case, as in lower-cased prose
+("… was seen. the cells …"), not in cased prose ("Of approx. three").
 """
 
 import re
 
-SENTENCES_VERSION = 1  # changes with any change of outcome: it is part of stage keys and of score signatures
+SENTENCES_VERSION = 1  # increases when any outcome changes: part of stage keys and of score signatures
 SPLITTER_NAME = f"longsumbench-sentences-{SENTENCES_VERSION}"
 
 _CLOSERS = "\"'’”»)\\]}*_`"
@@ -24,15 +24,15 @@ _STRETCHES = re.compile(
     r"|\n[^\S\n]*(?=(?:[-*+•‣·–—]|\(?[0-9]{1,3}[.)]|\(?[a-z]\))\s)"  # a list item on the next line
 )
 _ENDS = re.compile(
-    r"[.!?…।॥؟۔。！？｡]"  # it stands alone and first, for then the library looks for it ten times as fast
-    r"(?:(?<=[.!?…।॥؟۔])(?<![.!?…].)([.!?…।॥؟۔]*+)"  # the mark's rest, group 1; None: a CJK end, which needs no space
-    r"(?:\[[0-9, –-]{1,20}\])*+"  # citations set behind the mark
-    rf"([{_CLOSERS}]*+(?: (?:''|[’”»)\]}}])(?![^ {_CLOSERS}]))*+) (?=\S)"  # what the sentence opened, group 2
+    r"[.!?…।॥؟۔。！？｡]"  # a single set at the beginning makes the search ten times as fast
+    r"(?:(?<=[.!?…।॥؟۔])(?<![.!?…].)([.!?…।॥؟۔]*+)"  # group 1: the mark's rest; None: a CJK end, which needs no space
+    r"(?:\[[0-9, –-]{1,20}\])*+"  # citations after the mark
+    rf"([{_CLOSERS}]*+(?: (?:''|[’”»)\]}}])(?![^ {_CLOSERS}]))*+) (?=\S)"  # group 2: closing quotes and brackets
     rf"|(?<=[。！？｡])[。！？｡]*+[」』”’）{_CLOSERS}]*+ ?(?=[^\s，、；：]))"
 )
 _NEXT_WORD = re.compile(rf"[{re.escape(_OPENERS)}]*+([^\s.,;:!?)\]}}>'’]*)")
 _INNER_PERIODS = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")  # U.S, Ph.D, i.v
-_LETTER = re.compile(r"[A-Za-z]|[^\W\d_]{2}")  # a lone Δ is a symbol and says nothing about the casing
+_LETTER = re.compile(r"[A-Za-z]|[^\W\d_]{2}")  # a lone Δ is a symbol, not a sign of the casing
 _FIRST_LETTER_WITHIN = 200  # characters
 
 
@@ -40,7 +40,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Never the end of a sentence: something that belongs to them must follow.
+# Never the end of a sentence.
 _BOUND = _words(
     "dr mr mrs ms prof messrs mme mlle gen col sgt capt lt cmdr adm rev hon gov sen rep pres supt"
     " e.g i.e eg ie cf viz vs fig figs eq eqs ref refs tab resp approx incl esp aka"
@@ -55,14 +55,14 @@ _DOUBTFUL = _words(
     "al etc inc ltd co corp bros jr sr st mt ft ave blvd rd dept univ assn natl intl var sp spp subsp ssp"
     " cv nov comb jan feb aug sept oct dec ed eds"
 )
-# What a capitalised sentence often begins with …
+# Common first words of a capitalised sentence …
 _BEGINNINGS = _words(
     "the this these those that it its in on at for from we our they their he she his her you i a an and but or if as"
     " however moreover furthermore thus therefore then when while where what who why how although though because since"
     " after before during to with there here all both each some many most no not one two such so also another other"
     " finally first second by of see let note is are was were yet once only it's given using based under over"
 )
-# … and what begins hardly anything but a sentence, even in lower case.
+# … and words that nearly always begin a sentence after a period, even in lower case.
 _STRONG_BEGINNINGS = _words("the this these we it however moreover furthermore thus therefore he she they our although")
 _ENDS_OF_ABBREVIATIONS = frozenset(word[-4:] for word in _BOUND | _COUNTED | _DOUBTFUL)
 
@@ -70,14 +70,13 @@ _ENDS_OF_ABBREVIATIONS = frozenset(word[-4:] for word in _BOUND | _COUNTED | _DO
 def split_sentences(text: str) -> tuple[str, ...]:
     """Split a text into its sentences.
 
-    No character but white space is lost; white space inside a sentence becomes one space. The result is stable: a
-    sentence that is split again comes back whole.
+    Only white space is lost; inside a sentence it becomes one space. Splitting a sentence again has no effect.
 
     Args:
         text: prose in any casing, on one line or several.
 
     Returns:
-        The sentences in reading order; none for a text without any.
+        The sentences in reading order.
     """
     sentences: list[str] = []
     for stretch in _STRETCHES.split(text) if "\n" in text else (text,):
@@ -86,17 +85,16 @@ def split_sentences(text: str) -> tuple[str, ...]:
 
 
 def split_summary(text: str) -> tuple[str, ...]:
-    """Split a summary: its line breaks end sentences, as whoever wrote one a line meant; within a line as above."""
+    """Split a summary: line breaks end sentences; within a line as `split_sentences` does."""
     return tuple(sentence for line in text.splitlines() for sentence in split_sentences(line))
 
 
 def _has_single_spaces(text: str) -> bool:
-    """Tell quickly of most texts whose only white space is a space between words that it is; of no other one."""
+    """Return True only if all white space is single spaces between words; a fast check that misses a few such texts."""
     return text.isprintable() and "  " not in text and text[:1] != " " != text[-1:]
 
 
 def _split_stretch(text: str, sentences: list[str]) -> None:
-    """Append the sentences of a text that has single spaces only."""
     start = 0
     for end in _ENDS.finditer(text):
         if end[1] is None or _ends_sentence(text, start, end):
@@ -107,7 +105,6 @@ def _split_stretch(text: str, sentences: list[str]) -> None:
 
 
 def _ends_sentence(text: str, start: int, end: re.Match[str]) -> bool:
-    """Tell whether the sentence that began at `start` is over at this end mark."""
     if text[end.end()] in ",;:)]}%.!?…":
         return False
     mark_end = end.end(1)
@@ -126,13 +123,12 @@ def _ends_sentence(text: str, start: int, end: re.Match[str]) -> bool:
 
 
 def _follows_plain_word(text: str, start: int, period: int) -> bool:
-    """Tell of most periods behind a word that is no abbreviation that they are; of no other one."""
+    """Return True only if the word before a period is not an abbreviation; a fast check that misses short words."""
     tail = text[period - 4 : period] if period - 4 >= start else ""
     return tail.isalpha() and tail.lower() not in _ENDS_OF_ABBREVIATIONS
 
 
 def _period_ends_sentence(text: str, start: int, period: int, upcoming: str) -> bool:
-    """Decide by the words on the two sides of a period."""
     word_start = max(start, text.rfind(" ", start, period) + 1)
     word = text[word_start:period].lstrip(_OPENERS)
     number_follows = upcoming[:1].isdigit()

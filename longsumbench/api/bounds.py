@@ -1,11 +1,11 @@
-"""Bounds of settings: which values a field of a settings dataclass can have, stated in its type.
+"""Bounds of settings: a field's type states which values are allowed.
 
     batch_size: Count = 16             a number between two bounds
     agenda: Agenda | None = None       one of some names: Annotated[str, OneOf("fixed", "told", "asked")]
     path: Text | None = None           free text
 
-`check_settings` compares an instance with its types. A dataclass calls it first in its `__post_init__`; checks of
-several fields together follow it. Fields of plug-ins need no bounds.
+A settings dataclass calls `check_settings` first in its `__post_init__`. Checks that involve several fields follow.
+Fields of plug-ins need no bounds.
 """
 
 import unicodedata
@@ -19,7 +19,7 @@ from longsumbench.errors import UsageError, did_you_mean
 
 _LONGEST_TEXT = 4_096  # characters of a text; no path is longer on Linux
 _SHOWN = 60  # characters of a refused value that a message repeats
-_MOST = 10**9  # of what is counted, where nothing else sets a limit
+_MOST = 10**9  # the default maximum of a count
 
 
 class Bound(ABC):
@@ -27,17 +27,12 @@ class Bound(ABC):
 
     @abstractmethod
     def problem(self, value: Any) -> str | None:
-        """Return the end of the message that refuses a value; None if the value is allowed."""
+        """Return the end of the error message; None if the value is allowed."""
 
 
 @dataclass(frozen=True)
 class Between(Bound):
-    """A number of at least `low` and at most `high`.
-
-    Attributes:
-        open_low: whether `low` itself is refused.
-        open_high: whether `high` itself is refused.
-    """
+    """A number from `low` to `high`; `open_low` and `open_high` exclude the bound."""
 
     low: float
     high: float
@@ -45,7 +40,7 @@ class Between(Bound):
     open_high: bool = False
 
     def problem(self, value: Any) -> str | None:
-        """As `Bound`; "not a number" is refused, too."""
+        """Return the end of the error message; NaN is an error."""
         if not isinstance(value, int | float):
             return " is not a number"
         if self.open_high and not self.low <= value < self.high:
@@ -59,13 +54,13 @@ class Between(Bound):
 
 @dataclass(frozen=True, init=False)
 class OneOf(Bound):
-    """One of some names.
+    """One of a set of names.
 
     Args:
-        names: those that are always allowed.
+        names: always allowed.
         more: returns further names, for example those of a registry.
-        number_of: the unit, if a whole number is allowed as well ("words").
-        least: the lowest such number.
+        number_of: the unit ("words"), if a whole number is allowed too.
+        least: the minimum of such a number.
     """
 
     names: tuple[str, ...]
@@ -80,7 +75,7 @@ class OneOf(Bound):
             object.__setattr__(self, key, value)
 
     def problem(self, value: Any) -> str | None:
-        """As `Bound`; the message lists the names, and suggests the nearest."""
+        """Return the end of the error message, which lists the names and suggests the nearest."""
         choices = (*self.names, *(self.more() if self.more else ()))
         if value in choices:
             return None
@@ -93,21 +88,21 @@ class OneOf(Bound):
 
 @dataclass(frozen=True)
 class FreeText(Bound):
-    """A name or a path, without control characters. Whether it exists is checked on use."""
+    """A name or a path without control characters; it need not exist."""
 
     def problem(self, value: Any) -> str | None:
-        """As `Bound`; refuses control characters, halves of characters, and texts longer than any path."""
+        """Return the end of the error message for control characters, lone surrogates and texts that are too long."""
         if not isinstance(value, str):
             return " is not a text"
         if len(value) > _LONGEST_TEXT:
             return f" has {len(value):,} characters; at most {_LONGEST_TEXT:,} are allowed"
-        if odd := next((one for one in value if unicodedata.category(one) in ("Cc", "Cs")), None):
-            return f" has a control character ({odd!a}): remove it"
+        if control := next((char for char in value if unicodedata.category(char) in ("Cc", "Cs")), None):
+            return f" has a control character ({control!a}): remove it"
         return None
 
 
-Seed = Annotated[int, Between(0, 2**32 - 1)]  # numpy takes no other
-Count = Annotated[int, Between(1, _MOST)]  # at least one
+Seed = Annotated[int, Between(0, 2**32 - 1)]  # the range of numpy's seeds
+Count = Annotated[int, Between(1, _MOST)]
 NonNegative = Annotated[int, Between(0, _MOST)]
 BatchSize = Annotated[int, Between(1, 10**6)]
 Processes = Annotated[int, Between(1, 1_024)]
@@ -118,7 +113,7 @@ Heads = Annotated[int, Between(1, 10**4)]
 Depth = Annotated[int, Between(1, 1_000)]
 VocabularySize = Annotated[int, Between(1, 10**7)]
 Fraction = Annotated[float, Between(0, 1)]
-FractionBelowOne = Annotated[float, Between(0, 1, open_high=True)]  # never all of it
+FractionBelowOne = Annotated[float, Between(0, 1, open_high=True)]
 Percentage = Annotated[float, Between(0, 100)]
 Weight = Annotated[float, Between(0, 10**6)]
 Positive = Annotated[float, Between(0, 10**6, open_low=True)]
@@ -133,24 +128,24 @@ def check_settings(settings: Any, prefix: str) -> None:
 
     Args:
         settings: an instance; None is allowed in any field.
-        prefix: what is typed before a field's name ("train.").
+        prefix: of a field's name on the command line ("train.").
 
     Raises:
-        UsageError: a value is out of its bounds; names the full key.
+        UsageError: a value is out of its bounds; the message has the full key.
     """
     bounds = bounds_of(settings.__class__)
     for item in fields(settings):
         value = getattr(settings, item.name)
-        for one in value if isinstance(value, list) else [value]:
-            if one is not None:
-                check_value(f"{prefix}{item.name}", one, bounds[item.name])
+        for entry in value if isinstance(value, list) else [value]:
+            if entry is not None:
+                check_value(f"{prefix}{item.name}", entry, bounds[item.name])
 
 
 def check_value(key: str, value: Any, bound: Bound | None) -> None:
-    """Check one value; without a bound, all are allowed.
+    """Check one value; without a bound, every value is allowed.
 
     Raises:
-        UsageError: it is out of its bound.
+        UsageError: the value is out of its bound.
     """
     if bound and (problem := bound.problem(value)):
         raise UsageError(f"{key}={shorten(value)}{problem}")
@@ -158,20 +153,20 @@ def check_value(key: str, value: Any, bound: Bound | None) -> None:
 
 @lru_cache
 def bounds_of(schema: type) -> dict[str, Bound | None]:
-    """Return field → its bound; None for a field that declares none."""
+    """Return field → bound; None for a field without one."""
     hints = get_type_hints(schema, include_extras=True)
     return {item.name: _bound_in(hints[item.name]) for item in fields(schema)}
 
 
 def _bound_in(hint: Any) -> Bound | None:
-    """Return the first bound in a type, also in that of a list's items or of an optional value."""
+    """Return the first bound in a type; looks into lists and optional types."""
     parts = (*getattr(hint, "__metadata__", ()), *get_args(hint))
     inner = (part if isinstance(part, Bound) else _bound_in(part) for part in parts)
     return next((bound for bound in inner if bound is not None), None)
 
 
 def shorten(value: Any) -> str:
-    """Return a value as a message repeats it: on one line, and not at any length."""
+    """Return a value for an error message: on one line, cut after 60 characters."""
     text = str(value)
     text = text if text.isprintable() else ascii(text)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -1,4 +1,4 @@
-"""What can be named on the command line, with a line about each."""
+"""Tables of the registered names and of all settings, for `longsumbench list`."""
 
 import inspect
 from dataclasses import MISSING, fields
@@ -19,11 +19,11 @@ _TABLES = {
 }
 
 
-_FILES = {"scales": "scale", "experiments": "experiment"}  # kinds that are YAML files and nothing else
+_FILES = {"scales": "scale", "experiments": "experiment"}  # kinds that exist as YAML files only
 
 
 def list_names(what: str) -> str:
-    """Return a table of the names of a kind, with a line about each."""
+    """Return a table of the names of a kind, each with a one-line description."""
     if what in _FILES:
         files = sorted((CONF / _FILES[what]).glob("*.yaml"))
         return tabulate([[path.stem, first_comment(path)] for path in files], tablefmt="plain")
@@ -32,10 +32,10 @@ def list_names(what: str) -> str:
 
 
 def about(table: registry.Registry, name: str) -> str:
-    """Return what a thing says of itself: a corpus's title, or the first line of a docstring; else where it is defined.
+    """Return a one-line description: a corpus's title or a docstring's first line, else where it is defined.
 
-    A built-in system's settings speak for it, so that no network is imported. A plug-in that cannot be imported is
-    listed with the reason.
+    For a built-in system it is the docstring of its `Config`, so that no network is imported. For a plug-in that
+    cannot be imported, it is the reason.
     """
     try:
         found = registry.config_of(name) if table is registry.systems and name in table.built_in else table.load(name)
@@ -46,13 +46,13 @@ def about(table: registry.Registry, name: str) -> str:
 
 
 def first_comment(path: Path) -> str:
-    """Return a YAML file's first comment that is no Hydra directive; empty when there is none."""
+    """Return a YAML file's first comment that is not a Hydra directive; empty if there is none."""
     comments = (line[1:].strip() for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("#"))
     return next((comment for comment in comments if not comment.startswith("@package")), "")
 
 
 def list_settings(model: str | None) -> str:
-    """Return all settings with their defaults and what they mean, those of a model first when one is named."""
+    """Return a table of all settings with defaults and meanings; those of `model`, if given, come first."""
     schemas = {**SECTIONS, "": RunConfig}
     if model:
         schemas = {"model": registry.config_of(model), **schemas}
@@ -68,7 +68,7 @@ def list_settings(model: str | None) -> str:
 
 
 def comments(schema: type) -> dict[str, str]:
-    """Return field → the comment behind its line in the source, those that a dataclass inherits included."""
+    """Return field → the comment on its source line, inherited fields included."""
     found = {}
     for owner in reversed(schema.__mro__[:-1]):
         for line in inspect.getsource(owner).splitlines():

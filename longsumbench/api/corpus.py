@@ -1,4 +1,4 @@
-"""What a dataset is: where its rows come from, and how a row becomes an Example."""
+"""The interface of a dataset: where its rows come from, and how a row becomes an `Example`."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ Row = Mapping[str, Any]
 
 
 class Thinned(NamedTuple):
-    """An example of whose text something was left out on purpose.
+    """An example from whose text something was removed on purpose.
 
     Attributes:
-        example: what is left.
-        left_out: what was left out → how many of it; the record counts them.
+        example: what remains.
+        left_out: what was removed → how many; the record has the sums.
     """
 
     example: Example
@@ -27,13 +27,13 @@ Read = Example | Thinned | tuple[Example | Thinned, ...]  # what a row becomes
 
 
 class Entry(NamedTuple):
-    """One row, not yet an example.
+    """A row that is not yet an example.
 
     Attributes:
-        split: the split it belongs to; None deals it by the example's id.
-        read: makes the row's examples, nearly always one; raises BadRow.
-        path, line: where it stands, for messages.
-        done: bytes of the source's files up to its end, where their sizes are known.
+        split: of the row; None: chosen by a hash of the example's id.
+        read: returns the row's examples, nearly always one; raises BadRow.
+        path, line: of the row, for messages.
+        done: bytes of the source's files up to the end of the row, if their sizes are known.
     """
 
     split: str | None
@@ -48,10 +48,10 @@ class Source:
     """Where a dataset's rows come from.
 
     Attributes:
-        inputs: what decides the rows, as JSON values: part of the stage key.
-        facts: what the record says of it; no path of this machine.
-        entries: yields the rows, leaving out splits that stand in the set it is given, which grows as they fill up.
-        size: bytes of its files, packed as they are; None where entries do not say how many of them are done.
+        inputs: JSON values that decide the rows; part of the stage key.
+        facts: for the record; no paths of this machine.
+        entries: yields the rows. It skips the splits in the set it gets, to which full splits are added meanwhile.
+        size: bytes of its (compressed) files; None if entries have no `done`.
     """
 
     inputs: Mapping[str, Any]
@@ -69,9 +69,9 @@ class Hub:
 
     Attributes:
         repository: "owner/name".
-        config: the configuration to load, where it has several.
-        revision: a commit; None takes the newest one and records which that was.
-        splits: the hub's split names → ours, where they are not `train`, `validation`, `test` or an alias.
+        config: the configuration to load, if there are several.
+        revision: a commit; None: the newest one, which the record states.
+        splits: the hub's split names → ours, unless they are `train`, `validation`, `test` or an alias.
     """
 
     repository: str
@@ -82,12 +82,12 @@ class Hub:
 
 @dataclass(frozen=True)
 class BuiltIn:
-    """A dataset that is made on the spot, from what every machine with the suite has.
+    """A dataset that the suite generates without downloading anything.
 
     Attributes:
         generate: yields (split name, example).
-        decided_by: JSON values that decide what is generated (versions); stage key and record hold them.
-        settings: which of `configuration.GENERATED` it goes by ("document_length"); the others are refused.
+        decided_by: JSON values that decide what is generated (versions); part of the stage key and the record.
+        settings: which of `GENERATED_SETTINGS` it uses ("document_length"); the others raise an error.
     """
 
     generate: Callable[[DatasetSettings], Iterator[tuple[str, Example]]]
@@ -97,24 +97,24 @@ class BuiltIn:
 
 @dataclass(frozen=True)
 class Corpus:
-    """A dataset: where it comes from, and how a row becomes an Example.
+    """A dataset: where it comes from, and how a row becomes an `Example`.
 
     Attributes:
         name: as in `dataset.name`.
         title: one line for `longsumbench list datasets`.
         licence: what its authors allow, in a few words.
         homepage: where its authors describe it.
-        version: changes whenever the same rows would become other Examples.
-        multi_document: whether an example is several documents by design.
-        hub: where to download it; None when it is not there.
-        from_hub_row: a row of the hub's tables → Example, or several; a row without an `id` is given one ("test-12").
-        from_file_row: a JSON object of the files under `dataset.path=` → Example, or several.
-        release: reads the original release under `dataset.path=` where that is no JSON lines; gives None for a path
-            that does not hold it, which is then read as JSON lines.
-        tokenized: reads the original release where that holds numbers instead of text, given `dataset.path=` and
-            `dataset.tokenizer=`; gives None for a path that does not hold it. None: `dataset.tokenizer` means nothing.
-        built_in: how to make it without any file.
-        metrics: the names of the metrics that its runs are scored by beside ROUGE.
+        version: increases when the same rows become other examples.
+        multi_document: True if an example has several documents by design.
+        hub: where to download it; None if the hub does not have it.
+        from_hub_row: converts a row of the hub's tables; a row without an `id` gets one ("test-12").
+        from_file_row: converts a JSON object of the files under `dataset.path=`.
+        release: reads an original release that is not JSON lines, from `dataset.path=`. It returns None for a path
+            without that release, which is then read as JSON lines.
+        tokenized: reads an original release of token ids, from `dataset.path=` with `dataset.tokenizer=`. It returns
+            None for a path without that release. None: the dataset has no such release.
+        built_in: how to generate it.
+        metrics: names of the metrics that score its runs in addition to ROUGE.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""One structure for every text: title, query, documents → sections → paragraphs → sentences, references.
+"""The structure of an example: title, query, documents → sections → paragraphs → sentences, references.
 
-Frozen, so that a text read once is the same text for every system and every metric.
+All classes are frozen: every system and every metric gets the same text.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,37 +14,33 @@ Sentences = tuple[str, ...]  # a paragraph, or a reference
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A named stretch of a document; text without headings is one section without a name."""
+    """A section of a document; text without headings is one section without a name."""
 
     name: str | None
     paragraphs: tuple[Sentences, ...]
 
     def sentences(self) -> Iterator[str]:
-        """Yield the sentences in reading order; the name is not one of them."""
+        """Yield the sentences in reading order, without the section's name."""
         for paragraph in self.paragraphs:
             yield from paragraph
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One of the texts to be summarized together; `source` says where it came from, if known."""
+    """One source document of an example; `source` says where it comes from, if known."""
 
     source: str | None
     sections: tuple[Section, ...]
 
     def texts(self, unit: str) -> Iterator[Sentences]:
-        """Yield the paragraphs, the sections without their names, or the sentences, in reading order; none is empty.
-
-        Args:
-            unit: "paragraph", "section" or "sentence".
-        """
+        """Yield the non-empty units in reading order: "paragraph", "section" (without its name) or "sentence"."""
         if unit == "section":
-            every: Iterator[Sentences] = (tuple(section.sentences()) for section in self.sections)
+            units: Iterator[Sentences] = (tuple(section.sentences()) for section in self.sections)
         elif unit == "sentence":
-            every = ((sentence,) for sentence in self.sentences())
+            units = ((sentence,) for sentence in self.sentences())
         else:
-            every = (paragraph for section in self.sections for paragraph in section.paragraphs)
-        return (sentences for sentences in every if any(map(str.strip, sentences)))
+            units = (paragraph for section in self.sections for paragraph in section.paragraphs)
+        return (sentences for sentences in units if any(map(str.strip, sentences)))
 
     def sentences(self) -> Iterator[str]:
         """Yield the sentences in reading order."""
@@ -54,15 +50,15 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A statement that the source is known to make and the summary ought to, so that it can be checked word by word.
+    """A fact that was planted in a generated source and that the summary should state.
 
     Attributes:
-        kind: how the source makes it ("single", "relayed", "silent repeated": see the dataset).
-        subject: the word by which the summary is searched ("bridge").
-        value: what must be said of it ("adler").
-        values: everything that could be said of any subject; a guess is right once in so many times.
-        position: where in the source its first sentence stands: 0 at the beginning, below 1.
-        distance: how many sections lie between the places it is put together from; 0 for one place.
+        kind: how the source states it ("single", "relayed", "silent repeated": see the dataset).
+        subject: the word that is looked for in the summary ("bridge").
+        value: the correct value ("adler").
+        values: all possible values; a random guess is right with probability 1 / len(values).
+        position: relative position of its first sentence in the source, from 0 to below 1.
+        distance: number of sections between the sentences that state it; 0 for one place.
     """
 
     kind: str
@@ -75,15 +71,15 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """What is to be summarized, and how people summarized it.
+    """Source documents with their reference summaries.
 
     Attributes:
         id: unique within its split.
-        title: the headline, where the dataset has one that a system may see.
+        title: the headline, if the dataset has one that a system may see.
         query: the question the summary must answer, for query-based datasets.
         documents: at least one, in the order of the data.
         references: the summaries people wrote, each a tuple of sentences, never cut.
-        facts: what is known to be said in the source; of generated texts only. No system looks at them.
+        facts: planted facts of a generated text; systems do not use them.
     """
 
     id: str
@@ -95,26 +91,26 @@ class Example:
 
     @property
     def topic(self) -> str | None:
-        """What the summary shall be about, as far as that is said: the title, the query, or both."""
+        """The title, the query, or both; None if the example has neither."""
         return " ".join(filter(None, (self.title, self.query))) or None
 
     def texts(self, unit: str) -> Iterator[Sentences]:
-        """Yield every paragraph, section or sentence in reading order, across documents; none is empty."""
+        """Yield all non-empty paragraphs, sections or sentences in reading order, across documents."""
         for document in self.documents:
             yield from document.texts(unit)
 
     def sentences(self) -> Iterator[str]:
-        """Yield every source sentence in reading order, across sections and documents."""
+        """Yield all source sentences in reading order, across documents."""
         for document in self.documents:
             yield from document.sentences()
 
     def source_words(self) -> int:
-        """Count the source's words: whitespace-separated, titles and section names left out."""
+        """Count the source's whitespace-separated words, without titles and section names."""
         return count_words(self.sentences())
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists and dicts that JSON can hold."""
-        documents = [  # by hand: dataclasses.asdict copies every sentence, and was a third of reading a corpus
+        documents = [  # dataclasses.asdict copies every sentence and took a third of the time to read a corpus
             {
                 "source": document.source,
                 "sections": [
@@ -134,7 +130,7 @@ class Example:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Example":
-        """Rebuild what `to_dict` wrote."""
+        """Create an example from the output of `to_dict`."""
         documents = tuple(
             Document(
                 document["source"],
@@ -152,12 +148,12 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Text that was left out, for one cause.
+    """Text that was cut, for one cause.
 
     Attributes:
         cause: the setting that cut it (`input_length`, `snippet_length`, `decode_length`, …).
-        tokens: how much, in the system's own tokens.
-        words: how much, in whitespace-separated words (a word cut in two counts as left out).
+        tokens: tokens of the system that were cut.
+        words: whitespace-separated words that were cut; a word cut in two counts.
     """
 
     cause: str
@@ -167,14 +163,14 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Truncation:
-    """The ledger of one text: how long it was, and what was cut from it.
+    """The ledger of one text: its length and what was cut from it.
 
     Attributes:
-        tokens: the whole text, in the system's own tokens.
-        words: the whole text, in words.
-        cuts: one entry a cause, only for causes that cut something.
-        documents_merged: documents beyond a system's `max_documents`, which share the last one's place; nothing of
-            them is cut for it.
+        tokens: of the whole text, in the system's tokens.
+        words: of the whole text.
+        cuts: one entry for each cause that cut something.
+        documents_merged: documents beyond a system's `max_documents`. They share the last one's position and are
+            not cut.
     """
 
     tokens: int
@@ -184,17 +180,17 @@ class Truncation:
 
     @property
     def tokens_seen(self) -> int:
-        """Tokens that were not cut."""
+        """Number of tokens that were not cut."""
         return self.tokens - sum(cut.tokens for cut in self.cuts)
 
     @property
     def words_seen(self) -> int:
-        """Words that were not cut."""
+        """Number of words that were not cut."""
         return self.words - sum(cut.words for cut in self.cuts)
 
 
 def total_truncation(ledgers: Sequence[Truncation]) -> Truncation:
-    """Add up ledgers, cause by cause."""
+    """Add up ledgers; cuts are added up by cause."""
     causes: dict[str, Cut] = {}
     for cut in (cut for ledger in ledgers for cut in ledger.cuts):
         so_far = causes.get(cut.cause, Cut(cut.cause, 0, 0))
@@ -204,7 +200,7 @@ def total_truncation(ledgers: Sequence[Truncation]) -> Truncation:
 
 
 def describe_reading(ledger: Truncation | None) -> str:
-    """Say in words how much of a text was read, and what cut the rest; None: of a system that reads all of it."""
+    """Describe how much of a text was read and what cut the rest; None means that the system reads all of it."""
     if ledger is None:
         return "read all of the text"
     if not ledger.cuts:

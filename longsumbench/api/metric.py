@@ -1,4 +1,4 @@
-"""What a metric is: it scores one example at a time."""
+"""The interface of a metric: it scores one prediction against its example."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -13,18 +13,15 @@ from longsumbench.api.documents import Example
 
 
 class Metric(ABC):
-    """Scores predictions against what is known of the examples.
-
-    Args:
-        scoring: the run's settings of scores.
+    """Base class of all metrics.
 
     Attributes:
-        name: as it is registered.
-        columns: its columns of the table of scores; where the dataset names the metric, runs are ranked by the first.
-        further: columns that the table has only where they apply to one of the examples, behind the others.
-        units: of the columns that are no shares; column → unit, the same per example and aggregated.
-        version: rises when the same predictions would score otherwise; part of the signature and, where the dataset
-            names the metric, of the run id.
+        name: the registered name.
+        columns: its columns in the table of scores. The first one ranks runs on a dataset that names the metric.
+        further: columns that follow only if they apply to an example.
+        units: column → unit, for columns that are not shares; the same per example and aggregated.
+        version: increases when the same predictions get other scores; part of the signature and, if the dataset names
+            the metric, of the run id.
     """
 
     name: ClassVar[str]
@@ -38,28 +35,28 @@ class Metric(ABC):
 
     @abstractmethod
     def score(self, prediction: str, example: Example) -> dict[str, float]:
-        """Score one prediction; column → 0–1 or its unit, NaN where it does not apply.
+        """Score one prediction: column → value, 0–1 or in its unit; NaN where a column does not apply.
 
-        An empty prediction scores 0 elsewhere.
+        An empty prediction scores 0 in all columns that apply.
         """
 
     def check(self) -> None:  # noqa: B027 - most metrics need nothing
-        """Look, before a run starts, whether all that the metric needs is here.
+        """Check before a run starts that the metric can be computed.
 
         Raises:
-            UsageError: a setting is missing, or cannot be meant.
-            EnvironmentProblem: a package or a model is missing, and cannot be fetched.
+            UsageError: a setting is missing or invalid.
+            EnvironmentProblem: a package or a model is missing and cannot be downloaded.
         """
 
     def can_score(self, example: Example) -> bool:
-        """Tell whether there is anything to be matched; where there is not, no metric scores the example."""
+        """Return False if there is nothing to match; then no metric scores the example."""
         return True
 
     @abstractmethod
     def signature(self, n: int) -> str:
         """Describe in one string how a mean over `n` examples is computed.
 
-        Two numbers with different signatures never stand in one column.
+        Numbers with different signatures never share a column.
         """
 
 
@@ -68,9 +65,9 @@ class Scored:
     """The scores of a run.
 
     Attributes:
-        per_example: a row for each example, indexed by `id`, in the order they came; 0–1, or in a column's own unit.
-        empty_references: ids of the examples that were left out because no reference can be scored.
-        empty_predictions: how many of the rows are 0 because nothing was predicted.
+        per_example: a row for each example, indexed by `id`, in reading order; 0–1, or in a column's unit.
+        empty_references: ids of examples that were skipped because no reference can be scored.
+        empty_predictions: number of rows whose prediction is empty.
     """
 
     per_example: pd.DataFrame

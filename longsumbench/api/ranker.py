@@ -1,4 +1,4 @@
-"""What a ranker is: a function that scores paragraphs, or a class that learns to."""
+"""The interface of a ranker: a function that scores paragraphs, or a class that learns to."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -22,10 +22,10 @@ Scores: TypeAlias = NDArray[np.float64]
 Ranker: TypeAlias = Callable[[str | None, Sequence[str]], Scores]
 
 
-UNRANKED = "none"  # the name of no ranker: texts stay in the order they have
+UNRANKED = "none"  # no ranker: texts keep their order
 
 
-RANKABLE_UNITS = ("paragraph", "section")  # what of an example can be ranked
+RANKABLE_UNITS = ("paragraph", "section")
 
 
 RankedUnit = Annotated[str, OneOf(*RANKABLE_UNITS)]
@@ -36,31 +36,31 @@ RankerVocabulary = Annotated[int, Between(TRAINED_TOKENIZERS["trained"], 10**7)]
 
 @dataclass(frozen=True)
 class RankerSettings:
-    """How a learned ranker is made (`ranker.*` of `longsumbench stats`); systems have settings of their own."""
+    """How a learned ranker is trained (`ranker.*` of `longsumbench stats`); systems have their own settings."""
 
     dimension: Width = 256  # width of embeddings, LSTMs and features (Hierarchical Transformer §4)
     steps: Count = 5_000  # optimizer steps; unstated in the paper
-    batch_size: BatchSize = 8  # rows a step: a title with about 2,000 tokens of paragraphs each; unstated in the paper
+    batch_size: BatchSize = 8  # rows per step: a title with about 2,000 tokens of paragraphs; unstated in the paper
     vocabulary_size: RankerVocabulary = 32_000  # of its tokenizer, byte-level BPE trained on the training split
-    unit: RankedUnit = "paragraph"  # paragraph | section: what of the training texts it learns to score
-    seed: Seed = 1  # follows the top-level seed
-    device: Device = "auto"  # follows the top-level device
+    unit: RankedUnit = "paragraph"  # paragraph | section: the unit of the training texts that is scored
+    seed: Seed = 1  # default: the top-level seed
+    device: Device = "auto"  # default: the top-level device
 
     def __post_init__(self) -> None:
         check_settings(self, "ranker.")
 
 
 def texts_to_rank(example: Example, unit: str = "paragraph") -> list[str]:
-    """Return an example's paragraphs, or its sections without their names, in reading order; none is empty."""
+    """Return an example's non-empty paragraphs, or sections (without names), in reading order."""
     return [" ".join(sentences) for sentences in example.texts(unit)]
 
 
 class LearnedRanker(ABC):
-    """A ranker that learns: called with a title and paragraphs, it returns a score for each, higher is better.
+    """A ranker that learns. A call with a title and paragraphs returns one score for each; higher is better.
 
     Attributes:
-        device: where it computes ("auto", "cpu", "cuda"); whoever uses it may set it.
-        version: rises when the same settings, or the defaults, would give another outcome.
+        device: where it runs ("auto", "cpu", "cuda"); its user may set it.
+        version: increases when the same settings, or the defaults, give another outcome.
     """
 
     device: str = "auto"
@@ -71,10 +71,10 @@ class LearnedRanker(ABC):
     def fitted(
         cls, train: Split | None, validation: Split | None, settings: RankerSettings, stages: ArtifactCache
     ) -> Self:
-        """Return it fitted to a training split, found as the finished stage "ranker" or built as that.
+        """Return a ranker fitted to a training split, from the stage "ranker", which is built if needed.
 
         Raises:
-            DataError: there is no training split, or nothing in it to learn from.
+            DataError: the training split is missing, or has nothing to learn from.
         """
 
     @abstractmethod
@@ -84,7 +84,7 @@ class LearnedRanker(ABC):
     @property
     @abstractmethod
     def identity(self) -> str:
-        """What tells it from all others whose scores differ."""
+        """A text that differs between rankers with different scores."""
 
     @abstractmethod
     def save(self, folder: Path) -> None:
@@ -93,7 +93,7 @@ class LearnedRanker(ABC):
     @classmethod
     @abstractmethod
     def load(cls, folder: Path) -> Self:
-        """Rebuild what `save` wrote.
+        """Load what `save` wrote.
 
         Raises:
             DataError: a file is damaged or missing.
@@ -101,10 +101,10 @@ class LearnedRanker(ABC):
 
 
 def learned_ranker(name: str) -> type[LearnedRanker] | None:
-    """Return the class of a registered ranker that learns; None for one that does not, and for "none".
+    """Return the class of a registered ranker that learns; None for other rankers and for "none".
 
     Raises:
-        UnknownName: nobody registered the ranker.
+        UnknownName: the name is not registered.
     """
     if name == UNRANKED:
         return None

@@ -1,9 +1,9 @@
-"""Names → systems, corpora, metrics, rankers: the only way the bench reaches a contestant.
+"""Names → systems, corpora, metrics and rankers.
 
-A table of the built-in names plus the entry points of other installed packages. Nothing is imported until a name is
-loaded, so listing names is cheap and one broken plug-in harms only those who ask for it.
+The names are the built-in ones and the entry points of other installed packages. A name is imported when it is loaded,
+so listing is fast and a broken plug-in does not affect other names.
 
-A package adds a system by declaring, in its own pyproject.toml:
+A package adds a system with these lines in its pyproject.toml:
 
     [project.entry-points."longsumbench.systems"]
     mine = "my_package.mine:MySystem"
@@ -22,10 +22,10 @@ from longsumbench.errors import BrokenPlugin, UnknownName
 
 @dataclass(frozen=True)
 class Registry:
-    """One kind of thing that can be named on the command line.
+    """The names of one kind.
 
     Attributes:
-        kind: what users call it ("model", "dataset", "metric", "ranker").
+        kind: "model", "dataset", "metric" or "ranker".
         group: the entry-point group that plug-ins use.
         built_in: name → "module:attribute".
     """
@@ -40,11 +40,11 @@ class Registry:
         return {**self.built_in, **{name: target for name, target in plugged.items() if name not in self.built_in}}
 
     def load(self, name: str) -> Any:
-        """Import and return what `name` stands for.
+        """Import and return the object that is registered as `name`.
 
         Raises:
-            UnknownName: nobody registered that name.
-            BrokenPlugin: the name is registered, but importing it fails.
+            UnknownName: the name is not registered.
+            BrokenPlugin: the import fails.
         """
         targets = self.targets()
         if name not in targets:
@@ -53,8 +53,8 @@ class Registry:
         try:
             return getattr(import_module(module), attribute)
         except Exception as error:  # a plug-in's import can raise anything: a syntax error, a missing library
-            told = f"{self.kind} '{name}' ({targets[name]}) cannot be imported: {type(error).__name__}: {error}"
-            raise BrokenPlugin(told) from error
+            message = f"{self.kind} '{name}' ({targets[name]}) cannot be imported: {type(error).__name__}: {error}"
+            raise BrokenPlugin(message) from error
 
 
 systems = Registry(
@@ -143,9 +143,10 @@ rankers = Registry(
 
 
 def config_of(model: str) -> Any:
-    """Return a system's `Config`; of a built-in system without importing its network, which takes seconds.
+    """Return a system's `Config`.
 
-    A built-in system's `Config` is the dataclass of that name in the module `config` of its package, if it has one.
+    For a built-in system, this is the dataclass in its package's module `config` whose field `name` is `model`. So its
+    network is not imported, which takes seconds.
     """
     module = systems.built_in.get(model, "").partition(":")[0].rpartition(".")[0] + ".config"
     if model in systems.built_in and find_spec(module):

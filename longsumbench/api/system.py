@@ -1,4 +1,4 @@
-"""The contract between the bench and a system: fit, summarize, save, load. No torch here: see `neural.py`."""
+"""The interface of a system: fit, summarize, save, load. Systems that use torch: `modeling/neural_system.py`."""
 
 import json
 from abc import ABC, abstractmethod
@@ -15,44 +15,44 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import BadFile, read_json
 
-_SAVED = "system.json"  # of a checkpoint: what every system saves
-_PARTS = {"system": str, "config": {}, "state": {}}  # its shape
-REFERENCE_AXIS = "reference_step"  # a token of the reference, fed instead of what the system would write
-WINDOW_AXIS = "window"  # of length 2: the middle, then the width of a stretch, both in source tokens from 0
-ATTENDED_AXIS = "attended_unit"  # a unit, too: one that a unit attends to
+_SAVED = "system.json"  # the file of a checkpoint that every system writes
+_PARTS = {"system": str, "config": {}, "state": {}}  # the shape of its content
+REFERENCE_AXIS = "reference_step"  # a token of the reference, under teacher forcing
+WINDOW_AXIS = "window"  # length 2: centre and width of a window, in source tokens counted from 0
+ATTENDED_AXIS = "attended_unit"  # the unit that another unit attends to
 AXES = ("step", REFERENCE_AXIS, "segment", "unit", ATTENDED_AXIS, "source_token", "layer", "head", WINDOW_AXIS)
 
 
 class Split(Protocol):
-    """A split as a system sees it: a sequence of examples, read as they are asked for."""
+    """A split as a system sees it: a sequence of examples that are read on access."""
 
     @property
     def name(self) -> str:
-        """The split's."""
+        """Name of the split."""
 
     @property
     def fingerprint(self) -> str:
-        """Of the texts; part of every stage made from them."""
+        """Hash of the texts; part of the key of every stage made from them."""
 
     @property
     def multi_document(self) -> bool:
-        """Whether the dataset's examples are several documents: a property of all its splits together."""
+        """True if an example of any split of the dataset has several documents."""
 
     @property
     def queried(self) -> bool:
-        """Whether any of the dataset's examples comes with a query, likewise."""
+        """True if an example of any split of the dataset has a query."""
 
     @property
     def ids(self) -> Sequence[str]:
-        """Of all examples."""
+        """Ids of all examples."""
 
     @property
     def source_words(self) -> Sequence[int]:
-        """Of all examples, without reading them."""
+        """Words of each source; no example is read."""
 
     @property
     def reference_words(self) -> Sequence[int]:
-        """Of all examples' first references, without reading them."""
+        """Words of each first reference; no example is read."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: int) -> Example: ...
@@ -61,12 +61,12 @@ class Split(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What a system looked at while it wrote one summary; whoever draws it needs to know the axes only.
+    """What a system looked at while it wrote one summary: arrays with named axes.
 
     Attributes:
         arrays: name → array.
-        axes: name → the name of each of the array's dimensions, out of `AXES`.
-        texts: axis → the text behind each of its indices; always there for "unit".
+        axes: name → the names of the array's dimensions, from `AXES`.
+        texts: axis → the text of each index; always present for "unit".
     """
 
     arrays: Mapping[str, NDArray[Any]]
@@ -79,12 +79,12 @@ class Summary:
     """What a system wrote for one example.
 
     Attributes:
-        id: the example's.
-        text: the summary; may be empty, then it scores 0.
-        truncation: what the system left out of the source; None for a system that reads all of it.
-        complete: False when the output hit its length limit before it ended by itself.
-        tokens: how many the system wrote; None for a system without tokens of its own.
-        evidence: what it looked at; only where it was asked for, of a system that keeps any.
+        id: of the example.
+        text: the summary; an empty one scores 0.
+        truncation: what was cut from the source; None for a system that reads all of it.
+        complete: False if the output reached its length limit before the end token.
+        tokens: number of tokens written; None for a system without tokens.
+        evidence: what the system looked at; None unless it was requested and the system keeps any.
     """
 
     id: str
@@ -97,24 +97,24 @@ class Summary:
 
 @dataclass(frozen=True)
 class FitReport:
-    """What training was, for the record. All zero for a system that does not train.
+    """Facts about the training, for the record. All zero for a system that does not train.
 
     Attributes:
         parameters: weights of the model, shared ones counted once.
-        steps: optimizer steps done.
+        steps: optimizer steps.
         examples, source_tokens, target_tokens: what the model was trained on, repetitions counted.
-        seconds: training and validation, over all resumed pieces.
+        seconds: training and validation, summed over resumed parts.
         ended_by: the budget or rule that ended training.
-        best_step: the step whose weights are used; of weights that are averaged, that of the best.
-        validation_loss: theirs, in nats per target token; None without a validation split.
+        best_step: the step whose weights are used; the best one if weights are averaged.
+        validation_loss: of these weights, in nats per target token; None without a validation split.
         validation_losses: (step, loss) of every validation, in nats per target token.
-        first_loss, last_loss: mean training loss of the first and last logged stretch, in nats per target token.
+        first_loss, last_loss: mean training loss of the first and last logging interval, in nats per target token.
         targets: the ledger of the training targets.
-        targets_cut: how many of them were cut.
+        targets_cut: number of targets that were cut.
         precision: "float32" or "bfloat16" (autocast).
-        kept: (step, validation loss) of the checkpoints that were kept to average their scores (`train.keep_best`), the
-            best first; empty unless that was asked for.
-        averaged: likewise of those whose weights were averaged (`train.average_weights`).
+        kept: (step, validation loss) of the checkpoints whose scores are averaged (`train.keep_best`), best first;
+            empty if keep_best is 1.
+        averaged: the same for the checkpoints whose weights are averaged (`train.average_weights`).
     """
 
     parameters: int = 0
@@ -137,24 +137,24 @@ class FitReport:
 
 
 class System(ABC):
-    """A way of summarizing long input.
+    """Base class of all systems.
 
-    A subclass names its settings in a dataclass and its reading in `summarize`; one that learns overrides `fit`, and
-    `save`/`load` when it learns more than `state`.
+    A subclass defines its settings in a dataclass and implements `summarize`. A system that learns overrides `fit`,
+    and `save` and `load` if it learns more than `state`.
 
     Attributes:
         Config: the dataclass of its settings (`model.*`); must have a field `name`.
-        decided_by: the parts of a run's configuration, beside `model`, `dataset` and `score`, that decide its outcome
-            ("seed", "train", "decode"); two runs that differ elsewhere are one run.
-        later: settings that came after the first release of the system, with the values that change nothing. They are
-            left out of run ids where they have these values, so that earlier runs keep their ids.
-        oracle: True when it looks at the reference; every table says so.
-        keeps_evidence: whether its summaries come with evidence when `decoding.evidence` asks for it.
-        keeps_reference_evidence: whether that can also say what is looked at for the reference, fed token by token.
-        gives_attention: whether its decoder attends to one memory for each text, the same at all steps, so that a
-            search can rank by its coverage (`decode.coverage`).
-        shares_work: whether several processes can write its summaries, and train it as its stages say, together.
-        version: rises when the same settings would give another outcome.
+        decided_by: further parts of the configuration that decide the outcome ("seed", "train", "decode"). `model`,
+            `dataset` and `score` always do. Runs that differ only in other parts have the same id.
+        later: settings added after the first release, with the values that change nothing. Run ids leave them out at
+            these values, so that earlier runs keep their ids.
+        oracle: True if the system looks at the reference; tables mark it.
+        keeps_evidence: True if its summaries have evidence when `decoding.evidence` requests it.
+        keeps_reference_evidence: True if it can also give evidence for the reference under teacher forcing.
+        gives_attention: True if its decoder attends to one memory per text, the same at all steps. A search can then
+            rank by coverage (`decode.coverage`).
+        shares_work: True if several processes can train it, and write its summaries, together.
+        version: increases when the same settings give another outcome.
     """
 
     Config: ClassVar[type]
@@ -172,23 +172,23 @@ class System(ABC):
         self.state: dict[str, Any] = {}
 
     def check_examples(self, examples: Iterable[Example]) -> None:  # noqa: B027 - most can summarize anything
-        """Look, before hours of training, whether these can be summarized. They can, unless a system says otherwise.
+        """Check the examples before training starts. The default accepts all of them.
 
         Raises:
-            UsageError: one of them cannot, with these settings.
+            UsageError: an example cannot be summarized with these settings.
         """
 
     def fit(
         self, train: Split | None, validation: Split | None, recipe: Recipe, workdir: Path, stages: ArtifactCache
     ) -> FitReport:
-        """Learn from the training split. Nothing to do unless a system says otherwise.
+        """Train on the training split. The default does nothing.
 
         Args:
-            train: None when the dataset has no such split.
-            validation: likewise.
-            recipe: how to train, for how long.
-            workdir: the run's own folder for logs and links.
-            stages: finished pieces of work, shared between runs.
+            train: None if the dataset has no such split.
+            validation: None if the dataset has no such split.
+            recipe: how to train, and for how long.
+            workdir: the run's folder for logs and links.
+            stages: the cache of finished stages, shared between runs.
 
         Raises:
             DataError: the system needs a split that is missing.
@@ -198,32 +198,28 @@ class System(ABC):
     def ready_to_read(  # noqa: B027 - most read any text as it is
         self, train: Split | None, validation: Split | None, recipe: Recipe, stages: ArtifactCache
     ) -> None:
-        """Learn what decides how texts are read (a tokenizer, a ranker), without training; `fit` begins with it.
+        """Make what is needed to read texts (a tokenizer, a ranker), without training; the first step of `fit`.
 
-        Then `source_ledger` and `reference_ledger` can be asked. Nothing to do unless a system says otherwise.
-
-        Args:
-            train: None when the dataset has no such split.
-            validation: likewise.
-            recipe: as of `fit`.
-            stages: likewise.
+        `source_ledger` and `reference_ledger` can be called after it. The arguments are those of `fit`. The default
+        does nothing.
 
         Raises:
             DataError: the system needs a split that is missing.
         """
 
     def source_ledger(self, example: Example) -> Truncation | None:
-        """Return what `summarize` would leave out of an example; None: of a system that reads all, or does not say."""
+        """Return what `summarize` would cut from an example; None if the system reads all of it or keeps no ledger."""
         return None
 
     def reference_ledger(self, example: Example) -> Truncation | None:
-        """Return what training would cut from an example's first reference; None: of a system that cuts nothing."""
+        """Return what training would cut from an example's first reference; None if the system cuts nothing."""
         return None
 
     def use_kept(self, number: int) -> None:
-        """Go on, when fitted, with one of the checkpoints of `FitReport.kept`; number 1, the best, is used after `fit`.
+        """Load checkpoint `number` of `FitReport.kept`, counted from 1. `fit` ends with number 1, the best.
 
-        Only of systems whose report says that several were kept.
+        Raises:
+            NotImplementedError: the system keeps one checkpoint.
         """
         raise NotImplementedError(f"{type(self).__name__} keeps one checkpoint")
 
@@ -231,18 +227,18 @@ class System(ABC):
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Yield one summary per example, in their order.
 
-        The bench hands over batches of examples of similar length, `decoding.batch_size` at a time, in an order that
-        depends on the data alone: a resumed run sees the same batches.
+        `examples` is a batch of at most `decoding.batch_size` examples of similar length. The batches depend on the
+        data alone, so a resumed run gets the same ones.
         """
 
     def identity(self) -> dict[str, Any]:
-        """Return the settings as they decide the outcome: JSON values, part of the run id."""
+        """Return the settings that decide the outcome as JSON values; part of the run id."""
         settings = asdict(self.config)
         return {key: value for key, value in settings.items() if key not in self.later or value != self.later[key]}
 
     @classmethod
     def versions(cls) -> dict[str, int]:
-        """Return the version numbers of whatever decides the outcome; part of the run id."""
+        """Return the version numbers of all that decides the outcome; part of the run id."""
         return {"system": cls.version}
 
     def save(self, folder: Path) -> None:
@@ -252,7 +248,7 @@ class System(ABC):
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Rebuild what `save` wrote.
+        """Load what `save` wrote.
 
         Raises:
             UsageError: the folder holds another system, or none.
@@ -262,28 +258,28 @@ class System(ABC):
         try:
             system = cls(build_settings(cls.Config, content["config"], "model."))
         except UsageError as problem:  # saved by another version, or edited
-            told = f"its settings are not those of model '{content['system']}' ({problem})"
-            raise DataError(told, folder / _SAVED) from problem
+            message = f"its settings are not those of model '{content['system']}' ({problem})"
+            raise DataError(message, folder / _SAVED) from problem
         system.state = content["state"]
         return system
 
     def try_out(self, device: str, named: str) -> None:  # noqa: B027 - most have nothing that can be damaged
-        """Check, when loaded, that it can write a summary; nothing to check unless a system says otherwise.
+        """Check after loading that the system can write a summary. The default checks nothing.
 
         Args:
-            device: where it will write.
-            named: the checkpoint in messages.
+            device: where it will run.
+            named: what messages call the checkpoint.
 
         Raises:
-            DataError: it cannot, because its checkpoint is damaged.
+            DataError: the checkpoint is damaged.
         """
 
 
 def check_search(system: System, decode: Decoding) -> None:
-    """Check that a system can search as asked.
+    """Check that a system supports the search settings.
 
     Raises:
-        UsageError: it writes by decoding, but its decoder has no coverage to rank by.
+        UsageError: `decode.coverage` is set, but the decoder gives no attention.
     """
     if decode.coverage != "none" and "decode" in system.decided_by and not system.gives_attention:
         problem = f"model={system.config.name}, at least with these settings, cannot give the search its attention"
@@ -294,8 +290,8 @@ def read_checkpoint(folder: Path, config: type) -> dict[str, Any]:
     """Read a checkpoint's `system.json` and check that it belongs to the system with this `Config`.
 
     Raises:
-        UsageError: there is no checkpoint, or it is another system's.
-        DataError: the file is not readable.
+        UsageError: there is no checkpoint, or it belongs to another system.
+        DataError: the file is damaged.
     """
     content = read_saved(folder)
     found, expected = content["system"], next(item.default for item in fields(config) if item.name == "name")
@@ -313,7 +309,7 @@ def read_saved(folder: Path) -> dict[str, Any]:
     """
     path = folder / _SAVED
     if not path.is_file():
-        raise UsageError(f"{folder} is no checkpoint of this suite: it has no {_SAVED}")
+        raise UsageError(f"{folder} is not a checkpoint of this suite: it has no {_SAVED}")
     try:
         content: dict[str, Any] = read_json(path, _PARTS)
     except BadFile as error:

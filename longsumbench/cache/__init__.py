@@ -1,1 +1,4 @@
-"""Work that is done once and kept: locks between processes, artifacts that runs share, access to the hub."""
+"""The cache of finished stages that runs share, and the locks between the processes that use it.
+
+Start with `artifacts.py`.
+"""

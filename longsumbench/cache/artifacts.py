@@ -1,11 +1,12 @@
-"""Finished pieces of work (a read corpus, a tokenizer, a checkpoint), found again by what decided them.
+"""The cache of finished stages: read corpora, tokenizers, checkpoints.
 
-A stage lives in `<cache>/<name>/<key>`, the key being the hash of its inputs. It is built in `<key>.partial` and
-renamed when done, so a folder without that suffix was whole once; its checksums tell whether it still is. A builder
-finds in the partial folder what a killed one left there, and continues it or clears it. Beside it stand two files:
-`<key>.lock` keeps builders apart, and `<key>.used` is held, together with others, by whoever uses the stage, so that
-nobody deletes it; its time is that of the last use. Both are operating-system locks, which die with their holder.
-`<cache>/layout` says that all this is so.
+A stage is stored in `<cache>/<name>/<key>`; the key is a hash of its inputs. It is built in `<key>.partial` and renamed
+when it is complete. Its checksums show later damage. A builder finds what a killed one left in the partial folder, and
+continues or clears it.
+
+Each stage has two lock files, held by the operating system until their process ends. The builder holds `<key>.lock`
+exclusively. Every user shares `<key>.used`, so that no process deletes the stage; its time is that of the last use.
+`<cache>/layout` contains the version of this layout.
 """
 
 import errno
@@ -26,8 +27,8 @@ from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, as_su
 from longsumbench.files import digest
 
 CACHE_VARIABLE = "LONGSUMBENCH_CACHE"
-LAYOUT = 1  # of a cache folder; rises when an older version could not use what a newer one keeps there
-LAYOUT_FILE = "layout"  # the file that says which it is
+LAYOUT = 1  # of a cache folder; increases when older versions cannot read the stages
+LAYOUT_FILE = "layout"
 Build = Callable[[Path], None]
 
 
@@ -41,13 +42,7 @@ def cache_folder() -> Path:
 
 
 class MissingArtifact(Exception):
-    """A stage is not there, and was not to be built.
-
-    Args:
-        name: its.
-        folder: where it would be built.
-        build: fills that folder.
-    """
+    """A stage is missing and must not be built here; `build` would fill `folder`."""
 
     def __init__(self, name: str, folder: Path, build: Build) -> None:
         super().__init__(name)
@@ -56,17 +51,17 @@ class MissingArtifact(Exception):
 
 @dataclass
 class ArtifactCache:
-    """The stages under one folder.
+    """The stages in one cache folder.
 
     Attributes:
-        root: where they live.
-        rebuild: names of stages that are thrown away and built again, once each.
-        before: seconds since 1970; of those, only what was built, or begun, before then is thrown away.
-        finished_only: whether a stage that is not there is an error, instead of being built.
-        used: stage name → folder, of those this run asked for; the run links to them.
-        say: told when another process holds a stage that this one waits for.
-        in_use: the locks that keep what this store returned from being deleted.
-        together: entered for what the builder of a stage in some folder lets other processes do with it.
+        root: the folder.
+        rebuild: names of stages that are deleted and built again, once each.
+        before: seconds since 1970; `rebuild` deletes only what was begun before.
+        finished_only: raise an error for a missing stage instead of building it.
+        used: stage name → folder, for the stages of this run; the run links to them.
+        say: shows a line to the user.
+        in_use: paths of the shared locks that protect returned stages from deletion.
+        together: a context in which other processes may help to build a stage's folder.
     """
 
     root: Path
@@ -79,126 +74,117 @@ class ArtifactCache:
     together: Callable[[Path], AbstractContextManager[object]] = nullcontext
 
     def get(self, name: str, inputs: Mapping[str, Any], build: Build) -> Path:
-        """Return the finished stage's folder, building it first where there is none.
+        """Return the folder of a finished stage; build it if needed.
+
+        Other processes cannot delete it until `release` or the end of this process. A damaged stage is renamed and
+        built again.
 
         Args:
-            name: what it is ("corpus", "tokenizer", "checkpoint"), in letters that a folder's name can have.
-            inputs: everything that decides the outcome, JSON values; put a version number of the building code in.
-            build: fills a folder, which may hold what a killed build left.
-
-        It is not deleted by others until `release`, or until this process ends. A damaged one is set aside, which is
-        said in one line, and built anew.
+            name: "corpus", "tokenizer", "checkpoint", …; also the name of a folder.
+            inputs: JSON values that decide the outcome, with a version number of the building code.
+            build: fills a folder, which may contain what a killed build left.
 
         Raises:
-            MissingStage: it is not there, or damaged, and nothing is to be built.
-            EnvironmentProblem: the cache folder was written by a version that keeps stages in another way.
+            MissingArtifact: the stage is missing or damaged, and `finished_only` is set.
+            EnvironmentProblem: another version of the suite wrote the cache in another layout.
         """
         key = digest({"stage": name, **inputs})[:24]
         folder = self.root / name / key
-        afresh = name in self.rebuild and folder not in self.used.values()
+        rebuild = name in self.rebuild and folder not in self.used.values()
         check_layout(self.root)
         if folder.is_dir() or not self.finished_only:
             hold_shared_lock(used := side_path(folder, "used"))
             self.in_use.add(used)
-        whole = folder.is_dir() and not find_damage(folder)
-        if self.finished_only and not whole:
+        intact = folder.is_dir() and not find_damage(folder)
+        if self.finished_only and not intact:
             raise MissingArtifact(name, side_path(folder, "partial"), build)
-        if not whole or (afresh and is_older(folder / "inputs.json", self.before)):
-            self._build(folder, inputs, build, afresh)
+        if not intact or (rebuild and is_older(folder / "inputs.json", self.before)):
+            self._build(folder, inputs, build, rebuild)
         self.used[name if name not in self.used or self.used[name] == folder else f"{name}-{key[:8]}"] = folder
         return folder
 
     def release(self) -> None:
-        """Let others delete, or build anew, what this store has returned."""
+        """Allow other processes to delete or rebuild the stages that this cache returned."""
         while self.in_use:
             release_shared_lock(self.in_use.pop())
 
-    def _build(self, folder: Path, inputs: Mapping[str, Any], build: Build, afresh: bool) -> None:
+    def _build(self, folder: Path, inputs: Mapping[str, Any], build: Build, rebuild: bool) -> None:
         partial, used, name = side_path(folder, "partial"), side_path(folder, "used"), folder.parent.name
-        release_shared_lock(used)  # whoever has the lock may wait for all that hold it
+        release_shared_lock(used)  # the builder may wait until nobody shares it
         with locked_artifact(side_path(folder, "lock"), name, self.say):
-            if afresh and is_older(folder / "inputs.json", self.before):
+            if rebuild and is_older(folder / "inputs.json", self.before):
                 self._discard_unused(folder)
             self._set_damaged_aside(folder)
             hold_shared_lock(used)
-            if _is_there(folder):  # the process waited for has finished it
+            if _exists(folder):  # another process has finished it meanwhile
                 return
-            if afresh and is_older(partial, self.before):
+            if rebuild and is_older(partial, self.before):
                 discard_folder(partial)
             partial.mkdir(exist_ok=True)
-            note = json.dumps(dict(inputs), indent=1, sort_keys=True)
+            text = json.dumps(dict(inputs), indent=1, sort_keys=True)
             with naming_path(partial):
-                (partial / "inputs.json").write_text(note, encoding="utf-8")  # it is known what a killed one began
+                (partial / "inputs.json").write_text(text, encoding="utf-8")  # for `longsumbench cache`
                 build(partial)
-                (partial / "inputs.json").write_text(note, encoding="utf-8")  # a builder may clear the folder
+                (partial / "inputs.json").write_text(text, encoding="utf-8")  # a builder may clear the folder
                 write_checksums(partial)
                 _flush(partial)
             _publish(partial, folder)
 
     def _discard_unused(self, folder: Path) -> None:
-        """Delete a stage that is to be built anew, as soon as no other process uses it."""
         with self._unused(folder):
             discard_folder(folder)
 
     def _set_damaged_aside(self, folder: Path) -> None:
-        """Rename a damaged stage as soon as no other process uses it: hours of training are not deleted unasked."""
+        """Rename a damaged stage as soon as no other process uses it; hours of training are never just deleted."""
         if problems := find_damage(folder):
             aside = side_path(folder, f"damaged-{uuid.uuid4().hex[:8]}")
             with self._unused(folder):
                 folder.rename(aside)
-            told = f"damaged: {folder.parent.name} {folder} ({_summed(problems)})"
-            self.say(f"{told}; it is built anew, and the damaged one is kept as {aside.name}")
+            damage = f"damaged: {folder.parent.name} {folder} ({_summary(problems)})"
+            self.say(f"{damage}; it is built again, and the damaged one is kept as {aside.name}")
 
     def _unused(self, folder: Path) -> AbstractContextManager[None]:
-        """Wait until no other process uses a stage."""
-        waiting = f"waiting for other processes that use the {folder.parent.name}"
-        return exclusive_lock(side_path(folder, "used"), lambda other: self.say(waiting))
+        message = f"waiting for other processes that use the {folder.parent.name}"
+        return exclusive_lock(side_path(folder, "used"), lambda other: self.say(message))
 
 
 def check_layout(root: Path) -> None:
-    """Check that stages are kept in a cache folder as they are here; mark one that has no mark yet.
+    """Check the layout of a cache folder; write the layout file if it is missing.
 
     Raises:
-        EnvironmentProblem: they are not.
+        EnvironmentProblem: the folder has another layout.
     """
     marker = root / LAYOUT_FILE
     found = marker.read_bytes().strip().decode("ascii", "replace") if marker.is_file() else ""
     if marker.is_dir() or (found and not found.isdecimal()):
         raise EnvironmentProblem(f"{marker} is damaged: delete it and run the same command again; the stages stay")
     if found and found != str(LAYOUT):
-        told = f"the cache {root} was written by another version of longsumbench (layout {found}, here {LAYOUT})"
+        problem = f"the cache {root} was written by another version of longsumbench (layout {found}, here {LAYOUT})"
         advice = f"empty it with `longsumbench cache prune --all`, or choose another folder by {CACHE_VARIABLE}"
-        raise EnvironmentProblem(f"{told}: {advice}")
+        raise EnvironmentProblem(f"{problem}: {advice}")
     if not found:
-        with suppress(OSError):  # where one may only read, its owner marks it; where the disk is full, the next one
+        with suppress(OSError):  # read-only folder or full disk: a later process writes it
             mark_layout(root)
 
 
 def mark_layout(root: Path) -> None:
-    """Say in a cache folder how stages are kept there."""
+    """Write the layout file of a cache folder."""
     root.mkdir(parents=True, exist_ok=True)
     replace_text(root / LAYOUT_FILE, f"{LAYOUT}\n")
 
 
-def _summed(problems: Sequence[str]) -> str:
-    """Return the first problem, and how many more there are."""
+def _summary(problems: Sequence[str]) -> str:
     return problems[0] + (f", and {len(problems) - 1} more" if len(problems) > 1 else "")
 
 
 def side_path(folder: Path, what: str) -> Path:
-    """Return what stands beside a stage: its "lock", its "used", its "partial"."""
+    """Return the path of a stage's "lock", "used" or "partial"."""
     return folder.with_name(f"{folder.name}.{what}")
 
 
 @contextmanager
 def locked_artifact(path: Path, what: str, say: Callable[[str], None]) -> Iterator[None]:
-    """Hold a lock, saying for whom this process waits, and whose work it takes over.
-
-    Args:
-        path: the lock's file.
-        what: is done under it, for people.
-        say: shows a line.
-    """
+    """Hold a lock; report when this process waits for another one or continues the work of a killed one."""
     with exclusive_lock(
         path,
         lambda other: say(f"waiting for another process: {what} ({other})"),
@@ -208,20 +194,19 @@ def locked_artifact(path: Path, what: str, say: Callable[[str], None]) -> Iterat
 
 
 def is_older(path: Path, moment: float) -> bool:
-    """Tell whether a file or folder is of before a moment (seconds since 1970), or not there."""
+    """Return True if a file or folder was last changed before a moment (seconds since 1970), or is missing."""
     try:
         return path.stat().st_mtime < moment
     except FileNotFoundError:
         return True
 
 
-def _is_there(folder: Path) -> bool:
-    """Tell whether a folder is there, also where the machine remembers that it was not (NFS): its parent is read."""
-    return folder.name in os.listdir(folder.parent)
+def _exists(folder: Path) -> bool:
+    return folder.name in os.listdir(folder.parent)  # NFS may cache that the folder was missing
 
 
 def _flush(folder: Path) -> None:
-    """Wait until the files of a folder are on the disk: after a power cut, too, one that has its name is whole."""
+    """Wait until the files of a folder are on the disk, so that a finished stage survives a power cut."""
     for path in folder.rglob("*"):
         if path.is_file() and not path.is_symlink():
             descriptor = os.open(path, os.O_RDONLY)
@@ -232,10 +217,7 @@ def _flush(folder: Path) -> None:
 
 
 def _publish(partial: Path, folder: Path) -> None:
-    """Give a finished folder its name; where another process came before, which locks should prevent, take the other's.
-
-    The two hold the same, having the same inputs.
-    """
+    """Rename a finished folder; if another process was faster, keep its folder, which has the same content."""
     try:
         partial.rename(folder)
     except OSError as error:
@@ -245,41 +227,36 @@ def _publish(partial: Path, folder: Path) -> None:
 
 
 def discard_folder(folder: Path) -> None:
-    """Delete a folder; others see it whole or not at all."""
+    """Delete a folder; other processes never see a part of it."""
     if folder.is_dir():
         folder.rename(old := side_path(folder, f"old-{uuid.uuid4().hex[:8]}"))
-        shutil.rmtree(old, ignore_errors=True)  # NFS keeps open files; `longsumbench cache prune` deletes what is left
+        shutil.rmtree(old, ignore_errors=True)  # NFS keeps open files; `longsumbench cache prune` deletes them later
 
 
 def clear_partial(folder: Path) -> None:
-    """Empty a partial folder whose builder cannot continue what is there."""
+    """Empty a partial folder whose content cannot be continued."""
     for item in folder.iterdir():
         remove_path(item)
 
 
 def remove_path(path: Path, ignore_errors: bool = False) -> None:
-    """Delete a file, a link or a folder.
-
-    Args:
-        path: what is deleted.
-        ignore_errors: delete as much of a folder as possible.
-    """
+    """Delete a file, a link or a folder; with `ignore_errors`, as much of a folder as possible."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors)
     else:
-        path.unlink()  # rmtree would wait for ever at a FIFO
+        path.unlink()  # rmtree would block at a FIFO
 
 
 @contextmanager
 def reading_artifact(folder: Path) -> Iterator[None]:
-    """Read a finished stage; what goes wrong in that ends in one line that names it and how to be rid of it.
+    """Turn errors while reading a finished stage into one line that says how to delete it.
 
     Raises:
-        DataError: a file of it is damaged or missing.
+        DataError: a file of the stage is damaged or missing.
     """
     try:
         yield
-    except Exception as error:  # those of the libraries that read have no class in common
+    except Exception as error:  # the libraries' errors have no common class
         if isinstance(as_suite_error(error), EnvironmentProblem):
             raise
         refuse_damaged([folder], error)
@@ -289,12 +266,12 @@ def reading_artifact(folder: Path) -> Iterator[None]:
 
 
 def refuse_damaged(folders: Iterable[Path], cause: Exception) -> None:
-    """Read finished stages in full, after an error that a damaged one may have caused.
+    """Read stages in full after an error that a damaged one may have caused.
 
     Raises:
-        DataError: one is damaged.
+        DataError: a stage is damaged.
     """
     for folder in folders:
         if problems := find_damage(folder, in_full=True):
-            told = f"this stage is damaged ({_summed(problems)})"
-            raise DataError(f"{told}; run the same command again, which builds it anew", folder) from cause
+            damage = f"this stage is damaged ({_summary(problems)})"
+            raise DataError(f"{damage}; run the same command again, which builds it again", folder) from cause

@@ -1,6 +1,6 @@
 """Checksums of a finished stage: a file in its folder lists the other files with size, time and SHA-256.
 
-Sizes and times are compared whenever the stage is used. A file is read only if its time differs, or on request.
+Each use of the stage compares sizes and times. A file is read only if its time differs, or on request.
 """
 
 import errno
@@ -14,13 +14,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-CHECKSUMS = "checksums"  # the file's name
-_DAMAGED = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)  # what the system says of a file that is gone or replaced
-_UNKNOWN_TIME = -1  # no file has it, so the next check reads the file
+CHECKSUMS = "checksums"  # file name
+_DAMAGED = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)  # errors for a file that was deleted or replaced
+_UNKNOWN_TIME = -1  # no file has this time, so the next check reads the file
 
 
 class _Entry(NamedTuple):
-    """What is known of one file: bytes, time of the last change in nanoseconds, SHA-256 in hexadecimal."""
+    """A file's size in bytes, time of the last change in nanoseconds, and SHA-256 in hexadecimal."""
 
     size: int
     time: int
@@ -28,27 +28,23 @@ class _Entry(NamedTuple):
 
 
 def write_checksums(folder: Path) -> None:
-    """Write the checksums of all files in a folder, however deep."""
-    own = (CHECKSUMS, f".{CHECKSUMS}-*")  # also those that another process is writing
+    """Write the checksums of all files in a folder and its subfolders."""
+    own = (CHECKSUMS, f".{CHECKSUMS}-*")  # also files that another process is writing
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not any(map(path.match, own))]
     _write(folder, {path.relative_to(folder).as_posix(): _entry(path) for path in files})
 
 
 def find_damage(folder: Path, in_full: bool = False) -> list[str]:
-    """Return a line for each damaged file of a finished stage; none if the stage is whole.
+    """Return a line for each damaged file of a finished stage.
 
-    A folder without readable checksums is taken as it is, and gets them. New times are stored; a damaged file is marked
-    to be read again.
-
-    Args:
-        folder: of the stage.
-        in_full: read every file, also those whose size and time are as they were.
+    With `in_full`, every file is read, even if its size and time are unchanged. A folder without readable checksums is
+    accepted and gets new ones. New times are stored. The next check reads a damaged file again.
 
     Raises:
-        OSError: a file cannot be read, but it may be whole (no permission).
+        OSError: a file cannot be read, but may be undamaged (no permission).
     """
     if not folder.is_dir():
-        return [f"{folder.name} is no folder"] if os.path.lexists(folder) else []
+        return [f"{folder.name} is not a folder"] if os.path.lexists(folder) else []
     if not any(folder.iterdir()):
         return [f"{folder.name} is empty"]
     if (listed := _read(folder)) is None:
@@ -61,42 +57,42 @@ def find_damage(folder: Path, in_full: bool = False) -> list[str]:
         problem, found[name] = _compare(folder / name, entry, in_full)
         problems += [f"{name} {problem}"] if problem else []
     if found != listed:
-        with suppress(OSError):  # a folder that this process may only read
+        with suppress(OSError):  # a read-only folder
             _write(folder, found)
     return problems
 
 
 def _compare(path: Path, entry: _Entry, in_full: bool) -> tuple[str, _Entry]:
-    """Return what is wrong with a file, if anything, and what the next check shall compare it with."""
-    again = entry._replace(time=_UNKNOWN_TIME)
+    """Return the problem of a file, "" if there is none, and the entry for the next check."""
+    reread = entry._replace(time=_UNKNOWN_TIME)
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            return "is no file", again
+            return "is not a file", reread
         if status.st_size != entry.size:
-            return f"has {status.st_size} bytes instead of {entry.size}", again
+            return f"has {status.st_size} bytes instead of {entry.size}", reread
         if in_full or status.st_mtime_ns != entry.time:
             found = _entry(path)
-            return ("", found) if found.sha256 == entry.sha256 else ("has other content", again)
+            return ("", found) if found.sha256 == entry.sha256 else ("has other content", reread)
     except OSError as error:
         if error.errno not in _DAMAGED:
             raise
-        return f"cannot be found ({error.strerror})", again
+        return f"cannot be found ({error.strerror})", reread
     return "", entry
 
 
 def _entry(path: Path) -> _Entry:
     with path.open("rb") as file:
-        status = os.fstat(file.fileno())  # before the content: a change during reading is found by the next check
+        status = os.fstat(file.fileno())  # before reading: the next check finds a change that happens meanwhile
         return _Entry(status.st_size, status.st_mtime_ns, hashlib.file_digest(file, "sha256").hexdigest())
 
 
 def _read(folder: Path) -> dict[str, _Entry] | None:
-    """Return file → entry; None where the checksums are missing or damaged themselves."""
+    """Return file → entry; None if the checksums are missing or damaged."""
     path = folder / CHECKSUMS
     try:
-        own, text = path.read_text(encoding="ascii").splitlines() if path.is_file() else ("", "")
-        if own == _digest(text):
+        digest, text = path.read_text(encoding="ascii").splitlines() if path.is_file() else ("", "")
+        if digest == _digest(text):
             return {name: _Entry(*entry) for name, entry in json.loads(text).items()}
     except ValueError:
         pass
@@ -113,11 +109,11 @@ def _digest(text: str) -> str:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write a text file in one step: other processes see the old one or the new one."""
-    written = path.with_name(f".{path.name}-{uuid.uuid4().hex}")
+    """Write a text file atomically: other processes see the old content or the new."""
+    temporary = path.with_name(f".{path.name}-{uuid.uuid4().hex}")
     try:
-        written.write_text(text, encoding="utf-8")
-        written.replace(path)
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
     except OSError:
-        written.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise

@@ -1,7 +1,4 @@
-"""Whether the Hugging Face hub can be reached.
-
-Without a network the library would retry for half a minute, so the endpoint is probed first.
-"""
+"""Probe the Hugging Face hub before downloads: without a network, the library would retry for half a minute."""
 
 import http.client
 import os
@@ -12,14 +9,14 @@ _PROBE_SECONDS = 2.5
 
 
 def unreachable() -> str | None:
-    """Say why the hub cannot be reached; None when it can. Takes `_PROBE_SECONDS` at most."""
+    """Return why the hub cannot be reached, or None; takes 2.5 s at most."""
     from huggingface_hub import constants
 
     if constants.HF_HUB_OFFLINE or os.environ.get("HF_DATASETS_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
         return "offline mode is set"
     outcome: list[str | None] = []
     prober = threading.Thread(target=lambda: outcome.append(_probe(constants.ENDPOINT)), daemon=True)
-    prober.start()  # in a thread, for looking up a host name knows no time limit
+    prober.start()  # in a thread, because looking up a host name has no time limit
     prober.join(_PROBE_SECONDS)
     return outcome[0] if outcome else f"no answer within {_PROBE_SECONDS} s"
 
@@ -27,7 +24,7 @@ def unreachable() -> str | None:
 def _probe(endpoint: str) -> str | None:
     try:
         request = urllib.request.Request(endpoint, method="HEAD")  # noqa: S310 - the endpoint is the user's own setting
-        with urllib.request.urlopen(request, timeout=_PROBE_SECONDS):  # noqa: S310 - likewise
+        with urllib.request.urlopen(request, timeout=_PROBE_SECONDS):  # noqa: S310 - the same
             return None
     except urllib.error.HTTPError as error:
         return f"HTTP {error.code}" if error.code >= 500 else None

@@ -1,8 +1,8 @@
-"""Locks between processes: they die with their holder, and say who it is.
+"""Locks between processes: they end with their holder, and name it.
 
-The operating system's lock (flock) on a file decides; the note in the file only tells. A note that stands in a file
-nobody holds was left by a process that was killed: whoever takes the lock next is told whose work it takes over. On a
-cluster the folder's file system must carry locks from node to node, as NFS and Lustre do unless they are switched off.
+The lock is the operating system's (flock) on a file. A note in the file describes the holder, for messages. A note in
+an unlocked file was left by a killed process; the next holder learns whose work it continues. On a cluster, the file
+system must share locks between nodes, as NFS and Lustre do unless locks are switched off.
 """
 
 import errno
@@ -26,24 +26,24 @@ from longsumbench.files import parse_json
 from longsumbench.formatting import format_rough_time
 
 _SECONDS_BETWEEN_TRIES = 0.05
-_SECONDS_UNSAID = 0.2  # a shorter wait is none: somebody only looked who holds the lock
+_SECONDS_UNREPORTED = 0.2  # a shorter wait is not reported: another process may only have read the note
 _COMMAND_LENGTH = 120  # characters
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
-_MOST_SHARED = 200  # by one process at once, for each is an open file
-_NOTE = {"pid": int, "host": str, "since": float, "command": str}  # the shape of the note in a lock's file
+_MOST_SHARED = 200  # per process, because each is an open file
+_NOTE = {"pid": int, "host": str, "since": float, "command": str}  # the shape of the note in a lock file
 _open_here: set[int] = set()  # descriptors of this process's locks
-_shared_here: dict[Path, int] = {}  # those it shares with others, the longest held first
+_shared_here: dict[Path, int] = {}  # its shared locks, oldest first
 
 
 @dataclass(frozen=True)
 class Holder:
-    """Who holds a lock, or held it when it was killed.
+    """The process that holds a lock, or held it when it was killed.
 
     Attributes:
-        pid: the process; 0 when it is not known.
+        pid: 0 if unknown.
         host: its machine.
-        since: when it took the lock, seconds since 1970.
-        command: what was typed, shortened.
+        since: when it took the lock, in seconds since 1970.
+        command: its command line, shortened.
     """
 
     pid: int
@@ -53,13 +53,13 @@ class Holder:
 
     @classmethod
     def here(cls) -> Self:
-        """Return this process, from now on."""
+        """Return this process as a holder from now on."""
         command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])[:_COMMAND_LENGTH]
         return cls(os.getpid(), socket.gethostname(), time.time(), command)
 
     @property
     def name(self) -> str:
-        """It, for people: "process 123 on node7"."""
+        """Name for messages: "process 123 on node7"."""
         return f"process {self.pid} on {self.host}" if self.pid else "another process"
 
     def __str__(self) -> str:
@@ -67,7 +67,7 @@ class Holder:
 
     @property
     def is_dead(self) -> bool:
-        """Whether it ran on this machine and does not any more; of another machine nothing can be told."""
+        """True if the process ran on this machine and has ended; False for other machines."""
         if self.host != socket.gethostname():
             return False
         try:
@@ -75,85 +75,83 @@ class Holder:
         except ProcessLookupError:
             return True
         except OSError:
-            return False  # somebody else's
+            return False  # a process of another user
         return False
 
 
 UNKNOWN = Holder(0, "", 0.0)
 
 
-def _say_nothing(holder: Holder) -> None:
-    """Stand where nobody is to be told."""
+def _ignore(holder: Holder) -> None:
+    """Default callback: does nothing."""
 
 
 @contextmanager
 def exclusive_lock(
-    path: Path, waiting: Callable[[Holder], None] = _say_nothing, took_over: Callable[[Holder], None] = _say_nothing
+    path: Path, waiting: Callable[[Holder], None] = _ignore, took_over: Callable[[Holder], None] = _ignore
 ) -> Iterator[None]:
-    """Hold a lock that no other process, and no other thread, holds at the same time.
+    """Hold a lock that no other process and no other thread holds.
 
     Args:
-        path: the lock's file; it is made if need be, and stays.
-        waiting: told once who has it when this process must wait; it may raise to give up.
-        took_over: told who held it when it was killed, once this process has the lock.
+        path: the lock file; it is created if needed, and stays.
+        waiting: called once with the holder if this process must wait; it may raise to give up.
+        took_over: called with the previous holder if that process was killed.
 
     Raises:
-        EnvironmentProblem: the file system knows no locks.
+        EnvironmentProblem: the file system does not support locks.
     """
-    descriptor, owner = _acquired(path, waiting), os.getpid()
+    descriptor, owner = _acquire(path, waiting), os.getpid()
     try:
-        left = _noted(descriptor)
-        _note(descriptor, path, json.dumps(asdict(Holder.here())))
-        if left is not None:
-            took_over(left)
+        previous = _read_note(descriptor)
+        _write_note(descriptor, path, json.dumps(asdict(Holder.here())))
+        if previous is not None:
+            took_over(previous)
         yield
     finally:
-        if os.getpid() == owner:  # not so in a process that forked off
-            with suppress(OSError):  # what is left is a note in a free file, no more
+        if os.getpid() == owner:  # not in a forked process
+            with suppress(OSError):  # a note that stays is harmless
                 os.ftruncate(descriptor, 0)
-            unlock_descriptor(descriptor)  # closing alone would leave it to whoever inherited the descriptor
+            unlock_descriptor(descriptor)  # after closing alone, a forked process would keep the lock
             _close(descriptor)
 
 
 def lock_holder(path: Path) -> Holder | None:
-    """Return who holds a lock right now; None when nobody does. Whoever waits for it is not disturbed.
+    """Return the current holder of a lock, or None; does not disturb waiting processes.
 
     Raises:
-        EnvironmentProblem: the file system knows no locks.
+        EnvironmentProblem: the file system does not support locks.
     """
-    ends = time.monotonic() + _SECONDS_UNSAID
+    ends = time.monotonic() + _SECONDS_UNREPORTED
     while True:
         try:
-            descriptor = _opened(path, os.O_RDONLY)
-        except (FileNotFoundError, EnvironmentProblem):  # no such file, or a folder or pipe, which nobody can hold
+            descriptor = _open(path, os.O_RDONLY)
+        except (FileNotFoundError, EnvironmentProblem):  # no file, or a folder or pipe, which cannot be locked
             return None
         try:
             if _lock_shared(descriptor, path):
                 return None
-            noted = _noted(descriptor)
+            holder = _read_note(descriptor)
         finally:
             _close(descriptor)
-        if noted is not None and not noted.is_dead:
-            return noted
-        if time.monotonic() > ends:  # it is held, and the note is not its holder's
+        if holder is not None and not holder.is_dead:
+            return holder
+        if time.monotonic() > ends:  # it is locked, and the note is not its holder's
             return UNKNOWN
-        time.sleep(_SECONDS_BETWEEN_TRIES / 10)  # its holder is about to write it
+        time.sleep(_SECONDS_BETWEEN_TRIES / 10)  # its holder is about to write the note
 
 
 def hold_shared_lock(path: Path) -> None:
-    """Hold a lock together with others, and set its file's time to now.
+    """Share a lock with other processes, and set its file's time to now; wait while a process holds it exclusively.
 
-    It is held until `release_shared_lock`, or until the process ends.
-
-    Waits while a process has it alone. Of more than `_MOST_SHARED` locks, the first is given up. In a folder where this
-    process may only read, it is held without its time being set, or not at all where the file is not there yet.
+    The lock is held until `release_shared_lock` or the end of the process. A process holds at most 200 shared locks;
+    the oldest is released first. In a read-only folder the time is not set, and a missing file is not locked.
 
     Raises:
-        EnvironmentProblem: the file system knows no locks.
+        EnvironmentProblem: the file system does not support locks.
     """
     while path not in _shared_here:
         try:
-            descriptor = _opened_for_sharing(path)
+            descriptor = _open_for_sharing(path)
         except OSError as error:
             if error.errno in _NOT_ALLOWED:
                 return
@@ -164,28 +162,28 @@ def hold_shared_lock(path: Path) -> None:
         except BaseException:
             _close(descriptor)
             raise
-        if _stands_at(descriptor, path):
+        if _is_file_at(descriptor, path):
             _shared_here[path] = descriptor
         else:
             _close(descriptor)
     while len(_shared_here) > _MOST_SHARED:
         release_shared_lock(next(iter(_shared_here)))
-    with suppress(OSError):  # somebody else's, or where one may only read
+    with suppress(OSError):  # a file of another user, or a read-only folder
         os.utime(_shared_here[path])
 
 
 def release_shared_lock(path: Path) -> None:
-    """Give up a lock that this process shares; nothing when it does not."""
+    """Release a shared lock, if this process holds it."""
     if (descriptor := _shared_here.pop(path, None)) is not None:
         _close(descriptor)
 
 
 def is_lock_shared(path: Path) -> bool:
-    """Tell whether any process shares a lock right now, this one included."""
+    """Return True if any process shares a lock, this one included."""
     try:
-        descriptor = _opened(path, os.O_RDWR)
+        descriptor = _open(path, os.O_RDWR)
     except OSError as error:
-        if error.errno in (errno.ENOENT, *_NOT_ALLOWED):  # nothing there, or nothing that this process could delete
+        if error.errno in (errno.ENOENT, *_NOT_ALLOWED):  # missing, or this process could not delete it anyway
             return False
         raise
     try:
@@ -194,43 +192,37 @@ def is_lock_shared(path: Path) -> bool:
         _close(descriptor)
 
 
-def _opened_for_sharing(path: Path) -> int:
+def _open_for_sharing(path: Path) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        return _opened(path, os.O_RDWR | os.O_CREAT)
+        return _open(path, os.O_RDWR | os.O_CREAT)
     except OSError:
         if path.exists():
-            return _opened(path, os.O_RDONLY)
+            return _open(path, os.O_RDONLY)
         raise
 
 
-def _acquired(path: Path, waiting: Callable[[Holder], None]) -> int:
-    """Return a descriptor that holds the lock."""
+def _acquire(path: Path, waiting: Callable[[Holder], None]) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
-    started, told = time.monotonic(), False
+    started, reported = time.monotonic(), False
     while True:
-        descriptor = _opened(path, os.O_RDWR | os.O_CREAT)
+        descriptor = _open(path, os.O_RDWR | os.O_CREAT)
         try:
             while not _lock_exclusively(descriptor, path):
-                if not told and time.monotonic() - started > _SECONDS_UNSAID:
-                    noted = _noted(descriptor)
-                    waiting(UNKNOWN if noted is None or noted.is_dead else noted)
-                    told = True
+                if not reported and time.monotonic() - started > _SECONDS_UNREPORTED:
+                    holder = _read_note(descriptor)
+                    waiting(UNKNOWN if holder is None or holder.is_dead else holder)
+                    reported = True
                 time.sleep(_SECONDS_BETWEEN_TRIES)
-            if _stands_at(descriptor, path):
+            if _is_file_at(descriptor, path):
                 return descriptor
         except BaseException:
             _close(descriptor)
             raise
-        _close(descriptor)  # the file was deleted by whoever held it: the lock is another file now
+        _close(descriptor)  # the previous holder deleted the file: the lock is another file now
 
 
 def _lock_exclusively(descriptor: int, path: Path) -> bool:
-    """Lock an open file for this process alone; False when another one has it.
-
-    Raises:
-        EnvironmentProblem: the file system knows no locks.
-    """
     try:
         return lock_descriptor(descriptor, blocking=False)
     except OSError as error:
@@ -238,14 +230,9 @@ def _lock_exclusively(descriptor: int, path: Path) -> bool:
 
 
 def _lock_shared(descriptor: int, path: Path) -> bool:
-    """Lock an open file together with others that do so; False when somebody has it alone.
-
-    Raises:
-        EnvironmentProblem: the file system knows no locks.
-    """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):  # the latter is what some file systems call it
+    except (BlockingIOError, PermissionError):  # some file systems raise the latter
         return False
     except OSError as error:
         raise _without_locks(path, error) from error
@@ -258,17 +245,16 @@ def _without_locks(path: Path, error: OSError) -> EnvironmentProblem:
     return EnvironmentProblem(f"{problem}: {advice}")
 
 
-def _stands_at(descriptor: int, path: Path) -> bool:
-    """Tell whether an open file still has its name."""
+def _is_file_at(descriptor: int, path: Path) -> bool:
     try:
-        there, here = path.stat(), os.fstat(descriptor)
+        current, opened = path.stat(), os.fstat(descriptor)
     except FileNotFoundError:
         return False
-    return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
+    return (current.st_dev, current.st_ino) == (opened.st_dev, opened.st_ino)
 
 
-def _opened(path: Path, how: int) -> int:
-    descriptor = os.open(path, how | os.O_NONBLOCK, 0o666)  # a pipe in place of the file would be waited for
+def _open(path: Path, flags: int) -> int:
+    descriptor = os.open(path, flags | os.O_NONBLOCK, 0o666)  # opening a pipe would block
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise EnvironmentProblem(f"{path} is not a regular file, and cannot be locked; remove it")
@@ -277,13 +263,12 @@ def _opened(path: Path, how: int) -> int:
 
 
 def _close(descriptor: int) -> None:
-    """Close a lock's file, and with it give up the lock."""
     _open_here.discard(descriptor)
     os.close(descriptor)
 
 
-def _let_go() -> None:
-    """Close the locks of the process from which this one was forked: they would outlive their holder in it."""
+def _close_inherited_locks() -> None:
+    """Close the locks of the parent process after a fork: they would outlive their holder."""
     for descriptor in _open_here:
         with suppress(OSError):
             os.close(descriptor)
@@ -291,11 +276,11 @@ def _let_go() -> None:
     _shared_here.clear()
 
 
-os.register_at_fork(after_in_child=_let_go)
+os.register_at_fork(after_in_child=_close_inherited_locks)
 
 
-def _noted(descriptor: int) -> Holder | None:
-    """Return whose note stands in a lock's file; None when there is none, or it is being written."""
+def _read_note(descriptor: int) -> Holder | None:
+    """Return the holder in a lock file's note; None if there is no complete note."""
     try:
         note = parse_json(os.pread(descriptor, 4_096, 0).decode("utf-8"), _NOTE)
     except ValueError:
@@ -303,7 +288,7 @@ def _noted(descriptor: int) -> Holder | None:
     return Holder(**{name: note[name] for name in _NOTE})
 
 
-def _note(descriptor: int, path: Path, text: str) -> None:
+def _write_note(descriptor: int, path: Path, text: str) -> None:
     try:
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, text.encode(), 0)

@@ -1,7 +1,7 @@
-"""What the cache folder holds, and how it is deleted: never what is in use or being built.
+"""List and delete the stages of a cache folder; stages in use or being built are never deleted.
 
-The same command continues what a killed builder left. So this is left over only after a day without a builder, unless
-the user asks for it. `longsumbench.cache.artifacts` describes the folder.
+What a killed builder left can be continued, so it is deleted only after a day, unless the user requests it.
+`longsumbench.cache.artifacts` describes the folder.
 """
 
 import json
@@ -26,7 +26,7 @@ from longsumbench.progress import Progress
 
 _DAY = 86_400.0  # seconds
 UNUSED_FOR = 30 * _DAY
-_LEFT_FOR = _DAY  # after which nobody is expected to continue what a killed builder left
+_LEFT_FOR = _DAY  # then it is unlikely that anybody continues what a killed builder left
 _KEY = re.compile(r"[0-9a-f]{24}")
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)([smhdw])")
 _LONGEST_SPAN = 100_000 * _DAY
@@ -36,11 +36,11 @@ _ALIGNED = ("left", "right", "right", "right", "right", "right", "right")
 
 @dataclass(frozen=True)
 class CachedArtifact:
-    """All that stands in the cache under one key.
+    """All folders of one key in the cache.
 
     Attributes:
-        folder: of the finished stage, whether or not it is there.
-        rests: what killed builders and interrupted deletions have left, or a builder is filling.
+        folder: of the finished stage; it may be missing.
+        rests: folders that a builder is filling, or that killed builders and interrupted deletions left.
     """
 
     folder: Path
@@ -48,17 +48,17 @@ class CachedArtifact:
 
     @property
     def kind(self) -> str:
-        """What it is: "corpus", "checkpoint"."""
+        """Name of the stage: "corpus", "checkpoint", …."""
         return self.folder.parent.name
 
     @property
     def key(self) -> str:
-        """Of its inputs."""
+        """Hash of the inputs."""
         return self.folder.name
 
     @cached_property
     def is_finished(self) -> bool:
-        """Whether it can be used."""
+        """True if the finished stage exists."""
         return self.folder.is_dir()
 
     @cached_property
@@ -68,33 +68,33 @@ class CachedArtifact:
 
     @cached_property
     def rest_size(self) -> int:
-        """Bytes of what is not finished."""
+        """Bytes of the rests."""
         return _size_of(self.rests)
 
     @cached_property
     def last_used(self) -> float:
-        """When it was asked for last, or written to; seconds since 1970."""
-        every = [side_path(self.folder, "used"), self.folder, *self.rests, *_files_in(self.rests)]
-        return max((status.st_mtime for path in every if (status := _status_of(path))), default=0.0)
+        """Time of the last use or change, in seconds since 1970."""
+        paths = [side_path(self.folder, "used"), self.folder, *self.rests, *_files_in(self.rests)]
+        return max((status.st_mtime for path in paths if (status := _status_of(path))), default=0.0)
 
     @cached_property
     def builder(self) -> Holder | None:
-        """Who builds it right now."""
+        """The process that builds the stage, if any."""
         return lock_holder(side_path(self.folder, "lock"))
 
     @cached_property
     def is_used(self) -> bool:
-        """Whether a process uses it right now."""
+        """True while a process uses the stage."""
         return is_lock_shared(side_path(self.folder, "used"))
 
     @property
     def is_left_over(self) -> bool:
-        """Whether something unfinished stands there that nobody works at."""
+        """True if there are rests and no process builds the stage."""
         return bool(self.rests) and self.builder is None
 
     @cached_property
     def inputs(self) -> Mapping[str, Any]:
-        """What decided it; nothing where that is not known, or damaged."""
+        """Content of `inputs.json`; empty if the file is missing or damaged."""
         for folder in (self.folder, *self.rests):
             with suppress(OSError, ValueError):
                 found = json.loads((folder / "inputs.json").read_text(encoding="utf-8"))
@@ -102,7 +102,7 @@ class CachedArtifact:
         return {}
 
     def state(self) -> str:
-        """Say what becomes of it, for people."""
+        """Describe who builds or uses the stage, for a table."""
         if self.builder is not None:
             return f"being built by {self.builder}"
         parts = ["in use"] if self.is_used else []
@@ -110,7 +110,7 @@ class CachedArtifact:
 
 
 def artifacts_in(root: Path) -> list[CachedArtifact]:
-    """Return all stages of a cache folder, by kind and key. Nothing else that stands there is looked at."""
+    """Return all stages of a cache folder, sorted by kind and key; ignore other files."""
     found: list[CachedArtifact] = []
     for kind in sorted(entry for entry in root.iterdir() if entry.is_dir()) if root.is_dir() else ():
         rests: dict[str, list[Path]] = {}
@@ -125,10 +125,10 @@ def artifacts_in(root: Path) -> list[CachedArtifact]:
 def select_artifacts(
     stages: Sequence[CachedArtifact], kinds: Collection[str] = (), keys: Iterable[str] = ()
 ) -> list[CachedArtifact]:
-    """Return the stages of some kinds, or whose keys begin in some ways; all where nothing is asked for.
+    """Select stages by kind and by the beginnings of keys; all stages if neither is given.
 
     Raises:
-        UsageError: nothing of that kind or key is there, or a beginning fits several.
+        UsageError: a kind or key does not exist, or several keys begin with the same text.
     """
     known = sorted({stage.kind for stage in stages})
     for kind in kinds:
@@ -137,17 +137,17 @@ def select_artifacts(
                 f"no '{kind}' in the cache{did_you_mean(kind, known)}; there: {', '.join(known) or 'none'}"
             )
     for key in keys:
-        fitting = [stage for stage in stages if stage.key.startswith(key)]
-        if len(fitting) != 1:
-            many = f"{len(fitting)} stages begin with '{key}'" if fitting else f"no stage begins with '{key}'"
-            raise UsageError(f"{many}; `longsumbench cache --all` lists them")
-    wanted = [stage for stage in stages if not kinds or stage.kind in kinds]
-    return [stage for stage in wanted if not keys or stage.key.startswith(tuple(keys))]
+        num_found = sum(stage.key.startswith(key) for stage in stages)
+        if num_found != 1:
+            problem = f"{num_found} stages begin with '{key}'" if num_found else f"no stage begins with '{key}'"
+            raise UsageError(f"{problem}; `longsumbench cache --all` lists them")
+    selected = [stage for stage in stages if not kinds or stage.kind in kinds]
+    return [stage for stage in selected if not keys or stage.key.startswith(tuple(keys))]
 
 
 def list_kinds(root: Path, stages: Sequence[CachedArtifact]) -> str:
     """Return the table of the kinds of stages, the largest first."""
-    kinds = {stage.kind: [one for one in stages if one.kind == stage.kind] for stage in stages}
+    kinds = {kind: [stage for stage in stages if stage.kind == kind] for kind in (stage.kind for stage in stages)}
     rows = [_row(kind, members) for kind, members in kinds.items()]
     rows = sorted(rows, key=lambda row: -sum(stage.size for stage in kinds[str(row[0])]))
     if len(rows) > 1:
@@ -169,13 +169,7 @@ def _row(name: str, members: Sequence[CachedArtifact]) -> list[str]:
 
 
 def list_artifacts(root: Path, stages: Sequence[CachedArtifact], everything: Sequence[CachedArtifact]) -> str:
-    """Return the table of the stages one by one, the last used first.
-
-    Args:
-        root: the cache folder.
-        stages: to be listed.
-        everything: that is in the cache, by which texts are told.
-    """
+    """Return the table of `stages`, the last used first; the corpora in `everything` give the names of texts."""
     texts, now = _known_texts(everything), time.time()
     rows = [
         [
@@ -196,7 +190,7 @@ def list_artifacts(root: Path, stages: Sequence[CachedArtifact], everything: Seq
 
 
 def _known_texts(stages: Iterable[CachedArtifact]) -> dict[str, str]:
-    """Return fingerprint → dataset and split, of the corpora in the cache."""
+    """Return fingerprint → dataset and split, for the corpora in the cache."""
     texts: dict[str, str] = {}
     for stage in stages:
         if stage.kind == "corpus":
@@ -208,21 +202,16 @@ def _known_texts(stages: Iterable[CachedArtifact]) -> dict[str, str]:
 
 
 def describe_artifact(inputs: Mapping[str, Any], texts: Mapping[str, str]) -> str:
-    """Say in a few words what a stage is of: its dataset, or its system and texts.
-
-    Args:
-        inputs: what decided it.
-        texts: as `_known_texts` returns them.
-    """
-    told = []
+    """Describe a stage by its inputs: dataset, or system and texts; `texts`: fingerprint → dataset and split."""
+    parts = []
     values = list(_values(inputs))
-    if isinstance(named := inputs.get("corpus"), list) and named:
+    if isinstance(corpus := inputs.get("corpus"), list) and corpus:
         limit = inputs.get("limit")
-        told.append(f"{named[0]}" + (f" limit={limit}" if limit is not None else ""))
-    told += [f"{value}" for key, value in values if key in ("name", "system", "ranker") and isinstance(value, str)]
-    told += [f"vocabulary_size={value}" for key, value in values if key == "vocabulary_size"]
-    told += [texts[value] for _, value in values if isinstance(value, str) and value in texts]
-    return ", ".join(dict.fromkeys(told))
+        parts.append(f"{corpus[0]}" + (f" limit={limit}" if limit is not None else ""))
+    parts += [f"{value}" for key, value in values if key in ("name", "system", "ranker") and isinstance(value, str)]
+    parts += [f"vocabulary_size={value}" for key, value in values if key == "vocabulary_size"]
+    parts += [texts[value] for _, value in values if isinstance(value, str) and value in texts]
+    return ", ".join(dict.fromkeys(parts))
 
 
 def _values(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
@@ -238,14 +227,14 @@ def _values(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
 
 @dataclass
 class Pruning:
-    """The deletion of stages, and what became of it.
+    """Deletes stages and counts them.
 
     Attributes:
-        dry_run: whether it is only told what would be deleted.
-        deleted: kind → how many finished stages.
-        rests: how many left-overs.
+        dry_run: count only, delete nothing.
+        deleted: kind → number of finished stages.
+        rests: number of deleted rests.
         freed: bytes.
-        kept: why stages that were meant were not deleted.
+        kept: a line for each stage that could not be deleted.
     """
 
     dry_run: bool = False
@@ -255,7 +244,7 @@ class Pruning:
     kept: list[str] = field(default_factory=list)
 
     def delete(self, stage: CachedArtifact, rests_only: bool = False) -> None:
-        """Delete a stage with all that belongs to it, or only what is left over; not what others use or build."""
+        """Delete a stage with its rests, or its rests only, unless another process uses or builds it."""
         rests_only = rests_only and stage.is_finished
         if stage.builder is not None:
             self._keep(stage, f"it is being built by {stage.builder}")
@@ -271,7 +260,7 @@ class Pruning:
                     self.deleted[stage.kind] = self.deleted.get(stage.kind, 0) + 1
 
     def _delete(self, stage: CachedArtifact, rests_only: bool) -> bool:
-        """Delete it under its locks; False when another process came first."""
+        """Delete a stage under its locks; False if another process holds one."""
         lock, used = side_path(stage.folder, "lock"), side_path(stage.folder, "used")
         try:
             with exclusive_lock(lock, _in_use):
@@ -293,7 +282,7 @@ class Pruning:
         self.kept.append(f"kept: {stage.kind} {stage.key}, {format_bytes(stage.size + stage.rest_size)}: {reason}")
 
     def told(self) -> str:
-        """Say what was freed, or would be, and what was kept."""
+        """Describe what was kept and what was freed, or would be."""
         parts = [f"{number} {kind}" for kind, number in self.deleted.items()]
         parts += [f"{self.rests} left over" if self.rests else ""]
         of = f" ({', '.join(part for part in parts if part)})" if any(parts) else ""
@@ -305,7 +294,6 @@ def _in_use(other: Holder) -> None:
 
 
 def _delete_folders(folders: Iterable[Path]) -> None:
-    """Delete folders that nobody uses; what is not finished need not be seen whole."""
     for folder in folders:
         with suppress(OSError):
             remove_path(folder, ignore_errors=True)
@@ -320,20 +308,20 @@ def prune(
     rests_only: bool = False,
     everything: bool = False,
 ) -> None:
-    """Delete stages of a cache folder; without a choice, what was not used for long.
+    """Delete stages of a cache folder; by default, those that were not used recently.
 
     Args:
         root: the cache folder.
-        pruning: is told what becomes of it, also where it is interrupted.
-        kinds: only these.
-        keys: these, by the beginnings of their keys, however lately they were used.
-        unused_for: seconds.
-        rests_only: only what killed builders left, however lately.
-        everything: all, also where another version of the suite has kept it.
+        pruning: deletes and counts the stages.
+        kinds: only stages of these kinds.
+        keys: beginnings of keys; these stages are deleted even if they were used recently.
+        unused_for: seconds since the last use.
+        rests_only: delete only what killed builders left, even recently.
+        everything: delete all stages, in any layout.
 
     Raises:
-        UsageError: what is named is not there.
-        EnvironmentProblem: the folder was written by another version, and not all of it is to be deleted.
+        UsageError: a kind or key does not exist.
+        EnvironmentProblem: the folder has another layout, and `everything` is False.
     """
     if not everything and root.is_dir():
         check_layout(root)
@@ -349,10 +337,10 @@ def prune(
 
 
 def verify_artifacts(stages: Iterable[CachedArtifact]) -> str:
-    """Read finished stages in full, print a line for each damaged one, and return how many are whole.
+    """Read finished stages in full, print a line for each damaged one, and return a summary.
 
     Raises:
-        DataError: one is damaged.
+        DataError: a stage is damaged.
     """
     finished = [stage for stage in stages if os.path.lexists(stage.folder)]
     damaged, size = 0, format_bytes(sum(stage.size for stage in finished))
@@ -362,36 +350,32 @@ def verify_artifacts(stages: Iterable[CachedArtifact]) -> str:
                 damaged += 1
                 print_text(f"damaged: {stage.kind} {stage.key}: {', '.join(problems)}")
             progress.advance()
-    of = f"{len(finished)} stage{'' if len(finished) == 1 else 's'} in the cache ({size})"
+    total = f"{len(finished)} stage{'' if len(finished) == 1 else 's'} in the cache ({size})"
     if damaged:
-        advice = "a run that needs one builds it anew; `longsumbench cache prune KEY` deletes one"
-        raise DataError(f"{damaged} of {of} damaged: {advice}")
-    return f"{of} verified: nothing is damaged"
+        advice = "a run that needs one builds it again; `longsumbench cache prune KEY` deletes one"
+        raise DataError(f"{damaged} of {total} damaged: {advice}")
+    return f"{total} verified: nothing is damaged"
 
 
 def _problems_of(stage: CachedArtifact) -> list[str]:
-    """Read a finished stage in full; return what is damaged in it, or cannot be read."""
     try:
         problems = find_damage(stage.folder, in_full=True)
     except OSError as error:
         problems = [f"{error.filename} cannot be read ({error.strerror})"]
-    return problems if os.path.lexists(stage.folder) else []  # another process has deleted it meanwhile
+    return problems if os.path.lexists(stage.folder) else []  # another process may have deleted it meanwhile
 
 
 def _size_of(folders: Iterable[Path]) -> int:
-    """Return the bytes of some folders' files; what others delete meanwhile counts nothing."""
     return sum(status.st_size for path in _files_in(folders) if (status := _status_of(path)))
 
 
 def _files_in(folders: Iterable[Path]) -> Iterator[Path]:
-    """Yield the files of some folders, however deep, as far as nobody deletes them meanwhile."""
     for folder in folders:
         for inside, _, names in os.walk(folder):
             yield from (Path(inside, name) for name in names)
 
 
 def _status_of(path: Path) -> os.stat_result | None:
-    """Return what is known of a file or folder; None where there is none (any more)."""
     try:
         return path.lstat()
     except FileNotFoundError:
@@ -399,13 +383,13 @@ def _status_of(path: Path) -> os.stat_result | None:
 
 
 def parse_seconds(span: str) -> float:
-    """Read a span of time: "30d", "12h", "2w".
+    """Parse a time span: "30d", "12h", "2w".
 
     Raises:
-        UsageError: it is none.
+        UsageError: the span is invalid or too long.
     """
     if not (found := _SPAN.fullmatch(span)):
-        raise UsageError(f"--unused-for {span}: write a number with s, m, h, d or w behind it, as in 30d")
+        raise UsageError(f"--unused-for {span}: write a number followed by s, m, h, d or w, as in 30d")
     seconds = float(found[1]) * _SPANS[found[2]]
     if seconds > _LONGEST_SPAN:
         raise UsageError(f"--unused-for {span[:20]}: at most {_LONGEST_SPAN / _DAY:,.0f}d")

@@ -1,1 +1,4 @@
-"""Metrics behind one interface: scores per example first, then their mean and its interval."""
+"""The metrics. Each scores one example; `aggregate.py` computes means and intervals for all of them.
+
+Start with `rouge.py` for an example of a metric, and with `statistics.py` for intervals and tests.
+"""

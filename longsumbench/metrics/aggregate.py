@@ -1,9 +1,9 @@
-"""What a metric is: it scores one example at a time; means and intervals are made here, for all metrics alike.
+"""Score all predictions with all metrics, and compute means and intervals.
 
-    predictions, examples --score_all--> Scored: a table, one row an example --aggregate--> means, 95 % intervals
+    predictions, examples --score_all--> Scored: a table, one row per example --aggregate--> means, 95 % intervals
 
-Per example 0–1, aggregated 0–100, but for columns that are no shares and have a unit of their own. ROUGE scores every
-example; of other metrics, a column may not apply to an example (NaN), and its mean is over those to which it does.
+Shares are 0–1 per example and 0–100 aggregated; other columns keep their unit. ROUGE scores every example. A column of
+another metric may not apply to an example (NaN); its mean is over the examples to which it applies.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -18,7 +18,7 @@ from longsumbench.errors import DataError
 from longsumbench.files import read_text, write_atomically
 from longsumbench.metrics.statistics import bootstrap_interval, bootstrap_intervals, interval_of_shares, perl_intervals
 
-BOOTSTRAP_SEED = 1  # the same for every run, so that an interval depends on the scores alone
+BOOTSTRAP_SEED = 1  # the same for every run, so that intervals depend on the scores alone
 PERCENT = 100.0
 
 
@@ -26,14 +26,14 @@ def score_all(metrics: Sequence[Metric], items: Iterable[tuple[str, Example]]) -
     """Score every prediction once.
 
     Args:
-        metrics: how; their columns stand side by side, in this order.
-        items: (prediction, its example), read as they are needed.
+        metrics: their columns follow each other in this order.
+        items: (prediction, its example).
 
     Raises:
         DataError: two examples have the same id.
     """
     rows: dict[str, dict[str, float]] = {}
-    unusable: dict[str, None] = {}  # a set that keeps its order
+    unusable: dict[str, None] = {}  # an ordered set
     empty = 0
     for prediction, example in items:
         name = example.id
@@ -49,25 +49,20 @@ def score_all(metrics: Sequence[Metric], items: Iterable[tuple[str, Example]]) -
 
 
 def columns_in(metrics: Iterable[Metric], table: pd.DataFrame) -> list[str]:
-    """Return the metrics' columns, in their order; of those that need not be there, those that a table has."""
-    every = ((*metric.columns, *(name for name in metric.further if name in table)) for metric in metrics)
-    return [column for columns in every for column in columns]
+    """Return the metrics' columns in their order, and of their further columns those in the table."""
+    groups = ((*metric.columns, *(name for name in metric.further if name in table)) for metric in metrics)
+    return [column for columns in groups for column in columns]
 
 
 def mean_scores(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return the mean of the scores that several predictions of the same examples got, example by example.
-
-    What applies to some of an example's predictions only has the mean over these.
-    """
+    """Average the scores of several predictions of the same examples, example by example; NaN is ignored."""
     return tables[0] if len(tables) == 1 else pd.concat(tables).groupby(level=0, sort=False).mean()
 
 
 def column_means(per_example: pd.DataFrame, in_units: Collection[str] = ()) -> dict[str, float]:
-    """Return column → its mean over the examples to which it applies, 0–100 or in its unit; not of one without any.
+    """Return column → mean over the examples to which it applies, 0–100 or, for those `in_units`, in its unit.
 
-    Args:
-        per_example: columns of `Scored`; the order of its rows does not matter.
-        in_units: the columns that are no shares.
+    A column that applies to no example is left out. The order of the rows does not matter.
     """
     means = per_example.sort_index().mean().dropna()
     return {str(name): float(mean if name in in_units else PERCENT * mean) for name, mean in means.items()}
@@ -79,14 +74,14 @@ def aggregate(
     """Return type → {"p", "r", "f": plain means; "f_lo", "f_hi": the 95 % interval of f}, all 0–100.
 
     Args:
-        per_example: ROUGE's columns of `Scored`; the order of its rows does not matter.
+        per_example: ROUGE's columns of `Scored`; the order of the rows does not matter.
         resamples: of the percentile bootstrap over examples.
         seed: of the resamples, which are the same for all types.
-        perl_resampling: whether the intervals are those of ROUGE-1.5.5, whose resamples have their own seeds. The means
-            stay plain; its are those of its resamples.
+        perl_resampling: compute the intervals of ROUGE-1.5.5, with its seeds. The means stay plain means, not the
+            means of its resamples.
 
     Raises:
-        DataError: there is no example to average over.
+        DataError: there is no example.
     """
     if per_example.empty:
         raise DataError("no example can be scored: no reference holds a word that the tokenizer keeps")
@@ -102,14 +97,7 @@ def aggregate(
 def intervals_of(
     per_example: pd.DataFrame, resamples: int = 1_000, seed: int = BOOTSTRAP_SEED, perl_resampling: bool = False
 ) -> dict[str, tuple[float, float]]:
-    """Return column → the 95 % interval of its mean, 0–100.
-
-    Args:
-        per_example: columns of `Scored`, 0–1; the order of the rows does not matter.
-        resamples: as in `aggregate`.
-        seed: as in `aggregate`.
-        perl_resampling: as in `aggregate`.
-    """
+    """Return column → the 95 % interval of its mean, 0–100; arguments as in `aggregate`."""
     values = (per_example.sort_index() * PERCENT).to_numpy()
     if perl_resampling:
         bounds = perl_intervals(values, resamples)[:, 1:]
@@ -121,17 +109,16 @@ def intervals_of(
 def aggregate_measures(
     per_example: pd.DataFrame, resamples: int = 1_000, seed: int = BOOTSTRAP_SEED, in_units: Collection[str] = ()
 ) -> dict[str, dict[str, float]]:
-    """Return column → {"mean"; "lo", "hi": its 95 % interval; "n"}, over the examples to which the column applies.
+    """Return column → {"mean"; "lo", "hi": its 95 % interval; "n": examples to which the column applies}.
 
     Args:
-        per_example: columns of `Scored` that hold one value each, or NaN; the order of the rows does not matter.
-        resamples: of the percentile bootstrap over those examples.
+        per_example: columns of `Scored`; the order of the rows does not matter.
+        resamples: of the percentile bootstrap over these examples.
         seed: of the resamples.
-        in_units: the columns that are no shares.
+        in_units: the columns that are not shares.
 
     Returns:
-        0–100, but for columns that are no shares, which keep their units, and `n`, the number of examples; a column
-        that applies to none is left out.
+        Shares as 0–100, other columns in their unit. A column that applies to no example is left out.
     """
     measures = {}
     for name, column in per_example.sort_index().items():
@@ -145,25 +132,19 @@ def aggregate_measures(
 
 
 def write_scores(path: Path, per_example: pd.DataFrame, decimals: int | None = None) -> None:
-    """Write `scores.csv`: `id` and a column for each score; "nan" where it does not apply.
-
-    Args:
-        path: the file.
-        per_example: as in `Scored`.
-        decimals: how many digits stand behind the point; None: full precision.
-    """
+    """Write `scores.csv`: `id` and a column for each score; "nan" where it does not apply. Default: full precision."""
     digits = None if decimals is None else f"%.{decimals}f"
     write_atomically(path, per_example.to_csv(index_label="id", lineterminator="\n", na_rep="nan", float_format=digits))
 
 
 def read_scores(path: Path) -> pd.DataFrame:
-    """Read what `write_scores` wrote, to the last bit.
+    """Read what `write_scores` wrote, without loss.
 
     Raises:
-        DataError: the file is missing or no table of scores.
+        DataError: the file is missing or not a table of scores.
     """
     try:
         table = pd.read_csv(StringIO(read_text(path)), dtype=str, keep_default_na=False)
-        return table.set_index("id").astype(float)  # Python's own reading of numbers: exact
+        return table.set_index("id").astype(float)  # Python parses numbers exactly
     except (OSError, ValueError, KeyError) as error:
-        raise DataError(f"not a table of scores ({error}); overwrite=true does its run again", path) from error
+        raise DataError(f"not a table of scores ({error}); repeat its run with overwrite=true", path) from error

@@ -23,11 +23,11 @@ _LONG = "a sentence " * 300  # longer than most encoders read
 
 
 class BertScore(Metric):
-    """F, precision and recall of BERTScore: how alike the words of summary and reference are to an encoder.
+    """F, precision and recall of BERTScore: similarity of the words of summary and reference in an encoder.
 
-    Without idf weights and without rescaling. The layer is the one that the library has found best for the model
-    (`score.bertscore_model`), the last one for a model that it does not know. Of several references, the best value of
-    each column counts, as the library does it; what is longer than the encoder reads is cut.
+    There are no idf weights and no rescaling. The layer is the library's choice for the model
+    (`score.bertscore_model`), or the last one for an unknown model. Of several references, the best value of each
+    column counts, as in the library. Texts are cut at the encoder's maximum length.
     """
 
     name: ClassVar[str] = "bertscore"
@@ -38,16 +38,13 @@ class BertScore(Metric):
         self._scorer: Any = None
 
     def check(self) -> None:
-        """Load the model and compare a long text with itself, which is the only way to know that it can be used."""
+        """Load the model and compare a long text with itself."""
         _library()
         with reading_checkpoint(named := f"{_SETTING}={model_folder(self.scoring.bertscore_model, _SETTING)}"):
             check_finite((value.item() for value in self._library_scorer().score([_LONG], [_LONG])), named)
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
-        """Score one prediction; `bertscore_f`, `bertscore_p` and `bertscore_r` → a mean of cosines, 1 at best, or NaN.
-
-        NaN, where the references are empty.
-        """
+        """Score one prediction; each column → a mean of cosines, at most 1; NaN if all references are empty."""
         if not prediction.strip():
             return dict.fromkeys(self.columns, 0.0)
         references = [text for reference in example.references if (text := " ".join(reference).strip())]
@@ -57,29 +54,27 @@ class BertScore(Metric):
         return dict(zip(self.columns, (f.item(), precision.item(), recall.item()), strict=True))
 
     def signature(self, n: int) -> str:
-        """Name the metric, its version, the library's and the model."""
+        """Name the metric, its version, the library's version, the model and the layer."""
         _library()
         library, model = version("bert-score"), model_signature(self.scoring.bertscore_model, _SETTING)
         return f"{self.name}:{self.version}|bert_score:{library}|model:{model}|layer:{self._layer()}"
 
     def _library_scorer(self) -> Any:
-        """Return the library's scorer, made on the first call."""
         if self._scorer is None:
             from longsumbench.modeling.nn.device import choose_device
 
             bert_score, folder = _library(), model_folder(self.scoring.bertscore_model, _SETTING)
             named = f"{_SETTING}={folder}"
-            load_encoder(folder, named)  # the library, which loads it once more, checks nothing
+            load_encoder(folder, named)  # for its checks; the library loads the model again without any
             layer, device = self._layer(), str(choose_device(self.scoring.device))
             with reading_checkpoint(named):
                 self._scorer = bert_score.BERTScorer(model_type=str(folder), num_layers=layer, device=device)
                 tokenizer, config = self._scorer._tokenizer, self._scorer._model.config
-                # a tokenizer that knows no limit has a number here that the library cannot hand on
+                # a tokenizer without a limit has a number here that is too large for the library
                 tokenizer.model_max_length = min(tokenizer.model_max_length, config.max_position_embeddings)
         return self._scorer
 
     def _layer(self) -> int:
-        """Return the layer whose states are compared, counted from 1."""
         from bert_score.utils import model2layers
         from transformers import AutoConfig
 
@@ -92,11 +87,6 @@ class BertScore(Metric):
 
 
 def _library() -> Any:
-    """Import the library.
-
-    Raises:
-        EnvironmentProblem: it is not installed.
-    """
     try:
         import bert_score
     except ImportError as error:

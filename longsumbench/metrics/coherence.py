@@ -1,4 +1,4 @@
-"""Semantic coherence: how likely each sentence of a summary is to follow the one before it (PageSum, Eq. 12)."""
+"""Semantic coherence: how probably each sentence of a summary follows the previous one (PageSum, Eq. 12)."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -25,48 +25,45 @@ from longsumbench.sentences import split_summary
 _SETTING = "score.coherence_model"
 _BATCH_SIZE = 32  # pairs of sentences
 _LONG_PAIR = "a sentence", "another one " * 300  # longer than a BERT reads
-_IS_NEXT = 0  # the label of a BERT for the sentence that does follow
+_IS_NEXT = 0  # BERT's label for a sentence that follows
 
 
 class Coherence(Metric):
-    """The mean probability that a sentence of the summary follows the one before it (PageSum, Eq. 12).
+    """The mean probability that a sentence of the summary follows the previous one (PageSum, Eq. 12).
 
-    The probability is that of a BERT trained on next-sentence prediction, `score.coherence_model`; the paper's is
-    bert-large-uncased. It does not apply to a summary of fewer than two sentences. Of a pair that is too long for the
-    model, the longer sentence is cut first.
-
-    Attributes:
-        setting: what names the model, for messages.
+    The probability comes from a BERT trained on next-sentence prediction, `score.coherence_model`. The paper uses
+    bert-large-uncased. The metric does not apply to a summary of fewer than two sentences. If a pair is too long for
+    the model, the longer sentence is cut first.
     """
 
     name: ClassVar[str] = "coherence"
     columns: ClassVar[tuple[str, ...]] = (name,)
-    setting: ClassVar[str] = _SETTING
+    setting: ClassVar[str] = _SETTING  # names the model in messages
 
     def __init__(self, scoring: Scoring) -> None:
         super().__init__(scoring)
         self._loaded: tuple[Any, Any] | None = None
 
     def check(self) -> None:
-        """Load the model and ask it about a long pair, which is the only way to know that it can be used."""
+        """Load the model and score a long pair."""
         with reading_checkpoint(named := f"{self.setting}={model_folder(self.scoring.coherence_model, self.setting)}"):
             check_finite(self._probabilities([_LONG_PAIR]), named)
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `coherence` → 0–1 or NaN."""
         pairs = list(pairwise(split_summary(prediction)))
-        likely: list[float] = []
+        probabilities: list[float] = []
         for start in range(0, len(pairs), _BATCH_SIZE):
-            likely += self._probabilities(pairs[start : start + _BATCH_SIZE])
-        return {self.name: float(np.mean(likely)) if likely else np.nan}
+            probabilities += self._probabilities(pairs[start : start + _BATCH_SIZE])
+        return {self.name: float(np.mean(probabilities)) if probabilities else np.nan}
 
     def signature(self, n: int) -> str:
-        """Name the metric, its version, the model and the sentence splitter; the mean is over summaries of several."""
+        """Name the metric, its version, the model and the sentence splitter."""
         model = model_signature(self.scoring.coherence_model, self.setting)
         return f"{self.name}:{self.version}|model:{model}|sentences:{sentences.SPLITTER_NAME}"
 
     def _probabilities(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Return for each pair how likely the second sentence is to follow the first."""
+        """Return for each pair the probability that the second sentence follows the first."""
         import torch
 
         tokenizer, model = self._model()
@@ -79,11 +76,6 @@ class Coherence(Metric):
         return probabilities
 
     def _model(self) -> tuple[Any, Any]:
-        """Return tokenizer and model, loaded on the first call.
-
-        Raises:
-            UsageError: the model was not trained on next-sentence prediction.
-        """
         if self._loaded is None:
             from transformers import AutoModelForNextSentencePrediction
 
@@ -94,7 +86,7 @@ class Coherence(Metric):
             tokenizer = read_tokenizer(folder, named)
             model, missing, _ = load_network(AutoModelForNextSentencePrediction, folder, named)
             if missing:
-                raise UsageError(f"{named} is no next-sentence model: it lacks {', '.join(sorted(missing)[:3])}")
+                raise UsageError(f"{named} is not a next-sentence model: it lacks {', '.join(sorted(missing)[:3])}")
             check_vocabulary(tokenizer, model.config.vocab_size, named)
             self._loaded = tokenizer, model.to(choose_device(self.scoring.device)).eval()
         return self._loaded

@@ -1,4 +1,4 @@
-"""The suite's ROUGE for users of `evaluate`: the same numbers from plain strings, without the hub.
+"""The suite's ROUGE as a metric of the library `evaluate`: the same numbers from plain strings, without the hub.
 
 metric = RougeMetric()
 metric.compute(predictions=["…"], references=["…"])      # or references=[["…", "…"]]
@@ -19,9 +19,9 @@ from longsumbench.sentences import split_summary
 _DESCRIPTION = """ROUGE-1, -2, -L and -Lsum with precision, recall and F1, as longsumbench reports them.
 
 Both sides are split into sentences by the suite's splitter. Values are 0–100; `rouge1` is F1, `rouge1_p` and `rouge1_r`
-precision and recall, `rouge1_lo` and `rouge1_hi` the 95 % interval of F1; likewise for the other types.
+precision and recall, `rouge1_lo` and `rouge1_hi` the 95 % interval of F1; the same for the other types.
 """
-_UNREAD = Document(None, ())  # what was summarized is not given, and ROUGE does not ask
+_UNREAD = Document(None, ())  # ROUGE does not use the source
 
 
 class RougeMetric(evaluate.Metric):
@@ -49,10 +49,10 @@ class RougeMetric(evaluate.Metric):
         wordnet: str | None = None,
     ) -> dict[str, Any]:
         metric = Rouge(Scoring(mode, stem, wordnet, tokenizer, resamples=resamples))
-        split = ([one] if isinstance(one, str) else one for one in references)
+        lists = ([texts] if isinstance(texts, str) else texts for texts in references)
         items = (
             (prediction, Example(f"{number:012}", None, None, (_UNREAD,), tuple(map(split_summary, texts))))
-            for number, (prediction, texts) in enumerate(zip(predictions, split, strict=True))
+            for number, (prediction, texts) in enumerate(zip(predictions, lists, strict=True))
         )
         scored = score_all([metric], items)
         values: dict[str, Any] = {}

@@ -13,15 +13,15 @@ from longsumbench.metrics.words import WordMetric
 
 
 class Extractive(WordMetric):
-    """Coverage, density and compression: how much of a summary is copied, in how long stretches, and how much is left.
+    """Coverage, density and compression of a summary (Grusky et al. 2018, §4).
 
-    With A the words of the source, S those of the summary and F(A, S) the fragments that both share:
+    With the words A of the source, the words S of the summary and their shared fragments F(A, S):
 
-    * `extractive_coverage`: Σ|f| / |S|, the share of the summary's words that stand in a fragment;
-    * `extractive_density`: Σ|f|² / |S|, in words: the length of the fragment in which a word of the summary stands;
-    * `extractive_compression`: |A| / |S|, source words for one of the summary.
+    * `extractive_coverage`: Σ|f| / |S|, the share of the summary's words that are in a fragment;
+    * `extractive_density`: Σ|f|² / |S|, in words: the mean length of the fragment of a summary word;
+    * `extractive_compression`: |A| / |S|, source words per summary word.
 
-    None applies to a summary without words.
+    The metric does not apply to a summary without words.
     """
 
     name: ClassVar[str] = "extractive"
@@ -29,7 +29,7 @@ class Extractive(WordMetric):
     units: ClassVar[Mapping[str, str]] = MappingProxyType({columns[1]: "words", columns[2]: "source words a word"})
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
-        """Score one prediction; coverage → 0–1, density → words, compression → a ratio, or NaN."""
+        """Score one prediction; coverage → 0–1, density → words, compression → a ratio; all may be NaN."""
         source, summary = self.source_words(example), self.words(prediction)
         if not summary:
             return dict.fromkeys(self.columns, np.nan)
@@ -39,24 +39,24 @@ class Extractive(WordMetric):
 
 
 def fragment_lengths(source: Sequence[bytes], summary: Sequence[bytes]) -> list[int]:
-    """Return the lengths of the fragments that two sequences of words share, as the summary is read.
+    """Return the lengths of the fragments that source and summary share, in the summary's order.
 
-    The procedure of the paper's Figure 3: at a word of the summary, the source is searched from its beginning for the
-    longest stretch that the summary goes on with; the search goes on behind a stretch that was found, not within it.
-    The summary is read on behind the longest one. A word that the source does not have is in no fragment.
+    The procedure is that of Figure 3 in the paper. At a word of the summary, it searches the source from the beginning
+    for the longest match with the following words, and continues each search after the last match. The next word is
+    the one after the longest match. A word that the source does not have is in no fragment.
 
-    Only places of pairs of words are visited: a stretch of one word never hides a longer one.
+    Only places of word pairs are visited, because a match of one word never hides a longer one.
     """
     known, places = set(summary).intersection(source), _places_of_pairs(source, summary)
     lengths, start = [], 0
     while start < len(summary):
         length = int(summary[start] in known)
-        behind = 0  # the last stretch that was found
+        match_end = 0
         for place in places.get(tuple(summary[start : start + 2]), ()):
-            if place >= behind:
-                found = _shared(source, place, summary, start)
-                behind = place + found
-                length = max(length, found)
+            if place >= match_end:
+                match_length = _num_shared(source, place, summary, start)
+                match_end = place + match_length
+                length = max(length, match_length)
         if length:
             lengths.append(length)
         start += max(length, 1)
@@ -64,7 +64,7 @@ def fragment_lengths(source: Sequence[bytes], summary: Sequence[bytes]) -> list[
 
 
 def _places_of_pairs(source: Sequence[bytes], summary: Sequence[bytes]) -> Mapping[tuple[bytes, ...], Sequence[int]]:
-    """Return where in the source the neighbouring words of the summary stand, in reading order."""
+    """Return pair of neighbouring summary words → its positions in the source."""
     wanted: set[tuple[bytes, ...]] = set(pairwise(summary))
     places: defaultdict[tuple[bytes, ...], list[int]] = defaultdict(list)
     for place, pair in enumerate(pairwise(source)):
@@ -73,7 +73,6 @@ def _places_of_pairs(source: Sequence[bytes], summary: Sequence[bytes]) -> Mappi
     return places
 
 
-def _shared(source: Sequence[bytes], place: int, summary: Sequence[bytes], start: int) -> int:
-    """Count the words that two sequences share from two places on."""
+def _num_shared(source: Sequence[bytes], place: int, summary: Sequence[bytes], start: int) -> int:
     most = min(len(source) - place, len(summary) - start)
     return next((count for count in range(most) if source[place + count] != summary[start + count]), most)

@@ -1,4 +1,4 @@
-"""Fact recall: how many of an example's planted facts its summary states right; by kind, place and distance."""
+"""Fact recall: the share of an example's planted facts that its summary states correctly."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,36 +9,35 @@ import numpy as np
 from longsumbench.api.documents import Example, Fact
 from longsumbench.api.metric import Metric
 
-_REACH = 10  # words behind the subject among which its value must stand
+_REACH = 10  # the value must be among so many words after the subject
 _DECILES = 10  # of a fact's position
-_FARTHEST = 7  # sections; a fact that is put together from farther counts under `other` only
+_FARTHEST = 7  # sections; a fact of larger distance counts under `other` only
 _IN_ONE_PLACE, _SPREAD = "single", ("relayed", "silent")
 _KINDS = (_IN_ONE_PLACE, *_SPREAD)
-_TRAITS = ("plain", "repeated", "overruled")  # what a kind may say behind its first word
+_TRAITS = ("plain", "repeated", "overruled")  # further words of a kind
 
 _EDGES = re.compile(r"^[\W_]+|[\W_]+$")  # punctuation around a word
 _ENDS = re.compile(r"[.!?…][^\w\s]*(?:\s+|$)|[\r\n]+")
 
 
 class FactRecall(Metric):
-    """The share of an example's planted facts that its summary states right.
+    """The share of an example's planted facts that its summary states correctly.
 
-    Words are separated by blanks; their case and punctuation around them do not matter. A sentence ends at a line
-    break, or at a full stop, a question mark or an exclamation mark that a blank follows. A fact is looked up in the
-    first sentence that has its subject as a word. Of the at most `_REACH` words after the first subject, the first one
-    in `fact.values` is what the summary says. The fact is right if that is `fact.value`. It is wrong if it is another
-    value, if there is none, or if no sentence names the subject.
+    Words are separated by blanks; their case and the punctuation around them are ignored. A sentence ends at a line
+    break, or at a full stop, question mark or exclamation mark before a blank. A fact is looked up in the first
+    sentence with its subject. The summary's value is the first of `fact.values` among the 10 words after the subject.
+    The fact is right if this is `fact.value`. It is wrong for another value, without a value, or without the subject.
 
-    Columns, each the share of right ones among the example's facts of some sort, NaN where it has none of it:
+    Each column is the share of right facts in a group, NaN for an empty group:
 
-    * `fact_recall`: all of them; `fact_recall_<kind>`: those of one kind;
-    * `fact_recall_single_position_<0…9>`: by the tenth of the source in which the fact stands;
-    * `fact_recall_<relayed|silent>_distance_<0…7>`: by the sections between the places it is put together from;
-      `…_same` and `…_other`: those of one section, those of several;
-    * `fact_recall_chance`: not of the summary, but what naming any of the values blindly would reach;
-    * where there are such facts, `fact_recall_<plain|repeated|overruled>`: those of any kind that the source states
-      twice ("single repeated"), those that overrule what it stated before, and those of which it is said that they do
-      neither.
+    * `fact_recall`: all facts; `fact_recall_<kind>`: facts of one kind;
+    * `fact_recall_single_position_<0…9>`: by the tenth of the source that has the fact;
+    * `fact_recall_<relayed|silent>_distance_<0…7>`: by the number of sections between the sentences that state it;
+      `…_same` and `…_other`: facts from one section, facts from several;
+    * `fact_recall_chance`: the expected share of random guesses;
+    * if there are such facts, `fact_recall_<plain|repeated|overruled>`: by the further words of the kind. The source
+      states a repeated fact twice ("single repeated"), an overruled fact corrects an earlier statement, and a plain
+      fact is neither.
     """
 
     name: ClassVar[str] = "fact_recall"
@@ -53,7 +52,7 @@ class FactRecall(Metric):
     further: ClassVar[tuple[str, ...]] = tuple(f"fact_recall_{trait}" for trait in _TRAITS)
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
-        """Score one prediction; `fact_recall` … `fact_recall_chance` → 0–1 or NaN, and of `further` what applies."""
+        """Score one prediction; `columns` → 0–1 or NaN, and those of `further` that apply."""
         shares: dict[str, list[float]] = {column: [] for column in self.columns}
         sentences = words_of(prediction)
         for fact in example.facts:
@@ -64,33 +63,27 @@ class FactRecall(Metric):
         return {column: sum(found) / len(found) if found else np.nan for column, found in shares.items()}
 
     def signature(self, n: int) -> str:
-        """Name the metric and its version; the mean is over the examples to which a column applies."""
+        """Name the metric and its version."""
         return f"{self.name}:{self.version}"
 
 
 def stated_values(sentences: Iterable[Sequence[str]], fact: Fact) -> str | None:
-    """Return which of a fact's values a summary says of its subject, in lower case; None when it says none.
-
-    Args:
-        sentences: the summary's, as `words_of` returns them.
-        fact: of which subject and values are used.
-    """
+    """Return the value that a summary (from `words_of`) states for a fact, in lower case; None without one."""
     subject, values = fact.subject.casefold(), {value.casefold() for value in fact.values}
     for words in sentences:
         if subject in words:
-            behind = words[words.index(subject) + 1 :][:_REACH]
-            return next((word for word in behind if word in values), None)
+            following = words[words.index(subject) + 1 :][:_REACH]
+            return next((word for word in following if word in values), None)
     return None
 
 
 def words_of(text: str) -> list[list[str]]:
-    """Return the words of every sentence of a text, bare and in lower case; punctuation alone is no word."""
-    bare = [[_EDGES.sub("", word).casefold() for word in sentence.split()] for sentence in _ENDS.split(text)]
-    return [[word for word in words if word] for words in bare]
+    """Return the words of every sentence of a text in lower case, without punctuation around them."""
+    sentences = [[_EDGES.sub("", word).casefold() for word in sentence.split()] for sentence in _ENDS.split(text)]
+    return [[word for word in words if word] for words in sentences]
 
 
 def _columns_of(fact: Fact) -> Iterator[str]:
-    """Yield the columns in which a fact counts; one of an unknown kind counts in the first only."""
     kind, _, traits = fact.kind.partition(" ")
     yield "fact_recall"
     if kind in _KINDS:

@@ -1,4 +1,4 @@
-"""How long a summary is, beside those that people wrote."""
+"""The length of a summary compared with its references."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -11,9 +11,9 @@ from longsumbench.metrics.words import WordMetric
 
 
 class LengthRatio(WordMetric):
-    """The words of the summary for one of the reference, and both lengths; of several references, their mean length.
+    """The summary's words per reference word, and both lengths in words.
 
-    A reference without words does not count; where none has any, only the summary's own length applies.
+    The references' length is the mean over those with words; if there are none, only the summary's length applies.
     """
 
     name: ClassVar[str] = "length_ratio"
@@ -22,7 +22,7 @@ class LengthRatio(WordMetric):
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `length_ratio` → a ratio or NaN, the others → words or NaN."""
-        written = float(len(self.words(prediction)))
+        length = float(len(self.words(prediction)))
         lengths = [len(self.words(*reference)) for reference in example.references]
-        usual = float(np.mean([length for length in lengths if length])) if any(lengths) else np.nan
-        return dict(zip(self.columns, (written / usual, written, usual), strict=True))
+        expected = float(np.mean([num for num in lengths if num])) if any(lengths) else np.nan
+        return dict(zip(self.columns, (length / expected, length, expected), strict=True))

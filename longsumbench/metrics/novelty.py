@@ -1,4 +1,4 @@
-"""How much of a summary is in words of its own."""
+"""The share of a summary's n-grams that are not in the source."""
 
 from typing import ClassVar
 
@@ -11,7 +11,7 @@ from longsumbench.metrics.words import LONGEST_NGRAM, WordMetric, ngrams
 class NovelNgrams(WordMetric):
     """The share of the summary's n-grams that the source does not have, n = 1 … 4.
 
-    Every n-gram counts as often as it is written. A column does not apply to a summary of fewer than n words.
+    Every occurrence of an n-gram counts. A column does not apply to a summary of fewer than n words.
     """
 
     name: ClassVar[str] = "novel_ngrams"
@@ -24,5 +24,5 @@ class NovelNgrams(WordMetric):
         for n, column in enumerate(self.columns, start=1):
             written = list(ngrams(summary, n))
             known = set(written).intersection(ngrams(source, n))
-            shares[column] = sum(one not in known for one in written) / len(written) if written else np.nan
+            shares[column] = sum(ngram not in known for ngram in written) / len(written) if written else np.nan
         return shares

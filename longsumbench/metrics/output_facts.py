@@ -1,6 +1,6 @@
-"""What a system's outputs are like as a whole: how long, how different from each other, how repetitive.
+"""Facts about all outputs of a system: their length, their differences and their repetitions.
 
-    outputs, references --describe_outputs--> facts, as a record keeps them --output_warnings--> sentences
+    outputs, references --describe_outputs--> facts for the record --output_warnings--> warnings
 
 Words are split at whitespace and lowercased; a sequence is three consecutive words.
 """
@@ -10,32 +10,31 @@ from itertools import chain
 
 from longsumbench.api.documents import Sentences
 
-NUM_COMPARED = 200  # outputs that are compared with each other, spread evenly over all
-FEWEST = 5  # outputs that a warning is given about
+NUM_COMPARED = 200  # outputs that are compared with each other, evenly spaced
+FEWEST = 5  # minimum number of outputs for a warning
 _SAME = 0.8  # two outputs that share at least this part of their sequences are nearly identical
 _REPEATED = 0.5  # an output is repetitive if at least this part of its sequences occurred earlier in it
-_MOST = 0.5  # there is a warning if at least this part of the outputs has the fault
-LONGEST_COMPARED = 5_000  # words of an output in which sequences are looked for
+_MOST = 0.5  # there is a warning if at least this part of the outputs has a problem
+LONGEST_COMPARED = 5_000  # words of an output that are compared
 
 Grams = frozenset[tuple[str, ...]]
 
 
 def describe_outputs(outputs: Sequence[str], references: Sequence[Sequence[Sentences]] = ()) -> dict[str, float]:
-    """Return what outputs are like.
+    """Compute facts about outputs.
 
     Args:
-        outputs: all of them.
-        references: of each example, where they are known.
+        outputs: of one system.
+        references: of each example, if known.
 
     Returns:
-        "count", the outputs; "words", their mean length; "reference_words", that of the references; "compared", the
-        outputs that were compared with each other, and "distinct", how many of these are left when all but the first
-        of nearly identical ones are taken away; "repetitive", the outputs that repeat themselves. A mean of nothing is
-        left out.
+        "count": outputs; "words": their mean length; "reference_words": mean length of the references; "compared":
+        outputs that were compared with each other; "distinct": those that are not nearly identical to an earlier one;
+        "repetitive": outputs that repeat themselves. A mean of nothing is left out.
     """
     words = [text.lower().split() for text in outputs]
     compared = words[:: max(1, -(-len(words) // NUM_COMPARED))]
-    lengths = [sum(len(sentence.split()) for sentence in one) for one in chain.from_iterable(references)]
+    lengths = [sum(len(sentence.split()) for sentence in reference) for reference in chain.from_iterable(references)]
     means = {"words": list(map(len, words)), "reference_words": lengths}
     return {
         "count": len(words),
@@ -47,27 +46,25 @@ def describe_outputs(outputs: Sequence[str], references: Sequence[Sequence[Sente
 
 
 def output_warnings(facts: Mapping[str, float], num_cut: int = 0) -> list[str]:
-    """Return a clause for each thing that is wrong with most outputs; nothing of fewer than `FEWEST`.
+    """Return a clause for each problem of most outputs; none for fewer than `FEWEST` outputs.
 
-    Args:
-        facts: from `describe_outputs`; empty where they are not known.
-        num_cut: the outputs that stopped at the length limit.
+    `facts` are from `describe_outputs`, or empty. `num_cut` outputs stopped at the length limit.
     """
     count, compared = facts.get("count", 0), facts.get("compared", 0)
     if count < FEWEST:
         return []
-    told = []
+    warnings = []
     if (distinct := facts.get("distinct", compared)) <= _MOST * compared:
-        told.append(f"nearly identical outputs, {distinct:,} of {compared:,} distinct")
+        warnings.append(f"nearly identical outputs, {distinct:,} of {compared:,} distinct")
     if num_cut >= _MOST * count:
-        told.append(f"{num_cut:,} of {count:,} outputs stopped at the length limit")
+        warnings.append(f"{num_cut:,} of {count:,} outputs stopped at the length limit")
     if (repetitive := facts.get("repetitive", 0)) >= _MOST * count:
-        told.append(f"{repetitive:,} of {count:,} outputs repeat themselves")
-    return told
+        warnings.append(f"{repetitive:,} of {count:,} outputs repeat themselves")
+    return warnings
 
 
 def _grams(words: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the sequences of an output; one of fewer words is a sequence itself."""
+    """Return the sequences of an output; a shorter output is one sequence."""
     words = words[:LONGEST_COMPARED]
     return list(zip(words, words[1:], words[2:], strict=False)) or [tuple(words)]
 
@@ -78,7 +75,6 @@ def _repeats_itself(words: Sequence[str]) -> bool:
 
 
 def _count_distinct(outputs: Sequence[Sequence[str]]) -> int:
-    """Count the outputs that are not nearly identical to one that was counted before."""
     counted: list[Grams] = []
     for grams in (frozenset(_grams(words)) for words in outputs):
         if not any(_nearly_identical(grams, other) for other in counted):
@@ -87,6 +83,5 @@ def _count_distinct(outputs: Sequence[Sequence[str]]) -> int:
 
 
 def _nearly_identical(one: Grams, other: Grams) -> bool:
-    """Compare the Jaccard similarity of two outputs' sequences with `_SAME`."""
     shared = len(one & other)
     return shared >= _SAME * (len(one) + len(other) - shared)

@@ -9,7 +9,7 @@ from longsumbench.metrics.words import LONGEST_NGRAM, WordMetric, ngrams
 
 
 class Repetition(WordMetric):
-    """The share of the summary's n-grams that it has written before, n = 1 … 4.
+    """The share of the summary's n-grams that occurred earlier in it, n = 1 … 4.
 
     A column does not apply to a summary of fewer than n words.
     """

@@ -1,4 +1,4 @@
-"""ROUGE-1, -2, -L and -Lsum as one metric: the suite's currency."""
+"""ROUGE-1, -2, -L and -Lsum as one metric."""
 
 from typing import ClassVar
 
@@ -11,11 +11,7 @@ from longsumbench.sentences import split_summary
 
 
 class Rouge(Metric):
-    """ROUGE over the sentences of the references as they were read and of the prediction as the suite splits it.
-
-    Args:
-        scoring: the mode, the tokenizer, how words are stemmed, and what several references count for.
-    """
+    """ROUGE of a prediction, split into sentences by the suite, against the corpus's reference sentences."""
 
     name: ClassVar[str] = "rouge"
     columns: ClassVar[tuple[str, ...]] = tuple(f"{kind}_{part}" for kind in ROUGE_TYPES for part in "prf")
@@ -32,7 +28,7 @@ class Rouge(Metric):
         return {f"{kind}_{part}": value for kind in ROUGE_TYPES for part, value in scores[kind]._asdict().items()}
 
     def can_score(self, example: Example) -> bool:
-        """Return whether any reference holds a word; with `score.empty_references=zero`, whether there is one."""
+        """Return True if a reference has a word; with `score.empty_references=zero`, if there is a reference."""
         if self.scoring.empty_references == "zero":
             return bool(example.references)
         return any(self._rouge.has_words(reference) for reference in example.references)

@@ -1,8 +1,8 @@
-"""How sure a mean is, and a difference of two: resampling over examples, seeded.
+"""Intervals of means and tests of differences, by seeded resampling over examples.
 
-A mean has a percentile bootstrap interval. Two systems are compared on the same examples, by the differences of their
-scores: `approximate_randomization`, which the suite's tables use, or `paired_bootstrap`. Several comparisons are
-corrected by `holm`. Values may be 0–1 or 0–100; every interval and difference is in their unit.
+A mean has a percentile bootstrap interval. Two systems are compared by the differences of their scores on the same
+examples, with `approximate_randomization` (used in the suite's tables) or `paired_bootstrap`. `holm` corrects several
+comparisons. Values may be 0–1 or 0–100; every interval and difference is in their unit.
 """
 
 import math
@@ -15,18 +15,18 @@ from numpy.typing import NDArray
 
 from longsumbench.errors import DataError
 
-_NUMBERS_AT_ONCE = 2**22  # of approximate randomization in one array, 8 bytes each
-_DRAND48_FACTOR, _DRAND48_SUMMAND = 0x5DEECE66D, 0xB  # of the generator behind Perl's rand
-_ROUNDING = 1e-12  # of a sum's terms: sums that differ by less are the same
+_NUMBERS_AT_ONCE = 2**22  # size of an array of approximate randomization, 8 bytes each
+_DRAND48_FACTOR, _DRAND48_SUMMAND = 0x5DEECE66D, 0xB  # of the generator of Perl's rand
+_ROUNDING = 1e-12  # per term of a sum: sums that differ by less are equal
 
 
 class PairedTest(NamedTuple):
-    """What a test made of the differences of two systems.
+    """The result of a test on the differences of two systems.
 
     Attributes:
         difference: the mean.
-        low, high: its 95 % interval; NaN from approximate randomization, which gives none.
-        p: two-sided; how often systems that do not differ would show this difference or a larger one.
+        low, high: its 95 % interval; NaN from approximate randomization.
+        p: two-sided; the probability of this or a larger difference between equal systems.
     """
 
     difference: float
@@ -41,13 +41,13 @@ def bootstrap_interval(
     """Return the percentile interval of the mean of some values, in their unit.
 
     Args:
-        values: one an example.
-        resamples: how many samples of the same size are drawn with replacement.
-        seed: of the drawing.
-        confidence: the share of the resampled means that lies inside.
+        values: one per example.
+        resamples: number of samples of the same size, drawn with replacement.
+        seed: of the resamples.
+        confidence: share of the resampled means inside.
 
     Raises:
-        DataError: there are no values, or one is not a number.
+        DataError: there are no values, or one is not finite.
     """
     columns = np.asarray(values, dtype=np.float64).reshape(-1, 1)
     low, high = bootstrap_intervals(columns, resamples, seed, confidence)[0]
@@ -57,40 +57,31 @@ def bootstrap_interval(
 def interval_of_shares(
     values: NDArray[np.float64], resamples: int, seed: int, confidence: float = 0.95
 ) -> tuple[float, float]:
-    """Return the percentile interval of the mean of some shares; where all are 0, or all 1, the exact binomial one.
+    """Return the percentile interval of a mean of shares; if all are 0, or all are 1, the exact binomial interval.
 
-    Resampling equal values would tell of no doubt at all: nothing right out of 37 still allows for 9 in a hundred.
-
-    Args:
-        values: one an example, 0–1.
-        resamples: how many samples of the same size are drawn with replacement.
-        seed: of the drawing.
-        confidence: the share of the resampled means that lies inside.
+    A bootstrap interval of equal values has no width: with 0 of 37 right, the true share can still be 9 %. The
+    arguments are those of `bootstrap_interval`.
     """
-    doubt = ((1 - confidence) / 2) ** (1 / len(values)) if len(values) else 0.0
+    bound = ((1 - confidence) / 2) ** (1 / len(values)) if len(values) else 0.0
     if len(values) and (values == 0).all():
-        return 0.0, 1 - doubt
+        return 0.0, 1 - bound
     if len(values) and (values == 1).all():
-        return doubt, 1.0
+        return bound, 1.0
     return bootstrap_interval(values, resamples, seed, confidence)
 
 
 def bootstrap_intervals(
     values: NDArray[np.float64], resamples: int, seed: int, confidence: float = 0.95
 ) -> NDArray[np.float64]:
-    """Return the percentile intervals of the means of several columns, on the same resamples.
+    """Return the percentile intervals of the means of several columns, [examples, columns], on the same resamples.
 
-    Args:
-        values: [examples, columns].
-        resamples: how many samples of the same size are drawn with replacement.
-        seed: of the drawing.
-        confidence: the share of the resampled means that lies inside.
+    The other arguments are those of `bootstrap_interval`.
 
     Returns:
         [columns, 2]: low and high, in the unit of the values.
 
     Raises:
-        DataError: there are no values, or one is not a number.
+        DataError: there are no values, or one is not finite.
     """
     means = resampled_means(_finite(values, "an interval"), resamples, seed)
     tail = (1 - confidence) / 2
@@ -100,27 +91,27 @@ def bootstrap_intervals(
 def intervals_over_repeats(
     values: NDArray[np.float64], resamples: int, seed: int, confidence: float = 0.95
 ) -> NDArray[np.float64]:
-    """Return the percentile intervals of the means of several columns that were measured repeatedly (once a seed).
+    """Return the percentile intervals of the means of several columns that were measured repeatedly (once per seed).
 
-    Both examples and repeats are drawn with replacement, each from all of theirs, so that an interval tells what other
-    examples and other seeds would bring; how far repeats lie from their mean is stretched by √(R / (R − 1)), for a few
-    differ less from their own mean than from the true one. Of 3 seeds that differ little such an interval held the true
-    mean 94 times in 100, 87 times where seeds outweigh examples; resampling examples alone, 90 and 61 (simulated).
+    Both examples and repeats are drawn with replacement, so that an interval covers other examples and other seeds.
+    Few repeats differ less from their own mean than from the true one, so deviations are scaled by √(R / (R − 1)).
+    In a simulation with 3 seeds, the interval contained the true mean in 94 of 100 cases if seeds differ little, and
+    in 87 if they outweigh the examples. Resampling examples alone gave 90 and 61.
 
     Args:
-        values: [examples, repeats, columns]; NaN where a column does not apply to an example, which it then leaves out.
-        resamples: how many samples of the same size are drawn.
-        seed: of the drawing.
-        confidence: the share of the resampled means that lies inside.
+        values: [examples, repeats, columns]; NaN where a column does not apply to an example.
+        resamples: number of samples of the same size, drawn with replacement.
+        seed: of the resamples.
+        confidence: share of the resampled means inside.
 
     Returns:
-        [columns, 2]: low and high, in the unit of the values; NaN for a column that applies to none.
+        [columns, 2]: low and high, in the unit of the values; NaN for a column that applies to no example.
     """
     count, repeats, columns = values.shape
     applies = np.asarray(np.isfinite(values).all(axis=1))
     sums = np.where(applies[:, None, :], values, 0.0).reshape(count, -1)
     drawn = resampled_means(np.hstack([sums, applies]), resamples, seed)
-    with np.errstate(invalid="ignore"):  # of a resample without any example to which the column applies
+    with np.errstate(invalid="ignore"):  # a resample may have no example to which a column applies
         means = drawn[:, : repeats * columns].reshape(-1, repeats, columns) / drawn[:, None, repeats * columns :]
     times = np.random.default_rng([seed, repeats]).multinomial(repeats, np.full(repeats, 1 / repeats), resamples)
     centre = means.mean(axis=1)
@@ -136,7 +127,7 @@ def intervals_over_repeats(
 def resampled_means(values: NDArray[np.float64], resamples: int, seed: int) -> NDArray[np.float64]:
     """Draw samples with replacement and average each: [examples, columns] → [resamples, columns].
 
-    One resample is in memory at a time, as the number of times it holds each example.
+    Each resample is stored as the number of times that it contains each example.
     """
     count, columns = values.shape
     draw = np.random.default_rng(seed)
@@ -148,22 +139,22 @@ def resampled_means(values: NDArray[np.float64], resamples: int, seed: int) -> N
 
 
 def perl_intervals(values: NDArray[np.float64], resamples: int = 1_000) -> NDArray[np.float64]:
-    """Return what ROUGE-1.5.5 makes of several columns with `-c 95 -r RESAMPLES`: its averages and intervals.
+    """Return the averages and intervals of ROUGE-1.5.5 with `-c 95 -r RESAMPLES`, for several columns.
 
-    Its resamples are always the same: number i is drawn by Perl's `rand` after `srand(i)`, which on Linux is drand48.
-    The average that it prints is the mean of the resampled means, not of the values; both bounds lie between two
-    sorted means, at the fraction of the upper one. Rounded to five digits of 0–1, this equals its output if the values
-    are its own (perl mode) and stand in its order: sorted as strings by "evaluation id.system".
+    Its resamples are fixed: number i is drawn with Perl's `rand` after `srand(i)`, which on Linux is drand48. Its
+    average is the mean of the resampled means, not of the values. Both bounds are interpolated between two sorted
+    means, with the fraction of the upper bound. Rounded to five digits of 0–1, this equals its output if the values
+    are from perl mode and in its order: sorted as strings by "evaluation id.system".
 
     Args:
         values: [examples, columns].
-        resamples: how many samples of the same size are drawn with replacement; two or more.
+        resamples: number of samples of the same size, drawn with replacement; at least two.
 
     Returns:
         [columns, 3]: average, low and high, in the unit of the values.
 
     Raises:
-        DataError: there are no values, or one is not a number.
+        DataError: there are no values, or one is not finite.
     """
     count = len(_finite(values, "an interval"))
     factors = np.cumprod(np.full(count, _DRAND48_FACTOR, dtype=np.uint64))  # these wrap at 2**64, a multiple of 2**48
@@ -184,18 +175,18 @@ def perl_intervals(values: NDArray[np.float64], resamples: int = 1_000) -> NDArr
 def paired_bootstrap(
     differences: Sequence[float] | NDArray[np.float64], resamples: int = 10_000, seed: int = 1
 ) -> PairedTest:
-    """Test by drawing examples with replacement whether two systems differ.
+    """Test whether two systems differ, by drawing examples with replacement.
 
-    The p-value is the share of resampled means that lie as far from the mean as the mean lies from 0. Resamples vary
-    less than new examples would: at 5 %, it calls 11 % of equal systems different on ten examples, 6 % on fifty.
+    The p-value is the share of resampled means that are as far from the mean as the mean is from 0. Resamples vary
+    less than new examples: at 5 %, the test rejects 11 % of equal systems on ten examples, 6 % on fifty.
 
     Args:
-        differences: one an example, first system's score minus the second's.
-        resamples: how many samples of the same size are drawn.
-        seed: of the drawing.
+        differences: one per example, first system's score minus the second's.
+        resamples: number of samples of the same size.
+        seed: of the resamples.
 
     Raises:
-        DataError: there are no differences, or one is not a number.
+        DataError: there are no differences, or one is not finite.
     """
     values = _finite(differences, "a paired test")
     means = resampled_means(values.reshape(-1, 1), resamples, seed)[:, 0]
@@ -205,18 +196,12 @@ def paired_bootstrap(
 
 
 def bootstrap_p_values(differences: NDArray[np.float64], resamples: int = 10_000, seed: int = 1) -> NDArray[np.float64]:
-    """Return the p-values of the paired bootstrap of several columns, on the same resamples.
+    """Return the p-values of the paired bootstrap of several columns: [examples, columns] → [columns].
 
-    Args:
-        differences: [examples, columns].
-        resamples: how many samples of the same size are drawn.
-        seed: of the drawing.
-
-    Returns:
-        [columns]
+    All columns have the same resamples.
 
     Raises:
-        DataError: there are no differences, or one is not a number.
+        DataError: there are no differences, or one is not finite.
     """
     values = _finite(differences, "a paired test")
     return _bootstrap_p_values(values, resampled_means(values, resamples, seed))
@@ -225,18 +210,18 @@ def bootstrap_p_values(differences: NDArray[np.float64], resamples: int = 10_000
 def approximate_randomization(
     differences: Sequence[float] | NDArray[np.float64], resamples: int = 10_000, seed: int = 1
 ) -> PairedTest:
-    """Test by swapping the two systems' outputs at random, example by example, whether they differ.
+    """Test whether two systems differ, by swapping their outputs at random, example by example.
 
-    The p-value is the share of swaps that bring a mean difference at least as far from 0. It is exact but for the
-    drawing, with any number of examples: of equal systems at most 5 % are called different at 5 %.
+    The p-value is the share of swaps with a mean difference at least as far from 0. It is valid for any number of
+    examples: at 5 %, the test rejects at most 5 % of equal systems.
 
     Args:
-        differences: one an example, first system's score minus the second's.
-        resamples: how many times all examples are swapped or not.
-        seed: of the drawing.
+        differences: one per example, first system's score minus the second's.
+        resamples: number of random swaps of all examples.
+        seed: of the swaps.
 
     Raises:
-        DataError: there are no differences, or one is not a number.
+        DataError: there are no differences, or one is not finite.
     """
     values = _finite(differences, "a paired test")
     (p,) = randomization_p_values(values.reshape(-1, 1), resamples, seed)
@@ -246,20 +231,13 @@ def approximate_randomization(
 def randomization_p_values(
     differences: NDArray[np.float64], resamples: int = 10_000, seed: int = 1
 ) -> NDArray[np.float64]:
-    """Return the p-values of approximate randomization of several columns, on the same swaps.
+    """Return the p-values of approximate randomization of several columns: [examples, columns] → [columns].
 
-    A difference of 0 never counts, so an example that a column lacks may stand in it as 0.
-
-    Args:
-        differences: [examples, columns].
-        resamples: how many times all examples are swapped or not.
-        seed: of the drawing.
-
-    Returns:
-        [columns]
+    All columns have the same swaps. A difference of 0 has no effect, so it can replace the value of an example to
+    which a column does not apply.
 
     Raises:
-        DataError: there are no differences, or one is not a number.
+        DataError: there are no differences, or one is not finite.
     """
     values = _finite(differences, "a paired test")
     bound = np.abs(values.sum(axis=0)) - _ROUNDING * np.abs(values).sum(axis=0)
@@ -270,12 +248,12 @@ def randomization_p_values(
 
 
 def holm(p_values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the p-values corrected for being several (Holm 1979), in their order.
+    """Return p-values corrected for multiple comparisons (Holm 1979), in their order.
 
-    The chance that any of the equal systems is called different stays at the level that is asked for.
+    The probability of any false rejection stays at the level of the test.
 
     Raises:
-        DataError: one is not a number from 0 to 1.
+        DataError: a p-value is not a number from 0 to 1.
     """
     values = np.asarray(p_values, dtype=np.float64)
     if not ((values >= 0) & (values <= 1)).all():
@@ -289,23 +267,23 @@ def holm(p_values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]
 def smallest_detectable_difference(
     differences: Sequence[float] | NDArray[np.float64], significance: float = 0.05, power: float = 0.8
 ) -> float:
-    """Return the mean difference that `approximate_randomization` finds with a given chance, in the differences' unit.
+    """Return the mean difference that `approximate_randomization` detects with a given power, in the differences' unit.
 
     (t(1 − significance / 2) + t(power)) · standard deviation / √n, with n − 1 degrees of freedom: swaps of normal
-    differences follow Student's t. Of simulated differences of this mean 75 to 80 % are found with 7 to 50 examples at
-    5 %; 62 % with 6, the fewest with which anything is found (benchmarks/paired_tests.py).
+    differences follow Student's t. In simulations at 5 %, the test detects 75 to 80 % of such differences with 7 to 50
+    examples. It detects 62 % with 6 examples, the minimum (benchmarks/paired_tests.py).
 
     Args:
-        differences: one an example.
+        differences: one per example.
         significance: the level of the test.
-        power: the chance that such a difference is found.
+        power: the probability that such a difference is detected.
 
     Returns:
-        The difference; infinite where nothing can be found: m examples that differ have 2^m swaps, so no p-value is
-        below 2 / 2^m. Infinite, too, where all differences are equal, for then their spread is unknown.
+        The difference. It is infinite if no difference can be significant: m non-zero differences have 2^m swaps, so
+        no p-value is below 2 / 2^m. It is also infinite if all differences are equal: their spread is unknown.
 
     Raises:
-        DataError: there are no differences, or one is not a number.
+        DataError: there are no differences, or one is not finite.
     """
     values = _finite(differences, "a paired test")
     smallest_p = 2.0 ** (1 - np.count_nonzero(values))
@@ -317,7 +295,7 @@ def smallest_detectable_difference(
 
 def _bootstrap_p_values(values: NDArray[np.float64], means: NDArray[np.float64]) -> NDArray[np.float64]:
     """Compare the resampled means, [resamples, columns], with those of the values, [examples, columns]."""
-    if len(values) == 1:  # one example shows nothing of the spread
+    if len(values) == 1:  # the spread is unknown
         return np.ones(values.shape[1])
     mean = values.mean(axis=0)
     far = np.abs(means - mean) >= np.abs(mean) - _ROUNDING * np.abs(values).mean(axis=0)
@@ -325,7 +303,7 @@ def _bootstrap_p_values(values: NDArray[np.float64], means: NDArray[np.float64])
 
 
 def _signs(resamples: int, count: int, seed: int, rows_at_once: int) -> Iterator[NDArray[np.float64]]:
-    """Draw signs, +1 or -1, as [resamples, count] in arrays of some rows; the draws do not depend on how many."""
+    """Draw signs, +1 or -1: [resamples, count] in arrays of a few rows; the draws do not depend on `rows_at_once`."""
     draw = np.random.default_rng(seed)
     words = -(-count // 64)
     for start in range(0, resamples, rows_at_once):
@@ -336,7 +314,6 @@ def _signs(resamples: int, count: int, seed: int, rows_at_once: int) -> Iterator
 
 
 def _finite(values: Sequence[float] | NDArray[np.float64], user: str) -> NDArray[np.float64]:
-    """Return values as an array; no values, or one that is not a number, is an error that names who needs them."""
     array = np.asarray(values, dtype=np.float64)
     if len(array) == 0:
         raise DataError(f"{user} needs at least one value; there is none")

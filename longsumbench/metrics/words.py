@@ -1,4 +1,4 @@
-"""The words that the metrics beside ROUGE count: those of ROUGE's tokenizer, in lower case, not stemmed."""
+"""Base class of the metrics that compare words: those of ROUGE's tokenizer, in lower case, not stemmed."""
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -13,27 +13,27 @@ _Words = tuple[bytes, ...]
 
 
 class WordMetric(Metric):
-    """A metric that looks at words alone; a text is one sequence of them, whatever its sentences."""
+    """A metric of words; a text is one sequence of words, across its sentences."""
 
     def words(self, *sentences: str) -> _Words:
         """Return the words of a text."""
         return _words(sentences, self.scoring.tokenizer)
 
     def source_words(self, example: Example) -> _Words:
-        """Return the words of what is to be summarized; titles, queries and section names left out."""
+        """Return the words of the source, without titles, queries and section names."""
         return _source_words(example, self.scoring.tokenizer)
 
     def signature(self, n: int) -> str:
-        """Name the metric, its version and the tokenizer; the mean is over the examples to which a column applies."""
+        """Name the metric, its version and the tokenizer."""
         return f"{self.name}:{self.version}|tokenizer:{self.scoring.tokenizer}"
 
 
 def ngrams(words: Sequence[bytes], n: int) -> Iterator[tuple[bytes, ...]]:
-    """Yield the stretches of `n` neighbouring words."""
+    """Yield the n-grams of some words."""
     return zip(*(words[start:] for start in range(n)), strict=False)
 
 
-@lru_cache(1)  # an example's metrics ask one after the other
+@lru_cache(1)  # all metrics of one example follow each other
 def _source_words(example: Example, name: str) -> _Words:
     return _words(tuple(example.sentences()), name)
 

@@ -1,1 +1,4 @@
-"""ROUGE: what a text is made of, how two texts overlap, and the string that says how that was computed."""
+"""ROUGE: tokenizers, stemmers, the overlap of two texts, and the signature of a score.
+
+Start with `scorer.py`.
+"""

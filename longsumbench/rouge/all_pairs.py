@@ -1,7 +1,6 @@
-"""ROUGE-n of many texts against many references at once, from counts; exact.
+"""Exact ROUGE-n of many texts against many references at once, from counts.
 
-Pure functions over ids, a tokenizer's or those of `number_words`. Letters: T texts, R references, K distinct
-n-grams of the references.
+Words are ids of a tokenizer or of `number_words`. Letters: T texts, R references, K distinct n-grams of the references.
 """
 
 from collections.abc import Hashable, Sequence
@@ -28,12 +27,7 @@ def number_words(*collections: Sequence[Sequence[Hashable]]) -> list[list[list[i
 def rouge_n(texts: Sequence[Ids], references: Sequence[Ids], ngram: int = 2) -> dict[str, NDArray[np.float64]]:
     """Score every text against every reference by ROUGE-n.
 
-    An n-gram counts as often as it stands in both. What is shorter than n words, a text or a reference, scores 0.
-
-    Args:
-        texts: ids of the texts.
-        references: ids of the references.
-        ngram: n.
+    A common n-gram counts as often as it occurs in both. A text or a reference of fewer than n words scores 0.
 
     Returns:
         By measure, [R, T], 0–1: "f1", "precision" (over the text's n-grams), "recall" (over the reference's).
@@ -42,26 +36,26 @@ def rouge_n(texts: Sequence[Ids], references: Sequence[Ids], ngram: int = 2) -> 
         UsageError: n is below 1.
     """
     check_minimum("ngram", ngram, 1)
-    held, wanted = shared_ngrams(texts, references, ngram)
+    in_texts, in_references = shared_ngrams(texts, references, ngram)
     common = np.zeros((len(references), len(texts)), np.int64)
-    for row, counts in zip(common, wanted, strict=True):
+    for row, counts in zip(common, in_references, strict=True):
         own = np.flatnonzero(counts)
-        np.minimum(held[own], counts[own, None]).sum(axis=0, out=row)
-    sizes, size = num_ngrams(texts, ngram), wanted.sum(axis=1)[:, None]
+        np.minimum(in_texts[own], counts[own, None]).sum(axis=0, out=row)
+    sizes, size = num_ngrams(texts, ngram), in_references.sum(axis=1)[:, None]
     return {measure: score_counts(common, sizes, size, measure) for measure in PAIR_MEASURES}
 
 
 def shared_ngrams(texts: Sequence[Ids], references: Sequence[Ids], ngram: int) -> tuple[Ints, Ints]:
-    """Count, in texts and references, the n-grams that stand in any reference.
+    """Count the n-grams of all references in the texts and in each reference.
 
     Returns:
-        [K, T] and [R, K], the n-grams in the order of their ids; n-grams of no reference are in neither.
+        Counts in the texts, [K, T], and in the references, [R, K]; the n-grams are in the order of their ids.
     """
     tokens, starts, owners = _places(texts, ngram)
     gold, gold_starts, gold_owners = _places(references, ngram)
     known, gold = np.unique(gold, return_inverse=True)
     tokens = _rank(known, tokens)
-    base = len(known) + 1  # ranks and the -1 of a token that no reference has
+    base = len(known) + 1  # ranks, and -1 for a token that no reference has
     codes, gold_codes = tokens[starts], gold[gold_starts]
     for offset in range(1, ngram):
         alive = codes >= 0
@@ -70,9 +64,9 @@ def shared_ngrams(texts: Sequence[Ids], references: Sequence[Ids], ngram: int) -
         codes = _rank(longer, codes * base + tokens[starts + offset] + 1)
     alive = codes >= 0
     distinct = int(gold_codes.max(initial=-1)) + 1
-    held = np.bincount(codes[alive] * len(texts) + owners[alive], minlength=distinct * len(texts))
-    wanted = np.bincount(gold_owners * distinct + gold_codes, minlength=len(references) * distinct)
-    return held.reshape(distinct, len(texts)), wanted.reshape(len(references), distinct)
+    in_texts = np.bincount(codes[alive] * len(texts) + owners[alive], minlength=distinct * len(texts))
+    in_references = np.bincount(gold_owners * distinct + gold_codes, minlength=len(references) * distinct)
+    return in_texts.reshape(distinct, len(texts)), in_references.reshape(len(references), distinct)
 
 
 def num_ngrams(texts: Sequence[Ids], ngram: int) -> Ints:
@@ -81,9 +75,9 @@ def num_ngrams(texts: Sequence[Ids], ngram: int) -> Ints:
 
 
 def score_counts(common: Ints, sizes: Ints, size: Ints | int, measure: str) -> NDArray[np.float64]:
-    """Return ROUGE from counts: of what is common, of what the texts have and of what the reference has.
+    """Return ROUGE, 0–1, from numbers of n-grams: `common` ones, `sizes` of the texts, and `size` of the reference.
 
-    One division of whole numbers each, so equal scores are equal bit for bit.
+    Each score is one division of integers, so equal scores are equal bit for bit.
     """
     numerator = 2 * common if measure == "f1" else common
     denominator = {"f1": sizes + size, "precision": sizes, "recall": size}[measure]
@@ -91,17 +85,17 @@ def score_counts(common: Ints, sizes: Ints, size: Ints | int, measure: str) -> N
 
 
 def _places(texts: Sequence[Ids], ngram: int) -> tuple[Ints, Ints, Ints]:
-    """Return the tokens of all texts in a row, where an n-gram begins, and the text that it is in."""
+    """Return the tokens of all texts in one array, the start of each n-gram, and the n-gram's text."""
     lengths = np.array([len(ids) for ids in texts], np.int64)
     tokens = np.fromiter(chain.from_iterable(texts), np.int64, int(lengths.sum()))
-    ends = np.repeat(lengths.cumsum(), lengths)  # of the text a token is in
+    ends = np.repeat(lengths.cumsum(), lengths)  # the end of each token's text
     starts = np.flatnonzero(np.arange(len(tokens)) + ngram <= ends)
     owners = np.repeat(np.arange(len(lengths)), np.maximum(lengths - ngram + 1, 0))
     return tokens, starts, owners
 
 
 def _rank(known: Ints, values: Ints) -> Ints:
-    """Return the place of each value among the known ones, which are sorted; -1 for another value."""
+    """Return the index of each value among the known ones, which are sorted; -1 for another value."""
     if not len(known):
         return np.full_like(values, -1)
     places: Any = np.searchsorted(known, values)

@@ -1,7 +1,7 @@
-"""The longest common subsequences of many texts with one that is cut in two, for every cut at once.
+"""The longest common subsequences (LCS) of many texts with both parts of a target, for every cut of the target.
 
-Hyyrö's bit-parallel recurrence, a bit for each word of the one text and an array over the many. Letters: N texts, L
-words of the one, D distinct ones of them, W machine words of 64 bits that hold L.
+Hyyrö's bit-parallel recurrence, with one bit for each word of the target and arrays over the texts. Letters: N texts,
+L words of the target, D distinct ones, W machine words of 64 bits for L bits.
 """
 
 from collections.abc import Sequence
@@ -19,11 +19,7 @@ Lengths = NDArray[np.int32]
 
 
 class TextsToMatch:
-    """Texts that are matched with one after another.
-
-    Args:
-        texts: their words, as ids from 0 on.
-    """
+    """Texts, as word ids from 0 on, that are compared with one target after another."""
 
     def __init__(self, texts: Sequence[Ids]) -> None:
         lengths = [len(ids) for ids in texts]
@@ -32,30 +28,30 @@ class TextsToMatch:
         self._owners = np.repeat(np.arange(len(texts)), lengths)
 
     def lcs_of_cuts(self, target: Ids) -> tuple[Lengths, Lengths]:
-        """Return the LCS of every text with the target's first 0, 1, … L words, and with those behind: [N, L + 1]."""
+        """Return the LCS of every text with the target's first 0, 1, … L words, and with the others: [N, L + 1]."""
         distinct = list(dict.fromkeys(target))
         ranks = np.full(1 + max([int(self._words.max(initial=0)), *distinct]), -1)
         ranks[distinct] = np.arange(len(distinct))
         codes = ranks[self._words]
         kept = codes >= 0  # the other words match nothing
         codes, owners, wanted = codes[kept], self._owners[kept], ranks[list(target)]
-        before = _lcs_of_prefixes(codes, owners, wanted, self._num_texts)
-        behind = _lcs_of_prefixes(codes[::-1], owners[::-1], wanted[::-1], self._num_texts)
-        return before, behind[:, ::-1]
+        prefixes = _lcs_of_prefixes(codes, owners, wanted, self._num_texts)
+        suffixes = _lcs_of_prefixes(codes[::-1], owners[::-1], wanted[::-1], self._num_texts)
+        return prefixes, suffixes[:, ::-1]
 
 
 def _lcs_of_prefixes(codes: Ints, owners: Ints, target: Ints, num_texts: int) -> Lengths:
     """Return the LCS of every text with every prefix of the target: [N, L + 1].
 
     Args:
-        codes: the texts' words that the target has, 0 to D − 1, a text's in its order.
-        owners: the text of each; a text's stand side by side.
-        target: its words' codes.
+        codes: the words of all texts that the target has, 0 to D − 1, in their order.
+        owners: the text of each word; the words of a text are adjacent.
+        target: codes of its words.
         num_texts: N.
     """
     distinct = int(target.max(initial=-1)) + 1
     matches = np.zeros((distinct + 1, -(-len(target) // _WORD_BITS) * _WORD_BITS), np.bool_)
-    matches[target, np.arange(len(target))] = True  # the last row stays False: a text that has ended matches nothing
+    matches[target, np.arange(len(target))] = True  # the last row stays False, for texts that have ended
     masks = _as_bits(matches)
     counts = np.bincount(owners, minlength=num_texts)
     by_owner = np.argsort(owners, kind="stable")
@@ -71,7 +67,7 @@ def _lcs_of_prefixes(codes: Ints, owners: Ints, target: Ints, num_texts: int) ->
 
 
 def _advance(rest: _Bits, masks: _Bits) -> None:
-    """Take one more word of every text, in place: V ← (V + (V & M)) | (V & ~M), numbers of W machine words: [W, N]."""
+    """Process one more word of every text in place: V ← (V + (V & M)) | (V & ~M), each [W, N] machine words."""
     carry = np.zeros(rest.shape[1], np.uint64)
     for bits, mask in zip(rest, masks, strict=True):
         hits = bits & mask
@@ -84,11 +80,11 @@ def _advance(rest: _Bits, masks: _Bits) -> None:
 
 
 def _as_bits(flags: NDArray[np.bool_]) -> _Bits:
-    """Return rows of flags as machine words, the first flag lowest: [R, 64 W] → [W, R]."""
+    """Pack rows of flags into machine words, lowest bit first: [R, 64 W] → [W, R]."""
     return np.packbits(flags, axis=1, bitorder="little").view("<u8").T.astype(np.uint64)
 
 
 def _as_flags(bits: _Bits) -> NDArray[np.bool_]:
-    """Return the flags again: [W, R] → [R, 64 W]."""
+    """Unpack the flags: [W, R] → [R, 64 W]."""
     packed = np.ascontiguousarray(bits.T).astype("<u8").view(np.uint8)
     return np.unpackbits(packed, axis=1, bitorder="little").astype(np.bool_)

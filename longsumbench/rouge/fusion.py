@@ -1,12 +1,11 @@
-"""The two source sentences that a summary sentence fuses, best of all pairs and exact (PageSum, §5.6 and Appendix A).
+"""Exact search for the two source sentences that a summary sentence fuses (PageSum, §5.6 and Appendix A).
 
-The text of a pair s_i ⊕ s_j, i < j, is the words of sentence i followed by those of sentence j: the bigram at the seam
-counts, and a common subsequence goes on across it.
+The text of a pair s_i ⊕ s_j, i < j, is the words of sentence i followed by those of sentence j. The bigram at the seam
+counts, and a common subsequence may cross it.
 
-Few pairs are scored. What a pair has in common with the summary sentence is at most what its sentences have in common
-with it alone, and for ROUGE-2 one bigram more at the seam. Once some pair is known to be good, most others cannot be
-better. Letters: N source sentences, L words of a summary sentence, K distinct bigrams or words of the summary, A and B
-some of the source sentences.
+A pair has at most as much in common with the summary sentence as its two sentences alone, plus one bigram at the seam
+for ROUGE-2. So one good pair rules out most others, and few pairs are scored. Letters: N source sentences, L words of a
+summary sentence, K distinct bigrams or words of the summary, A and B subsets of the source sentences.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -21,20 +20,20 @@ from longsumbench.rouge.all_pairs import PAIR_MEASURES, Ids, Ints, number_words,
 from longsumbench.rouge.cut_lcs import TextsToMatch
 
 FUSION_TYPES = ("rouge1", "rouge2", "rougeL")
-_ROUNDING = 1e-9  # bounds and differences of scores are trusted up to this
-_PAIRS_AT_ONCE = 1 << 20  # held in memory together
-_PROMISING = 32  # sentences whose pairs are scored first, for a score to beat
+_ROUNDING = 1e-9  # tolerance of bounds and differences of scores
+_PAIRS_AT_ONCE = 1 << 20  # in memory
+_PROMISING = 32  # sentences whose pairs are scored first, for a lower bound
 
 
 class SourcePair(NamedTuple):
-    """Two interdependent source sentences and what they say of a summary sentence h (PageSum, Eq. 13).
+    """Two interdependent source sentences and their scores against a summary sentence h (PageSum, Eq. 13).
 
     Args:
-        first: index of the pair's earlier sentence.
-        second: index of the later one.
+        first: index of the earlier sentence.
+        second: index of the later sentence.
         score: ROUGE(h, s1 ⊕ s2), 0–1.
         alone: ROUGE(h, s1) and ROUGE(h, s2), 0–1.
-        distance: how far apart they are, as a share of the source's sentences (PageSum, Fig. 4).
+        distance: between them, as a share of the source's sentences (PageSum, Fig. 4).
     """
 
     first: int
@@ -44,15 +43,15 @@ class SourcePair(NamedTuple):
     distance: float
 
     def fused(self, overlap: float = 20.0, rise: float = 10.0) -> bool:
-        """Tell whether h fuses both: each overlaps with it, and each adds to the other (PageSum, Eqs. 15, 16).
+        """Return True if h fuses both: each overlaps with h and adds to the other (PageSum, Eqs. 15, 16).
 
         Args:
-            overlap: t1, ROUGE 0–100, to be exceeded by each sentence alone.
-            rise: t2, ROUGE 0–100, to be exceeded by what the pair has more than each sentence alone.
+            overlap: t1, ROUGE 0–100; each sentence alone scores above it.
+            rise: t2, ROUGE 0–100; the pair exceeds each sentence alone by more.
         """
         least = overlap / 100 + _ROUNDING
         most = self.score - rise / 100 - _ROUNDING
-        return all(least < one < most for one in self.alone)
+        return all(least < score < most for score in self.alone)
 
 
 class _Shared(Protocol):
@@ -60,14 +59,14 @@ class _Shared(Protocol):
 
     Args:
         alone: [N], each sentence alone.
-        seam: [N], the most that a pair can have in common at its seam when the sentence comes first.
+        seam: [N], the maximum in common at the seam of a pair that begins with the sentence.
     """
 
     alone: Ints
     seam: Ints
 
     def together(self, first: Ints, second: Ints) -> Ints:
-        """Return what the pairs have in common, [A, B]; meant for sentences in this order only."""
+        """Return what the pairs have in common, [A, B]; valid if the first sentence precedes the second."""
 
 
 def best_pairs(
@@ -76,32 +75,32 @@ def best_pairs(
     kind: str = "rouge1",
     measure: str = "recall",
 ) -> list[SourcePair]:
-    """Find, for each summary sentence, the pair of source sentences that scores best against it (PageSum, Eqs. 13, 14).
+    """Find the pair of source sentences with the best score against each summary sentence (PageSum, Eqs. 13, 14).
 
-    Of equal pairs it is the first: the least i, then the least j. Where no pair scores above 0 that is the source's
-    first two sentences.
+    Of equal pairs, it is the one with the smallest i, then the smallest j. If no pair scores above 0, it is the first
+    two sentences of the source.
 
     Args:
-        sentences: the source's, as their words (tokens, stems or ids), in order; one may be empty.
-        summary: the summary's, likewise.
+        sentences: of the source, in order, as words (tokens, stems or ids); a sentence may be empty.
+        summary: the sentences of the summary, as words.
         kind: "rouge1", "rouge2" or "rougeL".
         measure: "recall" (the paper's), "precision" or "f1".
 
     Raises:
-        UsageError: an unknown type or measure.
+        UsageError: the type or measure is unknown.
         ValueError: the source has fewer than two sentences.
     """
     check_choice("kind", kind, FUSION_TYPES)
     check_choice("measure", measure, PAIR_MEASURES)
     if len(sentences) < 2:
-        raise ValueError(f"a pair takes two source sentences, of {len(sentences)}")
+        raise ValueError(f"a pair needs two source sentences; there are {len(sentences)}")
     source, targets = number_words(sentences, summary)
     unit = 2 if kind == "rouge2" else 1
     lengths = np.array([len(ids) for ids in source], np.int64)
     shared: Iterator[_Shared] = _subsequences(source, targets) if kind == "rougeL" else _ngrams(source, targets, unit)
     return [
-        _Search(one, lengths, unit, max(0, len(ids) - unit + 1), measure).best()
-        for ids, one in zip(targets, shared, strict=True)
+        _Search(counts, lengths, unit, max(0, len(ids) - unit + 1), measure).best()
+        for ids, counts in zip(targets, shared, strict=True)
     ]
 
 
@@ -111,7 +110,7 @@ class _Search:
     Args:
         shared: what the source sentences have in common with it.
         lengths: [N], words of the source sentences.
-        unit: words of an n-gram.
+        unit: n.
         size: n-grams of the summary sentence.
         measure: as in `best_pairs`.
     """
@@ -120,22 +119,21 @@ class _Search:
         self._shared, self._lengths, self._unit, self._size, self._measure = shared, lengths, unit, size, measure
 
     def best(self) -> SourcePair:
-        """Return the best pair."""
         alone = score_counts(self._shared.alone, self._num_ngrams(self._lengths), self._size, self._measure)
         promising = np.sort(np.argsort(-alone, kind="stable")[:_PROMISING])
         _, _, score_to_beat = self._best_of(promising, promising)
-        worth, needed = self._worth(score_to_beat)
-        some = np.flatnonzero(worth >= needed - worth.max())
-        high = np.flatnonzero(worth >= needed / 2)  # a pair without any of these is worth too little
-        found = self._best_of(high, some), self._best_of(some, high)
+        values, needed = self._values(score_to_beat)
+        possible = np.flatnonzero(values >= needed - values.max())
+        high = np.flatnonzero(values >= needed / 2)  # every pair that can win has one of these
+        found = self._best_of(high, possible), self._best_of(possible, high)
         first, second, together = min(found, key=lambda pair: (-pair[2], pair[0], pair[1]))
         distance = (second - first) / len(alone)
         return SourcePair(first, second, together, (float(alone[first]), float(alone[second])), distance)
 
     def _best_of(self, first: Ints, second: Ints) -> tuple[int, int, float]:
-        """Return the best pair, and its score, of an earlier sentence of the one kind and a later one of the other.
+        """Return the first best pair of an earlier sentence from `first` and a later one from `second`, and its score.
 
-        Where none scores above 0 that is the first pair. Both kinds ascend, so the first of equals is found first.
+        Both are ascending. If no pair scores above 0, it is (0, 1).
         """
         best = (0, 1, 0.0)
         rows_at_once = max(1, _PAIRS_AT_ONCE // max(1, len(second)))
@@ -149,25 +147,25 @@ class _Search:
                 best = int(rows[row]), int(second[column]), float(scores[row, column])
         return best
 
-    def _worth(self, least: float) -> tuple[NDArray[np.float64], float]:
-        """Return what each sentence is worth, and how much the two of a pair must be worth to score `least`.
+    def _values(self, least: float) -> tuple[NDArray[np.float64], float]:
+        """Return a value for each sentence, and the sum that the two of a pair need in order to score `least`.
 
-        A score is c · common / (r · size + p · n-grams of the pair), c, r and p given by the measure. It reaches a
-        bound when c · common − bound · p · words reaches bound · (r · size − p · (n − 1)), and the left side is at most
-        a sum over the two sentences. The bound is at least the least score above 0.
+        A score is c · common / (r · size + p · n-grams of the pair); the measure defines c, r and p. It reaches a bound
+        when c · common − bound · p · words reaches bound · (r · size − p · (n − 1)). The left side is at most a sum
+        over the two sentences. The bound is at least the smallest score above 0.
         """
         factor, of_size, of_pair = {"f1": (2, 1, 1), "precision": (1, 0, 1), "recall": (1, 1, 0)}[self._measure]
         largest = of_size * self._size + of_pair * 2 * int(self._lengths.max())
         least = max(least, factor / max(1, largest))
-        worth = factor * (self._shared.alone + self._shared.seam) - least * of_pair * self._lengths
-        return worth, least * (of_size * self._size - of_pair * (self._unit - 1)) - _ROUNDING
+        values = factor * (self._shared.alone + self._shared.seam) - least * of_pair * self._lengths
+        return values, least * (of_size * self._size - of_pair * (self._unit - 1)) - _ROUNDING
 
     def _num_ngrams(self, words: Ints) -> Ints:
         return np.maximum(words - self._unit + 1, 0)
 
 
 class _Seam(NamedTuple):
-    """A bigram that stands where some sentence meets another."""
+    """A bigram at the seam of two sentences."""
 
     gram: int
     ends: NDArray[np.bool_]
@@ -178,55 +176,54 @@ class _Ngrams:
     """N-grams in common with one summary sentence.
 
     Args:
-        held: [K, N], how often its n-grams stand in the source sentences.
-        counts: [K], how often they stand in it.
-        seams: of its bigrams that may stand at a seam, the row in `held`, and whether their first word ends a sentence
-            and their second begins one: [N] each.
+        in_source: [K, N], counts of its n-grams in the source sentences.
+        counts: [K], counts of its n-grams in itself.
+        seams: its bigrams that are possible at a seam: row in `in_source`, and the sentences that end with the first
+            word and that begin with the second, [N] each.
     """
 
-    def __init__(self, held: Ints, counts: Ints, seams: Sequence[_Seam]) -> None:
-        self._held, self._counts, self._seams = np.minimum(held, counts[:, None]), counts, seams
-        self.alone = self._held.sum(axis=0)
+    def __init__(self, in_source: Ints, counts: Ints, seams: Sequence[_Seam]) -> None:
+        self._in_source, self._counts, self._seams = np.minimum(in_source, counts[:, None]), counts, seams
+        self.alone = self._in_source.sum(axis=0)
         self.seam = np.zeros_like(self.alone)
         for seam in seams:
             self.seam[seam.ends] = 1
 
     def together(self, first: Ints, second: Ints) -> Ints:
-        """Return min(c, a + b), summed over n-grams, as min(c, a) + min(c, b) − what both hold of the same.
+        """Return min(c, a + b), summed over n-grams, as min(c, a) + min(c, b) − the overlap of both.
 
-        Of an n-gram that the summary sentence has c times, the first sentence holds the first min(c, a) and the second
-        the last min(c, b); so one matrix product counts what both hold.
+        Of the c copies of an n-gram in the summary sentence, the first sentence covers the first min(c, a) and the
+        second the last min(c, b). So one matrix product counts the copies that both cover.
         """
         copies = np.repeat(np.arange(len(self._counts)), self._counts)
         before = np.arange(len(copies)) - np.repeat(self._counts.cumsum() - self._counts, self._counts)
-        behind = self._counts[copies] - 1 - before
-        of_first = (self._held[:, first][copies] > before[:, None]).astype(np.float32)  # sums below 2²⁴ are exact
-        of_second = (self._held[:, second][copies] > behind[:, None]).astype(np.float32)
+        after = self._counts[copies] - 1 - before
+        of_first = (self._in_source[:, first][copies] > before[:, None]).astype(np.float32)  # sums below 2²⁴ are exact
+        of_second = (self._in_source[:, second][copies] > after[:, None]).astype(np.float32)
         both = (of_first.T @ of_second).astype(np.int64)
         common: Ints = self.alone[first, None] + self.alone[second] - both
         for seam in self._seams:
             rows, columns = np.flatnonzero(seam.ends[first]), np.flatnonzero(seam.begins[second])
-            held = self._held[seam.gram, first[rows], None] + self._held[seam.gram, second[columns]]
-            common[np.ix_(rows, columns)] += held < self._counts[seam.gram]
+            found = self._in_source[seam.gram, first[rows], None] + self._in_source[seam.gram, second[columns]]
+            common[np.ix_(rows, columns)] += found < self._counts[seam.gram]
         return common
 
 
 def _ngrams(source: Sequence[Ids], targets: Sequence[Ids], unit: int) -> Iterator[_Ngrams]:
-    """Yield the n-grams in common with each summary sentence."""
-    held, wanted = shared_ngrams(source, targets, unit)
+    in_source, in_targets = shared_ngrams(source, targets, unit)
     grams = sorted({gram for ids in targets for gram in pairwise(ids)}) if unit == 2 else []
     lasts = np.array([ids[-1] if ids else -1 for ids in source])
     firsts = np.array([ids[0] if ids else -1 for ids in source])
     ending, beginning = set(lasts.tolist()), set(firsts.tolist())
     seams = {
-        row: _Seam(row, lasts == one, firsts == other)
-        for row, (one, other) in enumerate(grams)
-        if one in ending and other in beginning
+        row: _Seam(row, lasts == first, firsts == second)
+        for row, (first, second) in enumerate(grams)
+        if first in ending and second in beginning
     }
-    for counts in wanted:
+    for counts in in_targets:
         own = np.flatnonzero(counts)
         at_seams = [seams[row]._replace(gram=place) for place, row in enumerate(own.tolist()) if row in seams]
-        yield _Ngrams(held[own], counts[own], at_seams)
+        yield _Ngrams(in_source[own], counts[own], at_seams)
 
 
 class _Subsequences:
@@ -234,24 +231,22 @@ class _Subsequences:
 
     Args:
         before: [N, L + 1], with its first 0, 1, … L words.
-        behind: [N, L + 1], with the words behind those.
+        after: [N, L + 1], with the remaining words.
     """
 
-    def __init__(self, before: NDArray[np.int32], behind: NDArray[np.int32]) -> None:
-        self._before, self._behind = before, behind
+    def __init__(self, before: NDArray[np.int32], after: NDArray[np.int32]) -> None:
+        self._before, self._after = before, after
         self.alone = before[:, -1].astype(np.int64)
         self.seam = np.zeros_like(self.alone)
 
     def together(self, first: Ints, second: Ints) -> Ints:
-        """Return the most, over all places where the summary sentence can be cut in two."""
-        before, behind = self._before[first].T, self._behind[second].T
+        """Return the maximum over all cuts of the summary sentence."""
         common = np.zeros((len(first), len(second)), np.int32)
-        for one, other in zip(before, behind, strict=True):
-            np.maximum(common, one[:, None] + other, out=common)
+        for before, after in zip(self._before[first].T, self._after[second].T, strict=True):
+            np.maximum(common, before[:, None] + after, out=common)
         return common.astype(np.int64)
 
 
 def _subsequences(source: Sequence[Ids], targets: Sequence[Ids]) -> Iterator[_Subsequences]:
-    """Yield the longest common subsequences with each summary sentence."""
     texts = TextsToMatch(source)
     return (_Subsequences(*texts.lcs_of_cuts(ids)) for ids in targets)

@@ -1,6 +1,6 @@
-"""What `overlap.py` counts, compiled by numba: the same steps over arrays, a row of bits being 64-bit words.
+"""The counts of `overlap.py`, compiled by numba: the same steps over arrays; a row of bits is an array of 64-bit words.
 
-Compiled at the first call and kept in numba's cache, beside this file or, where that cannot be written, in the user's.
+The code is compiled at the first call and stored in numba's cache: in this folder or, if that is read-only, the user's.
 """
 
 from collections.abc import Callable, Iterable
@@ -21,24 +21,18 @@ _compiled: Callable[[Function], Function] = numba.njit(cache=True, nogil=True)
 _ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 _NONE = np.uint64(0)
 _ONE = np.uint64(1)
-_COMMON = -1  # marks a word of the reference of which it is not known yet whether the candidate has it
+_COMMON = -1  # marks a word of the reference before the candidate is searched for it
 _SPREAD = np.uint64(0x9E37_79B9_7F4A_7C15)  # 2⁶⁴ over the golden ratio: spreads the keys of a hash table
 
 
 class Kernels:
-    """The compiled counts, with the one array they need between calls."""
+    """The compiled counts, with the array that they reuse between calls."""
 
     def __init__(self) -> None:
         self._places = np.zeros(1 << 12, np.int32)
 
     def overlap(self, reference: Iterable[int], candidate: Iterable[int], words: int) -> Overlap:
-        """Count what two texts have in common, as `overlap.overlap` does.
-
-        Args:
-            reference: numbers of its words, each sentence followed by 0.
-            candidate: likewise.
-            words: no number reaches it.
-        """
+        """Count what two texts have in common, as `count_overlap` does; `words` is larger than all their numbers."""
         if words > len(self._places):
             self._places = np.zeros(2 * words, np.int32)
         return Overlap(*_overlap(np.fromiter(reference, np.int32), np.fromiter(candidate, np.int32), self._places))
@@ -46,7 +40,7 @@ class Kernels:
 
 @_compiled
 def _overlap(reference: _Ids, candidate: _Ids, places: _Ids) -> tuple[int, int, int, int, int, int]:
-    """Count; `places` has a 0 for every word before and after."""
+    """Count the overlap; `places` is all 0 before and after."""
     for word in reference:
         places[word] = _COMMON
     places[0] = 0
@@ -90,7 +84,7 @@ def _overlap(reference: _Ids, candidate: _Ids, places: _Ids) -> tuple[int, int, 
 
 @_compiled
 def _within(rows: _Ids, available: _Ids) -> int:
-    """Count the words of `rows`, none more often than it is available."""
+    """Count the words of `rows`, each at most as often as it is available."""
     used = np.zeros(len(available), np.int32)
     for place in rows:
         used[place] += 1
@@ -107,7 +101,7 @@ def _within_counts(used: _Ids, available: _Ids) -> int:
 
 @_compiled
 def _bigrams(reference: _Ids, rows: _Ids, candidate: _Ids, columns: _Ids, shared: int) -> int:
-    """Count common bigrams: the candidate's go into a hash table, the reference's take them out of it."""
+    """Count common bigrams: add the candidate's to a hash table, then remove the reference's."""
     size = 16
     while size < 2 * len(candidate):
         size *= 2
@@ -145,7 +139,7 @@ def _bigrams(reference: _Ids, rows: _Ids, candidate: _Ids, columns: _Ids, shared
 
 @_compiled
 def _slot(keys: NDArray[np.int64], key: int, shift: np.uint64) -> int:
-    """Return where a key stands in the table, or may: 0 is no key, and at least half of the table is 0."""
+    """Return a key's slot, or an empty one; 0 is no key, and at least half of the table is 0."""
     slot = np.int64((np.uint64(key) * _SPREAD) >> shift)
     while keys[slot] != 0 and keys[slot] != key:
         slot = (slot + 1) & (len(keys) - 1)
@@ -180,40 +174,39 @@ def _sequence(rows: _Ids, match: _Bits) -> int:
 
 @_compiled
 def _union(reference: _Ids, rows: _Ids, match: _Bits, marks: _Bits, shared: int) -> _Ids:
-    """Count the words of the union LCS."""
     width = match.shape[1]
     longest = 0
-    held = 0
+    count = 0
     for row, word in enumerate(reference):
-        held = 0 if word == 0 else held + (rows[row] > 0)
-        longest = max(longest, held)
+        count = 0 if word == 0 else count + (rows[row] > 0)
+        longest = max(longest, count)
     taken_at = np.empty((longest, width), np.uint64)
-    held_places = np.empty(longest, np.int32)
-    last_columns = np.empty(width, np.uint64)  # of the sentences: one before the mark
+    places = np.empty(longest, np.int32)
+    last_columns = np.empty(width, np.uint64)  # of the sentences: before the mark
     for at in range(width):
         following = marks[at + 1] if at + 1 < width else _NONE
         last_columns[at] = (marks[at] >> _ONE) | (following << np.uint64(63))
     bits = ~marks
     now = np.empty(width, np.uint64)
     union = np.zeros(shared + 1, np.int32)
-    held = 0
+    count = 0
     for row, word in enumerate(reference):
         if word == 0:
-            if held:
+            if count:
                 now[:] = last_columns
-                _backtrack(held_places, taken_at, held, match, now, union)
+                _backtrack(places, taken_at, count, match, now, union)
                 bits[:] = ~marks
-            held = 0
+            count = 0
         elif rows[row]:
-            _next_row(bits, match[rows[row]], marks, taken_at[held])
-            held_places[held] = rows[row]
-            held += 1
+            _next_row(bits, match[rows[row]], marks, taken_at[count])
+            places[count] = rows[row]
+            count += 1
     return union
 
 
 @_compiled
 def _next_row(bits: _Bits, match: _Bits, marks: _Bits, taken_at: _Bits) -> None:
-    """Turn `bits` into the next row of the table; `taken_at`: where backtracking takes the row."""
+    """Turn `bits` into the next row of the table; write to `taken_at` where backtracking takes the row."""
     carry = _NONE
     borrow = _NONE
     for at in range(len(bits)):
@@ -232,10 +225,10 @@ def _next_row(bits: _Bits, match: _Bits, marks: _Bits, taken_at: _Bits) -> None:
 
 
 @_compiled
-def _backtrack(places: _Ids, taken_at: _Bits, held: int, match: _Bits, now: _Bits, union: _Ids) -> None:
-    """Walk up the tables of all candidate sentences at once; `now` holds the bits of their columns."""
+def _backtrack(places: _Ids, taken_at: _Bits, count: int, match: _Bits, now: _Bits, union: _Ids) -> None:
+    """Walk up the tables of all candidate sentences at once; `now` has the bits of their columns."""
     width = len(now)
-    for row in range(held - 1, -1, -1):
+    for row in range(count - 1, -1, -1):
         place = places[row]
         any_taken = False
         for at in range(width):

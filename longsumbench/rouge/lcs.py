@@ -1,11 +1,11 @@
-"""Longest common subsequences, a row of the table at a time: whole numbers whose bits are the candidate's words.
+"""Bit-parallel longest common subsequences (LCS): each row of the table is an integer with a bit per candidate word.
 
 Row i of the table of LCS lengths rises by 0 or 1 from column to column; a bit is 1 where it does not rise (Hyyrö 2004).
-The next row takes one addition, whose carries run through the bits; the row's difference to the one before it takes one
-subtraction. All sentences of a candidate lie in one number. The mark that ends a sentence has a bit of its own:
+One addition, whose carries run through the bits, gives the next row. One subtraction gives its difference to the
+previous row. All sentences of a candidate are in one integer. The mark that ends a sentence has its own bit:
 
-* kept at 1 it lets carries pass, and the candidate is one sequence;
-* kept at 0 it takes them in, and every sentence has a table of its own.
+* at 1, carries pass it, and the candidate is one sequence;
+* at 0, carries stop there, and every sentence has its own table.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ from longsumbench.rouge.vocabulary import END
 
 
 def match_bits(candidate: Sequence[int], wanted: Mapping[int, int]) -> tuple[dict[int, int], int]:
-    """Return word → the bits of its places in the candidate, for the wanted words, and the bits of the marks."""
+    """Return wanted word → the bits of its positions in the candidate, and the bits of the marks."""
     bits = dict.fromkeys(wanted.keys() & set(candidate), 0)
     marks = 0
     for place, word in enumerate(candidate):
@@ -30,9 +30,9 @@ def sequence_length(reference: Sequence[int], bits: Mapping[int, int], length: i
     """Return the length of the LCS of two texts, each read as one sequence.
 
     Args:
-        reference: its words.
-        bits: the candidate's, see `match_bits`.
-        length: the candidate's, with its marks.
+        reference: numbers of its words.
+        bits: of the candidate, see `match_bits`.
+        length: of the candidate, with its marks.
     """
     full = row = (1 << length) - 1
     for word in reference:
@@ -43,13 +43,13 @@ def sequence_length(reference: Sequence[int], bits: Mapping[int, int], length: i
 
 
 def union_words(reference: Sequence[int], bits: Mapping[int, int], marks: int, length: int) -> Counter[int]:
-    """Count the words of the union LCS: for each sentence of the reference, its words in any candidate sentence's LCS.
+    """Count the words of the union LCS: a reference sentence's words in the LCS with any candidate sentence.
 
     Args:
-        reference: its words, each sentence followed by the mark.
-        bits: the candidate's, see `match_bits`.
+        reference: numbers of its words, each sentence followed by the mark.
+        bits: of the candidate, see `match_bits`.
         marks: the bits of the candidate's marks.
-        length: the candidate's, with its marks.
+        length: of the candidate, with its marks.
     """
     union: Counter[int] = Counter()
     free = row = (1 << length) - 1 ^ marks
@@ -70,13 +70,13 @@ def union_words(reference: Sequence[int], bits: Mapping[int, int], marks: int, l
 def _backtrack(rows: Sequence[tuple[int, int, int]], at: int, union: Counter[int]) -> None:
     """Walk up the tables of all candidate sentences at once, each from its last column.
 
-    A row is taken where its word matches or where the table rises to it, and there at the nearest match to the left,
-    which is what `rouge_score` does: on a match go up and left, else left where the table rises, else up.
+    A row is taken where its word matches, or at the nearest match to the left of where the table rises to the row.
+    This equals `rouge_score`: on a match go up and left, else left where the table rises, else up.
 
     Args:
-        rows: of one reference sentence, those with a match.
+        rows: of one reference sentence, if they have a match.
         at: the bits of the columns.
-        union: counts the words of the rows that some sentence takes.
+        union: counts the words of taken rows.
     """
     for word, match, taken_at in reversed(rows):
         taken = at & taken_at

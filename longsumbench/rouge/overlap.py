@@ -1,4 +1,4 @@
-"""All that two texts have in common, in whole numbers: what precision and recall are made of."""
+"""The overlap of two texts, from which precision and recall are computed."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,21 +10,16 @@ from longsumbench.rouge.ngrams import common, counted_words
 class Overlap(NamedTuple):
     """Counts of words and bigrams."""
 
-    reference: int  # words it has
-    candidate: int  # words it has
+    reference: int  # words of the reference
+    candidate: int  # words of the candidate
     unigrams: int
     bigrams: int
     sequence: int  # words of the LCS of the texts
-    union: int  # words of the union LCS, none more often than the candidate has it
+    union: int  # words of the union LCS, each at most as often as in the candidate
 
 
 def count_overlap(reference: Sequence[int], candidate: Sequence[int]) -> Overlap:
-    """Count what two texts have in common, in plain Python.
-
-    Args:
-        reference: numbers of its words, each sentence followed by 0.
-        candidate: likewise.
-    """
+    """Count what two texts have in common; a text is the numbers of its words, with 0 after each sentence."""
     words, bigrams = counted_words(reference)
     candidate_words, candidate_bigrams = counted_words(candidate)
     bits, marks = match_bits(candidate, words)

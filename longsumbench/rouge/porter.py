@@ -1,10 +1,10 @@
-"""Porter's algorithm (Porter 1980) in the two variants that ROUGE knows, for words of a–z and 0–9.
+"""Porter's stemmer (Porter 1980) in two variants, for words of a–z and 0–9.
 
-`google` is nltk's, with its extensions; `perl` is the one of ROUGE-1.5.5: its author's later version, in which the
-suffixes of step 4 are no alternatives: -ement, -ment, -ent and -ion are tried one after the other, behind the rest.
-So "argument" becomes "argum" and "developmental" "develop".
+`google` is nltk's, with its extensions. `perl` is that of ROUGE-1.5.5, Porter's later version: in step 4, -ement,
+-ment, -ent and -ion are tried one after the other, after the other suffixes. So "argument" becomes "argum" and
+"developmental" "develop".
 
-A word's form is a "c" for each consonant and a "v" for each vowel; its measure m counts "vc" in it.
+A word's form has a "c" for each consonant and a "v" for each vowel; its measure m is the number of "vc".
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ _STEP_2 = {
 _STEP_3 = {"icate": "ic", "ative": "", "alize": "al", "iciti": "ic", "ical": "ic", "ful": "", "ness": ""}
 _SUFFIXES = ("al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ou", "ism", "ate", "iti", "ous", "ive", "ize")
 _MENT = ("ement", "ment", "ent")
-_ION = ("sion", "tion")  # of which only the last three letters go
+_ION = ("sion", "tion")  # only the last three letters are removed
 _IRREGULAR = {  # nltk's
     **{word: word for word in ("sky", "news", "inning", "outing", "canning", "howe", "proceed", "exceed", "succeed")},
     **{"skies": "sky", "dying": "die", "lying": "lie", "tying": "tie"},
@@ -29,11 +29,7 @@ _IRREGULAR = {  # nltk's
 
 
 class Porter:
-    """A stemmer of words of four letters and more, as ROUGE has it.
-
-    Args:
-        mode: "google" or "perl".
-    """
+    """A stemmer for words of four letters and more; `mode` is "google" or "perl"."""
 
     def __init__(self, mode: str) -> None:
         self._extended = mode == "google"
@@ -44,7 +40,7 @@ class Porter:
         self._endings_4 = _by_last_letter((*_SUFFIXES, *_MENT, *_ION))
 
     def stem(self, word: str) -> str:
-        """Return the stem of a word in lower case; a short one and one that is not English as they stand."""
+        """Return the stem of a word in lower case; short words and words beyond ASCII stay unchanged."""
         if len(word) < SHORTEST or not word.isascii():
             return word
         if word in self._irregular:
@@ -97,11 +93,11 @@ class Porter:
         return len(form) > 1 and form[-1] == "c" if self._extended else "v" in form
 
     def _without_ogi(self, word: str) -> str:
-        """Step 2's -logi; nltk reckons its l with the stem."""
+        """Step 2's -logi; in nltk its l belongs to the stem."""
         return word[:-1] if _measure(word[:-3] if self._extended else word[:-4]) else word
 
     def _second_step(self, word: str) -> str:
-        """Step 2; nltk tries the step again on what -alli leaves."""
+        """Step 2; nltk repeats the step after -alli."""
         if self._extended and word.endswith("alli") and _measure(word[:-4]):
             word = word[:-2]
             return self._second_step(word)
@@ -126,12 +122,12 @@ class Porter:
         return stem if measure > 1 or (measure == 1 and not self._is_short(stem, form)) else word
 
     def _is_short(self, stem: str, form: str) -> bool:
-        """Tell whether a stem ends in consonant, vowel, consonant (not w, x, y), or, to nltk, is just as "us" is."""
+        """Return True if a stem ends in consonant, vowel, consonant (not w, x, y); in nltk also if it is like "us"."""
         return (form.endswith("cvc") and stem[-1] not in "wxy") or (self._extended and form == "vc")
 
 
 def _by_last_letter(suffixes: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Return last letter → the suffixes that end with it: most words are through after one look."""
+    """Return last letter → the suffixes that end with it, so that most words need one lookup."""
     found: dict[str, tuple[str, ...]] = {}
     for suffix in suffixes:
         found[suffix[-1]] = (*found.get(suffix[-1], ()), suffix)
@@ -140,7 +136,7 @@ def _by_last_letter(suffixes: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 def _form(stem: str) -> str:
     form = stem.translate(_FORMS)
-    while "y" in form:  # the first is a vowel behind a consonant
+    while "y" in form:  # a vowel after a consonant
         at = form.index("y")
         form = f"{form[:at]}{'v' if form[at - 1 : at] == 'c' else 'c'}{form[at + 1 :]}"
     return form
@@ -151,7 +147,7 @@ def _measure(stem: str) -> int:
 
 
 def _replaced(word: str, suffixes: Iterable[str], others: Mapping[str, str]) -> str:
-    """Replace the suffix if m > 0 for what it leaves; the first that fits is the only one tried."""
+    """Replace the first matching suffix if the rest has m > 0."""
     for suffix in suffixes:
         if word.endswith(suffix):
             stem = word.removesuffix(suffix)
@@ -160,7 +156,7 @@ def _replaced(word: str, suffixes: Iterable[str], others: Mapping[str, str]) -> 
 
 
 def _shortened(word: str, suffixes: Iterable[str]) -> str:
-    """Take away the suffix if m > 1 for what it leaves; the first that fits is the only one tried."""
+    """Remove the first matching suffix if the rest has m > 1."""
     for suffix in suffixes:
         if word.endswith(suffix):
             stem = word[:-3] if suffix in _ION else word.removesuffix(suffix)

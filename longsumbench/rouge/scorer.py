@@ -1,9 +1,9 @@
-"""The ROUGE of a prediction: tokenized, stemmed, counted, and turned into precision, recall and F.
+"""ROUGE of a prediction against its references.
 
     sentences --tokenizer--> words --vocabulary--> numbers --overlap--> counts --> Score of each type
 
-Two modes: `google` equals `rouge_score` 0.1.2 to the last bit, `perl` ROUGE-1.5.5 (`-n 2 -m -a`) to its five digits,
-both with one reference; of several, ROUGE-1.5.5 adds up hits and words, which neither rule here does.
+With one reference, mode `google` equals `rouge_score` 0.1.2 to the last bit, and mode `perl` equals ROUGE-1.5.5
+(`-n 2 -m -a`) to its five digits. With several, ROUGE-1.5.5 adds up hits and words, which neither rule here does.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from longsumbench.rouge.vocabulary import Vocabulary
 
 ROUGE_TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 _MODES = ("google", "perl")
-_RULES = {"google": "best", "perl": "jackknife"}  # of several references, unless another one is asked for
+_RULES = {"google": "best", "perl": "jackknife"}  # the default rule for several references
 _KERNELS = ("auto", "numba", "python")
 
 _Text = Sequence[str]  # sentences
@@ -43,20 +43,20 @@ class RougeScorer:
     A line break within a sentence does not end it.
 
     Args:
-        mode: whose ROUGE: "google" or "perl".
-        stem: whether words of more than three letters are reduced to their stems.
+        mode: "google" or "perl".
+        stem: stem words of more than three letters.
         tokenizer: "default" (a–z and 0–9) or "unicode" (letters and digits of every script).
-        wordnet: of stemmed perl mode: the folder of WordNet's exception lists, "none", or None: found by itself.
-        references: of several: "best" (for each type the one with the best F) or "jackknife" (each is left out once,
-            and the bests of the others averaged); None: "best" in google mode, "jackknife" in perl mode.
-        kernels: "numba", "python", or "auto": numba where it can be loaded. The scores are the same.
+        wordnet: for stemming in perl mode: the folder of WordNet's exception lists, "none", or None to search for it.
+        references: rule for several references: "best" (for each type, the one with the best F) or "jackknife" (the
+            best of all but one, averaged); None: "best" in google mode, "jackknife" in perl mode.
+        kernels: "numba", "python", or "auto" (numba if it can be loaded). The scores are the same.
 
     Attributes:
-        stemmer: its name, for signatures; of perl mode with the version of WordNet's lists.
+        stemmer: its name, for signatures; in perl mode with the version of WordNet's lists.
 
     Raises:
-        UsageError: an argument is none of its choices, or asks for numba where it cannot be loaded.
-        EnvironmentProblem: perl mode is to stem, and WordNet's lists are not installed.
+        UsageError: an argument is invalid, or numba is requested and cannot be loaded.
+        EnvironmentProblem: perl mode needs WordNet's lists for stemming, and they are not installed.
     """
 
     def __init__(
@@ -83,20 +83,20 @@ class RougeScorer:
         """Score a prediction against its references.
 
         Args:
-            prediction: its sentences; none for an empty one, which scores 0.
-            references: at least one, each its sentences.
+            prediction: its sentences; an empty prediction scores 0.
+            references: the sentences of at least one reference.
 
         Returns:
-            Type → score; `ROUGE_TYPES` in their order. Perl mode: five digits.
+            Type → score, in the order of `ROUGE_TYPES`; five digits in perl mode.
 
         Raises:
-            TypeError: a text is a string, whose letters would count as sentences.
+            TypeError: a text is a string instead of a list of sentences.
             ValueError: there is no reference.
         """
         if isinstance(prediction, str) or any(isinstance(reference, str) for reference in references):
             raise TypeError("a text is a list of its sentences, not a string")
         if not references:
-            raise ValueError("a prediction is scored against at least one reference")
+            raise ValueError("a prediction needs at least one reference")
         self._vocabulary.shorten()
         numbers = self._vocabulary.__getitem__
         candidate = list(map(numbers, self._tokenize(prediction)))
@@ -107,25 +107,24 @@ class RougeScorer:
         if len(against) == 1:
             scores = against[0]
         elif self.references == "best":
-            scores = [max(of_type, key=_f) for of_type in zip(*against, strict=True)]
+            scores = [max(candidates, key=_f) for candidates in zip(*against, strict=True)]
         else:
-            scores = [_jackknife(of_type, self.mode) for of_type in zip(*against, strict=True)]
+            scores = [_jackknife(candidates, self.mode) for candidates in zip(*against, strict=True)]
         return dict(zip(ROUGE_TYPES, scores, strict=True))
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        return type(self), self._arguments  # another process fills a vocabulary of its own
+        return type(self), self._arguments  # another process fills its own vocabulary
 
     def has_words(self, sentences: _Text) -> bool:
-        """Tell whether the tokenizer finds a word: without one, nothing can match."""
+        """Return True if the tokenizer finds a word; otherwise, nothing can match."""
         return any(word != MARK for word in self._tokenize(sentences))
 
     def words(self, text: str) -> list[str]:
-        """Return a text's words as they are matched: tokenized and stemmed."""
+        """Return the tokenized and stemmed words of a text."""
         return [self._vocabulary.stem(word) for word in self._tokenize([text]) if word != MARK]
 
 
 def _stemmer(mode: str, wordnet: str | None) -> tuple[str, stemmers.Stem]:
-    """Return a stemmer's name and the stemmer."""
     if mode == "google":
         return "porter", stemmers.google_stem()
     exceptions = stemmers.read_exceptions(wordnet)
@@ -133,9 +132,9 @@ def _stemmer(mode: str, wordnet: str | None) -> tuple[str, stemmers.Stem]:
 
 
 def _counts(kernels: str) -> Callable[[list[int], list[int], int], Overlap]:
-    """Return what counts the overlap; numba is loaded only here.
+    """Return the function that counts the overlap.
 
-    It may be missing, not go with the installed numpy, or find no folder for its cache (a RuntimeError).
+    Numba may be missing, incompatible with the installed numpy, or have no folder for its cache (a RuntimeError).
     """
     check_choice("kernels", kernels, _KERNELS)
     if kernels != "python":
@@ -146,13 +145,12 @@ def _counts(kernels: str) -> Callable[[list[int], list[int], int], Overlap]:
         except (ImportError, RuntimeError) as error:
             if kernels == "numba":
                 raise UsageError(
-                    f"kernels=numba, and numba cannot be loaded ({error}): pip install 'longsumbench[fast]'"
+                    f"kernels=numba: numba cannot be loaded ({error}): pip install 'longsumbench[fast]'"
                 ) from error
     return lambda reference, candidate, words: count_overlap(reference, candidate)
 
 
 def _scores(counts: Overlap, mode: str) -> list[Score]:
-    """Turn counts into the scores of `ROUGE_TYPES`."""
     reference, candidate, unigrams, bigrams, sequence, union = counts
     score = _google_score if mode == "google" else _perl_score
     return [
@@ -184,11 +182,11 @@ def _five_digits(value: float) -> float:
 
 
 def _jackknife(scores: Sequence[Score], mode: str) -> Score:
-    """Leave out each reference once and average the bests of the others.
+    """Average the best score of all references but one, over the reference left out.
 
-    The best of all is the best of the others but when it is left out itself, and then the second best is.
+    This is the best score, except for one case: without the best reference, it is the second best.
     """
-    second, best = sorted(reversed(scores), key=_f)[-2:]  # of equal ones the first is the best
+    second_best, best = sorted(reversed(scores), key=_f)[-2:]  # of equal ones, the first is the best
     times = len(scores) - 1
-    mean = [(times * one + other) / len(scores) for one, other in zip(best, second, strict=True)]
+    mean = [(times * high + low) / len(scores) for high, low in zip(best, second_best, strict=True)]
     return Score(*(map(_five_digits, mean) if mode == "perl" else mean))

@@ -1,7 +1,7 @@
-"""Greedy selection by ROUGE, exact and fast: the score of every candidate in one array operation.
+"""Greedy selection by ROUGE, exact; one array operation scores all candidates.
 
-`greedy_selection` scores the text that the selected sentences make, as the oracle wants; `sequential_selection` sums
-the n-grams of the selected texts and joins nothing, as SEAL's labels want. Letters: T texts, K n-grams.
+`greedy_selection` scores the joined text of the selected sentences, for the oracle. `sequential_selection` adds up the
+n-grams of the selected texts without joining them, for SEAL's labels. Letters: T texts, K n-grams.
 """
 
 from bisect import bisect_left
@@ -16,17 +16,12 @@ from longsumbench.api.config import check_choice, check_minimum
 from longsumbench.rouge.all_pairs import PAIR_MEASURES, Ids, Ints, num_ngrams, score_counts, shared_ngrams
 
 _Words = Sequence[str]
-Joint = tuple[str | None, str | None]  # the words on either side of where two sentences meet; None: no sentence there
-LEAST_RISE = 1e-12  # scores nearer than this are equal: their difference is rounding
+Joint = tuple[str | None, str | None]  # the last word of a sentence and the first of the next; None: no sentence
+LEAST_RISE = 1e-12  # smaller differences of scores are rounding errors
 
 
 class SharedGrams:
-    """What the selected sentences share with one reference, and what they would share with one more.
-
-    Args:
-        reference: its words.
-        sentences: the words of every candidate, none empty.
-    """
+    """N-grams that the selected sentences share with one reference, alone and with each further non-empty candidate."""
 
     def __init__(self, reference: _Words, sentences: Sequence[_Words]) -> None:
         unigrams, bigrams = Counter(reference), Counter(pairwise(reference))
@@ -34,13 +29,13 @@ class SharedGrams:
         self._columns: dict[str | Joint, int] = {
             gram: column for column, gram in enumerate(chain[str | Joint](unigrams, bigrams))
         }
-        self._limits = np.array([*unigrams.values(), *bigrams.values(), 0])  # the last column: not in the reference
+        self._limits = np.array([*unigrams.values(), *bigrams.values(), 0])  # last column: n-grams not in the reference
         self._own = self._count(sentences)
         self._selected = np.zeros_like(self._limits)
         self._with_each = self._own
 
     def _count(self, sentences: Sequence[_Words]) -> NDArray[np.int64]:
-        """Count every sentence's n-grams that the reference has: [sentences, columns]."""
+        """Count the reference's n-grams in every sentence: [sentences, columns]."""
         width = len(self._limits)
         cells = [
             row * width + self._columns[gram]
@@ -57,9 +52,9 @@ class SharedGrams:
         """Return ROUGE-1 and ROUGE-2 F1 of the selection with each candidate added: [2, sentences].
 
         Args:
-            lengths: the words of each of these texts.
-            made: bigrams that arise where the candidate meets its neighbours: two lists, an entry per candidate.
-            undone: bigrams that stood where the candidate comes between, an entry per candidate.
+            lengths: words of each of these texts.
+            made: the bigrams between a candidate and its neighbours: two lists with an entry per candidate.
+            undone: the bigram between these neighbours, an entry per candidate.
         """
         self._with_each = self._own + self._selected
         rows = np.arange(len(lengths))
@@ -71,16 +66,16 @@ class SharedGrams:
         return np.stack([unigram, bigram])
 
     def select(self, row: int) -> None:
-        """Add a candidate to the selection; `f1` was called for it before."""
+        """Add a candidate to the selection, after a call of `f1`."""
         self._selected = self._with_each[row]
 
 
 def greedy_selection(sentences: Sequence[_Words], references: Sequence[_Words]) -> list[int]:
     """Select sentences whose text scores high against the references (Nallapati et al., 2017).
 
-    Starting from none, add the sentence that raises the score most, of equal ones the earliest, while it rises. The
-    score is the mean of ROUGE-1 and ROUGE-2 F1 of the selected sentences in their order, each the best over the
-    references: the score that is reported, with the bigrams that cross from one selected sentence to the next.
+    The selection starts empty. Each step adds the sentence that raises the score most, of equal ones the earliest, as
+    long as the score rises. The score is the mean of ROUGE-1 and ROUGE-2 F1 of the selected sentences in their order,
+    each the best over the references. Bigrams that cross sentences count, as in the reported score.
 
     Returns:
         Indices of the selected sentences, ascending.
@@ -96,7 +91,7 @@ def greedy_selection(sentences: Sequence[_Words], references: Sequence[_Words]) 
         total = lengths + lengths[selected].sum()
         scores = np.max([overlap.f1(total, made, undone) for overlap in overlaps], axis=0).mean(axis=0)
         scores[selected] = 0.0
-        chosen = int(np.argmax(scores >= scores.max() - LEAST_RISE))  # the first of the equally good
+        chosen = int(np.argmax(scores >= scores.max() - LEAST_RISE))  # the first of equal ones
         if scores[chosen] <= best + LEAST_RISE:
             break
         best = float(scores[chosen])
@@ -107,7 +102,7 @@ def greedy_selection(sentences: Sequence[_Words], references: Sequence[_Words]) 
 
 
 def _joints(texts: Sequence[_Words], selected: Sequence[int]) -> tuple[tuple[list[Joint], list[Joint]], list[Joint]]:
-    """Return the bigrams made on the left and right of each text, were it selected, and the one it would undo."""
+    """Return the bigrams that selecting each text would make on its left and right, and the one it would undo."""
     left: list[Joint] = []
     right: list[Joint] = []
     undone: list[Joint] = []
@@ -126,52 +121,46 @@ def sequential_selection(
 ) -> list[list[int]]:
     """Select, for each reference, texts whose summed n-grams score high against it (Nallapati et al., 2017).
 
-    Starting from none, add the text that raises the score most, of equal ones the earliest, while it rises. N-grams
-    cross no texts.
-
-    Args:
-        texts: ids of the texts.
-        references: ids of the references.
-        ngram: n.
-        measure: "f1", "precision" or "recall" of the summed n-grams.
+    The selection starts empty. Each step adds the text that raises the score most, of equal ones the earliest, as long
+    as the score rises. N-grams do not cross texts. `measure` is "f1", "precision" or "recall".
 
     Returns:
-        For each reference the indices of the selected texts, in the order of their choice.
+        For each reference, the indices of the selected texts in the order of selection.
 
     Raises:
-        UsageError: an unknown measure, or n below 1.
+        UsageError: the measure is unknown, or n is below 1.
     """
     check_choice("measure", measure, PAIR_MEASURES)
     check_minimum("ngram", ngram, 1)
-    held, wanted = shared_ngrams(texts, references, ngram)
+    in_texts, in_references = shared_ngrams(texts, references, ngram)
     sizes = num_ngrams(texts, ngram)
-    return [_while_it_rises(held, counts, sizes, measure) for counts in wanted]
+    return [_select_for_reference(in_texts, counts, sizes, measure) for counts in in_references]
 
 
-def _while_it_rises(held: Ints, counts: Ints, sizes: Ints, measure: str) -> list[int]:
+def _select_for_reference(in_texts: Ints, counts: Ints, sizes: Ints, measure: str) -> list[int]:
     """Return the selected texts for one reference.
 
     Args:
-        held: [K, T], how often the n-grams of all references stand in the texts.
-        counts: [K], how often they stand in this one.
+        in_texts: [K, T], counts of the n-grams of all references in the texts.
+        counts: [K], counts of these n-grams in this reference.
         sizes: [T], n-grams of the texts.
         measure: as in `sequential_selection`.
     """
     own, size = counts > 0, int(counts.sum())
-    held, counts = held[own], counts[own]
-    left = np.flatnonzero(held.any(axis=0))  # the others can only lower a score
-    held, sizes = held[:, left], sizes[left]
+    in_texts, counts = in_texts[own], counts[own]
+    left = np.flatnonzero(in_texts.any(axis=0))  # the others can only lower a score
+    in_texts, sizes = in_texts[:, left], sizes[left]
     chosen: list[int] = []
     common = taken = 0
     best = 0.0
     while len(left):
-        gains = np.minimum(held, counts[:, None]).sum(axis=0)
+        gains = np.minimum(in_texts, counts[:, None]).sum(axis=0)
         scores = score_counts(common + gains, taken + sizes, size, measure)
         place = int(scores.argmax())
         if scores[place] <= best:
             break
         best, common, taken = scores[place], common + int(gains[place]), taken + int(sizes[place])
-        counts = np.maximum(counts - held[:, place], 0)
+        counts = np.maximum(counts - in_texts[:, place], 0)
         chosen.append(int(left[place]))
-        left, sizes, held = np.delete(left, place), np.delete(sizes, place), np.delete(held, place, axis=1)
+        left, sizes, in_texts = np.delete(left, place), np.delete(sizes, place), np.delete(in_texts, place, axis=1)
     return chosen

@@ -1,9 +1,9 @@
-"""The signature of a ROUGE score: all that must agree before two numbers may stand in one column."""
+"""The signature of a ROUGE score: everything that must agree before two numbers are compared."""
 
 from longsumbench import sentences
 from longsumbench.rouge.scorer import RougeScorer
 
-SCORING_VERSION = 1  # changes only when scores do
+SCORING_VERSION = 1  # increases when scores change
 IMPLEMENTATION = f"longsumbench-{SCORING_VERSION}"
 
 
@@ -13,10 +13,10 @@ def signature(
     """Describe in one string how a mean ROUGE score was computed.
 
     Args:
-        scorer: what scored.
-        n: the examples in the mean.
-        splitting: who found the sentences.
-        zero_for_empty: whether an example whose references hold no word scored 0; False: it is not in the mean.
+        scorer: of the scores.
+        n: number of examples in the mean.
+        splitting: name of the sentence splitter.
+        zero_for_empty: True if an example without words in its references scored 0; False if it was skipped.
     """
     parts = {
         "rouge": IMPLEMENTATION,

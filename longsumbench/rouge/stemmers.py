@@ -1,6 +1,6 @@
-"""Stemmers: Porter's as `rouge_score` uses it, and Porter's as ROUGE-1.5.5 does, behind WordNet's exception lists.
+"""The stemmers of `rouge_score` (Porter) and of ROUGE-1.5.5 (WordNet's exception lists, then Porter).
 
-Words of up to three letters are neither stemmed nor looked up; neither are words with characters beyond a–z and 0–9.
+Words of up to three letters and words with characters beyond a–z and 0–9 stay unchanged.
 """
 
 import hashlib
@@ -48,7 +48,7 @@ def google_stem() -> Stem:
 
 
 def perl_stem(exceptions: Exceptions) -> Stem:
-    """Return the stemmer of ROUGE-1.5.5: an irregular form's base as it stands, else the Porter stem."""
+    """Return the stemmer of ROUGE-1.5.5: the base of an irregular form, else the Porter stem."""
     stem = Porter("perl").stem
     bases = {word: base for word, base in exceptions.bases.items() if len(word) >= SHORTEST and word.isascii()}
     return lambda word: bases.get(word) or stem(word)
@@ -57,14 +57,14 @@ def perl_stem(exceptions: Exceptions) -> Stem:
 def read_exceptions(wordnet: str | None = None) -> Exceptions:
     """Read WordNet's exception lists.
 
-    The lists are read in the order of their names; a form's later line counts, and on a line its first base.
+    The lists are read in the order of their names. The last line of a form counts, and the first base on it.
 
     Args:
-        wordnet: the folder that holds them, or one with a `dict` that does; "none": do without; None: look around.
+        wordnet: the folder with the lists, or its parent if it is called `dict`; "none": no lists; None: search.
 
     Raises:
-        UsageError: the folder does not hold them.
-        EnvironmentProblem: they were looked for and are not installed.
+        UsageError: the folder does not have the lists.
+        EnvironmentProblem: the search found no lists.
         DataError: a list cannot be read.
     """
     if wordnet == NO_WORDNET:
@@ -80,24 +80,22 @@ def read_exceptions(wordnet: str | None = None) -> Exceptions:
 
 
 def _folder(wordnet: str | None) -> Path:
-    """Return the folder of the lists: the one that was given, else the first place that has them."""
     if wordnet is not None:
         given = Path(wordnet).expanduser()
         for folder in (given, given / "dict"):
             if _has_lists(folder):
                 return folder
-        raise UsageError(f"wordnet={wordnet} does not hold {', '.join(LISTS)}; name the folder that does, or 'none'")
+        raise UsageError(f"wordnet={wordnet} does not have {', '.join(LISTS)}; name the folder that does, or 'none'")
     for folder in _places():
         if _has_lists(folder):
             return folder
     raise EnvironmentProblem(
         f"perl mode stems with WordNet's exception lists, and they are not installed: install the package {_PACKAGE} "
-        "(apt-get install wordnet-base), name their folder with wordnet=FOLDER, or do without by wordnet=none"
+        "(apt-get install wordnet-base), name their folder with wordnet=FOLDER, or set wordnet=none"
     )
 
 
 def _places() -> list[Path]:
-    """Return where WordNet's own variables point to, then where packages put it."""
     named = []
     if folder := os.environ.get("WNSEARCHDIR"):
         named.append(Path(folder))
@@ -114,4 +112,4 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot be read as a list of WordNet ({error})", path) from error
+        raise DataError(f"not a readable WordNet list ({error}); install {_PACKAGE} again", path) from error

@@ -1,7 +1,6 @@
-"""What a word is: ROUGE's own rule, which keeps a–z and 0–9, and one for every script.
+"""The tokenizers: ROUGE's rule, which keeps a–z and 0–9, and one for every script.
 
-Both turn the sentences of a text into a flat list of words in which `MARK` ends each sentence, so that everything
-behind them reads one list.
+Both turn the sentences of a text into a flat list of words, in which `MARK` ends each sentence.
 """
 
 import re
@@ -10,29 +9,29 @@ from collections.abc import Callable, Iterable
 from functools import cache
 
 TOKENIZERS = ("default", "unicode")
-MARK = b"\xff"  # ends a sentence; no byte of UTF-8, so no text holds it
+MARK = b"\xff"  # ends a sentence; this byte does not occur in UTF-8
 
-# Bytes of UTF-8 → what the default rule makes of them: letters in lower case, digits, a blank for everything else.
+# Byte of UTF-8 → its replacement by the default rule: lower-case letter, digit, or a blank for everything else.
 _KEPT = bytes(
     ord(chr(byte).lower()) if byte < 128 and chr(byte).isalnum() else byte if byte == MARK[0] else 32
     for byte in range(256)
 )
 _BETWEEN = b" " + MARK + b" "
-_BLANKLESS = (  # letters of scripts that put no blanks between words: one a word
+_BLANKLESS = (  # scripts without blanks between words: each letter is a word
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
     "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # kana and Han
     "\U0001b000-\U0001b16f\U00020000-\U000323af"
 )
-_LAST_MARK = 0x1F000  # code points from here on hold no combining marks but variation selectors
+_LAST_MARK = 0x1F000  # code points from here on have no combining marks except variation selectors
 
 Tokenizer = Callable[[Iterable[str]], list[bytes]]
 
 
 def default_words(sentences: Iterable[str]) -> list[bytes]:
-    """Return the words as `rouge_score` finds them: lower-cased, all but a–z and 0–9 read as blanks.
+    """Return the words as `rouge_score` does: in lower case, with everything but a–z and 0–9 as blanks.
 
-    Of all characters beyond ASCII, lower-casing makes a letter of two only: the Kelvin sign, and İ, which becomes an i
-    and a dot that ends the word.
+    Lower-casing turns only two characters beyond ASCII into letters: the Kelvin sign, and İ, which becomes an i and a
+    dot that ends the word.
     """
     return ascii_words(
         text if text.isascii() else text.replace("\u212a", "k").replace("\u0130", "i ") for text in sentences
@@ -40,15 +39,15 @@ def default_words(sentences: Iterable[str]) -> list[bytes]:
 
 
 def ascii_words(sentences: Iterable[str]) -> list[bytes]:
-    """Return the words as ROUGE-1.5.5 finds them: as `default_words`, but lower-casing A–Z alone."""
+    """Return the words as ROUGE-1.5.5 does: as `default_words`, but only A–Z are lower-cased."""
     lines = [text.encode("utf-8", "surrogatepass") for text in sentences]
     return _BETWEEN.join([*lines, b""]).translate(_KEPT).split()
 
 
 def unicode_words(sentences: Iterable[str]) -> list[bytes]:
-    """Return runs of letters, digits and their marks of any script, case-folded, in compatibility form (NFKC).
+    """Return runs of letters, digits and their marks of any script, case-folded and normalized (NFKC).
 
-    Where a script puts no blanks between words (Han, kana, Thai, Lao, Burmese, Khmer), each letter is a word.
+    In scripts without blanks between words (Han, kana, Thai, Lao, Burmese, Khmer), each letter is a word.
     """
     pattern, words = _any_script(), []
     for text in sentences:
@@ -59,17 +58,17 @@ def unicode_words(sentences: Iterable[str]) -> list[bytes]:
 
 
 def named_tokenizer(name: str, mode: str) -> Tokenizer:
-    """Return the tokenizer of that name; of the default one, lower-casing is its mode's ("google", "perl")."""
+    """Return a tokenizer by name; `mode` ("google", "perl") selects the lower-casing of the default one."""
     if name == "unicode":
         return unicode_words
     return ascii_words if mode == "perl" else default_words
 
 
 def dropped_share(text: str) -> float:
-    """Return the share of a text's letters and digits that the default tokenizer drops, 0–1; 0 where it has none."""
-    said = sum(map(str.isalnum, text))
+    """Return the share of a text's letters and digits that the default tokenizer drops, 0–1; 0 for a text without."""
+    total = sum(map(str.isalnum, text))
     kept = sum(len(word) for word in default_words([text]) if word != MARK)
-    return max(0.0, 1 - kept / said) if said else 0.0
+    return max(0.0, 1 - kept / total) if total else 0.0
 
 
 @cache

@@ -74,7 +74,7 @@ def check_plan(model: str, key: str, value: str, folder: Path) -> bool:
         message = str(error)
         assert "\n" not in message
         named = key in message or BY_NAME.get(key, key) in message
-        assert named or (key == "model.init" and "is no checkpoint" in message), message
+        assert named or (key == "model.init" and "is not a checkpoint" in message), message
         return False
     return True
 

@@ -1,4 +1,4 @@
-"""A cache whose files changed: what is damaged is built anew, what is whole is used, and nothing else is touched."""
+"""A cache whose files changed: what is damaged is built again, what is whole is used, and nothing else is touched."""
 
 import hashlib
 import json
@@ -147,7 +147,7 @@ def toy(whole: tuple[Toy, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def check_damaged(toy: Toy, name: Path, how: str, outcome: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Damage a file; check that its stage alone is built anew, and that one line says so."""
+    """Damage a file; check that its stage alone is built again, and that one line says so."""
     folder, before = toy.root / Path(*name.parts[:2]), toy.times()
     capsys.readouterr()
     DAMAGES[how](toy.root / name, random.Random(f"{name} {how}").random())
@@ -217,14 +217,14 @@ def test_every_damage_of_every_file(
 @pytest.mark.parametrize("how", ["a folder", "a FIFO", "a link to itself", "a link to nothing", "empty"])
 @pytest.mark.parametrize("kind", STAGES)
 def test_something_else_in_place_of_a_stage(kind: str, how: str, toy: Toy, whole: tuple[Toy, str]) -> None:
-    """A stage's folder that was emptied, or became something else, is built anew."""
+    """A stage's folder that was emptied, or became something else, is built again."""
     folder = min((toy.root / kind).glob("*/"))
     shutil.rmtree(folder)
     folder.touch()
     DAMAGES[how](folder, 0)
     outcome, said = toy.use()
     assert outcome == whole[1]
-    assert f"{folder.name} is {'empty' if how == 'a folder' else 'no folder'}" in said[0]
+    assert f"{folder.name} is {'empty' if how == 'a folder' else 'not a folder'}" in said[0]
     assert main(["cache", "prune", "--left-over"]) == 0
     assert not list((toy.root / kind).glob("*.damaged-*"))
 
@@ -273,7 +273,7 @@ def test_a_cache_that_may_only_be_read(toy: Toy, whole: tuple[Toy, str]) -> None
 def test_a_file_that_may_not_be_read_is_no_damage(
     kind: str, toy: Toy, whole: tuple[Toy, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It ends in one line about the permission; nothing is built anew, also when the time differs."""
+    """It ends in one line about the permission; nothing is built again, also when the time differs."""
     for path in (path for path in toy.files() if path.relative_to(toy.root).parts[0] == kind):
         path.chmod(0)
     before = toy.times()
@@ -339,7 +339,7 @@ def test_a_damaged_marker(content: bytes | None, toy: Toy, capsys: pytest.Captur
 def test_damage_that_a_run_meets_unseen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A run that stumbles over a change of the same size and time names the stage; the next one builds it anew."""
+    """A run that stumbles over a change of the same size and time names the stage; the next one builds it again."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     data = write_jsonl(tmp_path / "toy", train=8, validation=3, test=3)
     run = ["run", *tiny_overrides(data), "train.max_steps=1", "baselines=false", f"results_dir={tmp_path / 'results'}"]
@@ -354,7 +354,7 @@ def test_damage_that_a_run_meets_unseen(
     told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("longsumbench: ")]
     assert told == [
         f"longsumbench: {path.parent}: this stage is damaged (test.arrow has other content);"
-        " run the same command again, which builds it anew"
+        " run the same command again, which builds it again"
     ]
     assert main(run) == 0
     assert "damaged: corpus " in capsys.readouterr().err

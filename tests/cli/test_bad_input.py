@@ -367,7 +367,7 @@ def test_a_checkpoint_of_another_system_is_refused(toy: Path, tmp_path: Path, fa
     (other / "system.json").write_text('{"system": "lead", "config": {}, "state": {}}', encoding="utf-8")
     words = [*tiny_overrides(toy), "model=trunc"]
     assert "is a checkpoint of 'lead', not of 'trunc'" in fails(2, *words, f"model.init={other}")
-    assert "is no checkpoint of this suite" in fails(2, *words, f"model.init={tmp_path / 'nowhere'}")
+    assert "is not a checkpoint of this suite" in fails(2, *words, f"model.init={tmp_path / 'nowhere'}")
 
 
 def test_a_bug_is_one_line_and_its_traceback_is_in_a_log(

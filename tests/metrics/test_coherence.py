@@ -67,7 +67,7 @@ def test_the_head_counts_and_other_weights_do_not(tmp_path: Path) -> None:
     both = write_bert(tmp_path / "both", network=BertForPreTraining)
     assert score(both, "The cat sat. It slept.") == pytest.approx(next_sentence(both, "The cat sat.", "It slept."))
     bare = Coherence(Scoring(coherence_model=str(write_bert(tmp_path / "bare", network=BertModel))))
-    with pytest.raises(UsageError, match="no next-sentence model"):
+    with pytest.raises(UsageError, match="not a next-sentence model"):
         bare.check()
 
 

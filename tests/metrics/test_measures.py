@@ -246,7 +246,7 @@ def test_another_model_measures_anew(tmp_path: Path) -> None:
         ("[coherence]", 2, "score.coherence_model is missing"),
         ("[coherence] score.coherence_model=no/such/folder", 2, "neither a folder nor a model"),
         ("[coherence] score.coherence_model=nobody/has-this", 4, "no copy of it is on this machine"),
-        ("[] score.mode=perl score.wordnet=no/such/folder", 2, "does not hold adj.exc"),
+        ("[] score.mode=perl score.wordnet=no/such/folder", 2, "does not have adj.exc"),
     ],
 )
 def test_what_is_missing_is_said_before_the_run(

@@ -159,7 +159,7 @@ def test_another_systems_folder_is_refused(system: System, tmp_path: Path) -> No
     (tmp_path / "system.json").write_text('{"system": "another", "config": {}, "state": {}}', encoding="utf-8")
     with pytest.raises(UsageError, match="is a checkpoint of 'another'"):
         type(system).load(tmp_path)
-    with pytest.raises(UsageError, match="is no checkpoint"):
+    with pytest.raises(UsageError, match="is not a checkpoint"):
         type(system).load(tmp_path / "nowhere")
 
 

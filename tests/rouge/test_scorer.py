@@ -296,7 +296,7 @@ def test_signature() -> None:
 
 def test_forgetting_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """A vocabulary that is full forgets all words between two pairs, and no score changes."""
-    monkeypatch.setattr(vocabulary, "_WORDS_REMEMBERED", 3)
+    monkeypatch.setattr(vocabulary, "_MAX_WORDS", 3)
     forgetful = RougeScorer()
     for texts in (("a b c", "c b"), ("d e f", "f e"), ("a d", "d a")):
         assert forgetful.score(texts[:1], [texts[1:]]) == scorer().score(texts[:1], [texts[1:]])

@@ -99,6 +99,6 @@ def test_missing_lists(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(EnvironmentProblem, match=r"wordnet-base.*wordnet=FOLDER.*wordnet=none"):
         read_exceptions()
-    with pytest.raises(UsageError, match=r"does not hold adj\.exc"):
+    with pytest.raises(UsageError, match=r"does not have adj\.exc"):
         read_exceptions(str(tmp_path))
     assert read_exceptions("none") == Exceptions({}, "none")
