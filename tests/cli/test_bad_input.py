@@ -427,7 +427,7 @@ def test_an_interrupt_is_continued(during: str, sent: signal.Signals, tmp_path: 
     _, error = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, error
     saving = ["interrupted: saves a checkpoint after this step; interrupt again to end at once"]
-    ended = ["longsumbench: interrupted; what is finished is kept, the same command continues it"]
+    ended = ["longsumbench: interrupted; finished work is kept, the same command continues it"]
     assert told_in(error) == [*(saving if during == "training" else []), *ended]
     assert not list(results.glob("runs/*/*/*/record.json"))
     again = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=PATIENCE, check=False)

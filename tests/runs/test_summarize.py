@@ -378,7 +378,7 @@ def test_an_interrupt_leaves_what_is_printed(
     files = [write(tmp_path / f"{name}.txt", f"{name}.") for name in "abc"]
     code, out, err = typed(watching, *files, "decode.batch_size=1", "--json")
     assert (code, [json.loads(line)["summary"] for line in out.splitlines()]) == (130, ["a."])
-    assert err[-1] == "longsumbench: interrupted; the summaries that are printed are whole"
+    assert err[-1] == "longsumbench: interrupted; the printed summaries are complete"
 
 
 def run(tmp_path: Path, *words: str) -> Path:

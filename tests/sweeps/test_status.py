@@ -126,7 +126,7 @@ def test_watching_ends_with_an_interrupt(
 
     monkeypatch.setattr("longsumbench.sweeps.status.time.sleep", interrupted)
     assert main(["status", "--watch=inf", "--results-dir", str(folder.root.parents[1])]) == 130
-    assert capsys.readouterr().err == "longsumbench: interrupted; a sweep that is running goes on\n"
+    assert capsys.readouterr().err == "longsumbench: interrupted; a running sweep continues\n"
 
 
 def test_a_torn_file_of_a_point_is_a_point_that_nobody_began(folder: Sweep) -> None:
