@@ -68,7 +68,7 @@ USAGE = {
     "dataset.split=nonsense": "dataset.split=nonsense; allowed: train, validation, test",
     "device=tpu": "device=tpu (did you mean 'cpu'?); allowed: auto, cpu, cuda",
     "seed=": "seed='' is not of type int",
-    "seed": "'seed' is no override: write key=value",
+    "seed": "'seed' is not an override: write key=value",
     "dataset=[pydoc,probe]": "names several at once: choose one, or sweep over them with -m dataset=pydoc,probe",
     "seed='${'": "'seed='${'' cannot be meant: no viable alternative",
     "seed=1,2": "'seed=1,2' has several values: sweep over them with -m",

@@ -112,7 +112,7 @@ def test_flags_stand_on_either_side_of_runs(words: str) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("run seal", "'seal' is no override: write model=seal"),
+        ("run seal", "'seal' is not an override: write model=seal"),
         ("run --model seal", "'--model' is not a flag: write model=seal"),
         ("run --train.max-steps=3", "'--train.max-steps' is not a flag: write train.max_steps=3"),
         ("run --overwrite -m", "'--overwrite' is not a flag: write overwrite=VALUE"),
@@ -121,7 +121,7 @@ def test_flags_stand_on_either_side_of_runs(words: str) -> None:
         ("run limit=3", "unknown setting 'limit' (did you mean 'dataset.limit' or 'decode.limit'?)"),
         ("run num_pages=3", "unknown setting 'num_pages' (did you mean 'model.num_pages'?)"),
         ("run dataset=tests", "dataset=tests is a path: write dataset=jsonl dataset.path=tests"),
-        ("run tests", "'tests' is no override: write dataset=jsonl dataset.path=tests"),
+        ("run tests", "'tests' is not an override: write dataset=jsonl dataset.path=tests"),
         ("run model=facebook/bart-large-cnn", "write model=pagesum model.init=facebook/bart-large-cnn"),
         ("run model=tests", "write model=pagesum model.init=tests"),
         ("run model=checkpoint", "model=checkpoint is a checkpoint of this suite: write model=NAME"),
