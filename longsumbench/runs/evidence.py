@@ -48,9 +48,7 @@ def write_evidence(folder: Path, number: int, summary: Summary) -> None:
     check_evidence_arrays(evidence)
     description = folder / f"{number}.json"
     content = {"id": summary.id, "axes": dict(evidence.axes), "texts": dict(evidence.texts)}
-    arrays = {
-        name: np.asarray(array, order="C") for name, array in evidence.arrays.items()
-    }  # safetensors ignores strides
+    arrays = {name: np.asarray(array, order="C") for name, array in evidence.arrays.items()}  # save ignores strides
     description.unlink(missing_ok=True)
     write_atomically(folder / f"{number}.safetensors", save(arrays))
     write_atomically(description, json.dumps(content, ensure_ascii=False) + "\n")

@@ -69,8 +69,8 @@ USAGE = {
     "device=tpu": "device=tpu (did you mean 'cpu'?); allowed: auto, cpu, cuda",
     "seed=": "seed='' is not of type int",
     "seed": "'seed' is not an override: write key=value",
-    "dataset=[pydoc,probe]": "names several at once: choose one, or sweep over them with -m dataset=pydoc,probe",
-    "seed='${'": "'seed='${'' cannot be meant: no viable alternative",
+    "dataset=[pydoc,probe]": "has several names: choose one, or sweep over them with -m dataset=pydoc,probe",
+    "seed='${'": "'seed='${'' is invalid: no viable alternative",
     "seed=1,2": "'seed=1,2' has several values: sweep over them with -m",
     "seed=[1": "cannot read 'seed=[1': quote its value",
     "overwrite=perhaps": "overwrite='perhaps' is not of type bool",
@@ -381,7 +381,7 @@ def test_a_bug_is_one_line_and_its_traceback_is_in_a_log(
     assert "please report it, with that file, to the project" in told
     log = Path(match[1]).read_text(encoding="utf-8")
     assert log.startswith("Traceback")
-    assert "in carry_out" in log
+    assert "in run_point" in log
 
 
 @pytest.mark.parametrize("place", [0, 1, 3])

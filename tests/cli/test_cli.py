@@ -132,7 +132,7 @@ def test_flags_stand_on_either_side_of_runs(words: str) -> None:
         ("list settings led", "unknown model 'led' (did you mean 'lead'?)"),
         ("leaderboard a b", "unknown argument 'b'"),
         ("leaderboard --measure recal", "--measure=recal (did you mean 'recall'?); allowed: f1, precision, recall"),
-        ("run experiment=etads-table5", "experiment=etads-table5 is a sweep over several points: run it with -m"),
+        ("run experiment=etads-table5", "experiment=etads-table5 has several points: run it with -m"),
         ("run -m experiment=etads-table7", "unknown experiment 'etads-table7' (did you mean"),
         ("leaderboard --latx", "unknown flag '--latx' (did you mean '--latex'?)"),
         ("compare one", "name two or more runs; the first is what the others are compared with"),
