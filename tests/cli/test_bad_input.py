@@ -462,7 +462,7 @@ def test_a_torn_record_is_made_again(kind: str, toy: Path, tmp_path: Path, capsy
         assert "the same `longsumbench run` command makes it again" in error
         assert len(more) == (words == ["leaderboard"])  # which then has no run at all
     assert works(toy, tmp_path, "model=lead") == folder
-    assert f"the record of this run cannot be read, and is made again: {path}" in capsys.readouterr().err
+    assert f"the record of this run cannot be read; the run is repeated: {path}" in capsys.readouterr().err
     again = json.loads(path.read_text(encoding="utf-8"))
     assert {again[name] == whole[name] for name in ("run_id", "scores", "n", "config", "signature")} == {True}
 
