@@ -27,11 +27,7 @@ class Parser(argparse.ArgumentParser):
         return [flag for flag in self._option_string_actions if flag.startswith("--")]
 
     def error(self, message: str) -> NoReturn:
-        """Raise the message that argparse would print.
-
-        Raises:
-            UsageError: always.
-        """
+        """Raise argparse's message as a `UsageError`."""
         if choice := re.search(r"argument (\w+): invalid choice: '(.*)' \(choose from (.*)\)", message):
             what, word, choices = choice.groups()
             known = re.findall(r"[\w-]+", choices)
@@ -40,14 +36,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class Command(NamedTuple):
-    """A command of `longsumbench`.
-
-    Attributes:
-        summary: its line in the list of commands.
-        description: its help.
-        add_arguments: adds its arguments to its parser.
-        execute: runs it with the parsed arguments and the words as typed.
-    """
+    """A command: its name, its line in the list of commands, its help, and its two functions."""
 
     name: str
     summary: str

@@ -21,23 +21,13 @@ _SHAPE = {"id": str, "axes": {str: [str]}, "texts": {str: [str]}}  # of <n>.json
 
 
 def num_wanted(asked: str, examples: int) -> range:
-    """Return the indices of the examples whose evidence is kept: the first ones.
-
-    Args:
-        asked: "all", a number or "none" (`decode.evidence`).
-        examples: the number of examples.
-    """
+    """Return the indices of the examples whose evidence is kept: "all", "none" or the first ones (a number)."""
     most = {"all": examples, "none": 0}
     return range(most[asked] if asked in most else min(int(asked), examples))
 
 
 def write_evidence(folder: Path, number: int, summary: Summary) -> None:
     """Write the evidence of one example, and replace older files.
-
-    Args:
-        folder: the target folder.
-        number: index of the example in its split, from 0.
-        summary: a summary with evidence.
 
     Raises:
         ValueError: the evidence is missing or invalid (see `check_evidence_arrays`).
@@ -82,12 +72,7 @@ def read_evidence(folder: Path, number: int) -> tuple[str, Evidence]:
 
 
 def kept_places(folder: Path, of_references: bool = False) -> set[int]:
-    """Return the indices of the examples whose evidence is complete.
-
-    Args:
-        folder: the folder with the evidence.
-        of_references: return only examples whose evidence covers the reference, too.
-    """
+    """Return the indices of the examples with complete evidence; with `of_references`, also of the reference."""
     paths = [path for path in folder.glob("*.json") if path.stem.isdecimal()]
     return {int(path.stem) for path in paths if not of_references or REFERENCE_AXIS in _read_axes(path)}
 

@@ -33,12 +33,7 @@ def not_an_override(word: str) -> UsageError:
 
 
 def unknown_setting(key: str, known: Sequence[str]) -> UsageError:
-    """Return the error for an unknown setting; it proposes the section if only that is missing.
-
-    Args:
-        key: the setting as typed, without its value.
-        known: groups and settings of the top level.
-    """
+    """Return the error for an unknown setting; it proposes the section if only that is missing."""
     sections = {f"{section}.{item.name}" for section, schema in SECTIONS.items() for item in fields(schema)}
     found = [_OTHER_NAMES[key]] if key in _OTHER_NAMES else sorted(_ending_in(key, sections))
     if found or (found := sorted(_ending_in(key, _settings_of_models()))):

@@ -115,12 +115,7 @@ def summarize_share(
 
 @dataclass
 class Writer:
-    """Writes summaries in batches, with their evidence.
-
-    Attributes:
-        system, split, decoding, path, log, evidence: as in `summarize_split`.
-        processes: the number of processes that write at the same time.
-    """
+    """Writes summaries in batches, with their evidence. The attributes are those of `summarize_split`."""
 
     system: System
     split: Split

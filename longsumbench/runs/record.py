@@ -256,15 +256,10 @@ def _misfit_of_rank(content: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Results:
-    """A results folder. Unusable files are skipped and reported on stderr once.
-
-    Attributes:
-        root: the folder.
-        named: the reports so far.
-    """
+    """A results folder. Unusable files are skipped and reported on stderr once."""
 
     root: Path
-    named: set[str] = field(default_factory=set, compare=False, repr=False)
+    named: set[str] = field(default_factory=set, compare=False, repr=False)  # the reports so far
 
     def run_folder(self, run: RunSpec | RunRecord) -> Path:
         """Return the folder of a run, which may not exist yet."""
@@ -322,10 +317,7 @@ class Results:
 def output_files(checkpoints: int) -> list[tuple[str, str]]:
     """Return the names of the files with summaries and scores of each checkpoint, the best first.
 
-    `scores.csv` holds the means of several checkpoints.
-
-    Args:
-        checkpoints: the number of averaged checkpoints; 0 or 1 without averaging.
+    `scores.csv` holds the means of several checkpoints. Without averaging, `checkpoints` is 0 or 1.
     """
     others = [(f"predictions-{number}.jsonl", f"scores-{number}.csv") for number in range(2, checkpoints + 1)]
     return [("predictions.jsonl", "scores-1.csv" if others else "scores.csv"), *others]

@@ -70,15 +70,7 @@ def run_spec(config: RunConfig, system: System, texts: Texts) -> RunSpec:
 def run_spec_on(
     config: RunConfig, system: System, fingerprint: str, metrics: Collection[str], queried: bool
 ) -> RunSpec:
-    """Return all that decides the outcome, for texts that may be on another machine.
-
-    Args:
-        config: the configuration of the run.
-        system: a system with these settings.
-        fingerprint: the hash of the texts.
-        metrics: the metrics of the dataset.
-        queried: True if the texts have queries.
-    """
+    """Return all that decides the outcome, for texts that may be on another machine."""
     metric_versions = {f"metric {name}": registry.metrics.load(name).version for name in metrics}
     if "train" in system.decided_by and queried:
         metric_versions["queries"] = QUERIES_VERSION

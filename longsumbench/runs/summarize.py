@@ -177,11 +177,7 @@ def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def settle_decoding(settings: Sequence[str], usual: Mapping[str, Any]) -> Decoding:
-    """Check settings as `run` does, and merge them into the defaults.
-
-    Args:
-        settings: `decode.*`, `device` and `seed`, as typed.
-        usual: field of `Decoding` → value.
+    """Check typed settings (`decode.*`, `device`, `seed`) and merge them into the usual values.
 
     Raises:
         UsageError: an unknown setting, a wrong type or an invalid value.
@@ -209,13 +205,7 @@ def _value(word: str, text: str) -> Any:
 
 
 def summarize_inputs(system: System, inputs: Sequence[Input], decoding: Decoding) -> Iterator[Summary]:
-    """Yield a summary of each input, in their order.
-
-    Args:
-        system: a trained system.
-        inputs: the inputs of `read_inputs`.
-        decoding: the decode settings; the first `evidence` summaries have evidence.
-    """
+    """Yield a summary of each input, in order; the first `decoding.evidence` summaries have evidence."""
     check_lengths(system.config, decoding)
     check_search(system, decoding)
     examples = [item.example for item in inputs]
