@@ -142,10 +142,10 @@ def parser() -> Parser:
     top.add_argument("--version", action="version", version=f"longsumbench {__version__}")
     _add_verbose(top)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    for one in COMMANDS:
-        command = commands.add_parser(one.name, help=one.summary, description=one.description)
-        command.set_defaults(parser=command, execute=one.execute)
-        one.add_arguments(command)
+    for entry in COMMANDS:
+        command = commands.add_parser(entry.name, help=entry.summary, description=entry.description)
+        command.set_defaults(parser=command, execute=entry.execute)
+        entry.add_arguments(command)
         _add_verbose(command)
     return top
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _HELP = """\
-Run one point, or with -m every combination of the comma-separated values.
+Run one point (a model, a dataset and settings), or with -m every combination of the comma-separated values.
 
   longsumbench run model=trunc model.input_length=512 train.max_minutes=8
   longsumbench run dataset=jsonl dataset.path=my_texts scale=tiny

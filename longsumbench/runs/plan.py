@@ -22,7 +22,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
-from yaml import YAMLError  # type: ignore[import-untyped] # it ships no annotations
+from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 
 from longsumbench.api import registry
 from longsumbench.api.config import SECTIONS, Decoding, RunConfig, check_lengths, resolve_config

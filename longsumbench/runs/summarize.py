@@ -14,7 +14,7 @@ from typing import Any
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from tqdm import tqdm
-from yaml import YAMLError  # type: ignore[import-untyped] # it ships no annotations
+from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 
 from longsumbench.api import registry
 from longsumbench.api.config import SECTIONS, Decoding, RunConfig, build_settings, check_lengths
