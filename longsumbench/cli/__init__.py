@@ -1,1 +1,1 @@
-"""The command line: one file per command, with its arguments, its help and its function."""
+"""The command line. Start with `main`; each other file holds one command: its arguments, help and function."""

@@ -8,26 +8,26 @@ from longsumbench.cli.parser import Command, Parser, add_results_dir
 from longsumbench.formatting import print_text
 
 _HELP = """\
-Compare finished runs, example by example; the first one is the baseline.
+Compare finished runs, example by example. The first run is the baseline.
 
   longsumbench compare 85f3139c 36e2dc94                  runs by their ids, or the beginnings of these
-  longsumbench compare 85f3139c 36e2 c6f0 --all-pairs     each with each, corrected together
+  longsumbench compare 85f3139c 36e2 c6f0 --all-pairs     every pair of runs, corrected together
   longsumbench compare 85f3139c results/runs/pydoc/lead/c6f0ec26c16b --output lead_or_not --examples 30
 
-Of every measure: both means, their difference with its 95 % interval, p by approximate randomization, p corrected for
-the whole table (Holm), and the smallest difference that could have been seen. Runs must have been scored in the same
-way on the same texts; where they have different examples, --intersect compares those in common.
-The table is printed, and written as .csv, .md and .html; the two latter show the examples that moved most, with both
-outputs. The page needs nothing beside itself.
+For every measure: both means, their difference with its 95 % interval, p by approximate randomization, p corrected for
+the whole table (Holm), and the smallest difference that the test could detect. All runs must have the same texts and
+the same scoring. If they have different examples, --intersect compares the examples in common.
+Prints the table and writes it as .csv, .md and .html. The .md and .html files also show the examples that changed
+most, with both outputs. The page is one file without other dependencies.
 """
 
 
 def _add_arguments(command: Parser) -> None:
     command.add_argument("runs", nargs="*", metavar="RUN", help="a run's folder, its id, or the beginning of its id")
-    command.add_argument("--all-pairs", action="store_true", help="each run with each, not only with the first")
+    command.add_argument("--all-pairs", action="store_true", help="compare every pair, not only with the first run")
     command.add_argument("--intersect", action="store_true", help="compare the examples that all runs have")
     command.add_argument(
-        "--examples", type=int, default=10, metavar="N", help="show the N that gained most and the N that lost most"
+        "--examples", type=int, default=10, metavar="N", help="show the N largest gains and losses (default: 10)"
     )
     command.add_argument("--output", metavar="FOLDER", help="where to write (default: comparisons/IDS in the results)")
     add_results_dir(command)
@@ -47,7 +47,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         folder = Path(options.output).expanduser() if options.output else comparison_folder(results, comparison.runs)
         written = write_comparison(comparison, writable_folder(folder, "--output"))
     except KeyboardInterrupt:
-        raise KeyboardInterrupt("the runs are as they were; the same command compares them anew") from None
+        raise KeyboardInterrupt("the runs are unchanged; the same command starts again") from None
     print_text(comparison.render(), "", *written)
 
 

@@ -14,17 +14,17 @@ Show what a system looked at while it wrote one summary of a finished run.
   longsumbench inspect 85f3139c journal.pone.0163477      an example by its id
   longsumbench inspect results/runs/pydoc/seal/9ebc3b974286 3 --output figures
 
-Written are <place>.html, a page that needs nothing beside itself, and <place>.png, the same for a paper. What they show
-follows from the evidence that the run has kept: how much each unit of the source weighed at each step of the summary,
-which units were selected for each of its segments, and any other array as a heat map; the units' texts stand beside.
-A run keeps evidence of its first 20 examples; the same `run` command with decode.evidence=all adds that of the others.
+Writes NUMBER.html, a page in one file, and NUMBER.png, a figure for a paper. They show the evidence that the run
+stored: the weight of each source unit at each step of the summary, the units selected for each segment, and any other
+array as a heat map, together with the texts of the units.
+A run stores evidence of its first 20 examples. Run the same `run` command with decode.evidence=all to add the others.
 What the views mean: docs/how-to/inspect.md.
 """
 
 
 def _add_arguments(command: Parser) -> None:
     command.add_argument("run", metavar="RUN", help="a run's folder, its id, or the beginning of its id")
-    command.add_argument("example", metavar="EXAMPLE", help="an example's id, or its place in its split, from 0")
+    command.add_argument("example", metavar="EXAMPLE", help="an example's id, or its number in its split, from 0")
     command.add_argument("--output", metavar="FOLDER", help="where to write (default: inspections/ID in results)")
     add_results_dir(command)
 
@@ -41,7 +41,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         folder = Path(options.output).expanduser() if options.output else inspection_folder(results, inspection.record)
         print_text(*write_inspection(inspection, writable_folder(folder, "--output")))
     except KeyboardInterrupt:
-        raise KeyboardInterrupt("the run is as it was; the same command shows the example anew") from None
+        raise KeyboardInterrupt("the run is unchanged; the same command starts again") from None
 
 
 inspect_command = Command("inspect", "show what a system looked at", _HELP, _add_arguments, _execute)

@@ -14,29 +14,32 @@ if TYPE_CHECKING:
 
 
 _HELP = """\
-Rebuild the tables of finished runs, and print them.
+Rebuild and print the tables of finished runs.
 
   longsumbench leaderboard                      every dataset with results
-  longsumbench leaderboard pydoc --latex        one of them, for a paper
-  longsumbench leaderboard pydoc --measure recall          by ROUGE's recall, or precision, instead of F1
-  longsumbench leaderboard pydoc --ledger       what was not read (by which setting), not learned, not finished
-  longsumbench leaderboard pydoc --against segment_length          also draw scores against a setting that was swept
-  longsumbench leaderboard pydoc --against page_size --against decode.num_beams --kind rouge2        … or two
+  longsumbench leaderboard pydoc --latex        one dataset, as LaTeX
+  longsumbench leaderboard pydoc --measure recall          ROUGE recall (or precision) instead of F1
+  longsumbench leaderboard pydoc --ledger       what was not read (by which setting), learned or finished
+  longsumbench leaderboard pydoc --against segment_length          also plot scores against a setting
+  longsumbench leaderboard pydoc --against page_size --against decode.num_beams --kind rouge2        … or two settings
 
-results/leaderboard/ holds each table as .csv (all columns), .md and .tex, by F1 whatever is printed, and where planted
-facts were looked for, a picture of what the systems found. --against writes <dataset>-<setting>.csv, .png and .svg.
+Writes each table to results/leaderboard/ as .csv (all columns), .md and .tex. The files always contain F1. For a
+dataset with planted facts, it also draws which facts the systems found. --against writes <dataset>-<setting>.csv, .png
+and .svg.
 """
 
 
 def _add_arguments(command: Parser) -> None:
-    command.add_argument("dataset", nargs="?", help="one dataset; all of them when left out")
-    command.add_argument("--latex", action="store_true", help="print LaTeX (booktabs) instead")
-    command.add_argument("--ledger", action="store_true", help="print what was not read, learned or finished instead")
-    command.add_argument("--measure", default="f1", help="of ROUGE: f1 (default), precision or recall")
+    command.add_argument("dataset", nargs="?", help="one dataset (default: all)")
+    command.add_argument("--latex", action="store_true", help="print LaTeX (booktabs)")
+    command.add_argument("--ledger", action="store_true", help="print what was not read, learned or finished")
+    command.add_argument("--measure", default="f1", help="ROUGE f1 (default), precision or recall")
     command.add_argument(
-        "--against", action="append", default=[], metavar="SETTING", help="also draw scores against a setting, or two"
+        "--against", action="append", default=[], metavar="SETTING", help="also plot scores against a setting, or two"
     )
-    command.add_argument("--kind", metavar="NAME", help="what --against draws, as rouge2 (default: what ranks runs)")
+    command.add_argument(
+        "--kind", metavar="NAME", help="the score that --against plots, such as rouge2 (default: the ranking score)"
+    )
     add_results_dir(command)
 
 
@@ -54,7 +57,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     results = Results(Path(options.results_dir).expanduser())
     found = results.datasets()
     if not found:
-        raise UsageError(f"no finished run under {results.root}: start with `longsumbench run`, or name --results-dir")
+        raise UsageError(f"no finished run under {results.root}: start with `longsumbench run`, or set --results-dir")
     if options.dataset and options.dataset not in found:
         raise UnknownName("dataset with results", options.dataset, found)
     names = [options.dataset] if options.dataset else found
@@ -62,7 +65,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     for name in names:
         try:
             table = leaderboard.update_table(results, name)
-        except DataError as error:  # no record of this dataset can be read; others may be
+        except DataError as error:  # no readable record of this dataset
             if len(names) == 1:
                 raise
             results.leave_out(error)
@@ -79,13 +82,13 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 
 def _draw_against(options: argparse.Namespace, results: "Results", names: Sequence[str]) -> list[Path]:
-    """Write what `--against` asks for, and return the files."""
+    """Write the plots of `--against`; return the files."""
     if options.kind is not None and not options.against:
-        raise UsageError("--kind goes with --against SETTING: it says what is drawn")
+        raise UsageError("--kind needs --against SETTING: it selects the plotted score")
     if options.against and len(names) > 1:
-        raise UsageError(f"--against draws the runs on one dataset: name one of {', '.join(names)}")
+        raise UsageError(f"--against plots the runs on one dataset: choose one of {', '.join(names)}")
     if options.against and options.measure != "f1":
-        raise UsageError("--measure is of the printed table: --against draws F1, or what --kind names")
+        raise UsageError("--measure is for the printed table: --against plots F1, or the score of --kind")
     if not options.against:
         return []
     from longsumbench.leaderboards.figures import curves as sweep

@@ -1,4 +1,4 @@
-"""The command line. Only argparse at import; what a command needs is imported inside it."""
+"""The command line. Each command imports its heavy libraries when it runs."""
 
 import argparse
 import os
@@ -39,29 +39,29 @@ COMMANDS = (
     repro_command,
     list_command,
 )
-_FREE_WORDS = ("overrides", "inputs", "texts", "runs", "keys")  # of the commands that take any number of words
-# What settings begin with: groups, sections and those of the top level. A test compares it with `planning`.
+_FREE_WORDS = ("overrides", "inputs", "texts", "runs", "keys")  # arguments that take any number of words
+# First words of all settings. A test compares them with `longsumbench.runs.plan`.
 SETTINGS = (
     *("model", "dataset", "scale", "train", "decode", "score", "experiment"),
     *("seed", "device", "results_dir", "overwrite", "baselines", "timeout_minutes"),
 )
-_VERBOSE = ("-v", "--verbose")  # before or after a command's name; `main` takes them away
+_VERBOSE = ("-v", "--verbose")  # before or after a command's name
 _DESCRIPTION = """\
 Compare long-input summarizers on the same documents, with the same ROUGE, under the same budget.
 
-  longsumbench run                              train a tiny system on built-in text, print the table (minutes)
+  longsumbench run                              train a tiny system on built-in text and print a table (minutes)
   longsumbench run model=lead dataset=pubmed dataset.path=FOLDER
   longsumbench run -m model=lead,random,oracle,trunc model.input_length=64,256 seed=1,2
-  longsumbench status                           what a running sweep is at
+  longsumbench status                           show the progress of a sweep
   longsumbench leaderboard pydoc                print a table again
-  longsumbench summarize RUN paper.md           summarize a file of your own
-  longsumbench score out.jsonl test.jsonl       the ROUGE of any system's outputs
-  longsumbench compare RUN RUN                  whether two runs differ, and on which examples
-  longsumbench inspect RUN 0                    what a system looked at while it wrote a summary
-  longsumbench stats dataset=pydoc              what a dataset is like, and what systems would see of it
-  longsumbench analyze fusion dataset=pydoc     how far apart the sentences stand that summaries join
-  longsumbench repro RUN --check                repeat a run, and see whether it comes out the same
-  longsumbench list models                      what can be named
+  longsumbench summarize RUN paper.md           summarize your own file
+  longsumbench score out.jsonl test.jsonl       compute the ROUGE of any system's outputs
+  longsumbench compare RUN RUN                  test whether two runs differ, and on which examples
+  longsumbench inspect RUN 0                    show what a system looked at while it wrote a summary
+  longsumbench stats dataset=pydoc              print statistics of a dataset
+  longsumbench analyze fusion dataset=pydoc     measure the distance of sentences that a summary joins
+  longsumbench repro RUN --check                repeat a run, and compare the outputs
+  longsumbench list models                      list the available models
 """
 
 
@@ -69,16 +69,16 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
     typed = list(sys.argv[1:] if arguments is None else arguments)
-    words = [word for word in typed if word not in _VERBOSE]  # what is shown of an error is no part of a run's command
+    words = [word for word in typed if word not in _VERBOSE]  # records do not store it
     try:
         options = parse_words(words)
         options.execute(options, words)
         sys.stdout.flush()
     except KeyboardInterrupt as interrupt:
-        kept = f"{interrupt}" or "what is finished is kept, the same command continues it"
+        kept = f"{interrupt}" or "finished work is kept, the same command continues it"
         print(escape_line(f"longsumbench: interrupted; {kept}"), file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:  # whoever read the output has seen enough: `longsumbench list settings | head`
+    except BrokenPipeError:  # as in `longsumbench list settings | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as error:
         return _show_problem(error, verbose=words != typed)
@@ -86,26 +86,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _show_problem(error: Exception, verbose: bool) -> int:
-    """Print an error as one line, with `verbose` its traceback before it; return the exit code."""
+    """Print an error in one line, after its traceback if `verbose`; return the exit code."""
     from longsumbench.runs.bug_report import as_reported_error
 
     problem = as_reported_error(error)
     if verbose:
         print(escape_lines("".join(traceback.format_exception(error))), file=sys.stderr)
-    escaped = (
-        escape_lines if isinstance(problem, PointsFailed) else escape_line
-    )  # which has a table, escaped when it was drawn
+    escaped = escape_lines if isinstance(problem, PointsFailed) else escape_line  # PointsFailed contains a table
     print(escaped(f"longsumbench: {problem}"), file=sys.stderr)
     return problem.exit_code
 
 
 def parse_words(words: Sequence[str]) -> argparse.Namespace:
-    """Parse the words of a command line; overrides may stand on either side of a flag.
+    """Parse the words of a command line; overrides may precede or follow flags.
 
-    Returns: the command's arguments, and its name as `command`.
+    Returns: the arguments of the command; its name is `command`.
 
     Raises:
-        UsageError: no command, or a word that is neither a flag of the command nor an override.
+        UsageError: the command is missing, or a word is neither a flag of the command nor an override.
     """
     options, extra = parser().parse_known_args(words or ["--help"])
     for word in extra:
@@ -115,28 +113,26 @@ def parse_words(words: Sequence[str]) -> argparse.Namespace:
             raise UsageError(f"unknown argument '{word}' (see {options.parser.prog} --help)")
     for name in _FREE_WORDS:
         if hasattr(options, name):
-            setattr(options, name, [*getattr(options, name), *extra])  # argparse takes those before the first flag only
+            setattr(options, name, [*getattr(options, name), *extra])  # argparse stops at the first flag
             _check_numbers(getattr(options, name))
     return options
 
 
 def _check_numbers(words: Sequence[str]) -> None:
-    """Check that no word holds a number that is too long for Python to read.
-
-    Raises:
-        UsageError: one does.
-    """
+    """Refuse a number that is too long for Python to read."""
     if long := next((word for word in words if re.search(r"\d{4000}", word)), None):
-        raise UsageError(f"'{long[:40]}…' holds a number of more than 4,000 digits")
+        raise UsageError(f"'{long[:40]}…' contains a number of more than 4,000 digits")
 
 
 def _unknown_flag(word: str, words: Sequence[str], options: argparse.Namespace) -> UsageError:
-    """Return the error for a flag that the command does not have; a setting's name with dashes becomes key=value."""
+    """Return the error for an unknown flag; for a setting with dashes it proposes key=value."""
     flag, _, value = word.partition("=")
     setting, own = flag.lstrip("-").replace("-", "_"), options.parser
     if setting.partition(".")[0] in SETTINGS and (hasattr(options, "overrides") or hasattr(options, "inputs")):
-        behind = [one for one in words[words.index(word) + 1 :][:1] if not one.startswith("-") and "=" not in one]
-        return UsageError(f"'{flag}' is no flag: write {setting}={value or ''.join(behind) or 'VALUE'}")
+        following = [
+            other for other in words[words.index(word) + 1 :][:1] if not other.startswith("-") and "=" not in other
+        ]
+        return UsageError(f"'{flag}' is not a flag: write {setting}={value or ''.join(following) or 'VALUE'}")
     return UsageError(f"unknown flag '{flag}'{did_you_mean(flag, own.flags())} (see {own.prog} --help)")
 
 
@@ -146,14 +142,13 @@ def parser() -> Parser:
     top.add_argument("--version", action="version", version=f"longsumbench {__version__}")
     _add_verbose(top)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    for one in COMMANDS:
-        command = commands.add_parser(one.name, help=one.summary, description=one.description)
-        command.set_defaults(parser=command, execute=one.execute)
-        one.add_arguments(command)
+    for entry in COMMANDS:
+        command = commands.add_parser(entry.name, help=entry.summary, description=entry.description)
+        command.set_defaults(parser=command, execute=entry.execute)
+        entry.add_arguments(command)
         _add_verbose(command)
     return top
 
 
 def _add_verbose(command: Parser) -> None:
-    """Add the flag of all commands, so that help shows it."""
     command.add_argument(*_VERBOSE, action="store_true", default=argparse.SUPPRESS, help="show an error's traceback")

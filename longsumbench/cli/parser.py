@@ -1,4 +1,4 @@
-"""What all commands share: how one is described, the parser, flags and files that several have."""
+"""Parts that all commands share: the parser, the description of a command, common flags."""
 
 import argparse
 import os
@@ -16,22 +16,18 @@ exit codes: 0 done, 1 some points failed, 2 wrong usage or configuration, 3 bad 
 
 
 class Parser(argparse.ArgumentParser):
-    """As ArgumentParser, except: wrong usage is an error like any other, in one line."""
+    """As ArgumentParser, except: wrong usage raises `UsageError`."""
 
     def __init__(self, prog: str, **about: Any) -> None:
         raw = argparse.RawDescriptionHelpFormatter
         super().__init__(prog, **about, epilog=_EXIT_CODES, formatter_class=raw, allow_abbrev=False)
 
     def flags(self) -> list[str]:
-        """Return the flags that it knows ("--show")."""
+        """Return the known flags ("--show")."""
         return [flag for flag in self._option_string_actions if flag.startswith("--")]
 
     def error(self, message: str) -> NoReturn:
-        """Raise what argparse would print behind its usage.
-
-        Raises:
-            UsageError: always.
-        """
+        """Raise argparse's message as a `UsageError`."""
         if choice := re.search(r"argument (\w+): invalid choice: '(.*)' \(choose from (.*)\)", message):
             what, word, choices = choice.groups()
             known = re.findall(r"[\w-]+", choices)
@@ -40,15 +36,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class Command(NamedTuple):
-    """A command of `longsumbench`.
-
-    Attributes:
-        name: what is typed.
-        summary: a line about it, in the list of commands.
-        description: its help.
-        add_arguments: adds its arguments to its parser.
-        execute: runs it, given the parsed arguments and the words as typed.
-    """
+    """A command: its name, its line in the list of commands, its help, and its two functions."""
 
     name: str
     summary: str
@@ -58,18 +46,18 @@ class Command(NamedTuple):
 
 
 def add_results_dir(command: Parser) -> None:
-    """Add the flag of all commands that read runs."""
+    """Add `--results-dir`."""
     command.add_argument(
         "--results-dir", default="results", metavar="FOLDER", help="where the runs are (default: results)"
     )
 
 
 def output_file(name: str | None, flag: str) -> Path | None:
-    """Return the file that a flag names, if a file can be written there; None if the flag was not given.
+    """Return the file that a flag names, after checking that it can be written; None without the flag.
 
     Raises:
-        UsageError: there is a folder, a pipe, a device or a loop of links, which a file must not replace.
-        EnvironmentProblem: nothing can be written there.
+        UsageError: the path is a folder, a pipe, a device or a loop of links.
+        EnvironmentProblem: the folder is not writable.
     """
     from longsumbench.files import writable_folder
 
@@ -77,7 +65,7 @@ def output_file(name: str | None, flag: str) -> Path | None:
         return None
     table = Path(os.path.realpath(Path(name).expanduser()))
     if os.path.lexists(table) and not table.is_file():
-        what = "a folder" if table.is_dir() else "no file (a pipe, a device or a loop of links)"
-        raise UsageError(f"{flag} {name or '.'} is {what}: name a file")
+        what = "a folder" if table.is_dir() else "not a file (a pipe, a device or a loop of links)"
+        raise UsageError(f"{flag} {name or '.'} is {what}: give a file name")
     writable_folder(table.parent, flag)
     return table

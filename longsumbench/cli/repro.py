@@ -8,24 +8,24 @@ from longsumbench.cli.parser import Command, Parser, add_results_dir
 from longsumbench.formatting import print_text
 
 _HELP = """\
-Say what it takes to repeat a finished run: code, packages, texts, and the command of its own point.
+Print how to repeat a finished run: code, packages, texts and the command.
 
-  longsumbench repro 85f3139c                    a page to follow; of a sweep's point, the command for it alone
-  longsumbench repro 85f3139c --output again     also as again/repro.sh, with patch, constraints and configuration
-  longsumbench repro 85f3139c --check            repeat it here and now, and compare what is written
+  longsumbench repro 85f3139c                    instructions; for a point of a sweep, the command for this point only
+  longsumbench repro 85f3139c --output again     also write again/repro.sh, patch, constraints and configuration
+  longsumbench repro 85f3139c --check            repeat the run here, and compare the outputs
 
-The command is found from the run's record, under today's settings; what these cannot say is named. --check trains,
-summarizes and scores from nothing, in a folder of its own, on texts that may have been read before. It compares with
-the run's predictions or, where it came without them, with its scores. What differs from the machine and the versions
-of the run is said first; where a prediction differs, the repeat is kept, and the exit code is 1.
+The command is derived from the run's record and the present settings. It names everything that these cannot express.
+--check trains, summarizes and scores again in a new folder; it may reuse texts that were read before. It compares the
+predictions or, if they are missing, the scores. It first reports differences in machine and versions. If a prediction
+differs, it keeps the repeated run and exits with code 1.
 More: docs/how-to/reproduce.md
 """
 
 
 def _add_arguments(command: Parser) -> None:
     command.add_argument("run", metavar="RUN", help="a run's folder, its id, or the beginning of its id")
-    command.add_argument("--check", action="store_true", help="repeat it now, and compare what is written")
-    command.add_argument("--output", metavar="FOLDER", help="also write repro.sh there, and what it needs")
+    command.add_argument("--check", action="store_true", help="repeat it now, and compare the outputs")
+    command.add_argument("--output", metavar="FOLDER", help="also write repro.sh and its files there")
     add_results_dir(command)
 
 
@@ -45,7 +45,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         try:
             print_text("", check_repeat(found))
         except KeyboardInterrupt:
-            raise KeyboardInterrupt("the run is as it was; the same command repeats it anew") from None
+            raise KeyboardInterrupt("the run is unchanged; the same command starts again") from None
 
 
 repro_command = Command("repro", "repeat a finished run", _HELP, _add_arguments, _execute)

@@ -16,43 +16,43 @@ if TYPE_CHECKING:
 
 
 _HELP = """\
-Run one point, or with -m every combination of the comma-separated values.
-
-groups:    model=NAME  dataset=NAME  scale={scales}       (longsumbench list models|datasets|scales)
-           experiment=NAME, settings that go together                                    (longsumbench list experiments)
-settings:  model.*  dataset.*  train.*  decode.*  score.*                         (longsumbench list settings [MODEL])
-top level: seed=1  device=auto|cpu|cuda  results_dir=results  overwrite=false  baselines=true  timeout_minutes=null
-sweeps:    hydra/launcher=joblib|slurm_cpu|slurm_gpu|slurm_preemptible  hydra/sweeper=optuna  and hydra.launcher.*,
-           hydra.sweeper.*, the settings of these plug-ins of Hydra                             (docs/how-to/sweep.md)
+Run one point (a model, a dataset and settings), or with -m every combination of the comma-separated values.
 
   longsumbench run model=trunc model.input_length=512 train.max_minutes=8
   longsumbench run dataset=jsonl dataset.path=my_texts scale=tiny
-  longsumbench run -m seed=1,2,3 --show         what would be run, without running it
-  longsumbench run -m seed=1,2,3 hydra/launcher=joblib                   side by side, on all cores
-  longsumbench run -m seed=1,2,3 hydra/launcher=slurm_gpu hydra.launcher.partition=gpu       as an array job of SLURM
-  torchrun --nproc-per-node=4 -m longsumbench run model=seal         one point by four processes
-  longsumbench run -m experiment=etads-table5 dataset=cnn_dailymail      points that an experiment names itself
+  longsumbench run -m seed=1,2,3 --show         print the configurations without running them
+  longsumbench run -m seed=1,2,3 hydra/launcher=joblib                   in parallel, on all cores
+  longsumbench run -m seed=1,2,3 hydra/launcher=slurm_gpu hydra.launcher.partition=gpu       as a SLURM array job
+  torchrun --nproc-per-node=4 -m longsumbench run model=seal         one point with four processes
+  longsumbench run -m experiment=etads-table5 dataset=cnn_dailymail      the points that an experiment defines
 
-Running the same command again continues it: what is finished is skipped, what was broken off is resumed.
-In a sweep, all points are checked before the first one runs; one that fails, hangs or is killed later leaves the
-others untouched, and points that differ in nothing their system depends on are done once. Where one or two settings
-were swept over, the score is drawn against them. An experiment may name a sweep of its own (`sweep:` in its file),
-which is combined with the values typed. `longsumbench status`, from any shell, shows how far it is.
-Lead, Random and Oracle are scored beside the first run on a dataset (baselines=false: not).
-A value with a comma, a bracket or a blank in it is quoted twice: "dataset.path='my texts'". Lists are typed as they
-are: "model.focus_layers=[1,2]", and to sweep over "model.focus_layers=[],[1,2]".
+groups:    model=NAME  dataset=NAME  scale={scales}       (longsumbench list models|datasets|scales)
+           experiment=NAME, settings that belong together                                (longsumbench list experiments)
+settings:  model.*  dataset.*  train.*  decode.*  score.*                         (longsumbench list settings [MODEL])
+top level: seed=1  device=auto|cpu|cuda  results_dir=results  overwrite=false  baselines=true  timeout_minutes=null
+sweeps:    hydra/launcher=joblib|slurm_cpu|slurm_gpu|slurm_preemptible  hydra/sweeper=optuna  and hydra.launcher.*,
+           hydra.sweeper.*, the settings of these Hydra plug-ins                                (docs/how-to/sweep.md)
+
+The same command continues an interrupted run: it skips finished steps and resumes the others.
+A sweep checks all points before it runs the first one. If a point fails, hangs or is killed, the others still run.
+Points whose differences do not affect their system run once. If one or two settings vary, the scores are plotted
+against them. An experiment may define a sweep (`sweep:` in its file); it is combined with the values you type.
+`longsumbench status` shows the progress, from any shell.
+The first run on a dataset also scores Lead, Random and Oracle. baselines=false turns this off.
+Quote a value with a comma, a bracket or a blank twice: "dataset.path='my texts'". Type lists as they are:
+"model.focus_layers=[1,2]". To sweep over lists: "model.focus_layers=[],[1,2]".
 """
 
 
 def _add_arguments(command: Parser) -> None:
-    command.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="what departs from the defaults")
+    command.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="settings that differ from the defaults")
     command.add_argument("-m", "--multirun", action="store_true", help="sweep over comma-separated values")
     command.add_argument("--config-dir", metavar="FOLDER", help="a folder with more YAML files (model/, dataset/, …)")
     command.add_argument("--show", action="store_true", help="print the resolved configuration and stop")
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    """`longsumbench run`; of several processes that torchrun started, the others help the first one."""
+    """Run the command; with torchrun, the other processes help the first one."""
     from longsumbench.progress import phase
 
     with phase("loading the libraries"):
@@ -63,7 +63,6 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 
 def _run(options: argparse.Namespace, words: Sequence[str]) -> None:
-    """`longsumbench run`."""
     from longsumbench.progress import phase
 
     with phase("loading the libraries"):
@@ -77,7 +76,7 @@ def _run(options: argparse.Namespace, words: Sequence[str]) -> None:
         launch = Launch((), ("longsumbench", *words), options.multirun, engine)
         if engine.sweeper == HERE:
             launch.points = plan(of_points, options.multirun, options.config_dir, probe=not options.show)
-    if options.show:  # of a search, what all of its points share
+    if options.show:  # for a search: the settings that all points share
         print_text(
             show_config(
                 launch.points
@@ -91,7 +90,7 @@ def _run(options: argparse.Namespace, words: Sequence[str]) -> None:
         else:
             launch.search(of_points, options.config_dir)
     except Exception:
-        _show_tables(launch)  # of what was finished before
+        _show_tables(launch)  # of the runs that finished before
         raise
     with phase("making the tables"):
         _show_tables(launch, swept_settings(of_points, options.config_dir))
@@ -104,16 +103,13 @@ def _run(options: argparse.Namespace, words: Sequence[str]) -> None:
         reasons = tabulate(
             [map(escape_line, pair) for pair in failed.items()], headers=["point", "reason"], tablefmt="plain"
         )
-        beside = f" and {format_count(len(launch.failed_baselines), 'baseline')}" if launch.failed_baselines else ""
-        told = f"{len(launch.failed)} of {format_count(launch.planned(), 'point')}{beside} failed"
-        raise PointsFailed(f"{told}, the others are kept:\n{reasons}")
+        baselines = f" and {format_count(len(launch.failed_baselines), 'baseline')}" if launch.failed_baselines else ""
+        count = f"{len(launch.failed)} of {format_count(launch.planned(), 'point')}{baselines} failed"
+        raise PointsFailed(f"{count}, the others are kept:\n{reasons}")
 
 
 def _show_tables(launch: "Launch", swept: Sequence[str] = ()) -> None:
-    """Rebuild the tables of the datasets that a launch has finished runs on, and print them.
-
-    Where one or two settings were swept over, what came of it is drawn.
-    """
+    """Rebuild and print the tables of a launch's datasets; plot the scores if one or two settings vary."""
     from longsumbench.leaderboards import table as leaderboard
     from longsumbench.leaderboards.figures import curves as sweep
     from longsumbench.runs.record import Results

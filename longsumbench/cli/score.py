@@ -13,37 +13,37 @@ Compute the ROUGE of any system's outputs.
 
   longsumbench score out.jsonl test.jsonl       {"id", "prediction"} and {"id", "references": [...]}, matched by id
   longsumbench score both.jsonl                 prediction and references in the same row
-  longsumbench score out.txt references.txt     one a line: line n of one belongs to line n of the other
+  longsumbench score out.txt references.txt     one text per line, matched by line number
   longsumbench score RUN                        a finished run, by its folder or id, against its dataset's references
-  longsumbench score decoded gold               folders: NAME.dec and NAME.ref (or NAME.A.ref, …), a sentence a line
+  longsumbench score decoded gold               folders with NAME.dec and NAME.ref (or NAME.A.ref, …), a sentence a line
   longsumbench score out.jsonl test.jsonl --mode perl --no-stem --per-example scores.csv
 
-A text is running text or a list of sentences. Lists are scored as they are; running text is split at its line breaks
-and by the suite's splitter, on both sides alike; the signature says which. All formats, and what the warnings mean:
-docs/how-to/score.md. Files may be packed (.gz).
+A text is a string or a list of sentences. Lists are scored as they are. The suite splits strings at line breaks and
+into sentences, in predictions and references. The signature records this. Files may be compressed (.gz). All formats,
+and what the warnings mean: docs/how-to/score.md.
 """
 
 
 def _add_arguments(command: Parser) -> None:
-    command.add_argument("texts", nargs="*", metavar="FILE", help="PREDICTIONS, then REFERENCES where they stand apart")
+    command.add_argument("texts", nargs="*", metavar="FILE", help="PREDICTIONS, then REFERENCES if in another file")
     command.add_argument("--mode", default="google", help="google (as rouge_score; default) or perl (as ROUGE-1.5.5)")
     command.add_argument("--stem", action=argparse.BooleanOptionalAction, default=True, help="reduce words to stems")
-    command.add_argument("--wordnet", metavar="FOLDER", help="perl mode: WordNet's exception lists; none: without them")
+    command.add_argument("--wordnet", metavar="FOLDER", help="perl mode: WordNet's exception lists (default: without)")
     command.add_argument("--tokenizer", default="default", help="default (a-z, 0-9) or unicode (all scripts' letters)")
-    command.add_argument("--per-example", metavar="FILE.csv", help="write a row an example: id, rouge1_p, ... 0-1")
+    command.add_argument("--per-example", metavar="FILE.csv", help="write one row per example: id, rouge1_p, ... 0-1")
     command.add_argument("--json", action="store_true", help="print one object instead of the table")
-    command.add_argument("--intersect", action="store_true", help="leave out the ids that only one side has")
+    command.add_argument("--intersect", action="store_true", help="skip ids that only one file has")
     command.add_argument(
-        "--empty-references", default="skip", help="references without a word: skip (default), or zero: scored 0"
+        "--empty-references", default="skip", help="references without words: skip (default), or zero (score 0)"
     )
-    command.add_argument("--resamples", type=int, default=1_000, metavar="N", help="of the bootstrap (default: 1000)")
-    command.add_argument("--resampling", default="percentile", help="percentile (default), or perl: ROUGE-1.5.5's own")
+    command.add_argument("--resamples", type=int, default=1_000, metavar="N", help="bootstrap samples (default: 1000)")
+    command.add_argument("--resampling", default="percentile", help="percentile (default), or perl (as ROUGE-1.5.5)")
     add_results_dir(command)
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     if not 1 <= len(options.texts) <= 2:
-        raise UsageError("name PREDICTIONS, and REFERENCES where they stand apart (see longsumbench score --help)")
+        raise UsageError("give PREDICTIONS, and REFERENCES if in another file (see longsumbench score --help)")
     from longsumbench.analysis.score.files import find_predictions
     from longsumbench.analysis.score.score import score_files
     from longsumbench.api.bounds import bounds_of, check_value
@@ -55,7 +55,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         check_value(f"--{name.replace('_', '-')}", getattr(options, name), bounds_of(Scoring)[name])
     perl_resampling = options.resampling == "perl"
     if perl_resampling and options.mode != "perl":
-        raise UsageError("--resampling perl goes with --mode perl: they are ROUGE-1.5.5's own intervals")
+        raise UsageError("--resampling perl needs --mode perl: it computes the intervals of ROUGE-1.5.5")
     table = output_file(options.per_example, "--per-example")
     results = Results(Path(options.results_dir).expanduser())
     references = Path(options.texts[1]).expanduser() if options.texts[1:] else None

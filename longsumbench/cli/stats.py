@@ -9,19 +9,19 @@ from longsumbench.errors import UsageError
 from longsumbench.formatting import print_text
 
 _HELP = """\
-Print what a dataset is like; with rank=, how much of its references the best paragraphs say.
+Print statistics of a dataset. With rank=, print how much of the references the best paragraphs contain.
 
   longsumbench stats                                              the built-in text
   longsumbench stats dataset=elife dataset.path=FOLDER --output elife_stats      also as CSV, Markdown and a page
-  longsumbench stats dataset=probe model=trunc,seal,pagesum model.init=random    what each of them would see
-  longsumbench stats model=trunc scale=small model.input_length=512,1024         of one system, under several settings
-  longsumbench stats run=all                                      also what finished runs on these texts have cut
+  longsumbench stats dataset=probe model=trunc,seal,pagesum model.init=random    what each model would read
+  longsumbench stats model=trunc scale=small model.input_length=512,1024         one model with several settings
+  longsumbench stats run=all                                      also what finished runs on these texts did not read
   longsumbench stats dataset=wiki_sections dataset.path=FOLDER rank=tfidf,lexrank,lstm
 
-Examples, documents, sections, paragraphs and sentences are counted, and lengths in words and, where a model is named,
-in its tokens; then what the references keep of the source, what the best extract scores, near-duplicates in different
-splits, and what each model would see of dataset.split and cut from the training targets: under the settings that `run`
-would use, without training. What takes time is computed of a sample.
+Counts examples, documents, sections, paragraphs and sentences. Measures lengths in words and, with model=, in the
+model's tokens. Then: how much of the source the references repeat, the score of the best extract, and near-duplicates
+in different splits. With model=, it shows what the model would read of dataset.split and cut from the training
+targets, under the settings of `run` and without training. Slow statistics use a sample.
 
 settings:  dataset=NAME  dataset.*  sample=1000|null (all)  seed=1  duplicates=true|false
            run=all|RUN[,RUN...]  results_dir=results
@@ -30,19 +30,18 @@ with rank: rank=NAME[,NAME...]  unit=paragraph|section  seed=1  device=auto|cpu|
            ranker.{dimension,steps,batch_size,vocabulary_size}                   (longsumbench list rankers|datasets)
 More: docs/how-to/stats.md
 
-With rank= the best 5, 10, 20 and 40 paragraphs of every example are joined in the ranker's order and scored against
-its first reference by ROUGE-L recall (0-100); "in order" are the first ones of the text (Hierarchical Transformer,
-Table 1).
-A ranker that learns (lstm) is trained on the training split, once for the same texts and settings; what is finished is
-kept in the cache, and a training that was broken off continues.
+rank= joins the best 5, 10, 20 and 40 paragraphs of every example in the ranker's order. It scores them against the
+first reference by ROUGE-L recall (0-100). "in order" takes the first paragraphs of the text (Hierarchical Transformer,
+Table 1). A ranker that learns (lstm) is trained on the training split, once for the same texts and settings. The cache
+keeps the result; an interrupted training continues.
 
-Nothing is written but with --csv FILE (all numbers) or --output FOLDER (these, Markdown, and a page with pictures).
+Only --csv FILE (all numbers) and --output FOLDER (numbers, Markdown, and a page with pictures) write files.
 """
 
 
 def _add_arguments(command: Parser) -> None:
-    command.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="the dataset, and what is asked of it")
-    command.add_argument("--csv", metavar="FILE", help="also write all numbers, a row each")
+    command.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="the dataset and other settings")
+    command.add_argument("--csv", metavar="FILE", help="also write all numbers, one per row")
     command.add_argument("--output", metavar="FOLDER", help="write stats.csv, stats.md and stats.html there")
 
 
@@ -56,12 +55,11 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 
 def _ranked_paragraphs(options: argparse.Namespace) -> str:
-    """Return the table of how much of the references the best paragraphs say."""
     from longsumbench.analysis.dataset.rank_recall import rank_recall
     from longsumbench.analysis.plan import plan_stats
 
     if options.output:
-        raise UsageError("--output goes with the description of a dataset; the numbers of rank= are written by --csv")
+        raise UsageError("--output cannot be combined with rank=: write the numbers with --csv")
     asked = plan_stats(options.overrides)
     table = output_file(options.csv, "--csv")
     found = rank_recall(*asked)
@@ -71,7 +69,6 @@ def _ranked_paragraphs(options: argparse.Namespace) -> str:
 
 
 def _description(options: argparse.Namespace) -> str:
-    """Return the tables of what a dataset is like, and which files were written."""
     from longsumbench.analysis.dataset.page import write_dataset_page
     from longsumbench.analysis.dataset.stats import describe_dataset
     from longsumbench.analysis.dataset.tables import render_stats, stats_csv
@@ -84,11 +81,11 @@ def _description(options: argparse.Namespace) -> str:
     try:
         stats = describe_dataset(*asked)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt("nothing was written; the same command counts anew") from None
+        raise KeyboardInterrupt("nothing was written; the same command starts again") from None
     if table is not None:
         write_atomically(table, stats_csv(stats))
     written = write_dataset_page(stats, folder) if folder is not None else []
     return "\n".join([render_stats(stats), *([""] if written else []), *map(str, written)])
 
 
-stats_command = Command("stats", "print what a dataset is like", _HELP, _add_arguments, _execute)
+stats_command = Command("stats", "print statistics of a dataset", _HELP, _add_arguments, _execute)

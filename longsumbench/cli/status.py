@@ -8,21 +8,23 @@ from longsumbench.cli.parser import Command, Parser, add_results_dir
 from longsumbench.formatting import print_text
 
 _HELP = """\
-Show what a sweep is at: which points are done, running, failed or waiting, and how long it will take.
+Show the progress of a sweep: which points are done, running, failed or waiting, and the time left.
 
   longsumbench status                           the sweeps that are running, or the last one
-  longsumbench status 3fa2 --watch              one of them, again and again
-  longsumbench status --results-dir /shared/results            of another folder
+  longsumbench status 3fa2 --watch              one sweep, updated every 5 seconds
+  longsumbench status --results-dir /shared/results            sweeps in another results folder
 
-It reads the sweep's files alone, so it may be asked from another shell, or another machine that sees the folder.
+The command only reads the sweep's files. It works in any shell, on any machine that can read the folder.
 """
 
 
 def _add_arguments(command: Parser) -> None:
     command.add_argument(
-        "sweep", nargs="?", metavar="SWEEP", help="its id, or the beginning of it (default: what runs)"
+        "sweep", nargs="?", metavar="SWEEP", help="its id, or the beginning of it (default: running sweeps)"
     )
-    command.add_argument("--watch", nargs="?", type=float, const=5.0, metavar="SECONDS", help="again and again")
+    command.add_argument(
+        "--watch", nargs="?", type=float, const=5.0, metavar="SECONDS", help="update every SECONDS (default: 5)"
+    )
     add_results_dir(command)
 
 
@@ -34,8 +36,8 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         try:
             watch(results, options.sweep, options.watch)
         except KeyboardInterrupt:
-            raise KeyboardInterrupt("a sweep that is running goes on") from None
+            raise KeyboardInterrupt("a running sweep continues") from None
     print_text(render_status(results, options.sweep))
 
 
-status_command = Command("status", "show what a sweep is at", _HELP, _add_arguments, _execute)
+status_command = Command("status", "show the progress of a sweep", _HELP, _add_arguments, _execute)

@@ -1,4 +1,4 @@
-"""Reports an unexpected error in one line, which names the log with its traceback."""
+"""Report an unexpected error in one line and write its traceback to a log."""
 
 import os
 import time
@@ -12,7 +12,7 @@ _ADVICE = "please report it, with that file"
 
 
 def as_reported_error(error: Exception) -> SuiteError:
-    """Return the problem to show for an error; for a bug, write its traceback to a log and name the log."""
+    """Return the error to show; for a bug or a broken plug-in, write a log and name it."""
     known = as_suite_error(error)
     if known is not None and not isinstance(known, BrokenPlugin):
         return known
@@ -20,13 +20,13 @@ def as_reported_error(error: Exception) -> SuiteError:
     if known is not None:
         return BrokenPlugin(f"{known}; {where}")
     plugin = _plugin_in(error)
-    whose = f"in {plugin}" if plugin else "in longsumbench"
-    told = f"unexpected error {whose}: {type(error).__name__}: {error}; {where}"
-    return Bug(f"{told}; {_ADVICE}, to {'the authors of that plug-in' if plugin else 'the project'}")
+    origin = f"in {plugin}" if plugin else "in longsumbench"
+    message = f"unexpected error {origin}: {type(error).__name__}: {error}; {where}"
+    return Bug(f"{message}; {_ADVICE}, to {'the authors of that plug-in' if plugin else 'the project'}")
 
 
 def _log(error: Exception) -> str:
-    """Write a traceback to a file in the cache; return a clause that says where it is."""
+    """Write a traceback to the cache; return a clause that names the file."""
     text = "".join(traceback.format_exception(error))
     folder = cache_folder() / "logs"
     log = folder / f"{time.strftime('%Y-%m-%d-%H%M%S')}-{os.getpid()}.log"
@@ -40,7 +40,7 @@ def _log(error: Exception) -> str:
 
 
 def _plugin_in(error: Exception) -> str:
-    """Return the plug-in whose code a traceback goes through ("model 'mine' (package.module:Mine)"), if it does."""
+    """Return the plug-in in a traceback ("model 'mine' (package.module:Mine)"), or an empty text."""
     modules = {frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)}
     packages = {module.partition(".")[0] for module in modules}
     for table in (registry.systems, registry.corpora, registry.metrics, registry.rankers):

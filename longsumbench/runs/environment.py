@@ -1,4 +1,4 @@
-"""Where a run happened: versions, hardware, commit and patch, peak memory. Recorded, never hashed."""
+"""Versions, hardware, commit, patch and peak memory of a run. The record stores them; the run id ignores them."""
 
 import json
 import os
@@ -15,15 +15,15 @@ from typing import Any
 import longsumbench
 
 _PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "hydra-core", "numpy", "numba")
-_CODE = ("longsumbench", "models", "conf")  # of a checkout: what decides numbers
-_PLAIN_DIFF = (  # as `git apply` takes it, whatever the user's own settings are
+_CODE = ("longsumbench", "models", "conf")  # the folders of a checkout that affect results
+_PLAIN_DIFF = (  # for `git apply`, independent of the user's settings
     *("-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false", "diff", "--binary"),
     *("--no-ext-diff", "--no-textconv", "--no-color"),
 )
 
 
 def environment() -> dict[str, Any]:
-    """Return versions, hardware and the commit of a checkout, as JSON values."""
+    """Return versions, hardware and commit as JSON values."""
     torch = sys.modules.get("torch")
     return {
         "longsumbench": longsumbench.__version__,
@@ -40,9 +40,9 @@ def environment() -> dict[str, Any]:
 
 
 def patch() -> bytes:
-    """Return how the code differs from its commit, files that git does not know yet included; empty outside a checkout.
+    """Return the changes since the commit, including untracked files, for `git apply`.
 
-    `git apply` takes it. Files need not be UTF-8, nor end their lines alike.
+    It is empty outside a checkout. It is bytes because files may have any encoding and line ends.
     """
     changed = _git_bytes(*_PLAIN_DIFF, "HEAD", "--", *_CODE) or b""
     new = (_git_bytes("ls-files", "--others", "--exclude-standard", "-z", "--", *_CODE) or b"").split(b"\0")
@@ -51,32 +51,33 @@ def patch() -> bytes:
     return changed + b"".join(added)
 
 
-@cache  # nothing is installed while a process runs
+@cache  # installed packages do not change during a run
 def constraints() -> str:
-    """Return every installed distribution but the suite itself as `pip install -c` takes it, a line each.
+    """Return all installed distributions except the suite itself, one per line, for `pip install -c`.
 
-    One that no index has, because it was installed from a folder or a repository, stands in a comment.
+    A distribution that was installed from a folder or a repository becomes a comment.
     """
     found: dict[str, str] = {}
-    for one in distributions():
-        if (name := project_name(one.name)) != "longsumbench":
-            origin = json.loads(one.read_text("direct_url.json") or "{}").get("url")
-            found.setdefault(name, f"# {name}=={one.version} from {origin}" if origin else f"{name}=={one.version}")
+    for package in distributions():
+        if (name := project_name(package.name)) != "longsumbench":
+            origin = json.loads(package.read_text("direct_url.json") or "{}").get("url")
+            pin = f"{name}=={package.version}"
+            found.setdefault(name, f"# {pin} from {origin}" if origin else pin)
     return "".join(f"{found[name]}\n" for name in sorted(found))
 
 
 def project_name(name: str) -> str:
-    """Return the name of a distribution as pip compares it."""
+    """Return the normalized name of a distribution (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def file_at(commit: str, name: str) -> str | None:
-    """Return a file of the suite's checkout as it was at a commit; None where either is not known here."""
+    """Return a file of the checkout at a commit; None if the file or the commit is unknown."""
     return _git("show", f"{commit}:{name}")
 
 
 def reset_peak_memory() -> None:
-    """Forget the peak so far, so that a run is not charged for those before it; no effect where Linux forbids it."""
+    """Reset the peak memory, so that it counts one run only. Without permission this has no effect."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # 5: the peak of the resident set
     torch = sys.modules.get("torch")
@@ -85,16 +86,16 @@ def reset_peak_memory() -> None:
 
 
 def peak_memory_gb() -> float:
-    """Return the most memory held since `reset_peak_memory`, in 1e9 bytes: this process, and its share of a GPU."""
-    held = _peak_resident_bytes()
+    """Return the peak memory since `reset_peak_memory`, in 1e9 bytes: resident memory plus GPU memory."""
+    peak = _peak_resident_bytes()
     torch = sys.modules.get("torch")
     if torch and torch.cuda.is_available():
-        held += torch.cuda.max_memory_allocated()
-    return round(held / 1e9, 3)
+        peak += torch.cuda.max_memory_allocated()
+    return round(peak / 1e9, 3)
 
 
 def _peak_resident_bytes() -> int:
-    """Ask Linux for the peak that can be reset; elsewhere take the peak of the whole process."""
+    """Return the resettable peak on Linux, the peak of the process elsewhere."""
     with suppress(OSError, StopIteration):
         lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
@@ -105,18 +106,12 @@ def _peak_resident_bytes() -> int:
 
 
 def _git(*arguments: str) -> str | None:
-    """Ask git about the suite's own checkout, for an answer in words."""
     answer = _git_bytes(*arguments)
     return None if answer is None else answer.decode("utf-8", "replace")
 
 
 def _git_bytes(*arguments: str, ends: int = 0) -> bytes | None:
-    """Ask git about the suite's own checkout; None for an installed package, which has none.
-
-    Args:
-        arguments: of git.
-        ends: the exit code of a question that is answered.
-    """
+    """Run git in the suite's checkout; None without a checkout, or if the exit code is not `ends`."""
     checkout = Path(longsumbench.__file__).parent.parent
     if not (checkout / ".git").exists():
         return None

@@ -1,9 +1,9 @@
-"""Evidence on disk: what a system looked at while it wrote one summary, two files an example.
+"""Evidence on disk: what a system looked at while it wrote a summary. Each example has two files.
 
-    evidence/<n>.safetensors    the arrays by their names; n: the example's place in its split, from 0
+    evidence/<n>.safetensors    the arrays by name; n: index of the example in its split, from 0
     evidence/<n>.json           {"id", "axes": array → names of its dimensions, "texts": axis → text of each index}
 
-The second file is written last: evidence that has one is whole.
+The JSON file is written last. If it exists, the evidence is complete.
 """
 
 import json
@@ -17,59 +17,49 @@ from longsumbench.api.system import AXES, REFERENCE_AXIS, Evidence, Summary
 from longsumbench.errors import DataError
 from longsumbench.files import BadFile, read_json, write_atomically
 
-_SHAPE = {"id": str, "axes": {str: [str]}, "texts": {str: [str]}}  # of <n>.json (see `shapes`)
+_SHAPE = {"id": str, "axes": {str: [str]}, "texts": {str: [str]}}  # of <n>.json
 
 
 def num_wanted(asked: str, examples: int) -> range:
-    """Return of which examples evidence is kept: the first ones.
-
-    Args:
-        asked: "all", a number or "none" (`decode.evidence`).
-        examples: how many there are.
-    """
+    """Return the indices of the examples whose evidence is kept: "all", "none" or the first ones (a number)."""
     most = {"all": examples, "none": 0}
     return range(most[asked] if asked in most else min(int(asked), examples))
 
 
 def write_evidence(folder: Path, number: int, summary: Summary) -> None:
-    """Write the evidence of one example; what there was of it is replaced.
-
-    Args:
-        folder: made if need be.
-        number: the example's place in its split, from 0.
-        summary: with evidence, which is checked before anything is written.
+    """Write the evidence of one example, and replace older files.
 
     Raises:
-        ValueError: the system gave none, or it does not say what it is (see `check_evidence_arrays`).
+        ValueError: the evidence is missing or invalid (see `check_evidence_arrays`).
     """
     evidence = summary.evidence
     if evidence is None:
-        raise ValueError(f"the system keeps evidence, and gave none for example '{summary.id}'")
+        raise ValueError(f"the system keeps evidence, but returned none for example '{summary.id}'")
     check_evidence_arrays(evidence)
-    described = folder / f"{number}.json"
+    description = folder / f"{number}.json"
     content = {"id": summary.id, "axes": dict(evidence.axes), "texts": dict(evidence.texts)}
-    arrays = {name: np.asarray(array, order="C") for name, array in evidence.arrays.items()}  # it writes memory as is
-    described.unlink(missing_ok=True)
+    arrays = {name: np.asarray(array, order="C") for name, array in evidence.arrays.items()}  # save ignores strides
+    description.unlink(missing_ok=True)
     write_atomically(folder / f"{number}.safetensors", save(arrays))
-    write_atomically(described, json.dumps(content, ensure_ascii=False) + "\n")
+    write_atomically(description, json.dumps(content, ensure_ascii=False) + "\n")
 
 
 def read_evidence(folder: Path, number: int) -> tuple[str, Evidence]:
     """Read the evidence of one example.
 
     Returns:
-        The example's id, and its evidence.
+        The id of the example, and its evidence.
 
     Raises:
-        DataError: there is none, or its files are damaged.
+        DataError: the evidence is missing or damaged.
     """
     path, arrays = folder / f"{number}.json", folder / f"{number}.safetensors"
     if not path.is_file():
-        raise DataError(f"there is no evidence of example {number}; ask for more by decode.evidence", folder)
+        raise DataError(f"no evidence of example {number}; a higher decode.evidence adds it", folder)
     try:
         content = read_json(path, _SHAPE)
         if not arrays.is_file():
-            raise BadFile(f"{arrays.name} is missing or no file")
+            raise BadFile(f"{arrays.name} is missing or not a file")
         evidence = Evidence(
             dict(sorted(load_file(arrays).items())),
             {name: tuple(axes) for name, axes in content["axes"].items()},
@@ -82,18 +72,13 @@ def read_evidence(folder: Path, number: int) -> tuple[str, Evidence]:
 
 
 def kept_places(folder: Path, of_references: bool = False) -> set[int]:
-    """Return the places, in their split, of the examples whose evidence is whole.
-
-    Args:
-        folder: where it is.
-        of_references: count those only whose evidence says what is looked at for the reference, too.
-    """
+    """Return the indices of the examples with complete evidence; with `of_references`, also of the reference."""
     paths = [path for path in folder.glob("*.json") if path.stem.isdecimal()]
     return {int(path.stem) for path in paths if not of_references or REFERENCE_AXIS in _read_axes(path)}
 
 
 def _read_axes(path: Path) -> set[str]:
-    """Return the axes of an example's arrays; none where the file is damaged."""
+    """Return the axes of an example's arrays; empty if the file is damaged."""
     try:
         return {axis for axes in read_json(path, _SHAPE)["axes"].values() for axis in axes}
     except (FileNotFoundError, BadFile):
@@ -101,11 +86,11 @@ def _read_axes(path: Path) -> set[str]:
 
 
 def check_evidence_arrays(evidence: Evidence) -> None:
-    """Check that evidence says what it is: every dimension by its name, every unit by its text.
+    """Check that every dimension of the evidence has a name and every unit a text.
 
     Raises:
-        ValueError: an array's dimensions are not named, or not by the names that there are; an axis has more or fewer
-            texts than indices; the units have none.
+        ValueError: a dimension has no name or an unknown one; the texts of an axis do not match its size; the units
+            have no texts.
     """
     if set(evidence.arrays) != set(evidence.axes):
         raise ValueError(f"arrays {sorted(evidence.arrays)} and axes of {sorted(evidence.axes)}")

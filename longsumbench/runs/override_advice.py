@@ -1,4 +1,4 @@
-"""Errors for words of a command line that are no overrides: each says what to write instead."""
+"""Errors for invalid overrides. Each error proposes what to write instead."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -16,29 +16,24 @@ _OTHER_NAMES = {
     "steps": "train.max_steps",
     "beams": "decode.num_beams",
 }
-_LOADS_CHECKPOINTS = "pagesum"  # of Hugging Face, by name or folder
+_LOADS_CHECKPOINTS = "pagesum"  # loads BART checkpoints by hub name or folder
 _RUN_HELP = "(see longsumbench run --help)"
 
 
 def not_an_override(word: str) -> UsageError:
-    """Return the error for a word that sets nothing, because it has no "=" or is to delete a setting."""
+    """Return the error for a word that has no "=" or deletes a setting."""
     tables = {"model": registry.systems.targets(), "dataset": registry.corpora.targets()}
     files = {group: [path.stem for path in (CONF / group).glob("*.yaml")] for group in ("scale", "experiment")}
     for group, names in {**tables, **files}.items():
         if word in names:
-            return UsageError(f"'{word}' is no override: write {group}={word}")
+            return UsageError(f"'{word}' is not an override: write {group}={word}")
     if _is_path(word):
-        return UsageError(f"'{word}' is no override: write dataset=jsonl dataset.path={word}")
-    return UsageError(f"'{word}' is no override: write key=value {_RUN_HELP}")
+        return UsageError(f"'{word}' is not an override: write dataset=jsonl dataset.path={word}")
+    return UsageError(f"'{word}' is not an override: write key=value {_RUN_HELP}")
 
 
 def unknown_setting(key: str, known: Sequence[str]) -> UsageError:
-    """Return the error for a setting that does not exist; one that lacks its section is named with it.
-
-    Args:
-        key: as typed, without its value.
-        known: groups and settings of the top level.
-    """
+    """Return the error for an unknown setting; it proposes the section if only that is missing."""
     sections = {f"{section}.{item.name}" for section, schema in SECTIONS.items() for item in fields(schema)}
     found = [_OTHER_NAMES[key]] if key in _OTHER_NAMES else sorted(_ending_in(key, sections))
     if found or (found := sorted(_ending_in(key, _settings_of_models()))):
@@ -49,21 +44,20 @@ def unknown_setting(key: str, known: Sequence[str]) -> UsageError:
 
 
 def unknown_choice(group: str, name: str, known: Iterable[str]) -> UsageError:
-    """Return the error for a name that a group does not have; a path or a checkpoint is put where it belongs."""
+    """Return the error for an unknown name in a group; for a path it proposes the right setting."""
     if group == "dataset" and _is_path(name):
         return UsageError(f"dataset={name} is a path: write dataset=jsonl dataset.path={name}")
     if group == "model" and _is_path(name) and (Path(name) / "system.json").is_file():
         what = "a checkpoint of this suite: write model=NAME, the system that wrote it,"
         return UsageError(f"model={name} is {what} model.init={name}")
     if group == "model" and ("/" in name or _is_path(name)):
-        what = f"no system; checkpoints of BART are loaded by model={_LOADS_CHECKPOINTS}"
+        what = f"not a system; model={_LOADS_CHECKPOINTS} loads BART checkpoints"
         return UsageError(f"model={name} is {what}: write model={_LOADS_CHECKPOINTS} model.init={name}")
     return UnknownName(group or "configuration", name, known)
 
 
 def _is_path(word: str) -> bool:
-    """Tell whether there is a file or folder of that name."""
-    with suppress(OSError, RuntimeError, ValueError):  # too long, a loop of links, nobody's home, NUL
+    with suppress(OSError, RuntimeError, ValueError):  # too long, a loop of links, an unknown home, NUL
         return bool(word) and Path(word).expanduser().exists()
     return False
 
@@ -73,5 +67,4 @@ def _ending_in(key: str, settings: Iterable[str]) -> list[str]:
 
 
 def _settings_of_models() -> set[str]:
-    """Return the settings of the suite's own systems."""
     return {f"model.{item.name}" for name in registry.systems.built_in for item in fields(registry.config_of(name))}

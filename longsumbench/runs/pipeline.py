@@ -1,6 +1,6 @@
-"""One run, as a straight line: read → fit → summarize → score → record.
+"""One run: read → fit → summarize → score → record.
 
-Every step leaves its result on disk before the next begins, and finds it there when the run is started again.
+Every step writes its result to disk. An interrupted run continues from there.
 """
 
 import math
@@ -66,19 +66,19 @@ BASELINES = ("lead", "random", "oracle")
 
 @dataclass
 class Point:
-    """One run on its way.
+    """One run in progress.
 
     Attributes:
-        config: everything that is settled before the first step.
+        config: the resolved configuration.
         variant: the overrides that differ from the recipe, as the table shows them.
-        command: what was typed.
+        command: the command line as typed.
         say: shows one line to the user.
         timings: step → seconds so far.
-        started: when it began, on the monotonic clock.
-        carried_out: whether anything had to be done; False for a run that was found finished.
-        quiet: whether a run that is found finished goes without saying.
-        since: seconds since 1970; `overwrite=true` does anew what was begun before then. So what a sweep's points
-            share is made anew once, and a point that is begun again continues.
+        started: start time on the monotonic clock.
+        carried_out: False if the run was already finished.
+        quiet: True to print no line about a run that is already finished.
+        since: seconds since 1970; `overwrite=true` repeats only what began before then. So the points of a sweep
+            rebuild a shared stage once, and a restarted point continues.
     """
 
     config: RunConfig
@@ -93,7 +93,7 @@ class Point:
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
-        """Add the time spent inside to a step's."""
+        """Add the elapsed time to a step."""
         started = time.monotonic()
         try:
             yield
@@ -102,10 +102,10 @@ class Point:
 
 
 def run_point(point: Point) -> RunRecord:
-    """Do a run, or what is missing of it, or nothing when it is finished.
+    """Do a run, or the missing steps of it. A finished run is only read.
 
     Raises:
-        SuiteError: something the user can act on; all that is finished stays finished.
+        SuiteError: an error that the user can fix; finished steps are kept.
     """
     config = point.config
     results = Results(writable_folder(Path(config.results_dir).expanduser(), "results_dir="))
@@ -123,7 +123,6 @@ def run_point(point: Point) -> RunRecord:
 
 
 def _run_with(point: Point, results: Results, stages: ArtifactCache) -> RunRecord:
-    """Do a run, or what is missing of it, or nothing when it is finished, with the finished stages that are there."""
     config = point.config
     system: System = registry.systems.load(config.model.name)(config.model)
     with point.timed("read"):
@@ -131,19 +130,19 @@ def _run_with(point: Point, results: Results, stages: ArtifactCache) -> RunRecor
     spec = run_spec(config, system, texts)
     folder = results.run_folder(spec)
     record = None
-    with suppress(FileNotFoundError):  # another process that was told overwrite=true may begin it anew this moment
-        if not config.overwrite and _is_finished(folder) and not _is_lacking(config, system, texts, folder):
+    with suppress(FileNotFoundError):  # another process with overwrite=true may delete it
+        if not config.overwrite and _is_finished(folder) and not _is_incomplete(config, system, texts, folder):
             record = RunRecord.read(folder)
     if record is None:
         (folder / "work").mkdir(parents=True, exist_ok=True)
         with locked_artifact(folder / "work" / ".lock", f"the same run, {folder}", point.say):
             if config.overwrite and is_older(folder / "config.yaml", point.since):
                 delete_run_files(folder)
-            if not _is_finished(folder):  # a process waited for may have finished it
-                _tell_torn(point, folder)
+            if not _is_finished(folder):  # another process may have finished it
+                _report_torn_record(point, folder)
                 return _carry_out(point, system, spec, texts, stages, folder)
-            if _is_lacking(config, system, texts, folder):
-                _add_what_is_lacking(point, system, texts, stages, folder)
+            if _is_incomplete(config, system, texts, folder):
+                _add_missing(point, system, texts, stages, folder)
                 return RunRecord.read(folder)
             record = RunRecord.read(folder)
     if not point.quiet:
@@ -164,44 +163,45 @@ def _carry_out(
     write_atomically(folder / "config.yaml", OmegaConf.to_yaml(OmegaConf.create(asdict(config))))
     write_atomically(workdir / "patch.diff", patch())
     write_atomically(workdir / "constraints.txt", constraints())
-    helped = assistants(system, config, folder)
-    if helped is not None:
-        stages.together = helped.training
-    with point.timed("fit"), _naming_files_without_training_split(texts):
+    team = assistants(system, config, folder)
+    if team is not None:
+        stages.together = team.training
+    with point.timed("fit"), _naming_split_files(texts):
         report = system.fit(texts.splits.get("train"), texts.splits.get("validation"), config.train, workdir, stages)
     _link_stages(workdir, stages)
     _keep_predictions_of(report, folder)
     with point.timed("summarize"):
-        written = _summarize_each(system, split, config.decode, folder, len(report.kept), helped)
+        written = _summarize_each(system, split, config.decode, folder, len(report.kept), team)
     rouge: Metric = registry.metrics.load("rouge")(config.score)
-    its_own: list[Metric] = [registry.metrics.load(name)(config.score) for name in texts.metrics]
+    dataset_metrics: list[Metric] = [registry.metrics.load(name)(config.score) for name in texts.metrics]
     asked = _asked_metrics(config, texts)
     with point.timed("score"):
-        scored = [score_all([rouge, *its_own, *asked], _scorable(split, summaries)) for summaries in written]
-        each = [one.per_example for one in scored]
+        scored = [score_all([rouge, *dataset_metrics, *asked], _scorable(split, summaries)) for summaries in written]
+        each = [checkpoint.per_example for checkpoint in scored]
         per_example = _write_each(folder, each)
         scores = aggregate(
             per_example[list(rouge.columns)],
             config.score.resamples,
             perl_resampling=config.score.resampling == "perl",
         )
-        measures = _measured(its_own, per_example, config)
+        measures = _measured(dataset_metrics, per_example, config)
         first = next(iter(measures), RANKED_BY)
         measures |= _measured(asked, per_example, config)
     seconds = seconds_of_decoding(workdir / "decoding.jsonl")
     facts |= {"fit": asdict(report), **_measure(point, split, written[0], scored[0], seconds)}
-    facts |= {"scores": scores, "measures": measures, "units": metric_units([*its_own, *asked]), "ranked_by": first}
-    facts |= {"signature": "|".join(metric.signature(facts["n"]) for metric in (rouge, *its_own))}
+    units = metric_units([*dataset_metrics, *asked])
+    facts |= {"scores": scores, "measures": measures, "units": units, "ranked_by": first}
+    facts |= {"signature": "|".join(metric.signature(facts["n"]) for metric in (rouge, *dataset_metrics))}
     facts |= {"measured_by": {metric.name: metric.signature(facts["n"]) for metric in asked}}
-    facts |= {"checkpoints": _told_of_each(report, each, metric_units([*its_own, *asked]))}
+    facts |= {"checkpoints": _checkpoint_facts(report, each, units)}
     record = RunRecord(**facts, repeatable=report.ended_by != "max_minutes")
     record.write(folder)
     return record
 
 
 @contextmanager
-def _naming_files_without_training_split(texts: Texts) -> Iterator[None]:
-    """Add to bad data which files were read, where a training split was needed and is not in them."""
+def _naming_split_files(texts: Texts) -> Iterator[None]:
+    """Add the names of the read files to errors about a missing training split."""
     try:
         yield
     except DataError as error:
@@ -216,26 +216,23 @@ def _summarize_each(
     decoding: Decoding,
     folder: Path,
     checkpoints: int,
-    helped: Assistants | None = None,
+    team: Assistants | None = None,
 ) -> list[list[Summary]]:
-    """Summarize a split by each checkpoint of a fitted system that was kept, the best first.
-
-    Evidence, and the seconds it took, are kept of the best alone.
-    """
+    """Summarize a split with each kept checkpoint, the best first. Only the best one has evidence and a log."""
     log, evidence = folder / "work" / "decoding.jsonl", folder / "evidence"
     written = []
     for number, (predictions, _) in enumerate(files := output_files(checkpoints), start=1):
         name = f"summarizing, checkpoint {number} of {checkpoints}" if files[1:] else "summarizing"
-        kept_of_it: tuple[Path | None, Path | None] = (log, evidence) if number == 1 else (None, None)
+        best_only: tuple[Path | None, Path | None] = (log, evidence) if number == 1 else (None, None)
         if number > 1:
             system.use_kept(number)
-        crew = helped.crew(number, folder / predictions, *kept_of_it) if helped else WriterGroup()
-        written.append(summarize_split(system, split, decoding, folder / predictions, *kept_of_it, name, crew))
+        crew = team.crew(number, folder / predictions, *best_only) if team else WriterGroup()
+        written.append(summarize_split(system, split, decoding, folder / predictions, *best_only, name, crew))
     return written
 
 
 def _write_each(folder: Path, each: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Write the scores of each checkpoint and, of several, their means; return what the run is judged by."""
+    """Write the scores of each checkpoint, and the means of several; return the scores of the run."""
     for (_, name), table in zip(output_files(len(each)), each, strict=True):
         write_scores(folder / name, table)
     if len(each) == 1:
@@ -244,10 +241,10 @@ def _write_each(folder: Path, each: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return means
 
 
-def _told_of_each(
+def _checkpoint_facts(
     report: FitReport, each: Sequence[pd.DataFrame], in_units: Collection[str]
 ) -> tuple[dict[str, Any], ...]:
-    """Return what a record holds of each checkpoint, where there are several."""
+    """Return the checkpoints of a record; empty for a single checkpoint."""
     if len(each) == 1:
         return ()
     every = zip(report.kept, each, strict=True)
@@ -258,59 +255,54 @@ def _told_of_each(
 
 
 def _add_evidence(point: Point, system: System, texts: Texts, stages: ArtifactCache, folder: Path) -> None:
-    """Decode the batches of a finished run again whose evidence is asked for and not there; all else stays as it is.
+    """Add missing evidence to a finished run by decoding its batches again.
 
-    Only with the very weights that wrote the summaries: where they are gone, or others have taken their place, that is
-    said, and nothing is done.
+    This needs the weights that wrote the summaries. If they are missing or differ, it prints a line and stops.
     """
     config, split = point.config, texts.splits[point.config.dataset.split]
-    lacking, run = _lacking_evidence(config, system, split, folder), f"{config.model.name} on {config.dataset.name}"
-    point.say(f"already finished, but for the evidence of {format_count(lacking, 'example')}: {run}, {folder}")
+    missing, run = _num_missing_evidence(config, system, split, folder), f"{config.model.name} on {config.dataset.name}"
+    point.say(f"already finished, except for the evidence of {format_count(missing, 'example')}: {run}, {folder}")
     found = replace(stages, rebuild=frozenset(), finished_only=True)
     train, validation = texts.splits.get("train"), texts.splits.get("validation")
     try:
         report = system.fit(train, validation, config.train, folder / "work", found)
     except MissingArtifact as stage:
-        point.say(f"no evidence is added: the {stage} of that run is not in the cache; overwrite=true does it again")
+        point.say(f"no evidence is added: the {stage} of that run is not in the cache; overwrite=true repeats the run")
         return
     if not _is_fitted_by(report, folder):
-        other = "the weights in the cache are not known to be those that wrote that run's summaries"
-        point.say(f"no evidence is added: {other}; overwrite=true does it again")
+        reason = "the weights in the cache may differ from those that wrote the summaries"
+        point.say(f"no evidence is added: {reason}; overwrite=true repeats the run")
         return
     summarize_split(system, split, config.decode, folder / "predictions.jsonl", evidence=folder / "evidence")
-    if left := _lacking_evidence(config, system, split, folder):
-        reason = "their summaries come out differently here than where they were written"
-        point.say(
-            f"no evidence of {format_count(left, 'example')} is added: {reason}; overwrite=true does the run again"
-        )
+    if left := _num_missing_evidence(config, system, split, folder):
+        reason = "their summaries differ on this machine"
+        point.say(f"no evidence of {format_count(left, 'example')} is added: {reason}; overwrite=true repeats the run")
 
 
-def _lacking_evidence(config: RunConfig, system: System, split: Split, folder: Path) -> int:
-    """Return of how many examples evidence is asked for and not there yet."""
+def _num_missing_evidence(config: RunConfig, system: System, split: Split, folder: Path) -> int:
     asked_for = asked_evidence(system, config.decode, num_summarized(split, config.decode))
     return len(asked_for - kept_places(folder / "evidence", config.decode.reference_evidence))
 
 
-def _is_lacking(config: RunConfig, system: System, texts: Texts, folder: Path) -> bool:
-    """Tell whether something is asked for that a finished run does not have yet."""
-    lacks_evidence = _lacking_evidence(config, system, texts.splits[config.dataset.split], folder)
-    return bool(lacks_evidence or _lacking_metrics(config, texts, RunRecord.read(folder)))
+def _is_incomplete(config: RunConfig, system: System, texts: Texts, folder: Path) -> bool:
+    """Return True if the configuration asks for evidence or metrics that a finished run does not have."""
+    missing = _num_missing_evidence(config, system, texts.splits[config.dataset.split], folder)
+    return bool(missing or _missing_metrics(config, texts, RunRecord.read(folder)))
 
 
-def _add_what_is_lacking(point: Point, system: System, texts: Texts, stages: ArtifactCache, folder: Path) -> None:
-    """Add the evidence and the measures to a finished run that are asked for and not there."""
+def _add_missing(point: Point, system: System, texts: Texts, stages: ArtifactCache, folder: Path) -> None:
     config, split = point.config, texts.splits[point.config.dataset.split]
-    if _lacking_evidence(config, system, split, folder):
+    if _num_missing_evidence(config, system, split, folder):
         _add_evidence(point, system, texts, stages, folder)
-    if metrics := _lacking_metrics(config, texts, RunRecord.read(folder)):
+    if metrics := _missing_metrics(config, texts, RunRecord.read(folder)):
         _add_measures(point, metrics, split, folder)
 
 
 def _add_measures(point: Point, metrics: Sequence[Metric], split: Split, folder: Path) -> None:
-    """Score the summaries of a finished run by more metrics; all else stays as it is, the run's rank included."""
+    """Score the summaries of a finished run with more metrics. Its rank does not change."""
     config, record = point.config, RunRecord.read(folder)
     names = ", ".join(metric.name for metric in metrics)
-    point.say(f"already finished, but for {names}: {config.model.name} on {config.dataset.name}, {folder}")
+    point.say(f"already finished, except for {names}: {config.model.name} on {config.dataset.name}, {folder}")
     tables, each = [], []
     for predictions, scores in output_files(len(record.checkpoints)):
         table, pairs = read_scores(folder / scores), _scorable(split, read_summaries(folder / predictions))
@@ -321,8 +313,8 @@ def _add_measures(point: Point, metrics: Sequence[Metric], split: Split, folder:
     added = mean_scores(each)
     measures = {name: found for name, found in record.measures.items() if name not in added.columns}
     checkpoints = [
-        {**one, "means": {**one["means"], **column_means(scores, metric_units(metrics))}}
-        for one, scores in zip(record.checkpoints, each, strict=False)  # a record of one checkpoint holds none
+        {**checkpoint, "means": {**checkpoint["means"], **column_means(scores, metric_units(metrics))}}
+        for checkpoint, scores in zip(record.checkpoints, each, strict=False)  # empty for a single checkpoint
     ]
     replace(
         record,
@@ -334,34 +326,34 @@ def _add_measures(point: Point, metrics: Sequence[Metric], split: Split, folder:
     ).write(folder)
 
 
-def _lacking_metrics(config: RunConfig, texts: Texts, record: RunRecord) -> list[Metric]:
-    """Return the metrics that are asked for and by which, as they are set, a run was not scored yet."""
+def _missing_metrics(config: RunConfig, texts: Texts, record: RunRecord) -> list[Metric]:
+    """Return the configured metrics without scores under their present settings."""
     asked = _asked_metrics(config, texts)
     return [metric for metric in asked if record.measured_by.get(metric.name) != metric.signature(record.n)]
 
 
 def _asked_metrics(config: RunConfig, texts: Texts) -> list[Metric]:
-    """Return what is to be measured beside ROUGE and the metrics that the dataset names."""
+    """Return the configured metrics, without ROUGE and the dataset's own metrics."""
     names = [name for name in dict.fromkeys(config.score.metrics) if name not in ("rouge", *texts.metrics)]
     return [registry.metrics.load(name)(config.score) for name in names]
 
 
 def _measured(metrics: Sequence[Metric], per_example: pd.DataFrame, config: RunConfig) -> dict[str, dict[str, float]]:
-    """Return what a record holds of some metrics' columns."""
+    """Return the measures of some metrics, as the record stores them."""
     columns = columns_in(metrics, per_example)
     return aggregate_measures(per_example[columns], config.score.resamples, in_units=metric_units(metrics))
 
 
 def metric_units(metrics: Sequence[Metric]) -> dict[str, str]:
-    """Return column → unit, of the metrics' columns that are no shares."""
+    """Return column → unit, for the columns that are not 0–100."""
     return {column: unit for metric in metrics for column, unit in metric.units.items()}
 
 
 def score_baseline(point: Point, name: str, taken: set[str]) -> Iterator[RunRecord]:
-    """Score a baseline beside a run, on the same examples, so that no number stands alone.
+    """Score a baseline on the examples of a run.
 
-    Lead and Random take their length from a training split; without one they are left out, which is said. The seed is
-    always the default one, so that a sweep over seeds adds no rows.
+    Lead and Random need a training split for their length; without one they are skipped with a line. The seed is the
+    default, so that a sweep over seeds adds no rows.
     """
     seed = RunConfig.seed
     decode = replace(point.config.decode, seed=seed)
@@ -380,7 +372,7 @@ def score_baseline(point: Point, name: str, taken: set[str]) -> Iterator[RunReco
 
 
 def _describe(point: Point, system: System, spec: RunSpec, texts: Texts) -> dict[str, Any]:
-    """Return the part of the record that is known before anything is done; the commit may change meanwhile."""
+    """Return the part of the record that is known before the run; the commit may change later."""
     config = point.config
     return {
         "run_id": spec.run_id,
@@ -402,17 +394,12 @@ def _describe(point: Point, system: System, spec: RunSpec, texts: Texts) -> dict
 def _measure(
     point: Point, split: Split, summaries: Sequence[Summary], scored: Scored, decoding: float
 ) -> dict[str, Any]:
-    """Return the part of the record that was measured, but for training and the scores themselves.
+    """Return the measured part of the record, without training and scores.
 
-    Args:
-        point: with its timings, those of this process alone.
-        split: the examples, the summarized ones first.
-        summaries: all of them.
-        scored: their scores.
-        decoding: seconds of writing them, in all processes that did.
+    `decoding` is the time of all writing processes, in seconds; `point.timings` covers this process only.
     """
     ledgers = [summary.truncation for summary in summaries if summary.truncation is not None]
-    written = sum(len(one.text.split()) if one.tokens is None else one.tokens for one in summaries)
+    written = sum(len(summary.text.split()) if summary.tokens is None else summary.tokens for summary in summaries)
     return {
         "n": len(scored.per_example),
         "examples": digest(sorted(summary.id for summary in summaries))[:16],
@@ -421,7 +408,7 @@ def _measure(
         "source": asdict(total_truncation(ledgers)) if ledgers else None,
         "outputs_cut": sum(not summary.complete for summary in summaries),
         "outputs": describe_outputs(
-            [one.text for one in summaries], [split[index].references for index in range(len(summaries))]
+            [summary.text for summary in summaries], [split[index].references for index in range(len(summaries))]
         ),
         "decode_tokens_per_second": round(written / max(decoding, 1e-3), 1),
         "timings": {**point.timings, "total": round(time.monotonic() - point.started, 3)},
@@ -431,11 +418,7 @@ def _measure(
 
 
 def _scorable(split: Split, summaries: Sequence[Summary]) -> Iterator[tuple[str, Example]]:
-    """Yield each prediction with its example, in the data's order, which is the summaries' too.
-
-    Raises:
-        DataError: a prediction is missing.
-    """
+    """Yield each prediction with its example, in the order of the data."""
     for index, summary in enumerate(track(summaries, "scoring", len(summaries))):
         example = split[index]
         if summary.id != example.id:
@@ -444,7 +427,7 @@ def _scorable(split: Split, summaries: Sequence[Summary]) -> Iterator[tuple[str,
 
 
 def _is_finished(folder: Path) -> bool:
-    """Tell whether a run has all its files; a record that came with a checkout lacks the predictions, and is redone."""
+    """Return True if a run has all its files; committed records lack the predictions."""
     if not all((folder / name).is_file() for name in ("record.json", "predictions.jsonl", "scores.csv")):
         return False
     try:
@@ -455,28 +438,23 @@ def _is_finished(folder: Path) -> bool:
 
 
 def _own_record(folder: Path) -> RunRecord:
-    """Return the record of the run in a folder.
-
-    Raises:
-        TornRecord: it cannot be read, or is that of another run.
-    """
+    """Return the record of the run in a folder; raise `TornRecord` if it belongs to another run."""
     record = RunRecord.read(folder)
     if record.run_id != folder.name:
         raise TornRecord(f"the record of the run {record.run_id}", folder / "record.json")
     return record
 
 
-def _tell_torn(point: Point, folder: Path) -> None:
-    """Say so where a run is done again because its record cannot be read."""
+def _report_torn_record(point: Point, folder: Path) -> None:
     if (folder / "record.json").is_file():
         try:
             _own_record(folder)
         except TornRecord:
-            point.say(f"the record of this run cannot be read, and is made again: {folder / 'record.json'}")
+            point.say(f"the record of this run cannot be read; the run is repeated: {folder / 'record.json'}")
 
 
 def delete_run_files(folder: Path) -> None:
-    """Delete a run's files, the record first, so that nobody reads the rest; the lock, which is held, stays."""
+    """Delete a run's files except its lock, the record first."""
     (folder / "record.json").unlink(missing_ok=True)
     for path in [*folder.iterdir(), *(folder / "work").iterdir()]:
         if path.is_dir() and not path.is_symlink():
@@ -487,10 +465,7 @@ def delete_run_files(folder: Path) -> None:
 
 
 def _keep_predictions_of(report: FitReport, folder: Path) -> None:
-    """Throw away predictions and evidence that a killed process wrote with other weights than those of this training.
-
-    A training is told by its report: its seconds and losses are never the same twice.
-    """
+    """Delete predictions and evidence that a killed process wrote with the weights of another training."""
     if not _is_fitted_by(report, folder):
         for path in (*folder.glob("predictions*.jsonl"), *(folder / "work").glob("decoding*.jsonl")):
             path.unlink(missing_ok=True)
@@ -499,19 +474,19 @@ def _keep_predictions_of(report: FitReport, folder: Path) -> None:
 
 
 def _is_fitted_by(report: FitReport, folder: Path) -> bool:
-    """Tell whether what a run's folder holds was written with the weights of this training."""
+    """Return True if the files of a run were written with the weights of this training."""
     marker = folder / "work" / "fitted.json"
     return marker.is_file() and marker.read_bytes() == training_key(report).encode()
 
 
 def training_key(report: FitReport) -> str:
-    """Return what tells a training; where one checkpoint is used, as it was before there could be several."""
-    told = {key: value for key, value in asdict(report).items() if value or key not in ("kept", "averaged")}
-    return digest(told)
+    """Return a hash of a training's report, which is unique. Old reports lack `kept` and `averaged`."""
+    facts = {key: value for key, value in asdict(report).items() if value or key not in ("kept", "averaged")}
+    return digest(facts)
 
 
 def _link_stages(workdir: Path, stages: ArtifactCache) -> None:
-    """Link the finished stages into the run's folder, for whoever looks for its checkpoint."""
+    """Link the finished stages into the run's folder."""
     for name, stage in stages.used.items():
         link = workdir / name
         link.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Summaries on disk: written batch by batch as they come, found again by a resumed run."""
+"""Write summaries to disk batch by batch, and resume an interrupted run."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ from longsumbench.progress import Progress
 from longsumbench.runs.evidence import kept_places, num_wanted, write_evidence
 from longsumbench.runs.record import LEDGER
 
-# The shape of a line of predictions.jsonl (see `shapes`), and of decoding.jsonl.
+# The shapes of a line of predictions.jsonl and of decoding.jsonl.
 _LINE = {
     "id": str,
     "prediction": str,
@@ -32,12 +32,12 @@ _BATCH = {"seconds": float}
 
 @dataclass(frozen=True)
 class WriterGroup:
-    """The processes that write summaries together, as one of them sees them.
+    """The processes that write summaries together.
 
     Attributes:
-        place: which of them this is, from 0.
-        size: how many they are.
-        called: entered by the first one for the batches that are to be written, while the others write their shares.
+        place: index of this process, from 0.
+        size: number of processes.
+        called: context of the first process; inside it, the others write their shares of the given batches.
     """
 
     place: int = 0
@@ -57,28 +57,27 @@ def summarize_split(
 ) -> list[Summary]:
     """Summarize the first `decoding.limit` examples of a split, in batches of similar length.
 
-    The batches depend on the data alone. One that an earlier process wrote whole is kept and a torn one is done again,
-    so a resumed run writes the same summaries as an undisturbed one. A batch's evidence is written before its lines: a
-    killed run that has the line has the evidence. A batch that lacks nothing but evidence is decoded again for it, and
-    its summaries stay as they are; where one comes out differently (on another device), its evidence is not kept.
+    The batches depend on the data only. A resumed run keeps complete batches and repeats incomplete ones, so it writes
+    the same summaries. The evidence of a batch is written before its lines. A batch without evidence is decoded again
+    for it; its summaries stay. If a summary then differs (on another device), its evidence is dropped.
 
     Args:
-        system: a fitted one.
-        split: what to summarize.
-        decoding: how; its `batch_size` is the size of a batch.
-        path: JSON lines; appended to as summaries come, in the data's order at the end.
-        log: JSON lines; the seconds of each batch of new summaries, appended when given.
-        evidence: a folder for that of the first examples, as many as `decoding.evidence` says; None: none is kept.
-        shown_as: what its progress is called.
-        crew: who writes them; the other processes write into files of their own, which are taken over at the end.
+        system: a fitted system.
+        split: the examples.
+        decoding: the decoding settings.
+        path: JSON lines; summaries are appended, and sorted in the data's order at the end.
+        log: JSON lines; the seconds of each batch of new summaries, appended.
+        evidence: a folder for the evidence of the first examples (`decoding.evidence`); None keeps none.
+        shown_as: the name of the progress bar.
+        crew: the processes that write; their files are merged at the end.
 
     Returns:
-        The summaries in the data's order, without their evidence.
+        The summaries in the data's order, without evidence.
     """
     examples, ids = num_summarized(split, decoding), split.ids
     writer = Writer(system, split, decoding, path, log, evidence, crew.size)
     lacking = writer.asked_for - kept_places(evidence, decoding.reference_evidence) if evidence is not None else set()
-    done = _take_over(path, log)
+    done = _merge_parts(path, log)
     buckets = length_buckets(split.source_words[:examples], decoding.batch_size)
     unwritten = [bucket for bucket in buckets if any(ids[index] not in done for index in bucket)]
     own = {bucket[0] for bucket in _share_of(unwritten, 0, crew.size)}
@@ -91,7 +90,7 @@ def summarize_split(
                 writer.add_evidence(bucket, lacking, done)
             progress.advance(len(bucket))
     if crew.size > 1:
-        done = _take_over(path, log)
+        done = _merge_parts(path, log)
     ordered = [done[ids[index]] for index in range(examples)]
     write_summaries(path, ordered)
     return ordered
@@ -107,10 +106,7 @@ def summarize_share(
     log: Path | None = None,
     evidence: Path | None = None,
 ) -> None:
-    """Write one process's share of what `summarize_split` asks of several, into files of its own.
-
-    They stand beside the first one's, whose names are given, as everything else is, as there.
-    """
+    """Write one process's share of `summarize_split` into separate files next to `path` and `log`."""
     own_log = None if log is None else part_file(log, crew.place)
     writer = Writer(system, split, decoding, part_file(path, crew.place), own_log, evidence, crew.size)
     for bucket in _share_of(buckets, crew.place, crew.size):
@@ -119,12 +115,7 @@ def summarize_share(
 
 @dataclass
 class Writer:
-    """Writes summaries in batches, and the evidence that is asked for.
-
-    Attributes:
-        system, split, decoding, path, log, evidence: as of `summarize_split`.
-        processes: how many write at the same time.
-    """
+    """Writes summaries in batches, with their evidence. The attributes are those of `summarize_split`."""
 
     system: System
     split: Split
@@ -136,13 +127,13 @@ class Writer:
 
     @cached_property
     def asked_for(self) -> set[int]:
-        """The places of the examples whose evidence is asked for, and kept."""
+        """The indices of the examples whose evidence is stored."""
         if self.evidence is None:
             return set()
         return asked_evidence(self.system, self.decoding, num_summarized(self.split, self.decoding))
 
     def write(self, bucket: Sequence[int]) -> dict[str, Summary]:
-        """Append the summaries of a batch, their evidence first; return them by id, without it."""
+        """Append the summaries of a batch after writing their evidence; return them by id, without evidence."""
         started = time.monotonic()
         batch = self._decode(bucket)
         for index, summary in zip(bucket, batch, strict=True):
@@ -156,29 +147,29 @@ class Writer:
         return {summary.id: summary for summary in fresh}
 
     def add_evidence(self, bucket: Sequence[int], lacking: set[int], done: Mapping[str, Summary]) -> None:
-        """Write the evidence that a batch lacks, of those summaries that come out as they were written."""
+        """Write the missing evidence of a batch, for summaries that equal the written ones."""
         for index, summary in zip(bucket, self._decode(bucket), strict=True):
             bare = replace(summary, evidence=None)
             if self.evidence is not None and index in lacking and bare == done[bare.id]:
                 write_evidence(self.evidence, index, summary)
 
     def _decode(self, bucket: Sequence[int]) -> list[Summary]:
-        how = self.decoding if self.asked_for.intersection(bucket) else replace(self.decoding, evidence="none")
-        return list(self.system.summarize([self.split[index] for index in bucket], how))
+        decoding = self.decoding if self.asked_for.intersection(bucket) else replace(self.decoding, evidence="none")
+        return list(self.system.summarize([self.split[index] for index in bucket], decoding))
 
 
 def _share_of(batches: Sequence[list[int]], place: int, size: int) -> Sequence[list[int]]:
-    """Return the batches, of about one length and the longest first, that one of several processes takes."""
+    """Return the batches of one process; every process gets long and short ones."""
     return batches[place::size]
 
 
 def part_file(path: Path, place: int) -> Path:
-    """Return the file into which another process than the first one writes."""
+    """Return the file of a process other than the first one."""
     return path.with_name(f"{path.stem}.part{place}{path.suffix}")
 
 
-def _take_over(path: Path, log: Path | None) -> dict[str, Summary]:
-    """Make one file of what is written so far, in any process; return the summaries by id."""
+def _merge_parts(path: Path, log: Path | None) -> dict[str, Summary]:
+    """Merge the files of all processes; return the summaries by id."""
     parts = [*path.parent.glob(f"{path.stem}.part*{path.suffix}")]
     done = {summary.id: summary for file in (path, *parts) for summary in read_summaries(file)}
     write_summaries(path, done.values())
@@ -193,49 +184,47 @@ def _take_over(path: Path, log: Path | None) -> dict[str, Summary]:
 
 
 def num_summarized(split: Split, decoding: Decoding) -> int:
-    """Return how many examples of a split are summarized: the first ones, up to `decoding.limit`."""
+    """Return the number of summarized examples: the first ones, up to `decoding.limit`."""
     return min(len(split), decoding.limit or len(split))
 
 
 def asked_evidence(system: System, decoding: Decoding, examples: int) -> set[int]:
-    """Return the places of the examples whose evidence is asked for, of a system that keeps any."""
+    """Return the indices of the examples whose evidence is stored; empty if the system keeps none."""
     return set(num_wanted(decoding.evidence, examples)) if system.keeps_evidence else set()
 
 
 def _note_batch(log: Path, examples: int, seconds: float) -> None:
-    """Append what a batch took."""
     with naming_path(log), log.open("a", encoding="utf-8") as file:
         file.write(json.dumps({"examples": examples, "seconds": round(seconds, 4)}) + "\n")
 
 
 def seconds_of_decoding(log: Path) -> float:
-    """Return the seconds of all batches, those of earlier processes included."""
+    """Return the seconds of all batches, including those of earlier processes."""
     batches = []
     for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else ():
-        with contextlib.suppress(BadFile):  # a torn line
+        with contextlib.suppress(BadFile):  # an incomplete line
             batches.append(parse_json(line, _BATCH)["seconds"])
     return float(sum(batches))
 
 
 def length_buckets(lengths: Sequence[int], batch_size: int) -> list[list[int]]:
-    """Deal indices into batches of similar length, the longest first.
+    """Sort indices into batches of similar length, the longest first.
 
-    The longest first, so that too little memory shows at once and the time left is never underestimated. Equal lengths
-    keep the data's order, so the buckets depend on the lengths alone.
+    So a lack of memory shows at once, and the estimate of the time left is never too low. Equal lengths keep the data's
+    order, so that the result depends on the lengths only.
     """
     order = sorted(range(len(lengths)), key=lambda index: (-lengths[index], index))
     return [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
 
 
 def to_line(summary: Summary) -> str:
-    """Return a summary as a JSON line: `id` and `prediction` first, for every reader, then what the record needs."""
+    """Return a summary as a JSON line: `id`, `prediction`, then the facts for the record."""
     ledger = asdict(summary.truncation) if summary.truncation else None
     values = {"id": summary.id, "prediction": summary.text, "complete": summary.complete, "tokens": summary.tokens}
     return json.dumps({**values, "truncation": ledger}, ensure_ascii=False) + "\n"
 
 
 def _from_dict(values: dict[str, Any]) -> Summary:
-    """Rebuild what `to_line` wrote."""
     ledger = values["truncation"]
     truncation = None
     if ledger is not None:
@@ -249,18 +238,18 @@ def _from_dict(values: dict[str, Any]) -> Summary:
 
 
 def read_summaries(path: Path) -> list[Summary]:
-    """Read the summaries written so far; a line that a killed process left torn is no summary."""
+    """Read the summaries written so far; incomplete lines are skipped."""
     if not path.is_file():
         return []
-    whole = []
-    for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):  # texts hold other line breaks
+    summaries = []
+    for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):  # texts contain other line breaks
         try:
-            whole.append(_from_dict(parse_json(line, _LINE)))
+            summaries.append(_from_dict(parse_json(line, _LINE)))
         except BadFile:
             continue
-    return whole
+    return summaries
 
 
 def write_summaries(path: Path, summaries: Iterable[Summary]) -> None:
-    """Write summaries as JSON lines, whole or not at all."""
+    """Write summaries as JSON lines, atomically."""
     write_atomically(path, "".join(map(to_line, summaries)))

@@ -45,7 +45,7 @@ _STARTING = timedelta(minutes=10)  # from the start of one process until the fir
 _SECONDS_BETWEEN_LOOKS = 0.1
 _NO_MORE = b"null"  # in place of a call
 _GRACE = 5.0  # seconds that a helper is given to come out of a task that has failed elsewhere
-_PATIENCE = 60.0  # likewise the first process; and the others, to say how a task that failed has ended with them
+_PATIENCE = 60.0  # the same for the first process, and for the others to report how a failed task ended
 
 # Called with a helper's team and the arguments of the call, a JSON object. Checks these before it does anything.
 _Task = Callable[["Team", Mapping[str, Any]], None]
@@ -174,7 +174,7 @@ class Team:
             distributed.destroy_process_group()
 
     def take_gpu(self, device: str) -> int | None:
-        """Let this process use a GPU of its own from now on; return which of those that it sees. None: it uses none.
+        """Choose a separate GPU for this process; return its index, or None without a GPU.
 
         Args:
             device: "auto", "cpu" or "cuda".
@@ -211,21 +211,21 @@ class Team:
         return self._store
 
     def _meet(self, opens: bool = False) -> "Store":
-        """Return a new connection to the store: a thread needs one of its own.
+        """Return a new connection to the store: every thread needs a separate one.
 
         Raises:
             EnvironmentProblem: there is none, or none can be opened.
         """
         os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # its advice is for people who call it themselves
-        from torch.distributed import TCPStore  # type: ignore[attr-defined]  # likewise
+        from torch.distributed import TCPStore  # type: ignore[attr-defined]  # unknown to mypy
 
         address, port = (os.environ[name] for name in MEETING)
         try:
             store = TCPStore(address, int(port), None, opens, _STARTING, wait_for_workers=False, multi_tenant=True)
         except (RuntimeError, ValueError) as error:  # torch's; the port is no number
             reason = str(error).splitlines()[0]
-            told = f"{self.size} processes cannot meet at MASTER_ADDR={address}, MASTER_PORT={port}: {reason}"
-            raise EnvironmentProblem(told) from error
+            problem = f"{self.size} processes cannot meet at MASTER_ADDR={address}, MASTER_PORT={port}: {reason}"
+            raise EnvironmentProblem(problem) from error
         store.set_timeout(_LONGEST)
         return store
 
@@ -241,12 +241,12 @@ class Team:
         return self._met().get(self._key(what)) if self._is_told(what, seconds) else None
 
     def _heard_problem(self) -> SuiteError | None:
-        """Return what went wrong first in any process; None when nothing was told in time."""
-        told = self._heard("problem", _PATIENCE)
-        return None if told is None else error_of(told)
+        """Return what went wrong first in any process; None after a timeout."""
+        message = self._heard("problem", _PATIENCE)
+        return None if message is None else error_of(message)
 
     def _is_told(self, what: str, seconds: float | None = None) -> bool:
-        """Wait for what is to be told in this call; say whether it was within some seconds."""
+        """Wait for a value of this call; return False after the timeout in seconds."""
         ends = None if seconds is None else time.monotonic() + seconds
         while not self._met().check([self._key(what)]):
             if ends is not None and time.monotonic() > ends:
@@ -281,8 +281,8 @@ class Team:
             reason = "its arguments have no names"
         else:
             return tasks[values["name"]], values["arguments"]
-        told = f"process {self.rank} of {self.size} refused a call: {reason}"
-        raise EnvironmentProblem(f"{told}; does another program use MASTER_PORT={os.environ.get('MASTER_PORT')}?")
+        problem = f"process {self.rank} of {self.size} refused a call: {reason}"
+        raise EnvironmentProblem(f"{problem}; does another program use MASTER_PORT={os.environ.get('MASTER_PORT')}?")
 
     def _failed(self, error: Exception) -> SuiteError | Exception:
         """Tell the others, once, that a task has failed here; return what went wrong first, here or there."""
@@ -341,8 +341,8 @@ class Team:
 
     def _end(self) -> None:
         """End this process from outside what it hangs in."""
-        told = "another process failed, and this one hangs: start the same command again"
-        print(f"longsumbench: {told}", file=sys.stderr, flush=True)
+        message = "another process failed, and this one hangs: start the same command again"
+        print(f"longsumbench: {message}", file=sys.stderr, flush=True)
         os._exit(EnvironmentProblem.exit_code)
 
 
@@ -359,9 +359,9 @@ def told_of_error(error: SuiteError) -> list[str]:
     return [next(kind.__name__ for kind in type(error).__mro__ if kind.__name__ in _ERRORS), str(error)]
 
 
-def error_of(told: bytes) -> SuiteError:
+def error_of(content: bytes) -> SuiteError:
     """Rebuild the error of another process."""
-    match _parse_message(told):
+    match _parse_message(content):
         case [str(name), str(message)] if name in _ERRORS:
             return _ERRORS[name](message)
     return EnvironmentProblem("another process failed")
@@ -404,7 +404,7 @@ def by_the_first(work: Callable[[], None], tasks: Mapping[str, _Task]) -> None:
         warnings.simplefilter("ignore")  # the first one gives them
         try:
             team.help(tasks)
-        except KeyboardInterrupt:  # told by the first process
+        except KeyboardInterrupt:  # the first process was interrupted
             os._exit(INTERRUPTED)  # see below
         return
     if team.size > 1:

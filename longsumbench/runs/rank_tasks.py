@@ -80,7 +80,7 @@ def _train_along(team: Team, arguments: Mapping[str, Any]) -> None:
 
 
 def _summarize_along(team: Team, arguments: Mapping[str, Any]) -> None:
-    """Write this process's share of some batches of summaries into files of its own."""
+    """Write this process's share of some batches of summaries into separate files."""
     config, folder, number, predictions, log, evidence, batches = _read_arguments(arguments, _SUMMARIZING)
     team.take_gpu(config.decode.device)
     with _read_again(config) as (system, texts, stages):

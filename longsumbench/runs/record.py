@@ -1,10 +1,10 @@
-"""What a run was: RunSpec → run id; RunRecord; atomic JSON; the layout of a results folder.
+"""Records of runs, run ids, and the layout of a results folder.
 
     results/runs/<dataset>/<model>/<run id>/   config.yaml  record.json  predictions.jsonl  scores.csv  work/
                                                of several checkpoints: predictions-<n>.jsonl  scores-<n>.csv
     results/leaderboard/<dataset>.{csv,md,tex}  <dataset>-recall.png  <dataset>-lengths.{png,csv}
 
-`record.json` is written last, in one rename: a run folder that has one is finished.
+`record.json` is written last and atomically. If it exists, the run is finished.
 """
 
 import glob
@@ -32,11 +32,11 @@ from longsumbench.formatting import percent
 from longsumbench.progress import print_line
 
 FORMAT = 1  # of record.json
-_NAMED = 3  # runs that a message names
+_NAMED = 3  # most runs in a message
 _ADVICE = "the same `longsumbench run` command makes it again, or remove it"
 _MOVE = "move it into its own folder, or remove it"
 
-# The shape of record.json (see `shapes`): all that any code relies on.
+# The shape of record.json: the fields that the code uses.
 _FOLDER_NAME = re.compile(r"(?!\.\.?$)[^/\x00-\x1f\x7f]{1,60}")
 _VALUE = value_of_depth(3)
 _PROCESSES = range(1, 2**16)
@@ -112,13 +112,13 @@ _SHAPE: dict[str, Any] = {
     "checkpoints": [{"step": COUNTS, "means": {str: float}, str: _VALUE}],
     "outputs": {str: float},
 }
-RANKED_BY = "rougeLsum"  # but runs on a dataset that names a metric: by the first measure of it
+RANKED_BY = "rougeLsum"  # for datasets without a metric of their own
 SHORT_ID = 8
-_BETWEEN_SETTINGS = re.compile(r",(?![^\[\]]*\])")  # commas of a variant, but for those inside brackets
+_BETWEEN_SETTINGS = re.compile(r",(?![^\[\]]*\])")  # commas outside brackets
 
 
 class TornRecord(DataError):
-    """A run's record that a crash, a full disk or a hand has damaged; the same command does the run again."""
+    """A run's record is damaged; the same command repeats the run."""
 
 
 @dataclass(frozen=True)
@@ -126,10 +126,9 @@ class RunSpec:
     """Everything that decides a run's outcome.
 
     Attributes:
-        model, dataset: their names.
-        settings: the resolved configuration, without what cannot change an outcome.
-        fingerprint: of the dataset's texts.
-        versions: stage → number that changes only when the stage's outcome does.
+        settings: the resolved configuration, without settings that cannot change the outcome.
+        fingerprint: the hash of the dataset's texts.
+        versions: step → number that rises when the outcome of the step changes.
     """
 
     model: str
@@ -146,45 +145,42 @@ class RunSpec:
 
 @dataclass(frozen=True)
 class RunRecord:
-    """Enough to compare a run and to repeat it. Scores are 0–100, times in seconds, lengths in tokens.
+    """The results of a run. Scores are 0–100, times in seconds, lengths in tokens.
 
     Attributes:
-        run_id, model, dataset, split: which run.
         variant: the model and decode overrides that differ from the recipe, sorted ("input_length=64").
         scale: the name of the sizes ("tiny", "paper").
-        seed: None when the outcome does not depend on one.
-        oracle: whether the system saw the references.
-        signature: how the scores were computed.
-        scores: type → {"p", "r", "f": means; "f_lo", "f_hi": the 95 % interval of f}.
-        n: the examples in the means.
-        examples: a hash of their ids; two runs with the same one summarized the same examples.
+        seed: None if the outcome does not depend on it.
+        oracle: True if the system saw the references.
+        signature: the signatures of ROUGE and of the dataset's metrics.
+        scores: ROUGE type → {"p", "r", "f": means; "f_lo", "f_hi": the 95 % interval of f}.
+        n: the number of examples in the means.
+        examples: a hash of their ids; equal for runs on the same examples.
         empty_references: ids left out of the means.
-        empty_predictions: how many scored 0 for being empty.
-        fingerprint: of the dataset's texts.
-        corpus: what is known of them: counts per split, licence, source, versions, what was skipped or left out.
-        source: the ledger of what was read: tokens, words, cuts by cause; None when a system keeps none.
-        outputs_cut: how many outputs hit the length limit.
-        fit: the FitReport, as plain values.
-        decode_tokens_per_second: output tokens (words, where a system has no tokens) written a second.
+        empty_predictions: the number of empty outputs, which score 0.
+        fingerprint: the hash of the dataset's texts.
+        corpus: counts per split, licence, source, versions, skipped rows.
+        source: the ledger of the input: tokens, words, cuts by cause; None without a ledger.
+        outputs_cut: the number of outputs that hit the length limit.
+        fit: the fields of `FitReport`.
+        decode_tokens_per_second: output tokens per second; words if a system has no tokens.
         timings: step → seconds.
-        peak_memory_gb: of the process (and the GPU), in 1e9 bytes.
+        peak_memory_gb: of process and GPU, in 1e9 bytes.
         config: the resolved configuration.
         environment: versions, hardware, commit and patch.
-        command: what was typed.
+        command: the command line as typed.
         finished: the time, UTC, ISO 8601.
-        repeatable: False when a budget in minutes ended training.
-        measures: what was measured beside ROUGE: name → {"mean"; "lo", "hi": its 95 % interval, all 0–100 or in the
-            measure's own unit; "n": the examples it applies to}; a metric's first measure comes first, and a metric
-            that the dataset names before those that were asked for. Empty in records of before there were any.
-        units: of the measures that are not 0–100: measure → unit.
-        ranked_by: what decides the rank: a type of ROUGE, or a measure; None in records of before it was noted.
-        measured_by: metric → signature, of the metrics that were asked for, in this run or for it later; those of the
-            others stand in `signature`.
-        checkpoints: of a run that averages the scores of several (`train.keep_best`), each one's "step",
-            "validation_loss" and "means" (column of its scores → 0–100 or its own unit), the best first; scores and
-            measures are the averages, all else that was written and read is of the best. Empty otherwise.
-        outputs: how long, how different and how repetitive the outputs are (`describe_outputs`); empty in records of
-            before it was noted.
+        repeatable: False if a time budget ended training.
+        measures: results other than ROUGE: name → {"mean"; "lo", "hi": its 95 % interval, all 0–100 or in the measure's
+            unit; "n": the number of examples}. The first measure of a metric comes first; metrics of the dataset come
+            before requested ones.
+        units: measure → unit, for measures that are not 0–100.
+        ranked_by: the ROUGE type or measure that decides the rank; None in old records.
+        measured_by: requested metric → signature.
+        checkpoints: the averaged checkpoints (`train.keep_best`), the best first: "step", "validation_loss" and "means"
+            (score column → value). Scores and measures are averages; all other results are those of the best
+            checkpoint. Empty for a single checkpoint.
+        outputs: length, diversity and repetition of the outputs (`describe_outputs`); empty in old records.
     """
 
     run_id: str
@@ -223,7 +219,7 @@ class RunRecord:
     format: int = field(default=FORMAT)
 
     def write(self, folder: Path) -> None:
-        """Write `record.json`, whole or not at all."""
+        """Write `record.json` atomically."""
         write_atomically(folder / "record.json", json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n")
 
     @classmethod
@@ -231,9 +227,9 @@ class RunRecord:
         """Read `record.json` from a run folder.
 
         Raises:
-            FileNotFoundError: there is none.
-            TornRecord: it is not a record.
-            DataError: it is one of a later format.
+            FileNotFoundError: the file does not exist.
+            TornRecord: the file is damaged.
+            DataError: the file has a later format.
         """
         path = folder / "record.json"
         try:
@@ -252,39 +248,31 @@ class RunRecord:
 
 
 def _misfit_of_rank(content: Mapping[str, Any]) -> str:
-    """Return what is wrong with `ranked_by`: it must have been measured."""
+    """Return an error if `ranked_by` is not among the measures, or an empty text."""
     name = content["ranked_by"]
-    return (
-        ""
-        if name in (None, *content["scores"], *content["measures"])
-        else f"ranked_by={name[:LONGEST_SHOWN]!r} was not measured"
-    )
+    known = name in (None, *content["scores"], *content["measures"])
+    return "" if known else f"ranked_by={name[:LONGEST_SHOWN]!r} was not measured"
 
 
 @dataclass(frozen=True)
 class Results:
-    """A results folder. A file in it that cannot be used is named on stderr, once, and left out.
-
-    Attributes:
-        root: the folder.
-        named: the messages on files that were left out.
-    """
+    """A results folder. Unusable files are skipped and reported on stderr once."""
 
     root: Path
-    named: set[str] = field(default_factory=set, compare=False, repr=False)
+    named: set[str] = field(default_factory=set, compare=False, repr=False)  # the reports so far
 
     def run_folder(self, run: RunSpec | RunRecord) -> Path:
-        """Return where a run's files stand, whether or not they do yet."""
+        """Return the folder of a run, which may not exist yet."""
         return self.root / "runs" / run.dataset / run.model / run.run_id
 
     def records(self, dataset: str) -> Iterator[RunRecord]:
-        """Yield the records of all finished runs on a dataset that can be read, sorted by model and run id."""
+        """Yield the readable records of all finished runs on a dataset, sorted by model and run id."""
         for path in sorted((self.root / "runs" / dataset).glob("*/*/record.json")):
             try:
                 record = RunRecord.read(path.parent)
                 if self.run_folder(record) != path.parent:
                     raise DataError(f"the record of {record.model} {record.run_id} on {record.dataset}; {_MOVE}", path)
-            except FileNotFoundError:  # the run is being done anew
+            except FileNotFoundError:  # the run is being repeated
                 continue
             except DataError as error:
                 self.leave_out(error)
@@ -292,21 +280,21 @@ class Results:
             yield record
 
     def leave_out(self, problem: DataError) -> None:
-        """Name a file that cannot be used on stderr, once."""
+        """Report an unusable file on stderr, once."""
         if str(problem) not in self.named:
             print_line(f"left out: {problem}")
         self.named.add(str(problem))
 
     def datasets(self) -> list[str]:
-        """Return the datasets that have finished runs."""
+        """Return the datasets with finished runs."""
         return sorted({path.parents[2].name for path in (self.root / "runs").glob("*/*/*/record.json")})
 
     def find(self, run: str) -> Path:
-        """Return the folder of a run named by its folder, its id or a unique prefix of it.
+        """Return the folder of a run, given its folder, its id or a unique prefix of its id.
 
         Raises:
-            UsageError: no run, or several, are meant by it, or the folder is no finished run's.
-            DataError: the run's record is damaged, or that of another run.
+            UsageError: no run or several runs match, or the run is not finished.
+            DataError: the record is damaged, or belongs to another run.
         """
         folder = Path(run).expanduser()
         if (folder / "record.json").is_file():
@@ -321,32 +309,29 @@ class Results:
             named = [f"{path.name} ({path.parent.name} on {path.parents[1].name})" for path in found[:_NAMED]]
             more = f" and {len(found) - _NAMED} more" if found[_NAMED:] else ""
             raise UsageError(f"{len(found)} runs begin with '{run}': {', '.join(named)}{more}; type more of the id")
-        if (of_run := RunRecord.read(found[0]).run_id) != found[0].name:
-            raise DataError(f"the record of the run {of_run}; {_MOVE}", found[0] / "record.json")
+        if (recorded := RunRecord.read(found[0]).run_id) != found[0].name:
+            raise DataError(f"the record of the run {recorded}; {_MOVE}", found[0] / "record.json")
         return found[0]
 
 
 def output_files(checkpoints: int) -> list[tuple[str, str]]:
-    """Return the names of the files with the summaries and with the scores of each checkpoint of a run, the best first.
+    """Return the names of the files with summaries and scores of each checkpoint, the best first.
 
-    The means of several checkpoints' scores are in `scores.csv`.
-
-    Args:
-        checkpoints: how many summarized; of a run that does not average any, 0 or 1.
+    `scores.csv` holds the means of several checkpoints. Without averaging, `checkpoints` is 0 or 1.
     """
     others = [(f"predictions-{number}.jsonl", f"scores-{number}.csv") for number in range(2, checkpoints + 1)]
     return [("predictions.jsonl", "scores-1.csv" if others else "scores.csv"), *others]
 
 
 def check_written(folder: Path, record: RunRecord, names: Iterable[str]) -> None:
-    """Check that a finished run has files that a record may have come without.
+    """Check that a finished run has some files; committed records may lack them.
 
     Raises:
-        DataError: some are missing; the message names the command that makes them again.
+        DataError: files are missing.
     """
     if missing := [name for name in names if not (folder / name).is_file()]:
-        told = f"{' and '.join(missing)} missing; the same `longsumbench run` command makes the run again"
-        raise DataError(f"{told}: {shlex.join(record.command)}", folder)
+        problem = f"{' and '.join(missing)} missing; the same `longsumbench run` command makes the run again"
+        raise DataError(f"{problem}: {shlex.join(record.command)}", folder)
 
 
 def run_label(record: RunRecord) -> str:
@@ -358,12 +343,12 @@ def run_label(record: RunRecord) -> str:
 
 
 def split_variant(variant: str) -> list[str]:
-    """Return the settings of a variant; the commas of a list are its own: "a=1,b=[1,2]" has two."""
+    """Return the settings of a variant; "a=1,b=[1,2]" has two."""
     return [part for part in _BETWEEN_SETTINGS.split(variant) if part]
 
 
 def source_seen(record: RunRecord) -> float | None:
-    """Return the share of the source that was not cut, in percent of tokens; None without a ledger."""
+    """Return the percentage of source tokens that were read; None without a ledger."""
     if record.source is None:
         return None
     unit = "tokens" if record.source["tokens"] else "words"
@@ -372,19 +357,16 @@ def source_seen(record: RunRecord) -> float | None:
 
 
 def ranked_by(record: RunRecord, part: str = "f") -> str:
-    """Return what decides a run's rank: a type of ROUGE, or a measure; in an old record its first one, if any.
-
-    In a table of ROUGE's precision or recall, it is a type of ROUGE.
-    """
+    """Return the ROUGE type or measure that decides a run's rank; for precision and recall always a ROUGE type."""
     if part != "f":
         return RANKED_BY
     return record.ranked_by or next(iter(record.measures), RANKED_BY)
 
 
 def measured_mean(record: RunRecord, name: str, part: str = "f") -> tuple[float, float | None, float | None] | None:
-    """Return mean, low and high of a part of a type of ROUGE, or of a measure; None where it was not measured.
+    """Return mean, low and high of a ROUGE type or a measure; None if it was not measured.
 
-    Of precision and recall, a record itself has no low and high: they are None, unless they were put in.
+    Records have no intervals of precision and recall: there, low and high are None.
     """
     if name in record.scores:
         score = record.scores[name]
@@ -394,12 +376,7 @@ def measured_mean(record: RunRecord, name: str, part: str = "f") -> tuple[float,
 
 
 def split_read_by(run: Path, record: RunRecord) -> ReadSplit | None:
-    """Return the split that a finished run summarized; None where the texts that it has read are not on this machine.
-
-    Args:
-        run: its folder.
-        record: its record.
-    """
+    """Return the split that a run summarized; None if its texts are not on this machine."""
     folder = run / "work" / "corpus"
     try:
         splits = read_json(folder / "corpus.json", {"splits": {str: str}})["splits"]

@@ -1,4 +1,4 @@
-"""What decides a run's outcome: the settings and versions that its id is made of."""
+"""The run id: a hash of the settings and versions that decide the outcome of a run."""
 
 from collections.abc import Collection
 from dataclasses import asdict
@@ -15,20 +15,17 @@ from longsumbench.modeling.units import QUERIES_VERSION
 from longsumbench.rouge.signature import SCORING_VERSION
 from longsumbench.runs.record import RunSpec
 
-_VERSIONS = {
-    "decode": 1,
-    "score": SCORING_VERSION,
-    "sentences": sentences.SENTENCES_VERSION,
-}  # rise with a step's outcome
-_ASKED = ("metrics", "coherence_model", "bertscore_model")  # of score: what they ask for is added to a finished run
-# of train, decode and score: they change no summary, no ROUGE
+# A version rises when the outcome of its step changes.
+_VERSIONS = {"decode": 1, "score": SCORING_VERSION, "sentences": sentences.SENTENCES_VERSION}
+_ASKED = ("metrics", "coherence_model", "bertscore_model")  # score.*: added to finished runs
+# Settings of train, decode and score that change neither summaries nor ROUGE.
 _NOT_HASHED = ("device", "workers", "evidence", "reference_evidence", *_ASKED)
 
 
 def config_identity(config: RunConfig, system: System) -> str:
-    """Return what is equal for two configurations that are the same run, without reading the dataset.
+    """Return a hash that is equal for configurations of the same run. It does not need the dataset.
 
-    One that asks for other measures of a run is not the same, so that both of a sweep are measured.
+    Configurations with different measures have different hashes, so that a sweep computes all of them.
     """
     dataset = {**asdict(config.dataset), "results_dir": config.results_dir}
     asked = [getattr(config.score, name) for name in _ASKED]
@@ -36,7 +33,7 @@ def config_identity(config: RunConfig, system: System) -> str:
 
 
 def _outcome_settings(config: RunConfig, system: System) -> dict[str, Any]:
-    """Return the settings that decide a run's outcome, beside the dataset's texts."""
+    """Return the settings that decide a run's outcome, without the texts."""
     settings: dict[str, Any] = {
         "model": system.identity(),
         "split": config.dataset.split,
@@ -57,15 +54,15 @@ def hashed_settings(section: Recipe | Decoding | Scoring) -> dict[str, Any]:
 
 
 def run_spec(config: RunConfig, system: System, texts: Texts) -> RunSpec:
-    """Return all that decides the outcome, and nothing else: its hash is the run id.
+    """Return all that decides the outcome; its hash is the run id.
 
     Raises:
-        DataError: the dataset does not have the split that is to be summarized.
+        DataError: the dataset lacks the split to summarize.
     """
     if config.dataset.split not in texts.splits:
         has = ", ".join(texts.splits)
-        told = f"{config.dataset.name} has no {config.dataset.split} split; choose dataset.split={has}"
-        raise DataError(f"{told}{texts.way_to_splits}")
+        problem = f"{config.dataset.name} has no {config.dataset.split} split; choose dataset.split={has}"
+        raise DataError(f"{problem}{texts.way_to_splits}")
     queried = any(split.queried for split in texts.splits.values())
     return run_spec_on(config, system, texts.fingerprint, texts.metrics, queried)
 
@@ -73,17 +70,9 @@ def run_spec(config: RunConfig, system: System, texts: Texts) -> RunSpec:
 def run_spec_on(
     config: RunConfig, system: System, fingerprint: str, metrics: Collection[str], queried: bool
 ) -> RunSpec:
-    """Return all that decides the outcome on texts that need not be here.
-
-    Args:
-        config: of the run.
-        system: with the run's settings.
-        fingerprint: of the texts.
-        metrics: those that the dataset names.
-        queried: whether the texts come with queries.
-    """
-    beside = {f"metric {name}": registry.metrics.load(name).version for name in metrics}
+    """Return all that decides the outcome, for texts that may be on another machine."""
+    metric_versions = {f"metric {name}": registry.metrics.load(name).version for name in metrics}
     if "train" in system.decided_by and queried:
-        beside["queries"] = QUERIES_VERSION
-    settings, versions = _outcome_settings(config, system), {**_VERSIONS, **system.versions(), **beside}
+        metric_versions["queries"] = QUERIES_VERSION
+    settings, versions = _outcome_settings(config, system), {**_VERSIONS, **system.versions(), **metric_versions}
     return RunSpec(config.model.name, config.dataset.name, settings, fingerprint, versions)

@@ -1,6 +1,6 @@
-"""`longsumbench summarize`: the user's own files through a system that was fitted before.
+"""Summarize the user's files with a trained system (`longsumbench summarize`).
 
-words of the command line → checkpoint, inputs, decoding → summaries, one after the other
+command line → checkpoint, inputs, decoding settings → summaries
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from tqdm import tqdm
-from yaml import YAMLError  # type: ignore[import-untyped] # it ships no annotations
+from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 
 from longsumbench.api import registry
 from longsumbench.api.config import SECTIONS, Decoding, RunConfig, build_settings, check_lengths
@@ -28,28 +28,28 @@ from longsumbench.progress import Progress, print_line
 from longsumbench.runs.evidence import num_wanted
 from longsumbench.runs.record import Results, RunRecord
 
-_SHARED = ("seed", "device")  # of the top level: decoding follows them
-# of its decode settings: they are about its split and its machine
+_SHARED = ("seed", "device")  # top-level settings that apply to decoding
+# Decode settings of a run that depend on its split and machine.
 _NOT_OF_THE_RUN = ("limit", "evidence", "reference_evidence", "device")
 
 
 def summarize_files(
     named: str, words: Sequence[str], results: Results, together: bool, as_json: bool, query: str | None = None
 ) -> None:
-    """Print a summary of each file, or of all together, and on stderr what of it was not read.
+    """Print a summary of each file, or of all together; report on stderr what was not read.
 
-    Everything that can be wrong is checked before the system is loaded; a summary is printed when it is written.
+    All inputs are checked before the system is loaded. Each summary is printed as soon as it is written.
 
     Args:
-        named: the checkpoint.
+        named: a checkpoint or run.
         words: files and settings.
-        results: where runs are looked for.
-        together: whether all files are one text of several documents.
-        as_json: whether to print JSON lines, with evidence.
-        query: what is asked of every text; None: what their rows ask, if anything.
+        results: the folder with the runs.
+        together: True to take all files as one text of several documents.
+        as_json: True to print JSON lines with evidence.
+        query: a question for every text; None keeps the questions in the files.
 
     Raises:
-        SuiteError: something the user can act on.
+        SuiteError: an error that the user can fix.
     """
     checkpoint = _find_checkpoint(named, results)
     files, settings = split_words(words)
@@ -58,57 +58,52 @@ def summarize_files(
         raise UsageError(f"decode.evidence={decoding.evidence}: evidence is shown with --json only")
     inputs = read_inputs(files)
     if query is not None:
-        inputs = [_asked(one, query) for one in inputs]
+        inputs = [_with_query(item, query) for item in inputs]
     if together:
         inputs = [merge_inputs(inputs)]
     inputs = inputs[: decoding.limit]
     system = open_system(checkpoint.folder)
-    if told := unlike_what_was_learned(system, inputs):
-        print_line(told)
+    if warning := unlike_what_was_learned(system, inputs):
+        print_line(warning)
     if checkpoint.model:
         system.config = build_settings(type(system).Config, checkpoint.model, "model.")
     system.try_out(decoding.device, f"the checkpoint {checkpoint.folder}")
     with Progress("summarizing", len(inputs), "texts") as progress:
-        for one, summary in zip(inputs, summarize_inputs(system, inputs, decoding), strict=True):
-            text = f"==> {one.name} <==\n{summary.text}\n" if len(inputs) > 1 else summary.text
+        for item, summary in zip(inputs, summarize_inputs(system, inputs, decoding), strict=True):
+            text = f"==> {item.name} <==\n{summary.text}\n" if len(inputs) > 1 else summary.text
             printed = for_stdout(_to_json(summary) if as_json else text)
-            tqdm.write(printed, file=sys.stdout)  # above the bar, where there is one
+            tqdm.write(printed, file=sys.stdout)  # above the progress bar
             sys.stdout.flush()
-            print_line(describe_losses(one, summary))
+            print_line(describe_losses(item, summary))
             progress.advance()
 
 
 def unlike_what_was_learned(system: System, inputs: Sequence[Input]) -> str:
-    """Say where questions are asked of a system that learned without them, or none of one that learned with them."""
+    """Return a warning if only the inputs or only the training texts have queries; otherwise an empty text."""
     queried = "queried" in system.state
-    if "train" not in system.decided_by or all(bool(one.example.query) == queried for one in inputs):
+    if "train" not in system.decided_by or all(bool(item.example.query) == queried for item in inputs):
         return ""
     if queried:
-        return f"{system.config.name} was fitted on texts with queries: ask something with --query"
-    return f"{system.config.name} was fitted on texts without queries: it has not learned to answer any"
+        return f"{system.config.name} was trained on texts with queries: add one with --query"
+    return f"{system.config.name} was trained on texts without queries: it has not learned to answer them"
 
 
-def _asked(one: Input, query: str) -> Input:
-    """Return an input with a question.
-
-    Raises:
-        UsageError: the question has no words, or the input comes with one of its own.
-    """
+def _with_query(item: Input, query: str) -> Input:
     if not query.strip():
-        raise UsageError("--query is empty: say what is asked, or leave it out")
-    if one.example.query:
-        raise UsageError(f"{one.name} has a query of its own: leave out --query")
-    return replace(one, example=replace(one.example, query=query))
+        raise UsageError("--query is empty: type a question, or leave it out")
+    if item.example.query:
+        raise UsageError(f"{item.name} already has a query: leave out --query")
+    return replace(item, example=replace(item.example, query=query))
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A fitted system on disk.
+    """A trained system on disk.
 
     Attributes:
-        folder: what `System.save` wrote.
-        decode: the settings of the run it was named by; empty for a checkpoint named by its own folder.
-        model: likewise; they may say more of what is read than those of the run that was trained first.
+        folder: the files of `System.save`.
+        decode: the decode settings of the run; empty if the user named the checkpoint's folder.
+        model: the model settings of the run; they may differ from those of the run that trained the checkpoint.
     """
 
     folder: Path
@@ -117,11 +112,7 @@ class Checkpoint:
 
 
 def _find_checkpoint(named: str, results: Results) -> Checkpoint:
-    """Return the checkpoint that is meant by a folder of its own, or a run's folder, id, or beginning of an id.
-
-    Raises:
-        UsageError: there is none, or it cannot be told which.
-    """
+    """Find a checkpoint by its folder, or by a run's folder, id, or beginning of an id."""
     folder = Path(named).expanduser()
     if (folder / "system.json").is_file():
         return Checkpoint(folder, {}, {})
@@ -137,65 +128,59 @@ def _find_checkpoint(named: str, results: Results) -> Checkpoint:
     if not (found / "system.json").is_file():
         gone = f"the checkpoint of {run} is no longer in the cache: run it again with overwrite=true"
         away = f"{run} came without its checkpoint: run it again here"
-        never = f"{run} is of model={record.model}, which keeps nothing on disk: it has no checkpoint"
+        never = f"{run} has model={record.model}, which has no checkpoint"
         raise UsageError(gone if found.is_symlink() else never if (run / "work").is_dir() else away)
     if (seconds := _seconds_of_training(found)) is not None and seconds != record.fit["seconds"]:
-        raise UsageError(f"{run} was written by other weights, since trained anew; to use the new ones, name {found}")
+        raise UsageError(
+            f"{run} was written by other weights, which were trained again since; to use the new ones, name {found}"
+        )
     known = {item.name for item in fields(Decoding)} - set(_NOT_OF_THE_RUN)
     decode = {key: value for key, value in record.config["decode"].items() if key in known}
     return Checkpoint(found, decode, record.config["model"])
 
 
 def _seconds_of_training(checkpoint: Path) -> float | None:
-    """Return how long a run's checkpoint was trained; None for one that was not.
-
-    Raises:
-        DataError: its `fit.json` is damaged.
-    """
+    """Return the seconds of a checkpoint's training; None without training."""
     path = checkpoint / "fit.json"
     if not path.is_file():
         return None
     try:
         return float(read_json(path, {"seconds": float})["seconds"])
     except BadFile as error:
-        raise DataError(f"not the report of a training ({error}); run it again with overwrite=true", path) from error
+        raise DataError(f"not a training report ({error}); run it again with overwrite=true", path) from error
 
 
 def open_system(folder: Path) -> System:
     """Load a system from its checkpoint.
 
     Raises:
-        UsageError: it is not installed, or cannot write a summary of a text without a reference.
+        UsageError: the system is not installed, or needs a reference.
         DataError: the checkpoint is damaged.
     """
     name = read_saved(folder)["system"]
     try:
         system_class: type[System] = registry.systems.load(name)
     except UnknownName as problem:
-        reason = "which is not installed here: install the package that brings it"
+        reason = "which is not installed here: install its package"
         known = ", ".join(problem.known)
         raise UsageError(f"{folder} is a checkpoint of model '{name}', {reason} (known: {known})") from None
     system = system_class.load(folder)
     if system.oracle:
-        raise UsageError(f"model={name} looks at the reference, and a text that is to be summarized has none")
+        raise UsageError(f"model={name} needs a reference, and these texts have none")
     return system
 
 
 def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the files and the settings among the words behind CHECKPOINT; a word with "=" that is no file is one."""
+    """Split the words after CHECKPOINT into files and settings: words with "=" that are not files."""
     settings = [word for word in words if "=" in word and not Path(word).exists()]
     return [word for word in words if word not in settings], settings
 
 
 def settle_decoding(settings: Sequence[str], usual: Mapping[str, Any]) -> Decoding:
-    """Check settings as `run` does, and lay them over the usual ones.
-
-    Args:
-        settings: `decode.*`, `device` and `seed`, as typed.
-        usual: field of `Decoding` → value.
+    """Check typed settings (`decode.*`, `device`, `seed`) and merge them into the usual values.
 
     Raises:
-        UsageError: another setting, a wrong type or a value that is not allowed.
+        UsageError: an unknown setting, a wrong type or an invalid value.
     """
     given: dict[str, dict[str, Any]] = {"": {}, "decode": {}}
     for word in settings:
@@ -203,9 +188,9 @@ def settle_decoding(settings: Sequence[str], usual: Mapping[str, Any]) -> Decodi
         head, _, rest = key.rpartition(".")
         if head not in given or (not head and rest not in _SHARED):
             known = ["decode.<setting>", *_SHARED]
-            of_a_run = {item.name for item in fields(RunConfig)}
-            near = "" if (head or key) in of_a_run else did_you_mean(head or key, ["decode", *_SHARED])
-            raise UsageError(f"'{word}'{near}: of a fitted system these can be set: {', '.join(known)}")
+            run_settings = {item.name for item in fields(RunConfig)}
+            near = "" if (head or key) in run_settings else did_you_mean(head or key, ["decode", *_SHARED])
+            raise UsageError(f"'{word}'{near}: a trained system has these settings: {', '.join(known)}")
         given[head][rest] = _value(word, text)
     build_settings(RunConfig, given[""], "", dict.fromkeys(["model", *SECTIONS]))
     decoding: Decoding = build_settings(Decoding, {**usual, **given[""], **given["decode"]}, "decode.")
@@ -220,16 +205,10 @@ def _value(word: str, text: str) -> Any:
 
 
 def summarize_inputs(system: System, inputs: Sequence[Input], decoding: Decoding) -> Iterator[Summary]:
-    """Yield a summary of each input, in their order.
-
-    Args:
-        system: a fitted one.
-        inputs: as `read_inputs` returns them.
-        decoding: how; `batch_size` of them are decoded together, with `evidence` of the first.
-    """
+    """Yield a summary of each input, in order; the first `decoding.evidence` summaries have evidence."""
     check_lengths(system.config, decoding)
     check_search(system, decoding)
-    examples = [one.example for one in inputs]
+    examples = [item.example for item in inputs]
     system.check_examples(examples)
     shown = num_wanted(decoding.evidence, len(examples) if system.keeps_evidence else 0)
     for start in range(0, len(examples), decoding.batch_size):
@@ -239,19 +218,18 @@ def summarize_inputs(system: System, inputs: Sequence[Input], decoding: Decoding
             yield summary if number in shown else replace(summary, evidence=None)
 
 
-def describe_losses(one: Input, summary: Summary) -> str:
-    """Return a line about what was not read, and not written, of an input."""
-    told = {
+def describe_losses(item: Input, summary: Summary) -> str:
+    """Return a line about omitted input and cut output."""
+    notes = {
         describe_reading(summary.truncation): True,
-        f"{format_count(one.words_left_out, 'word')} of code, HTML or front matter left out": one.words_left_out,
+        f"{format_count(item.words_left_out, 'word')} of code, HTML or front matter left out": item.words_left_out,
         "the summary stops at its length limit": not summary.complete,
         "the summary is empty": not summary.text,
     }
-    return f"{one.name}: {'; '.join(line for line, holds in told.items() if holds)}"
+    return f"{item.name}: {'; '.join(note for note, applies in notes.items() if applies)}"
 
 
 def _to_json(summary: Summary) -> str:
-    """Return a summary as a JSON object on one line."""
     values = {
         "id": summary.id,
         "summary": summary.text,
@@ -264,7 +242,7 @@ def _to_json(summary: Summary) -> str:
 
 
 def plain_evidence(evidence: Evidence) -> dict[str, Any]:
-    """Return evidence as nested lists, the first axis outermost; a number that is none (-inf, nan) is null."""
+    """Return evidence as nested lists, the first axis outermost; -inf and nan become null."""
     arrays = {
         name: {"axes": list(evidence.axes[name]), "values": _plain(array.tolist())}
         for name, array in evidence.arrays.items()

@@ -52,7 +52,7 @@ _SEARCH = {"direction": "maximize", "sampler.seed": "1", "n_jobs": "1", "max_fai
 _ENDS_JOBS = "scancel --name=longsumbench"
 _SECONDS_BETWEEN_LOOKS = 2.0  # at jobs of a cluster
 _SECONDS_BETWEEN_QUESTIONS = 30  # to a cluster
-MOST_JOBS = 1_000  # that SLURM takes as one array, unless it is told otherwise (MaxArraySize)
+MOST_JOBS = 1_000  # most jobs of a SLURM array by default (MaxArraySize)
 
 _Task = Callable[[Any], Any]
 Ask = Callable[[list[str]], float | Exception]
@@ -130,7 +130,7 @@ class Engine:
             more: words that go before those that were typed.
 
         Raises:
-            UsageError: a setting does not exist, or cannot be meant.
+            UsageError: a setting is unknown or invalid.
         """
         from hydra._internal.callbacks import Callbacks  # there is no other way to a launcher without hydra.main
 
@@ -168,7 +168,7 @@ class Engine:
         return translate_hydra_error(error)
 
     def refused(self, error: BaseException) -> SuiteError:
-        """Turn what a sweeper, or a library behind it, says of its settings into one line."""
+        """Turn an error of a sweeper or its library into one line."""
         if isinstance(error, HydraException | OmegaConfBaseException):
             return translate_hydra_error(error)
         return UsageError(f"hydra/sweeper={self.sweeper} does not work so: {first_error_line(error)} (hydra.sweeper.*)")
@@ -202,8 +202,8 @@ class Engine:
         except KeyboardInterrupt:
             if not on_cluster:
                 raise
-            told = f"the submitted jobs go on ({_ENDS_JOBS} ends them), and what they finish is kept"
-            raise KeyboardInterrupt(told) from None
+            note = f"the submitted jobs go on ({_ENDS_JOBS} ends them), and what they finish is kept"
+            raise KeyboardInterrupt(note) from None
 
     def search(self, ask: Ask, words: Sequence[str], folder: Path) -> None:
         """Let the sweeper ask for points until it has enough.
@@ -214,7 +214,7 @@ class Engine:
             folder: for what the sweeper writes.
 
         Raises:
-            UsageError: a range cannot be meant.
+            UsageError: a range is invalid.
         """
         typed = {word.lstrip("+~").partition("=")[0] for word in self.words}
         known = {f"hydra.sweeper.{name}": value for name, value in _SEARCH.items() if self.sweeper == "optuna"}
@@ -230,11 +230,11 @@ class Engine:
             )
             getattr(sweeper, "sweeper", sweeper).launcher = trials  # the plug-in hands all to an inner one
             sweeper.sweep(arguments=list(words))
-        except Exception as error:  # a sweeper's own, and those of the libraries behind it, have no class in common
+        except Exception as error:  # errors of sweepers and their libraries have no common class
             if error is trials.fault:
                 raise
-            behind = error.__cause__ if isinstance(error, InstantiationException) else None
-            raise as_suite_error(error) or self.refused(behind or error) from error
+            cause = error.__cause__ if isinstance(error, InstantiationException) else None
+            raise as_suite_error(error) or self.refused(cause or error) from error
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What a sweep is at: read from its files alone, so that any shell on any machine that sees them may ask."""
+"""Show the progress of sweeps. It reads only their files, so it works on any machine with the results folder."""
 
 import shlex
 import time
@@ -25,25 +25,19 @@ from longsumbench.sweeps.state import (
     sweeps_in,
 )
 
-_LONGEST = 86_400.0  # seconds between two looks, for some number is too large to sleep
+_LONGEST = 86_400.0  # most seconds between two updates: larger values can overflow `sleep`
 
 
 def render_status(results: Path, name: str | None = None) -> str:
-    """Return what there is to say of one sweep, or of all that are running and the newest.
-
-    Args:
-        results: a results folder.
-        name: the sweep's, or the beginning of it.
+    """Return the progress of one sweep (its id or the beginning of it), or of the newest and all running sweeps.
 
     Raises:
-        UsageError: there is no such sweep, or no sweep at all.
+        UsageError: the sweep does not exist.
         DataError: the sweep, or every sweep, is damaged.
     """
     sweeps = list(sweeps_in(results))
     if not sweeps:
-        raise UsageError(
-            f"no sweep under {results / 'sweeps'}: `longsumbench run -m` starts one; or name --results-dir"
-        )
+        raise UsageError(f"no sweep under {results / 'sweeps'}: `longsumbench run -m` starts one; or set --results-dir")
     if name is not None:
         chosen = [sweep for sweep in sweeps if sweep.id.startswith(name)]
         if len(chosen) != 1:
@@ -56,11 +50,7 @@ def render_status(results: Path, name: str | None = None) -> str:
 
 
 def _leave_out_damaged(sweeps: Sequence[Sweep]) -> Iterator[Sweep]:
-    """Yield the sweeps that can be read, and name the others on stderr.
-
-    Raises:
-        DataError: none can be read.
-    """
+    """Yield the readable sweeps and report the others on stderr; raise an error if none is readable."""
     damaged: list[DataError] = []
     for sweep in sweeps:
         try:
@@ -75,19 +65,19 @@ def _leave_out_damaged(sweeps: Sequence[Sweep]) -> Iterator[Sweep]:
 
 
 def heading(sweep: Sweep) -> str:
-    """Return what a sweep is, and how far."""
-    told, states = sweep.told(), current(sweep)
+    """Return the state, command and progress of a sweep."""
+    content, states = sweep.told(), current(sweep)
     conductor = sweep.conductor()
-    begun = datetime.fromtimestamp(told["started"]).astimezone().strftime("%Y-%m-%d %H:%M")
-    where = f"by {conductor.name}" if conductor else f"on {told['host']}"
-    by = "" if told["launcher"] == "basic" else f", launcher {told['launcher']}"
-    lines = [f"sweep {sweep.id}: {describe_state(states, conductor is not None)}", shlex.join(told["command"])]
-    return "\n".join([*lines, f"begun {begun} {where}{by}; {describe_progress(states)}"])
+    begun = datetime.fromtimestamp(content["started"]).astimezone().strftime("%Y-%m-%d %H:%M")
+    where = f"by {conductor.name}" if conductor else f"on {content['host']}"
+    by = "" if content["launcher"] == "basic" else f", launcher {content['launcher']}"
+    lines = [f"sweep {sweep.id}: {describe_state(states, conductor is not None)}", shlex.join(content["command"])]
+    return "\n".join([*lines, f"started {begun} {where}{by}; {describe_progress(states)}"])
 
 
 def describe_state(states: Sequence[PointState], conducted: bool) -> str:
-    """Say in a word what a sweep is at."""
-    if conducted:  # of a search there may be more points to come
+    """Return the state of a sweep in a word."""
+    if conducted:  # a search may add more points
         return "running"
     if states and all(state.state in ENDED for state in states):
         return "ended"
@@ -100,32 +90,32 @@ def current(sweep: Sweep) -> list[PointState]:
 
 
 def present_state(sweep: Sweep, number: int) -> PointState:
-    """Return the present state of a point; one that claims to be running, and that nobody works on, is waiting."""
+    """Return the present state of a point; without a process, a running point is waiting."""
     state = sweep.state(number)
     if state.state == RUNNING and sweep.worker(number) is None:
         state = sweep.state(number)  # it may have ended meanwhile
         if state.state == RUNNING:
             lost = f"lost its process ({state.host} {state.pid})"
-            reason = lost if sweep.conductor() is not None else "was at work when the sweep was interrupted"
+            reason = lost if sweep.conductor() is not None else "was running when the sweep was interrupted"
             return PointState(WAITING, attempts=state.attempts, reason=reason)
     return state
 
 
 def describe_progress(states: Sequence[PointState]) -> str:
-    """Say how many points are done, running and failed, and how long the others will take."""
+    """Return the number of points by state, and the time left."""
     count = {name: sum(state.state == name for state in states) for name in (DONE, RUNNING, FAILED, WAITING)}
     skipped = sum(state.state in (FOUND, SAME) for state in states)
-    told = [f"{count[DONE]} done"] if count[DONE] else []
-    told += [f"{skipped} skipped"] if skipped else []
-    told += [f"{count[name]} {name}" for name in (RUNNING, FAILED, WAITING) if count[name]]
+    parts = [f"{count[DONE]} done"] if count[DONE] else []
+    parts += [f"{skipped} skipped"] if skipped else []
+    parts += [f"{count[name]} {name}" for name in (RUNNING, FAILED, WAITING) if count[name]]
     left = seconds_left(states)
     if left is not None and (count[RUNNING] or count[WAITING]):
-        told.append(f"about {format_duration(left)} left")
-    return ", ".join(told) or "no points yet"
+        parts.append(f"about {format_duration(left)} left")
+    return ", ".join(parts) or "no points yet"
 
 
 def status_table(sweep: Sweep) -> str:
-    """Return a line a point: what became of it, how long it took, and why it failed or what it is doing."""
+    """Return a table of the points: state, time, score, and the reason or present step."""
     rows = []
     for number, name in enumerate(sweep.told()["points"], start=1):
         state = present_state(sweep, number)
@@ -139,12 +129,10 @@ def status_table(sweep: Sweep) -> str:
 
 
 def _word(state: PointState) -> str:
-    """Return a point's state for people."""
     return "skipped" if state.state in (FOUND, SAME) else state.state
 
 
 def _note(sweep: Sweep, number: int, state: PointState) -> str:
-    """Return what else there is to say of a point."""
     if state.state == FAILED:
         log = sweep.log(number)
         return f"{state.reason}{f' ({log})' if log.is_file() else ''}"
@@ -167,13 +155,13 @@ def describe_outcome(state: PointState) -> str:
 
 
 def watch(results: Path, name: str | None, seconds: float) -> None:
-    """Show it again and again, until interrupted.
+    """Show the progress repeatedly until interrupted.
 
     Raises:
-        UsageError: there is no such sweep, or no such number of seconds.
+        UsageError: the sweep does not exist, or `seconds` is not above 0.
     """
     if not seconds > 0:
-        raise UsageError(f"--watch {seconds:g}: it takes a number of seconds above 0")
+        raise UsageError(f"--watch {seconds:g}: the number of seconds must be above 0")
     while True:
         text = render_status(results, name)
         print("\x1b[2J\x1b[H" + for_stdout(text), flush=True)

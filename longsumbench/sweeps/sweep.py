@@ -41,7 +41,7 @@ class Launch:
         engine: how the points of a sweep are carried out.
         finished: the records so far, baselines included.
         failed: name of a point → why.
-        failed_baselines: name of a baseline, and of the point it was scored beside → why.
+        failed_baselines: name of a baseline and its point → reason.
         done: how many runs were done, others having been found finished.
     """
 
@@ -84,7 +84,7 @@ class Launch:
             config_dir: a folder with more YAML files.
 
         Raises:
-            SuiteError: the words cannot be meant, at no point that was asked for, or the sweeper could not begin.
+            SuiteError: the words are invalid at every point, or the sweeper could not start.
         """
         shared, searched = split_sweep_overrides(words, config_dir)
         varies = {format_override(word).partition("=")[0] for word in searched}
@@ -128,10 +128,10 @@ class Launch:
             check_scale(points)
 
     @contextmanager
-    def _conducting(self, told_by: Sequence[str]) -> Iterator[Sweep]:
-        """Be the one process that conducts a sweep, which is told by some words."""
+    def _conducting(self, key: Sequence[str]) -> Iterator[Sweep]:
+        """Be the only process that runs a sweep; `key` identifies it."""
         results = Path(self.points[0].config.results_dir).expanduser()
-        folder = sweep_folder(writable_folder(results, "results_dir="), told_by)
+        folder = sweep_folder(writable_folder(results, "results_dir="), key)
         with folder.conducting(lambda who: self.say(f"another process conducts this sweep ({who}): waiting for it")):
             self._since = folder.begin(self.command, self.engine.launcher)
             yield folder
@@ -152,7 +152,7 @@ class Launch:
                 self._work_here(job, chosen)
             elif fresh:
                 self._launch(job)
-        finally:  # what is finished is told also when a launcher gives up on the rest
+        finally:  # finished points are reported also if a launcher fails
             for number in fresh:
                 self._take(self._named[number], folder.state(number))
 
@@ -185,8 +185,8 @@ class Launch:
                 begun = [number for number in chosen if folder.state(number).attempts > before[number]]
                 if not begun:
                     folder.add([])  # says it, if the disk is full
-                    told = f"hydra/launcher={self.engine.launcher} gave up before a point began"
-                    raise EnvironmentProblem(f"{told}: {why or f'see {folder.log(chosen[0])}'}")
+                    problem = f"hydra/launcher={self.engine.launcher} gave up before a point began"
+                    raise EnvironmentProblem(f"{problem}: {why or f'see {folder.log(chosen[0])}'}")
                 deaths.update(begun)
                 for number in begun:
                     self._judge(job, number, deaths[number], last=bool(alone))

@@ -1,4 +1,4 @@
-"""One point of a launch, in whatever process it runs: its run, the baselines beside it, and what became of them.
+"""One point of a sweep, in any process: its run, its baselines, and their outcome.
 
 `Job` is what another process, or another machine, is sent (`Sent`): it can be pickled, holds the points as they were
 planned, and writes what becomes of a point into the files of its sweep. It never raises, for a launcher that sees one
@@ -35,7 +35,7 @@ from longsumbench.sweeps.state import DONE, FAILED, FOUND, RUNNING, PointState, 
 
 _SECONDS_BETWEEN_NOTES = 2.0  # of what a point is doing
 _SECONDS_BETWEEN_LOOKS = 1.0  # at who conducts the sweep
-_GRACE = 60.0  # seconds from a point's timeout until its process, if it is one of its own, is ended from outside Python
+_GRACE = 60.0  # seconds from a point's timeout until its separate process is ended from outside Python
 _LONGEST = 1e8  # seconds, some three years, that a clock can be set to: a limit above that is none
 
 Say = Callable[[str], None]
@@ -48,7 +48,7 @@ class JobOutcome:
     """What became of a point.
 
     Attributes:
-        records: of its run and of the baselines beside it.
+        records: the records of its run and baselines.
         carried_out: whether its run was not found finished.
         failed: why it failed; empty if it did not.
         failed_baselines: name → why.
@@ -67,7 +67,7 @@ class Job:
     Attributes:
         points: number → point.
         command: everything as typed, for the records.
-        sweep: where it is told what becomes of them.
+        sweep: the folder for their states.
         order: the numbers of the points, as a launcher counts its jobs.
         taken: the identities of baselines that need not be scored again.
         since: when the sweep began; what is older is done anew where a point says `overwrite=true`.
@@ -81,7 +81,7 @@ class Job:
     since: float = math.inf
 
     def __call__(self, composed: Any) -> None:
-        """Work on the point of one of a launcher's jobs, in a process of its own.
+        """Work on the point of one of a launcher's jobs, in a separate process.
 
         All that it prints goes to the point's log.
         """
@@ -171,7 +171,7 @@ def run_job(
     sweep: bool = True,
     since: float = math.inf,
 ) -> None:
-    """Run a point, then the baselines beside it; what fails in a sweep is noted.
+    """Run a point, then its baselines; in a sweep, failures are recorded.
 
     Args:
         planned: the point.
@@ -276,8 +276,8 @@ class Notes:
 def limited(minutes: float | None, alone: bool) -> Iterator[None]:
     """Stop what is inside after some minutes, by an error.
 
-    What goes on after that, as the baselines beside a point, is given half a minute. What hangs outside Python does not
-    hear of it; a process of its own is then ended, its stack in its log.
+    Later steps, such as baselines, get another half minute. Code that hangs outside Python gets no error; a separate
+    process is then ended, with its stack in the log.
 
     Raises:
         EnvironmentProblem: the time is over.
@@ -287,8 +287,8 @@ def limited(minutes: float | None, alone: bool) -> Iterator[None]:
         return
 
     def stop(*_: object) -> None:
-        told = "what it finished is kept, and the same command with a higher limit continues it"
-        raise EnvironmentProblem(f"stopped after timeout_minutes={minutes:g}; {told}")
+        kept = "what it finished is kept, and the same command with a higher limit continues it"
+        raise EnvironmentProblem(f"stopped after timeout_minutes={minutes:g}; {kept}")
 
     seconds = min(60 * minutes, _LONGEST)
     before = signal.signal(signal.SIGALRM, stop)
@@ -327,7 +327,7 @@ def share_a_cluster_job() -> None:
     if os.environ.get("SUBMITIT_EXECUTOR") == "slurm" and int(os.environ.get("SLURM_NTASKS", "1")) > 1:
         from submitit.helpers import TorchDistributedEnvironment
 
-        # GPUs are dealt by `Team.take_gpu` among those that SLURM shows; a process that began anew is told again.
+        # GPUs are dealt by `Team.take_gpu` among those that SLURM shows; a restarted process exports them again.
         TorchDistributedEnvironment().export(set_cuda_visible_devices=False, overwrite=True)
 
 

@@ -208,9 +208,9 @@ def test_one_stage_by_its_key(root: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--dry-run"], "--dry-run goes with `longsumbench cache prune`"),
+        (["--dry-run"], "--dry-run needs `longsumbench cache prune`"),
         (["prune", "--unused-for", "30"], "--unused-for 30: write a number followed by s, m, h, d or w, as in 30d"),
-        (["prune", "--all", "--left-over"], "--all and --left-over do not go together"),
+        (["prune", "--all", "--left-over"], "--all and --left-over cannot be combined"),
         (["prune", "--kind", "unit"], "no 'unit' in the cache (did you mean 'units'?); there: units"),
         (["prun"], "no stage begins with 'prun'"),
         (["--left"], "unknown flag '--left' (did you mean '--left-over'?)"),

@@ -68,9 +68,9 @@ USAGE = {
     "dataset.split=nonsense": "dataset.split=nonsense; allowed: train, validation, test",
     "device=tpu": "device=tpu (did you mean 'cpu'?); allowed: auto, cpu, cuda",
     "seed=": "seed='' is not of type int",
-    "seed": "'seed' is no override: write key=value",
-    "dataset=[pydoc,probe]": "names several at once: choose one, or sweep over them with -m dataset=pydoc,probe",
-    "seed='${'": "'seed='${'' cannot be meant: no viable alternative",
+    "seed": "'seed' is not an override: write key=value",
+    "dataset=[pydoc,probe]": "has several names: choose one, or sweep over them with -m dataset=pydoc,probe",
+    "seed='${'": "'seed='${'' is invalid: no viable alternative",
     "seed=1,2": "'seed=1,2' has several values: sweep over them with -m",
     "seed=[1": "cannot read 'seed=[1': quote its value",
     "overwrite=perhaps": "overwrite='perhaps' is not of type bool",
@@ -427,7 +427,7 @@ def test_an_interrupt_is_continued(during: str, sent: signal.Signals, tmp_path: 
     _, error = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, error
     saving = ["interrupted: saves a checkpoint after this step; interrupt again to end at once"]
-    ended = ["longsumbench: interrupted; what is finished is kept, the same command continues it"]
+    ended = ["longsumbench: interrupted; finished work is kept, the same command continues it"]
     assert told_in(error) == [*(saving if during == "training" else []), *ended]
     assert not list(results.glob("runs/*/*/*/record.json"))
     again = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=PATIENCE, check=False)
@@ -462,7 +462,7 @@ def test_a_torn_record_is_made_again(kind: str, toy: Path, tmp_path: Path, capsy
         assert "the same `longsumbench run` command makes it again" in error
         assert len(more) == (words == ["leaderboard"])  # which then has no run at all
     assert works(toy, tmp_path, "model=lead") == folder
-    assert f"the record of this run cannot be read, and is made again: {path}" in capsys.readouterr().err
+    assert f"the record of this run cannot be read; the run is repeated: {path}" in capsys.readouterr().err
     again = json.loads(path.read_text(encoding="utf-8"))
     assert {again[name] == whole[name] for name in ("run_id", "scores", "n", "config", "signature")} == {True}
 

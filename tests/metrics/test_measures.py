@@ -188,7 +188,7 @@ def test_a_finished_run_is_scored_by_what_it_lacks(tmp_path: Path, monkeypatch: 
         for step in ("fit", "summarize"):
             blocked.setattr(Lead, step, None, raising=False)
         after = run_point(Point(asking(plain, "extractive", "repetition"), say=said.append))
-    assert [line.partition(" on ")[0] for line in said] == ["already finished, but for extractive, repetition: lead"]
+    assert [line.partition(" on ")[0] for line in said] == ["already finished, except for extractive, repetition: lead"]
     assert replace(after, measures=before.measures, units={}, measured_by={}) == before
     assert list(after.measures)[: len(before.measures)] == list(before.measures)
     table = read_scores(folder / "scores.csv")
@@ -206,7 +206,7 @@ def test_points_of_a_sweep_that_ask_for_other_measures(tmp_path: Path, capsys: p
     assert main([*words.split(), "score.metrics=[extractive],[repetition]"]) == 0
     (record,) = Results(tmp_path / "results").records("plain_reports")
     assert list(record.measured_by) == ["extractive", "repetition"]
-    assert "already finished, but for repetition" in capsys.readouterr().err
+    assert "already finished, except for repetition" in capsys.readouterr().err
 
 
 def test_what_was_measured_stays(tmp_path: Path) -> None:

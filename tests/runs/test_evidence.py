@@ -99,7 +99,7 @@ def test_evidence_that_says_not_what_it_is_is_refused(changes: dict[str, object]
 
 def test_a_system_that_keeps_its_word_gives_some(tmp_path: Path) -> None:
     """A summary without evidence is an error where there should be some."""
-    with pytest.raises(ValueError, match="gave none for example 'a'"):
+    with pytest.raises(ValueError, match="returned none for example 'a'"):
         write_evidence(tmp_path, 0, Summary("a", ""))
 
 

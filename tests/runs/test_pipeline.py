@@ -240,7 +240,7 @@ def test_a_run_that_is_emptied_this_moment_is_done_again(toy: Path, monkeypatch:
         looked.append(where)
         return False
 
-    monkeypatch.setattr(pipeline, "_is_lacking", emptied)
+    monkeypatch.setattr(pipeline, "_is_incomplete", emptied)
     again = Point(config, say=silent)
     assert run_point(again).scores == first.scores
     assert again.carried_out
@@ -362,7 +362,7 @@ def test_a_finished_run_is_given_more_evidence(watched: RunConfig) -> None:
     folder = evidence_folder(watched)
     assert kept_places(folder) == set(range(8))
     assert outcome(watched) == before
-    told = f"already finished, but for the evidence of 6 examples: watching on jsonl, {folder.parent}"
+    told = f"already finished, except for the evidence of 6 examples: watching on jsonl, {folder.parent}"
     assert (said, point.carried_out) == ([told], False)
     asked = len(Watching.batches)
     for fewer in ("all", "3", "none"):
@@ -378,7 +378,7 @@ def test_a_run_without_its_checkpoint_is_given_no_evidence(watched: RunConfig) -
     before = outcome(watched)
     shutil.rmtree(cache_folder() / "checkpoint")
     assert run_point(Point(asking(watched, "all"), say=said.append)).run_id == record.run_id
-    assert "the checkpoint of that run is not in the cache; overwrite=true does it again" in said[1]
+    assert "the checkpoint of that run is not in the cache; overwrite=true repeats the run" in said[1]
     assert (kept_places(evidence_folder(watched)), outcome(watched)) == ({0, 1}, before)
     assert not list(cache_folder().glob("checkpoint/*"))
 
@@ -389,7 +389,7 @@ def test_other_weights_give_no_evidence(watched: RunConfig, tmp_path: Path) -> N
     run_point(Point(watched, say=silent))
     run_point(Point(replace(watched, results_dir=str(tmp_path / "other"), overwrite=True), say=silent))
     run_point(Point(asking(watched, "all"), say=said.append))
-    assert "the weights in the cache are not known to be those" in said[1]
+    assert "the weights in the cache may differ from those" in said[1]
     assert kept_places(evidence_folder(watched)) == {0, 1}
 
 
@@ -402,7 +402,7 @@ def test_summaries_that_come_out_differently_get_no_evidence(
     before = outcome(watched)
     monkeypatch.setattr(Watching, "suffix", " But.")
     run_point(Point(asking(watched, "all"), say=said.append))
-    assert said[1].startswith("no evidence of 6 examples is added: their summaries come out differently here")
+    assert said[1].startswith("no evidence of 6 examples is added: their summaries differ on this machine")
     assert (kept_places(evidence_folder(watched)), outcome(watched)) == ({0, 1}, before)
 
 

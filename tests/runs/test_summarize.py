@@ -187,10 +187,10 @@ def test_settings_are_checked_as_those_of_a_run(watching: Path, tmp_path: Path, 
         "decode.num_beams=0": "decode.num_beams=0 is below 1",
         "decode.num_beams=[": "cannot read 'decode.num_beams=['",
         "device=tpu": "device=tpu (did you mean 'cpu'?); allowed",
-        "decod.num_beams=2": "'decod.num_beams=2' (did you mean 'decode'?): of a fitted system",
-        "model.num_units=2": "'model.num_units=2': of a fitted system these can be set: decode.<setting>, seed, dev",
-        "overwrite=true": "'overwrite=true': of a fitted system these can be set",
-        "sede=1": "'sede=1' (did you mean 'seed'?): of a fitted system",
+        "decod.num_beams=2": "'decod.num_beams=2' (did you mean 'decode'?): a trained system",
+        "model.num_units=2": "'model.num_units=2': a trained system has these settings: decode.<setting>, seed, dev",
+        "overwrite=true": "'overwrite=true': a trained system has these settings",
+        "sede=1": "'sede=1' (did you mean 'seed'?): a trained system",
     }.items():
         code, out, err = typed(watching, "a.txt", word)
         assert (code, out, len(err)) == (2, "", 1), word
@@ -281,7 +281,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], int, str]] = {
     "a plug-in": (
         lambda to: change_json(to / SYSTEM, system="last"),
         2,
-        "is a checkpoint of model 'last', which is not installed here: install the package that brings it (known: ",
+        "is a checkpoint of model 'last', which is not installed here: install its package (known: ",
     ),
     "no system": (lambda to: (to / SYSTEM).unlink(), 2, "is neither a checkpoint (system.json) nor a run"),
 }
@@ -323,12 +323,12 @@ def test_every_text_is_asked_the_same(fitted: Path, tmp_path: Path, typed: Typed
     file = write(tmp_path / "a.txt")
     plain, asked = (json.loads(typed(fitted, file, "--json", *more)[1]) for more in ((), ("--query", "what is it?")))
     assert asked["truncation"]["words"] == plain["truncation"]["words"] + 3
-    told = "trunc was fitted on texts without queries: it has not learned to answer any"
+    told = "trunc was trained on texts without queries: it has not learned to answer them"
     assert told in typed(fitted, file, "--query", "what is it?")[2]
     assert told not in typed(fitted, file)[2]
 
 
-@pytest.mark.parametrize(("learned", "query", "told"), [(1, None, "ask something with --query"), (1, "who?", "")])
+@pytest.mark.parametrize(("learned", "query", "told"), [(1, None, "add one with --query"), (1, "who?", "")])
 def test_a_system_that_learned_to_answer_wants_a_question(learned: int, query: str | None, told: str) -> None:
     """A text without a question is told of where all that was learned had one."""
     system = registry.systems.load("trunc")(registry.systems.load("trunc").Config())
@@ -343,7 +343,7 @@ def test_a_text_is_asked_one_thing(fitted: Path, tmp_path: Path, typed: Typed) -
     (tmp_path / "rows.jsonl").write_text('{"id": "7", "query": "who?", "document": "One two."}\n', encoding="utf-8")
     code, out, err = typed(fitted, tmp_path / "rows.jsonl", "--query", "what?")
     assert (code, out) == (2, "")
-    assert "7 has a query of its own: leave out --query" in err[0]
+    assert "7 already has a query: leave out --query" in err[0]
 
 
 def test_a_question_has_words(fitted: Path, tmp_path: Path, typed: Typed) -> None:
@@ -359,7 +359,7 @@ def test_a_system_that_sees_references_is_refused(tmp_path: Path, typed: Typed) 
     oracle(oracle.Config()).save(tmp_path)
     code, _, err = typed(tmp_path, write(tmp_path / "a.txt"))
     assert code == 2
-    assert "model=oracle looks at the reference" in err[0]
+    assert "model=oracle needs a reference" in err[0]
 
 
 def test_a_saved_baseline_is_a_checkpoint(tmp_path: Path, typed: Typed) -> None:
@@ -378,7 +378,7 @@ def test_an_interrupt_leaves_what_is_printed(
     files = [write(tmp_path / f"{name}.txt", f"{name}.") for name in "abc"]
     code, out, err = typed(watching, *files, "decode.batch_size=1", "--json")
     assert (code, [json.loads(line)["summary"] for line in out.splitlines()]) == (130, ["a."])
-    assert err[-1] == "longsumbench: interrupted; the summaries that are printed are whole"
+    assert err[-1] == "longsumbench: interrupted; the printed summaries are complete"
 
 
 def run(tmp_path: Path, *words: str) -> Path:
@@ -417,7 +417,7 @@ def test_a_run_without_a_checkpoint_says_why(tmp_path: Path, capsys: pytest.Capt
         assert (code, out, len(err)) == (2, "", 1)
         return err[0]
 
-    assert "is of model=lead, which keeps nothing on disk: it has no checkpoint" in told(folder.name)
+    assert "has model=lead, which has no checkpoint" in told(folder.name)
     (folder / "work" / "checkpoint").symlink_to(cache_folder() / "checkpoint" / "gone")
     assert "is no longer in the cache: run it again with overwrite=true" in told(folder)
     shutil.rmtree(folder / "work")

@@ -202,7 +202,7 @@ def test_an_experiment_with_a_sweep_of_its_own(own_sweep: Callable[[str], str]) 
     assert [one.config.model.input_length for one in fixed] == [32, 32, 32]
     beside = plan(["experiment=smoke,mine", "model=trunc"], sweep=True, config_dir=folder)
     assert [one.name for one in beside][:2] == ["experiment=smoke", "experiment=mine model.dropout=0.3"]
-    with pytest.raises(UsageError, match="experiment=mine is a sweep over several points: run it with -m"):
+    with pytest.raises(UsageError, match="experiment=mine has several points: run it with -m"):
         plan(["experiment=mine"], config_dir=folder)
     with pytest.raises(UsageError, match="must be a string"):
         plan(["experiment=null"])

@@ -61,7 +61,7 @@ def test_a_point_whose_process_was_killed_is_waiting_again(folder: Sweep) -> Non
         assert [state.state for state in current(folder)] == [WAITING, RUNNING, WAITING]
         process.send_signal(signal.SIGKILL)
     assert [state.state for state in current(folder)] == [WAITING, WAITING, WAITING]
-    assert "was at work when the sweep was interrupted" in render_status(folder.root.parents[1], "abcd")
+    assert "was running when the sweep was interrupted" in render_status(folder.root.parents[1], "abcd")
     with folder.conducting(lambda who: None):
         assert "lost its process (here None)" in render_status(folder.root.parents[1], "abcd")
 
@@ -110,7 +110,7 @@ def test_status_without_sweeps_or_of_an_unknown_one_is_one_line(folder: Sweep, t
 def test_watching_takes_a_time(seconds: str, folder: Sweep, capsys: pytest.CaptureFixture[str]) -> None:
     """No time, or less than none, is wrong usage."""
     assert main(["status", f"--watch={seconds}", "--results-dir", str(folder.root.parents[1])]) == 2
-    assert f"--watch {seconds}: it takes a number of seconds above 0" in capsys.readouterr().err
+    assert f"--watch {seconds}: the number of seconds must be above 0" in capsys.readouterr().err
 
 
 def test_watching_ends_with_an_interrupt(
@@ -126,7 +126,7 @@ def test_watching_ends_with_an_interrupt(
 
     monkeypatch.setattr("longsumbench.sweeps.status.time.sleep", interrupted)
     assert main(["status", "--watch=inf", "--results-dir", str(folder.root.parents[1])]) == 130
-    assert capsys.readouterr().err == "longsumbench: interrupted; a sweep that is running goes on\n"
+    assert capsys.readouterr().err == "longsumbench: interrupted; a running sweep continues\n"
 
 
 def test_a_torn_file_of_a_point_is_a_point_that_nobody_began(folder: Sweep) -> None:

@@ -321,7 +321,7 @@ def test_what_is_for_clusters_is_left_alone_elsewhere(words: list[str]) -> None:
         (["hydra/launcher=joblib", "hydra.launcher.n_job=2"], 2, "'hydra.launcher.n_job' (did you mean 'n_jobs'?)"),
         (["hydra/launcher=joblib", "hydra.launcher.n_jobs=two"], 2, "Value 'two' of type 'str' could not be converted"),
         (["hydra.launcher.n_jobs=2"], 2, "choose one, as hydra/launcher=joblib"),
-        (["model.length=interval(3,5)"], 2, "names no values, only their range: hydra/sweeper=optuna searches in it"),
+        (["model.length=interval(3,5)"], 2, "is a range without values: use hydra/sweeper=optuna to search it"),
         (["hydra/sweeper=optuna", "experiment=etads-table5"], 2, "run it with -m, without a sweeper"),
         (["hydra.run.dir=x"], 2, "of Hydra's own settings, hydra/launcher=… and hydra.launcher.…"),
         (["hydra/launcher"], 2, "of Hydra's own settings"),

@@ -132,7 +132,7 @@ def test_published_numbers_stand_beside_wikisum() -> None:
         ("rank=tfidf device=gpu", 2, "device=gpu"),
         ("rank=tfidf stray", 2, "'stray' is no setting: write key=value"),
         ("rank=tfidf --cvs x", 2, "unknown flag '--cvs' (did you mean '--csv'?)"),
-        ("rank=tfidf --csv .", 2, "--csv . is a folder: name a file"),
+        ("rank=tfidf --csv .", 2, "--csv . is a folder: give a file name"),
         (
             "rank=tfidf dataset=jsonl dataset.path=TEXTS",
             2,

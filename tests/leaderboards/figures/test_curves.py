@@ -258,8 +258,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     capsys.readouterr()
     for wrong, said in (
         (["--against", "page"], "--against page: no run on arxiv has this setting"),
-        (["--kind", "rouge1"], "--kind goes with --against SETTING"),
-        (["--against", "segment", "--measure", "recall"], "--measure is of the printed table"),
+        (["--kind", "rouge1"], "--kind needs --against SETTING"),
+        (["--against", "segment", "--measure", "recall"], "--measure is for the printed table"),
         (["--against", "segment", "--kind", "x"], "unknown measure 'x'"),
     ):
         assert main(["leaderboard", "arxiv", *place, *wrong]) == 2
@@ -272,7 +272,7 @@ def test_against_needs_one_dataset(tmp_path: Path, capsys: pytest.CaptureFixture
     """Where there are several, one must be named."""
     keep(tmp_path, *PAGES, baseline("lead", 1, dataset="pubmed"))
     assert main(["leaderboard", "--results-dir", str(tmp_path), "--against", "page_size"]) == 2
-    assert "name one of arxiv, pubmed" in capsys.readouterr().err
+    assert "choose one of arxiv, pubmed" in capsys.readouterr().err
 
 
 def test_full_disk_leaves_the_old_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -320,7 +320,7 @@ def test_a_finished_run_is_given_what_it_lacks(runs: Runs, capsys: pytest.Captur
     assert runs.run() == 0
     before, first = runs.outcome(), RunRecord.read(runs.folder)
     assert runs.run("score.metrics=[repetition]", "decode.evidence=all") == 0
-    assert "already finished, but for repetition" in capsys.readouterr().err
+    assert "already finished, except for repetition" in capsys.readouterr().err
     after, second, scores = runs.outcome(), RunRecord.read(runs.folder), read_scores(runs.folder / "scores.csv")
     assert len(list((runs.folder / "evidence").glob("*.json"))) == 8
     assert {name: text for name, text in before.items() if "pred" in name}.items() <= after.items()
