@@ -330,9 +330,7 @@ def test_where_weights_came_from(update: Callable[..., Table]) -> None:
         started("pagesum", "facebook/bart_large"),
         record("lead", 20),
     )
-    told = (
-        "Random initial weights: seal. From a checkpoint: pagesum (facebook/bart_large), seal (random-weights)"
-    )
+    told = "Random initial weights: seal. From a checkpoint: pagesum (facebook/bart_large), seal (random-weights)"
     assert told in " ".join(table.render().split())
     assert told.replace("_", r"\_") in table.markdown()
     assert told.replace("_", r"\_") in table.latex()
