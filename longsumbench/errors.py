@@ -121,6 +121,17 @@ def as_suite_error(error: BaseException) -> SuiteError | None:
     return _as_impossible_path(error)
 
 
+@contextmanager
+def suite_errors() -> Iterator[None]:
+    """Raise every problem that a user can act on as a SuiteError; a fault of the program stays as it is."""
+    try:
+        yield
+    except Exception as error:
+        if (problem := as_suite_error(error)) is None or problem is error:
+            raise
+        raise problem from error
+
+
 def _as_problem_of_a_file(error: OSError) -> SuiteError:
     named = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else error.filename
     reason = error.strerror or f"error {error.errno}"

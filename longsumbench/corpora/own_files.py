@@ -94,9 +94,22 @@ def _reader(file: str) -> Callable[[str], Iterator[Input]]:
 
 def _plain_text(file: str) -> Iterator[Input]:
     """Yield a file of text as one document."""
-    found = jsonl.jsonl_example({"id": file, "document": _text_in(file), "summary": ""})
-    documents = tuple(replace(document, source=_named(file)) for document in found.documents)
-    yield _checked(Input(_named(file), replace(found, documents=documents)), file)
+    yield plain_input(_text_in(file), file)
+
+
+def plain_input(text: str, name: str) -> Input:
+    """Return a text as one document.
+
+    Args:
+        text: blank lines separate its paragraphs.
+        name: its id; "-" is standard input.
+
+    Raises:
+        DataError: it has no words, or half a character.
+    """
+    found = jsonl.jsonl_example({"id": name, "document": text, "summary": ""})
+    documents = tuple(replace(document, source=_named(name)) for document in found.documents)
+    return check_input(Input(_named(name), replace(found, documents=documents)))
 
 
 def _markdown(file: str) -> Iterator[Input]:
@@ -104,7 +117,7 @@ def _markdown(file: str) -> Iterator[Input]:
     reading = MarkdownReader(_text_in(file))
     title = reading.titles[0] if len(reading.titles) == 1 else None
     example = Example(file, title, None, (Document(file, tuple(reading.sections)),), ((),))
-    yield _checked(Input(file, example, reading.words_left_out), file)
+    yield check_input(Input(file, example, reading.words_left_out))
 
 
 def _rows(file: str) -> Iterator[Input]:
@@ -115,7 +128,7 @@ def _rows(file: str) -> Iterator[Input]:
             try:
                 (read,) = entry.read()
                 example = as_thinned(read).example
-                yield _checked(Input(f"{file}: {example.id}", example), file, entry.line)
+                yield check_input(Input(f"{file}: {example.id}", example), file, entry.line)
             except BadRow as problem:
                 raise DataError(f"{problem}", entry.path, entry.line) from problem
     else:
@@ -126,19 +139,24 @@ def _from_row(row: Row) -> Example:
     return jsonl.jsonl_example({**row, "references": None, "summary": ""})
 
 
-def _checked(one: Input, file: str, line: int | None = None) -> Input:
+def check_input(one: Input, file: str | None = None, line: int | None = None) -> Input:
     """Return an input that has text, and text that can be written.
+
+    Args:
+        one: the input.
+        file: for messages, where it differs from the name of the input.
+        line: of the file.
 
     Raises:
         DataError: it has not.
     """
     if not one.example.source_words():
         beside = f" ({format_count(one.words_left_out, 'word')} of code or HTML left out)" if one.words_left_out else ""
-        raise DataError(f"there is no text to summarize in it{beside}", _named(file), line)
+        raise DataError(f"there is no text to summarize in it{beside}", file or one.name, line)
     try:
         json.dumps(one.example.to_dict(), ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise DataError("half a character (a lone surrogate) in the text", _named(file), line) from None
+        raise DataError("half a character (a lone surrogate) in the text", file or one.name, line) from None
     return one
 
 

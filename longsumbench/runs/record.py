@@ -326,6 +326,11 @@ class Results:
         return found[0]
 
 
+def run_name(run: str | Path | RunRecord) -> str:
+    """Return the name by which `Results.find` finds a run."""
+    return run.run_id if isinstance(run, RunRecord) else str(run)
+
+
 def output_files(checkpoints: int) -> list[tuple[str, str]]:
     """Return the names of the files with the summaries and with the scores of each checkpoint of a run, the best first.
 
