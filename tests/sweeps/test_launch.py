@@ -366,7 +366,7 @@ def test_what_would_be_run_is_shown_once() -> None:
 
 def test_texts_are_looked_for_before_the_systems(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a network nothing begins when all texts are on the hub; a sweep with other texts goes on with those."""
-    monkeypatch.setattr("longsumbench.cache.hub.unreachable", lambda: "no cable")
+    monkeypatch.setattr("longsumbench.corpora.reading.hub.unreachable", lambda: "no cable")
     with pytest.raises(EnvironmentProblem, match=r"'arxiv'.*no cable"):
         plan(["dataset=arxiv,pubmed", "model=lead"], sweep=True, probe=True)
     assert len(plan(["dataset=arxiv,pydoc", "model=lead"], sweep=True, probe=True)) == 2
