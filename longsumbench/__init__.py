@@ -13,17 +13,8 @@ if TYPE_CHECKING:
     from longsumbench.sweeps.run import run, sweep
 
 __version__ = "0.1.0"
-__all__ = [
-    "compare",
-    "leaderboard",
-    "load_dataset",
-    "load_outputs",
-    "load_run",
-    "load_system",
-    "run",
-    "score",
-    "sweep",
-]
+__all__ = ["compare", "leaderboard", "load_dataset", "load_outputs"]
+__all__ += ["load_run", "load_system", "run", "score", "sweep"]
 _MODULES = {  # name → where it is defined; imported when it is first used, so that `import longsumbench` is quick
     "compare": "analysis.runs.compare",
     "leaderboard": "leaderboards.table",

@@ -98,11 +98,7 @@ def _plain_text(file: str) -> Iterator[Input]:
 
 
 def plain_input(text: str, name: str) -> Input:
-    """Return a text as one document.
-
-    Args:
-        text: blank lines separate its paragraphs.
-        name: its id; "-" is standard input.
+    """Return a text as one document; blank lines separate its paragraphs.
 
     Raises:
         DataError: it has no words, or half a character.
@@ -140,12 +136,7 @@ def _from_row(row: Row) -> Example:
 
 
 def check_input(one: Input, file: str | None = None, line: int | None = None) -> Input:
-    """Return an input that has text, and text that can be written.
-
-    Args:
-        one: the input.
-        file: for messages, where it differs from the name of the input.
-        line: of the file.
+    """Return an input that has text, and text that can be written; `file` is named in messages, if it is given.
 
     Raises:
         DataError: it has not.

@@ -113,10 +113,7 @@ def plan(
 
 
 def plan_dataset(words: Sequence[str]) -> DatasetSettings:
-    """Compose and check the settings of a dataset, as `run` does.
-
-    Args:
-        words: overrides: `dataset=NAME`, `dataset.*`.
+    """Compose and check the settings of a dataset from `dataset=NAME` and `dataset.*`, as `plan` does.
 
     Raises:
         UsageError: an override is invalid.

@@ -73,12 +73,7 @@ def summarize_files(
 
 @dataclass(frozen=True)
 class FittedSystem:
-    """A system that was trained, ready to summarize texts.
-
-    Attributes:
-        system: the system.
-        decoding: how it writes.
-    """
+    """A system that was trained, ready to summarize texts."""
 
     system: System
     decoding: Decoding

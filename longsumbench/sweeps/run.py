@@ -17,6 +17,8 @@ from longsumbench.runs.record import Results, RunRecord
 from longsumbench.sweeps.launchers import HERE, Engine, is_hydras
 from longsumbench.sweeps.sweep import Launch
 
+_Show = Callable[[Table, Path, Sequence[Path]], None]  # is given a table, its folder, and its pictures
+
 
 @suite_errors()
 def run(*, config_dir: str | Path | None = None, **settings: Any) -> RunRecord:
@@ -73,21 +75,14 @@ def _run_settings(settings: dict[str, Any], sweep: bool, config_dir: str | Path 
     folder = None if config_dir is None else str(config_dir)
     flags = [*(["-m"] if sweep else []), *([] if folder is None else ["--config-dir", folder])]
     launch = plan_launch(words, sweep, folder, ("longsumbench", "run", *flags, *words))
-    carry_out(launch, lambda table, folder, pictures: None)
+    carry_out(launch)
     return launch.records()
 
 
 def plan_launch(
     words: Sequence[str], sweep: bool, config_dir: str | None, command: tuple[str, ...], probe: bool = True
 ) -> Launch:
-    """Compose and check the points of a command line; do no work. Points that a sweeper will ask for are not planned.
-
-    Args:
-        words: the overrides.
-        sweep: whether comma-separated values are swept over.
-        config_dir: a folder with more YAML files.
-        command: everything as typed, for the records.
-        probe: whether to look if the texts, and what the metrics need, can be had.
+    """Compose and check the points of a command line as `plan` does; with a sweeper, the sweeper asks for them later.
 
     Raises:
         UsageError: an override is invalid.
@@ -99,12 +94,8 @@ def plan_launch(
     return Launch(points, command, sweep, engine, own)
 
 
-def carry_out(launch: Launch, show: Callable[[Table, Path, Sequence[Path]], None]) -> None:
-    """Run the points and rebuild the tables of their datasets.
-
-    Args:
-        launch: from `plan_launch`.
-        show: is given each table, the folder where it is, and its pictures.
+def carry_out(launch: Launch, show: _Show = lambda *_: None) -> None:
+    """Run the points, then rebuild and show the tables of their datasets.
 
     Raises:
         PointsFailed: some points of a sweep failed.
@@ -122,7 +113,7 @@ def carry_out(launch: Launch, show: Callable[[Table, Path, Sequence[Path]], None
     launch.check_failed()
 
 
-def _update_tables(launch: Launch, swept: Sequence[str], show: Callable[[Table, Path, Sequence[Path]], None]) -> None:
+def _update_tables(launch: Launch, swept: Sequence[str], show: _Show) -> None:
     """Rebuild the tables of the datasets that a launch has finished runs on, and show them.
 
     Where one or two settings were swept over, scores are drawn against them.

@@ -284,9 +284,9 @@ class Launch:
             return
         rows = [map(escape_line, pair) for pair in failed.items()]
         reasons = tabulate(rows, headers=["point", "reason"], tablefmt="plain")
-        beside = f" and {format_count(len(self.failed_baselines), 'baseline')}" if self.failed_baselines else ""
-        told = f"{len(self.failed)} of {format_count(self.planned(), 'point')}{beside} failed"
-        raise PointsFailed(f"{told}, the others are kept:\n{reasons}")
+        baselines = f" and {format_count(len(self.failed_baselines), 'baseline')}" if self.failed_baselines else ""
+        points = f"{len(self.failed)} of {format_count(self.planned(), 'point')}"
+        raise PointsFailed(f"{points}{baselines} failed, the others are kept:\n{reasons}")
 
     def planned(self) -> int:
         """Return how many points there are so far, those that are the same run each counted."""

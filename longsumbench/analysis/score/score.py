@@ -156,13 +156,7 @@ def score(
 
 
 def score_files(predictions: Path, references: Path | None, options: ScoreOptions, intersect: bool = False) -> Report:
-    """Score files of any system; what seems wrong with them is told on stderr, before they are scored.
-
-    Args:
-        predictions: as `read_pairs` takes it; so are `references` and `intersect`.
-        references: None: they stand beside the predictions.
-        options: how.
-        intersect: whether to go on without the ids that only one side has.
+    """Score files of any system, which are read by `read_pairs`.
 
     Raises:
         SuiteError: something the user can act on.
@@ -171,6 +165,7 @@ def score_files(predictions: Path, references: Path | None, options: ScoreOption
 
 
 def _score_pairs(paired: PairedTexts, options: ScoreOptions) -> Report:
+    """Score texts; what seems wrong with them is reported on stderr, before they are scored."""
     scorer, zero_for_empty = options.scorer, options.empty_references == "zero"
     sides = split_sides(paired.pairs)
     predicted, referenced = sides
