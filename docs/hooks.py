@@ -1,8 +1,10 @@
-"""Hooks of the site: pages from outside docs/, links between all pages, and tables that are generated from the code.
+"""Hooks of the site: pages from outside docs/, notebooks as pages, links between all pages, and generated tables.
 
 A page says `<!-- generated: settings -->` where a table or list of GENERATORS is put.
 """
 
+import base64
+import json
 import os
 import re
 import subprocess
@@ -26,6 +28,7 @@ SITE = {  # pattern of files in the repository → where the site has them; {} i
     "benchmarks/RESULTS.md": "findings/speed.md",
     "results/reference/leaderboard/*.*": "tables/{}",
 }
+NOTEBOOKS = sorted((ROOT / "docs").rglob("*.ipynb"))  # each becomes a page
 LINK = re.compile(r"(!?)\[([^\]\[]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 WIDTH = {"COLUMNS": "120"}  # of help
 MARKER = re.compile(r"<!-- generated: (\w+) -->")
@@ -37,13 +40,39 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         for path in sorted(ROOT.glob(pattern)):
             name = path.parent.name if path.name == "README.md" else path.name
             files.append(File.generated(config, place.format(name), abs_src_path=str(path)))
+    for path in NOTEBOOKS:
+        place = path.relative_to(ROOT / "docs").with_suffix("")
+        text, pictures = notebook_page(path)
+        files.append(File.generated(config, f"{place}.md", content=text))
+        for name, content in pictures.items():
+            files.append(File.generated(config, f"{place.parent / name}", content=content))
     return files
+
+
+def notebook_page(path: Path) -> tuple[str, dict[str, bytes]]:
+    """Return an executed notebook as Markdown, and its pictures by file name."""
+    parts, pictures = [], {}
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            if "image/png" in data:
+                name = f"{path.stem}-{len(pictures) + 1}.png"
+                pictures[name] = base64.b64decode(data["image/png"])
+                parts.append(f"![What the cell draws]({name})")
+            else:
+                text = "".join(output.get("text", data.get("text/plain", ())))
+                parts.append(f"```text\n{text.rstrip()}\n```")
+    note = f'To run it yourself, download <a href="{path.name}" download>the notebook</a>.'
+    return "\n\n".join([parts[0], note, *parts[1:]]), pictures
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Point links at the pages of the site, and fill in what is generated."""
     pages = {Path(file.abs_src_path).resolve(): file.src_uri for file in files if file.abs_src_path}
     pages[ROOT / "README.md"] = "index.md"
+    pages |= {path: str(path.relative_to(ROOT / "docs").with_suffix(".md")) for path in NOTEBOOKS}
     source = Path(page.file.abs_src_path or "")
 
     def link(found: re.Match[str]) -> str:

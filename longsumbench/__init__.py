@@ -1,10 +1,45 @@
 """A unified benchmark suite for long-input summarizers."""
 
 import os
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from longsumbench.analysis.runs.compare import compare, load_outputs
+    from longsumbench.analysis.score.score import score
+    from longsumbench.leaderboards.table import leaderboard
+    from longsumbench.runs.load import load_dataset, load_run
+    from longsumbench.runs.summarize import load_system
+    from longsumbench.sweeps.run import run, sweep
 
 __version__ = "0.1.0"
+__all__ = ["compare", "leaderboard", "load_dataset", "load_outputs"]
+__all__ += ["load_run", "load_system", "run", "score", "sweep"]
+_MODULES = {  # name → where it is defined; imported when it is first used, so that `import longsumbench` is quick
+    "compare": "analysis.runs.compare",
+    "leaderboard": "leaderboards.table",
+    "load_dataset": "runs.load",
+    "load_outputs": "analysis.runs.compare",
+    "load_run": "runs.load",
+    "load_system": "runs.summarize",
+    "run": "sweeps.run",
+    "score": "analysis.score.score",
+    "sweep": "sweeps.run",
+}
 
 # Threads of OpenMP wait asleep, not spinning: where other processes use the cores, training takes a fraction of the
 # time. OpenMP reads this once, when torch is imported. The user's own choice goes first.
 if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"} & os.environ.keys():
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+
+
+if not TYPE_CHECKING:  # type checkers read the imports above
+
+    def __getattr__(name: str) -> object:
+        if name not in _MODULES:
+            raise AttributeError(f"module 'longsumbench' has no attribute '{name}'")
+        return getattr(import_module(f"longsumbench.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

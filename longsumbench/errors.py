@@ -109,6 +109,17 @@ def as_suite_error(error: BaseException) -> SuiteError | None:
     return _as_impossible_path(error)
 
 
+@contextmanager
+def suite_errors() -> Iterator[None]:
+    """Raise each error that a user can fix as a SuiteError. Bugs stay unchanged."""
+    try:
+        yield
+    except Exception as error:
+        if (problem := as_suite_error(error)) is None or problem is error:
+            raise
+        raise problem from error
+
+
 def _as_file_problem(error: OSError) -> SuiteError:
     named = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else error.filename
     reason = error.strerror or f"error {error.errno}"

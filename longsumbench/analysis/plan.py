@@ -6,8 +6,6 @@ Its settings are composed as `run` composes them; the command's own are checked 
 from collections.abc import Sequence
 from typing import Any
 
-import hydra
-from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped] # it ships no annotations
@@ -21,7 +19,7 @@ from longsumbench.analysis.sampled import SampleSettings
 from longsumbench.api.config import DatasetSettings, RunConfig, build_settings
 from longsumbench.api.ranker import RankerSettings
 from longsumbench.errors import UsageError
-from longsumbench.runs.plan import as_hydra, compose, expand, offer_plugins, plan, translate_hydra_error
+from longsumbench.runs.plan import plan, plan_dataset, translate_hydra_error
 
 _OF_RANKING = ("rank", "unit", "ranker")  # what `longsumbench stats` is asked of rankers
 _OF_SYSTEMS = ("model", "scale", "train", "decode", "experiment", "device")  # and of what systems would see
@@ -128,19 +126,12 @@ def _dataset_and_own(words: Sequence[str], command: str) -> tuple[DatasetSetting
     for word in others:
         if "=" not in word:
             raise UsageError(f"'{word}' is no setting: write key=value (see longsumbench {command} --help)")
-    offer_plugins(None)
+    texts = plan_dataset(of_dataset)
     try:
-        with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
-            ((_, chosen),) = expand([as_hydra(word) for word in of_dataset], sweep=False)
-            section = OmegaConf.to_container(compose(chosen, None).dataset, resolve=True)
         own = OmegaConf.to_container(OmegaConf.merge({}, *map(_read, others)))
-    except (HydraException, OmegaConfBaseException) as error:
+    except OmegaConfBaseException as error:
         raise translate_hydra_error(error) from error
-    assert isinstance(section, dict)
     assert isinstance(own, dict)
-    texts: DatasetSettings = build_settings(
-        DatasetSettings, {str(key): value for key, value in section.items()}, "dataset."
-    )
     return texts, {str(key): value for key, value in own.items()}
 
 

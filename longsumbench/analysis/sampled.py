@@ -13,12 +13,11 @@ from longsumbench.api.bounds import Count, Seed, check_settings
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Example
 from longsumbench.api.system import Split
-from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache, cache_folder
+from longsumbench.cache.artifacts import user_cache
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError
-from longsumbench.files import writable_folder
 from longsumbench.formatting import format_count
-from longsumbench.progress import print_line, track
+from longsumbench.progress import track
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import Results, RunRecord, check_written, run_label
 
@@ -120,10 +119,7 @@ def sample_dataset(
         DataError: the dataset has no such split, or a file cannot be used.
     """
     found = _find_runs(run, results or Results(Path("results")), dataset)
-    texts = load_texts(
-        dataset,
-        ArtifactCache(writable_folder(cache_folder(), f"the environment variable {CACHE_VARIABLE}"), say=print_line),
-    )
+    texts = load_texts(dataset, user_cache())
     if dataset.split not in texts.splits:
         known = ", ".join(texts.splits)
         raise DataError(f"dataset '{texts.name}' has no split '{dataset.split}'; dataset.split can be: {known}")

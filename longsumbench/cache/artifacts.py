@@ -24,7 +24,8 @@ from typing import Any
 from longsumbench.cache.checksums import find_damage, replace_text, write_checksums
 from longsumbench.cache.locks import exclusive_lock, hold_shared_lock, release_shared_lock
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, as_suite_error, naming_path
-from longsumbench.files import digest
+from longsumbench.files import digest, writable_folder
+from longsumbench.progress import print_line
 
 CACHE_VARIABLE = "LONGSUMBENCH_CACHE"
 LAYOUT = 1  # of a cache folder; increases when older versions cannot read the stages
@@ -39,6 +40,16 @@ def cache_folder() -> Path:
     from platformdirs import user_cache_path
 
     return user_cache_path("longsumbench")
+
+
+def user_cache() -> "ArtifactCache":
+    """Return the user's cache.
+
+    Raises:
+        EnvironmentProblem: nothing can be written there.
+    """
+    folder = writable_folder(cache_folder(), f"the environment variable {CACHE_VARIABLE}")
+    return ArtifactCache(folder, say=print_line)
 
 
 class MissingArtifact(Exception):

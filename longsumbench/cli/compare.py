@@ -34,16 +34,15 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.analysis.runs.compare import compare_runs, comparison_folder
+    from longsumbench.analysis.runs.compare import compare, comparison_folder
     from longsumbench.analysis.runs.compare_page import write_comparison
-    from longsumbench.api.bounds import Between, check_value
     from longsumbench.files import writable_folder
     from longsumbench.runs.record import Results
 
-    check_value("--examples", options.examples, Between(0, 10**6))
     results = Results(Path(options.results_dir).expanduser())
+    chosen = {name: getattr(options, name) for name in ("results_dir", "examples", "intersect", "all_pairs")}
     try:
-        comparison = compare_runs(options.runs, results, options.examples, options.intersect, options.all_pairs)
+        comparison = compare(*options.runs, **chosen)
         folder = Path(options.output).expanduser() if options.output else comparison_folder(results, comparison.runs)
         written = write_comparison(comparison, writable_folder(folder, "--output"))
     except KeyboardInterrupt:

@@ -45,7 +45,6 @@ def _add_arguments(command: Parser) -> None:
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.api.config import check_choice
-    from longsumbench.errors import UnknownName
     from longsumbench.leaderboards import table as leaderboard
     from longsumbench.leaderboards.comparability import ROUGE_PARTS
     from longsumbench.report import tables
@@ -55,12 +54,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     check_choice("--measure", options.measure, tuple(parts))
     part = parts[options.measure]
     results = Results(Path(options.results_dir).expanduser())
-    found = results.datasets()
-    if not found:
-        raise UsageError(f"no finished run under {results.root}: start with `longsumbench run`, or set --results-dir")
-    if options.dataset and options.dataset not in found:
-        raise UnknownName("dataset with results", options.dataset, found)
-    names = [options.dataset] if options.dataset else found
+    names = leaderboard.find_datasets(results, options.dataset)
     drawn = _draw_against(options, results, names)
     for name in names:
         try:

@@ -1,18 +1,16 @@
 """`longsumbench run`."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from longsumbench.cli.parser import Command, Parser
 from longsumbench.conf import CONF
-from longsumbench.errors import PointsFailed
-from longsumbench.formatting import escape_line, escape_lines, format_count, print_text
+from longsumbench.formatting import print_text
 
 if TYPE_CHECKING:
-    from longsumbench.sweeps.sweep import Launch
+    from longsumbench.leaderboards.table import Table
 
 
 _HELP = """\
@@ -66,67 +64,21 @@ def _run(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.progress import phase
 
     with phase("loading the libraries"):
-        from longsumbench.runs.plan import plan, show_config, split_sweep_overrides, swept_settings
-        from longsumbench.sweeps.launchers import HERE, Engine, is_hydras
-        from longsumbench.sweeps.sweep import Launch
+        from longsumbench.runs.plan import plan, show_config, split_sweep_overrides
+        from longsumbench.sweeps.run import carry_out, plan_launch
 
-        of_points = [word for word in options.overrides if not is_hydras(word)]
-        of_hydra = [word for word in options.overrides if is_hydras(word)]
-        engine = Engine.of(of_hydra, options.multirun, options.config_dir)
-        launch = Launch((), ("longsumbench", *words), options.multirun, engine)
-        if engine.sweeper == HERE:
-            launch.points = plan(of_points, options.multirun, options.config_dir, probe=not options.show)
+        command, folder = ("longsumbench", *words), options.config_dir
+        launch = plan_launch(options.overrides, options.multirun, folder, command, probe=not options.show)
     if options.show:  # for a search: the settings that all points share
         print_text(
-            show_config(
-                launch.points
-                or plan(split_sweep_overrides(of_points, options.config_dir)[0], config_dir=options.config_dir)
-            )
+            show_config(launch.points or plan(split_sweep_overrides(launch.words, folder)[0], config_dir=folder))
         )
-        return
-    try:
-        if engine.sweeper == HERE:
-            launch.start()
-        else:
-            launch.search(of_points, options.config_dir)
-    except Exception:
-        _show_tables(launch)  # of the runs that finished before
-        raise
-    with phase("making the tables"):
-        _show_tables(launch, swept_settings(of_points, options.config_dir))
-    if table := launch.table():
-        print(escape_lines(f"\n{table}"), file=sys.stderr)
-    if launch.failed or launch.failed_baselines:
-        from tabulate import tabulate
-
-        failed = {**launch.failed, **launch.failed_baselines}
-        reasons = tabulate(
-            [map(escape_line, pair) for pair in failed.items()], headers=["point", "reason"], tablefmt="plain"
-        )
-        baselines = f" and {format_count(len(launch.failed_baselines), 'baseline')}" if launch.failed_baselines else ""
-        count = f"{len(launch.failed)} of {format_count(launch.planned(), 'point')}{baselines} failed"
-        raise PointsFailed(f"{count}, the others are kept:\n{reasons}")
+    else:
+        carry_out(launch, _print_table)
 
 
-def _show_tables(launch: "Launch", swept: Sequence[str] = ()) -> None:
-    """Rebuild and print the tables of a launch's datasets; plot the scores if one or two settings vary."""
-    from longsumbench.leaderboards import table as leaderboard
-    from longsumbench.leaderboards.figures import curves as sweep
-    from longsumbench.runs.record import Results
-
-    folders = {planned.config.results_dir for planned in launch.points}
-    ran = {record.run_id for record in launch.finished}
-    for folder in sorted(folders):
-        results = Results(Path(folder).expanduser())
-        for name in sorted({record.dataset for record in launch.finished} & set(results.datasets())):
-            table = leaderboard.update_table(results, name)
-            print_text(table.render())
-            print_text(f"\n{results.root / 'leaderboard' / name}.csv, .md, .tex")
-            for file in table.pictures():
-                print_text(results.root / "leaderboard" / file)
-            if len(swept) in (1, 2):
-                for path in sweep.update_curves(results, name, swept, required=False, wanted=ran):
-                    print_text(path)
+def _print_table(table: "Table", folder: Path, pictures: Sequence[Path]) -> None:
+    print_text(table.render(), f"\n{folder / table.dataset}.csv, .md, .tex", *pictures)
 
 
 run_command = Command(

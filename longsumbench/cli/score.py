@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 
 from longsumbench.cli.parser import Command, Parser, add_results_dir, output_file
@@ -45,31 +46,15 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     if not 1 <= len(options.texts) <= 2:
         raise UsageError("give PREDICTIONS, and REFERENCES if in another file (see longsumbench score --help)")
     from longsumbench.analysis.score.files import find_predictions
-    from longsumbench.analysis.score.score import score_files
-    from longsumbench.api.bounds import bounds_of, check_value
-    from longsumbench.api.config import Scoring
-    from longsumbench.rouge.scorer import RougeScorer
+    from longsumbench.analysis.score.score import ScoreOptions, score_files
     from longsumbench.runs.record import Results
 
-    for name in ("resamples", "resampling", "empty_references"):
-        check_value(f"--{name.replace('_', '-')}", getattr(options, name), bounds_of(Scoring)[name])
-    perl_resampling = options.resampling == "perl"
-    if perl_resampling and options.mode != "perl":
-        raise UsageError("--resampling perl needs --mode perl: it computes the intervals of ROUGE-1.5.5")
+    how = ScoreOptions(**{item.name: getattr(options, item.name) for item in fields(ScoreOptions)})
     table = output_file(options.per_example, "--per-example")
     results = Results(Path(options.results_dir).expanduser())
     references = Path(options.texts[1]).expanduser() if options.texts[1:] else None
     try:
-        scorer = RougeScorer(options.mode, options.stem, options.tokenizer, options.wordnet)
-        report = score_files(
-            find_predictions(options.texts[0], results),
-            references,
-            scorer,
-            options.resamples,
-            options.intersect,
-            perl_resampling,
-            options.empty_references == "zero",
-        )
+        report = score_files(find_predictions(options.texts[0], results), references, how, options.intersect)
         if table is not None:
             report.write_per_example(table)
     except KeyboardInterrupt:

@@ -92,9 +92,18 @@ def _reader(file: str) -> Callable[[str], Iterator[Input]]:
 
 
 def _plain_text(file: str) -> Iterator[Input]:
-    found = jsonl.jsonl_example({"id": file, "document": _text_in(file), "summary": ""})
-    documents = tuple(replace(document, source=_display_name(file)) for document in found.documents)
-    yield _check_text(Input(_display_name(file), replace(found, documents=documents)), file)
+    yield plain_input(_text_in(file), file)
+
+
+def plain_input(text: str, name: str) -> Input:
+    """Return a text as one document; blank lines separate its paragraphs.
+
+    Raises:
+        DataError: the text has no words, or cannot be encoded.
+    """
+    found = jsonl.jsonl_example({"id": name, "document": text, "summary": ""})
+    documents = tuple(replace(document, source=_display_name(name)) for document in found.documents)
+    return check_input(Input(_display_name(name), replace(found, documents=documents)))
 
 
 def _markdown(file: str) -> Iterator[Input]:
@@ -102,7 +111,7 @@ def _markdown(file: str) -> Iterator[Input]:
     reading = MarkdownReader(_text_in(file))
     title = reading.titles[0] if len(reading.titles) == 1 else None
     example = Example(file, title, None, (Document(file, tuple(reading.sections)),), ((),))
-    yield _check_text(Input(file, example, reading.words_left_out), file)
+    yield check_input(Input(file, example, reading.words_left_out))
 
 
 def _rows(file: str) -> Iterator[Input]:
@@ -112,7 +121,7 @@ def _rows(file: str) -> Iterator[Input]:
             try:
                 (read,) = entry.read()
                 example = as_thinned(read).example
-                yield _check_text(Input(f"{file}: {example.id}", example), file, entry.line)
+                yield check_input(Input(f"{file}: {example.id}", example), file, entry.line)
             except BadRow as problem:
                 raise DataError(f"{problem}", entry.path, entry.line) from problem
     else:
@@ -123,15 +132,20 @@ def _from_row(row: Row) -> Example:
     return jsonl.jsonl_example({**row, "references": None, "summary": ""})
 
 
-def _check_text(item: Input, file: str, line: int | None = None) -> Input:
-    """Return the item; raise DataError if it has no text or cannot be encoded."""
+def check_input(item: Input, file: str | None = None, line: int | None = None) -> Input:
+    """Return the item; messages name `file` and `line`.
+
+    Raises:
+        DataError: it has no text, or cannot be encoded.
+    """
+    place = _display_name(file) if file else item.name
     if not item.example.source_words():
         note = f" ({format_count(item.words_left_out, 'word')} of code or HTML left out)" if item.words_left_out else ""
-        raise DataError(f"there is no text to summarize in it{note}", _display_name(file), line)
+        raise DataError(f"there is no text to summarize in it{note}", place, line)
     try:
         json.dumps(item.example.to_dict(), ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise DataError("half a character (a lone surrogate) in the text", _display_name(file), line) from None
+        raise DataError("half a character (a lone surrogate) in the text", place, line) from None
     return item
 
 

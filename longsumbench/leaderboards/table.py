@@ -13,7 +13,7 @@ import pandas as pd
 
 from longsumbench.api.config import Scoring
 from longsumbench.cache.locks import exclusive_lock
-from longsumbench.errors import DataError, UsageError, did_you_mean
+from longsumbench.errors import DataError, UnknownName, UsageError, suite_errors
 from longsumbench.files import write_atomically
 from longsumbench.formatting import format_count, percent
 from longsumbench.leaderboards.blocks import run_blocks
@@ -97,7 +97,7 @@ class Table:
     tests: tuple[AgainstBest, ...] = ()
     part: str = "f"
 
-    def csv(self) -> str:
+    def frame(self) -> pd.DataFrame:
         """Return a row per run: `_COLUMNS`, then other measures, then truncation by cause."""
         records = [record for group in self.runs for record in group]
         measured = dict.fromkeys(name for record in records for name in record.measures)
@@ -107,7 +107,11 @@ class Table:
         columns += _OUTPUT_COLUMNS if any(record.outputs for record in records) else []
         columns += ["checkpoints"] if any(record.checkpoints for record in records) else []
         rows = [_row(record) for record in records]
-        return pd.DataFrame(rows, columns=columns, dtype=object).to_csv(index=False, lineterminator="\n")
+        return pd.DataFrame(rows, columns=columns, dtype=object)
+
+    def csv(self) -> str:
+        """Return `frame` as CSV."""
+        return self.frame().to_csv(index=False, lineterminator="\n")
 
     def render(self) -> str:
         """Return the table for the terminal, with the published numbers of the suite's own papers only."""
@@ -167,6 +171,38 @@ class Table:
         return ours + published_blocks(self.dataset, [one for group in self.runs for one in group], brief, self.part)
 
 
+@suite_errors()
+def leaderboard(dataset: str, results_dir: str | Path = "results") -> pd.DataFrame:
+    """Rebuild the table of a dataset from its finished runs, as `longsumbench leaderboard` does.
+
+    Args:
+        dataset: its name.
+        results_dir: where the runs are.
+
+    Returns:
+        A row for each run, with the columns of `leaderboard/<dataset>.csv`: comparable runs together, the best first.
+
+    Raises:
+        UsageError: there is no finished run on the dataset.
+        DataError: no record can be read.
+    """
+    return update_table(Results(Path(results_dir).expanduser()), dataset).frame().infer_objects()
+
+
+def find_datasets(results: Results, dataset: str | None = None) -> list[str]:
+    """Return the datasets with finished runs; of these only `dataset`, if it is given.
+
+    Raises:
+        UsageError: there are no runs, or none on the dataset.
+    """
+    found = results.datasets()
+    if not found:
+        raise UsageError(f"no finished run under {results.root}: start with `longsumbench run`, or set --results-dir")
+    if dataset and dataset not in found:
+        raise UnknownName("dataset with results", dataset, found)
+    return [dataset] if dataset else found
+
+
 def update_table(results: Results, dataset: str) -> Table:
     """Rebuild `leaderboard/<dataset>.csv`, `.md`, `.tex` and the pictures from all finished runs on a dataset.
 
@@ -176,9 +212,7 @@ def update_table(results: Results, dataset: str) -> Table:
         UsageError: there is no finished run on the dataset.
         DataError: no record can be read; the files stay unchanged.
     """
-    if dataset not in results.datasets():
-        near = did_you_mean(dataset, results.datasets())
-        raise UsageError(f"no finished run on '{dataset}' under {results.root}{near}")
+    find_datasets(results, dataset)
     with exclusive_lock(results.root / f".leaderboard-{dataset}.lock"):
         table = read_table(results, dataset)
         if not table.runs:

@@ -25,7 +25,15 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 
 from longsumbench.api import registry
-from longsumbench.api.config import SECTIONS, Decoding, RunConfig, check_lengths, resolve_config
+from longsumbench.api.config import (
+    SECTIONS,
+    DatasetSettings,
+    Decoding,
+    RunConfig,
+    build_settings,
+    check_lengths,
+    resolve_config,
+)
 from longsumbench.api.system import System, check_search
 from longsumbench.cache.artifacts import ArtifactCache, cache_folder
 from longsumbench.conf import CONF
@@ -103,6 +111,25 @@ def plan(
             return points
     except (HydraException, OmegaConfBaseException) as error:
         raise translate_hydra_error(error) from error
+
+
+def plan_dataset(words: Sequence[str]) -> DatasetSettings:
+    """Compose and check the settings of a dataset from `dataset=NAME` and `dataset.*`, as `plan` does.
+
+    Raises:
+        UsageError: an override is invalid.
+    """
+    offer_plugins(None)
+    try:
+        with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
+            ((_, chosen),) = expand([as_hydra(word) for word in words], sweep=False)
+            section = OmegaConf.to_container(compose(chosen, None).dataset, resolve=True)
+    except (HydraException, OmegaConfBaseException) as error:
+        raise translate_hydra_error(error) from error
+    assert isinstance(section, dict)
+    settings = {str(key): value for key, value in section.items()}
+    dataset: DatasetSettings = build_settings(DatasetSettings, settings, "dataset.")
+    return dataset
 
 
 def check_folder(config_dir: str | None) -> None:

@@ -314,6 +314,11 @@ class Results:
         return found[0]
 
 
+def run_name(run: str | Path | RunRecord) -> str:
+    """Return the name by which `Results.find` finds a run."""
+    return run.run_id if isinstance(run, RunRecord) else str(run)
+
+
 def output_files(checkpoints: int) -> list[tuple[str, str]]:
     """Return the names of the files with summaries and scores of each checkpoint, the best first.
 

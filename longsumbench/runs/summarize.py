@@ -1,4 +1,4 @@
-"""Summarize the user's files with a trained system (`longsumbench summarize`).
+"""Summarize the user's texts with a trained system: `load_system` and `longsumbench summarize`.
 
 command line → checkpoint, inputs, decoding settings → summaries
 """
@@ -18,15 +18,16 @@ from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 
 from longsumbench.api import registry
 from longsumbench.api.config import SECTIONS, Decoding, RunConfig, build_settings, check_lengths
-from longsumbench.api.documents import describe_reading
+from longsumbench.api.documents import Example, describe_reading
 from longsumbench.api.system import Evidence, Summary, System, check_search, read_saved
-from longsumbench.corpora.own_files import Input, merge_inputs, read_inputs
-from longsumbench.errors import DataError, UnknownName, UsageError, did_you_mean
+from longsumbench.corpora.own_files import Input, check_input, merge_inputs, plain_input, read_inputs
+from longsumbench.errors import DataError, UnknownName, UsageError, did_you_mean, suite_errors
 from longsumbench.files import BadFile, read_json
 from longsumbench.formatting import for_stdout, format_count
 from longsumbench.progress import Progress, print_line
 from longsumbench.runs.evidence import num_wanted
-from longsumbench.runs.record import Results, RunRecord
+from longsumbench.runs.overrides import format_overrides
+from longsumbench.runs.record import Results, RunRecord, run_name
 
 _SHARED = ("seed", "device")  # top-level settings that apply to decoding
 # Decode settings of a run that depend on its split and machine.
@@ -62,20 +63,83 @@ def summarize_files(
     if together:
         inputs = [merge_inputs(inputs)]
     inputs = inputs[: decoding.limit]
+    for item, summary in _fitted(checkpoint, decoding).write(inputs):
+        text = f"==> {item.name} <==\n{summary.text}\n" if len(inputs) > 1 else summary.text
+        printed = for_stdout(_to_json(summary) if as_json else text)
+        tqdm.write(printed, file=sys.stdout)  # above the progress bar
+        sys.stdout.flush()
+        print_line(describe_losses(item, summary))
+
+
+@dataclass(frozen=True)
+class FittedSystem:
+    """A system that was trained, ready to summarize texts."""
+
+    system: System
+    decoding: Decoding
+
+    @suite_errors()
+    def summarize(self, texts: Sequence[str | Example], query: str | None = None) -> list[Summary]:
+        """Summarize texts; progress is shown on stderr.
+
+        Args:
+            texts: plain texts, whose paragraphs are separated by blank lines, or `Example`s.
+            query: the question that all summaries answer; None: what the examples ask, if anything.
+
+        Returns:
+            A summary for each text: `text`, `truncation` (what was not read), `evidence` (what the system looked at).
+
+        Raises:
+            UsageError: the system cannot summarize these texts.
+            DataError: a text is empty.
+        """
+        if isinstance(texts, str):
+            raise UsageError("texts is a list: put a single text into a list")
+        inputs = [
+            plain_input(text, f"text {number}") if isinstance(text, str) else check_input(Input(text.id, text))
+            for number, text in enumerate(texts, start=1)
+        ]
+        inputs = inputs if query is None else [_with_query(item, query) for item in inputs]
+        return [summary for _, summary in self.write(inputs[: self.decoding.limit])]
+
+    def write(self, inputs: Sequence[Input]) -> Iterator[tuple[Input, Summary]]:
+        """Yield each input with its summary, showing the progress."""
+        if warning := unlike_what_was_learned(self.system, inputs):
+            print_line(warning)
+        with Progress("summarizing", len(inputs), "texts") as progress:
+            for pair in zip(inputs, summarize_inputs(self.system, inputs, self.decoding), strict=True):
+                yield pair
+                progress.advance()
+
+
+@suite_errors()
+def load_system(run: str | Path | RunRecord, results_dir: str | Path = "results", **settings: Any) -> FittedSystem:
+    """Load a trained system.
+
+        system = load_system("85f3139c", decode={"num_beams": 4}, device="cpu")
+        print(system.summarize([text])[0].text)
+
+    Args:
+        run: a checkpoint's folder, a run's folder, its id, the beginning of its id, or its record.
+        results_dir: where ids are looked for.
+        settings: `decode.*`, `device` and `seed`, in the form that `run` takes. Without them a run's own settings are
+            used. `decode={"evidence": "all"}` keeps what the system looked at.
+
+    Raises:
+        UsageError: there is no such checkpoint, or a setting is unknown or invalid.
+        DataError: the checkpoint is damaged.
+    """
+    checkpoint = _find_checkpoint(run_name(run), Results(Path(results_dir).expanduser()))
+    return _fitted(checkpoint, settle_decoding(format_overrides(settings), {**checkpoint.decode, "evidence": "none"}))
+
+
+def _fitted(checkpoint: "Checkpoint", decoding: Decoding) -> FittedSystem:
+    """Load the system of a checkpoint and check that it can write."""
     system = open_system(checkpoint.folder)
-    if warning := unlike_what_was_learned(system, inputs):
-        print_line(warning)
     if checkpoint.model:
         system.config = build_settings(type(system).Config, checkpoint.model, "model.")
     system.try_out(decoding.device, f"the checkpoint {checkpoint.folder}")
-    with Progress("summarizing", len(inputs), "texts") as progress:
-        for item, summary in zip(inputs, summarize_inputs(system, inputs, decoding), strict=True):
-            text = f"==> {item.name} <==\n{summary.text}\n" if len(inputs) > 1 else summary.text
-            printed = for_stdout(_to_json(summary) if as_json else text)
-            tqdm.write(printed, file=sys.stdout)  # above the progress bar
-            sys.stdout.flush()
-            print_line(describe_losses(item, summary))
-            progress.advance()
+    return FittedSystem(system, decoding)
 
 
 def unlike_what_was_learned(system: System, inputs: Sequence[Input]) -> str:

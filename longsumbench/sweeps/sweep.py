@@ -14,9 +14,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from longsumbench.errors import EnvironmentProblem, SuiteError
+from tabulate import tabulate
+
+from longsumbench.errors import EnvironmentProblem, PointsFailed, SuiteError
 from longsumbench.files import writable_folder
-from longsumbench.formatting import format_count
+from longsumbench.formatting import escape_line, format_count
 from longsumbench.progress import Progress, print_line
 from longsumbench.runs.plan import Planned, format_override, plan, split_sweep_overrides
 from longsumbench.runs.record import RunRecord, TornRecord
@@ -39,6 +41,7 @@ class Launch:
         command: everything as typed, for the records.
         sweep: whether a point's failure leaves the others untouched.
         engine: how the points of a sweep are carried out.
+        words: the overrides as typed, without Hydra's own; of settings that are searched, their ranges.
         finished: the records so far, baselines included.
         failed: name of a point → why.
         failed_baselines: name of a baseline and its point → reason.
@@ -49,6 +52,7 @@ class Launch:
     command: tuple[str, ...] = ()
     sweep: bool = False
     engine: Engine = field(default_factory=Engine)
+    words: Sequence[str] = ()
     finished: list[RunRecord] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
     failed_baselines: dict[str, str] = field(default_factory=dict)
@@ -57,15 +61,20 @@ class Launch:
     _taken: set[str] = field(default_factory=set)
     _first: dict[str, int] = field(default_factory=dict)  # identity → number of the point that is this run
     _named: dict[int, str] = field(default_factory=dict)
+    _same: dict[int, int] = field(default_factory=dict)  # number of a point → of the first one that is the same run
+    _records: dict[int, RunRecord] = field(default_factory=dict)
     _told: str = ""
     _since: float = math.inf
 
     def start(self) -> None:
-        """Run the points, those that are the same run once.
+        """Run the points, those that are the same run once; with a sweeper, those that it asks for.
 
         Raises:
             SuiteError: the only point failed, a launcher could not begin, or a point is too large for a CPU.
         """
+        if self.engine.sweeper != HERE:
+            self._search()
+            return
         self._check_scale(self.points)
         self._taken |= {planned.identity for planned in self.points}
         if not self.sweep:
@@ -76,16 +85,13 @@ class Launch:
             self._carry_out(folder, self.points)
         self._say_how_many()
 
-    def search(self, words: Sequence[str], config_dir: str | None = None) -> None:
+    def _search(self) -> None:
         """Run the points that the engine's sweeper asks for, one after the other.
-
-        Args:
-            words: what was typed, without Hydra's own; of settings that are searched, their ranges.
-            config_dir: a folder with more YAML files.
 
         Raises:
             SuiteError: the words are invalid at every point, or the sweeper could not start.
         """
+        words, config_dir = self.words, self.engine.config_dir
         shared, searched = split_sweep_overrides(words, config_dir)
         varies = {format_override(word).partition("=")[0] for word in searched}
         refused: list[SuiteError] = []
@@ -143,7 +149,8 @@ class Launch:
         chosen = dict(zip(numbers, points, strict=True))
         self._named |= {number: planned.name for number, planned in chosen.items()}
         for number, planned in chosen.items():
-            if (first := self._first.setdefault(planned.identity, number)) != number:
+            self._same[number] = first = self._first.setdefault(planned.identity, number)
+            if first != number:
                 folder.note(number, PointState(SAME, reason=f"the same run as point {first}"))
         fresh = {number: one for number, one in chosen.items() if self._first[one.identity] == number}
         job = Job(fresh, self.command, folder, taken=self._taken, since=self._since)
@@ -154,7 +161,7 @@ class Launch:
                 self._launch(job)
         finally:  # finished points are reported also if a launcher fails
             for number in fresh:
-                self._take(self._named[number], folder.state(number))
+                self._take(number, folder.state(number))
 
     def _work_here(self, job: Job, chosen: dict[int, Planned]) -> None:
         """Run points one after the other, in this process."""
@@ -249,15 +256,37 @@ class Launch:
             over.set()
             watcher.join()
 
-    def _take(self, name: str, state: PointState) -> None:
+    def _take(self, number: int, state: PointState) -> None:
         """Take note of what became of a point; a record that others have begun to make anew is theirs."""
-        for folder in state.runs:
+        for place, folder in enumerate(state.runs):
             with suppress(FileNotFoundError, TornRecord):
                 self.finished.append(RunRecord.read(Path(folder)))
+                if place == 0:
+                    self._records[number] = self.finished[-1]
         self.failed_baselines |= state.failed_baselines
         self.done += state.state == DONE
         if state.state == FAILED:
-            self.failed[name] = state.reason
+            self.failed[self._named[number]] = state.reason
+
+    def records(self) -> list[RunRecord]:
+        """Return the records of the points in their order, without baselines; a point that failed has none."""
+        if not self.sweep:
+            return self.finished[:1]
+        return [self._records[number] for number in self._same.values() if number in self._records]
+
+    def check_failed(self) -> None:
+        """Check that no point of a sweep failed.
+
+        Raises:
+            PointsFailed: some did; a table says why.
+        """
+        if not (failed := {**self.failed, **self.failed_baselines}):
+            return
+        rows = [map(escape_line, pair) for pair in failed.items()]
+        reasons = tabulate(rows, headers=["point", "reason"], tablefmt="plain")
+        baselines = f" and {format_count(len(self.failed_baselines), 'baseline')}" if self.failed_baselines else ""
+        points = f"{len(self.failed)} of {format_count(self.planned(), 'point')}"
+        raise PointsFailed(f"{points}{baselines} failed, the others are kept:\n{reasons}")
 
     def planned(self) -> int:
         """Return how many points there are so far, those that are the same run each counted."""

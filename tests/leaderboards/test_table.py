@@ -507,7 +507,7 @@ def test_what_was_typed_is_shown_as_it_was_typed(update: Callable[..., Table]) -
 def test_no_runs(tmp_path: Path) -> None:
     """A dataset without finished runs is an error that names the nearest one with runs."""
     record("lead", 30).write(tmp_path / "runs" / "arxiv" / "lead" / "1")
-    with pytest.raises(UsageError, match=r"no finished run on 'arxv'.*did you mean 'arxiv'"):
+    with pytest.raises(UsageError, match=r"unknown dataset with results 'arxv'.*did you mean 'arxiv'"):
         leaderboard.update_table(Results(tmp_path), "arxv")
 
 

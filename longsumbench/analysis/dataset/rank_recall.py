@@ -19,15 +19,14 @@ from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Example
 from longsumbench.api.ranker import UNRANKED, RankedUnit, RankerSettings, learned_ranker, texts_to_rank
 from longsumbench.api.system import Split
-from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache, cache_folder
+from longsumbench.cache.artifacts import ArtifactCache, user_cache
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError
-from longsumbench.files import writable_folder
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.published import read_rank_recalls
 from longsumbench.metrics.statistics import bootstrap_intervals
 from longsumbench.modeling.rankers import find_ranker, order_by
-from longsumbench.progress import print_line, track
+from longsumbench.progress import track
 from longsumbench.report.tables import Block, terminal
 from longsumbench.rouge.lcs import match_bits, sequence_length
 from longsumbench.rouge.scorer import RougeScorer
@@ -159,9 +158,7 @@ def rank_recall(dataset: DatasetSettings, settings: RankRecallSettings, ranker: 
     """
     for name in settings.rankers:
         learned_ranker(name)  # so that an unknown one is told before the texts are read
-    stages = ArtifactCache(
-        writable_folder(cache_folder(), f"the environment variable {CACHE_VARIABLE}"), say=print_line
-    )
+    stages = user_cache()
     texts = load_texts(dataset, stages)
     if dataset.split not in texts.splits:
         found = ", ".join(texts.splits)

@@ -23,14 +23,13 @@ from longsumbench.api.bounds import Count, Seed, Text, check_settings
 from longsumbench.api.config import DatasetSettings, Decoding, RunConfig, Scoring
 from longsumbench.api.documents import Example, count_words
 from longsumbench.api.system import Split
-from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache, cache_folder
+from longsumbench.cache.artifacts import user_cache
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError
-from longsumbench.files import writable_folder
 from longsumbench.metrics.extractive import Extractive
 from longsumbench.metrics.novelty import NovelNgrams
 from longsumbench.metrics.rouge import Rouge
-from longsumbench.progress import print_line, track
+from longsumbench.progress import track
 from longsumbench.runs.record import Results, RunRecord, run_label
 
 COUNTED = (
@@ -132,9 +131,7 @@ def describe_dataset(
     """
     results = Results(Path(settings.results_dir).expanduser())
     named = [results.find(name) for name in run_names(settings.run)]
-    stages = ArtifactCache(
-        writable_folder(cache_folder(), f"the environment variable {CACHE_VARIABLE}"), say=print_line
-    )
+    stages = user_cache()
     texts = load_texts(dataset, stages)
     runs = _find_runs(settings, results, named, texts)
     if systems and dataset.split not in texts.splits:

@@ -18,8 +18,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench.api import registry
+from longsumbench.api.bounds import Between, check_value
 from longsumbench.api.documents import Sentences
-from longsumbench.errors import DataError, UsageError
+from longsumbench.errors import DataError, UsageError, suite_errors
 from longsumbench.files import digest
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.blocks import MEASURE_HEADINGS
@@ -43,6 +44,7 @@ from longsumbench.runs.record import (
     check_written,
     ranked_by,
     run_label,
+    run_name,
     split_read_by,
 )
 
@@ -264,15 +266,19 @@ class Comparison:
         ids = ", ".join(self.ids[:_IDS_TOLD]) + (", …" if len(self.ids) > _IDS_TOLD else "")
         return terminal(self.title, self.blocks()) + ("" if self.all_examples else f"\n\nCompared: {ids}")
 
-    def csv(self) -> str:
-        """Return one row a pair and measure."""
+    def frame(self) -> pd.DataFrame:
+        """Return one row a pair and measure, with the fields of `ComparisonRow`."""
         rows = []
         for pair in self.pairs:
             before, after = pair.baseline.record, pair.run.record
             named = {f"baseline_{name}": getattr(before, name) for name in ("model", "variant", "run_id")}
             named |= {name: getattr(after, name) for name in ("model", "variant", "run_id")}
             rows += [{**named, **asdict(row)} for row in pair.rows]
-        table = pd.DataFrame(rows)
+        return pd.DataFrame(rows)
+
+    def csv(self) -> str:
+        """Return `frame` as CSV."""
+        table = self.frame()
         table["detectable"] = table["detectable"].replace(math.inf, math.nan)  # an empty cell
         return table.round(_DECIMALS).to_csv(index=False, lineterminator="\n")
 
@@ -298,37 +304,69 @@ def probability(p: float) -> str:
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def compare_runs(
-    named: Sequence[str], results: Results, num_shown: int = 10, intersect: bool = False, all_pairs: bool = False
+@suite_errors()
+def compare(
+    *runs: str | Path | RunRecord,
+    results_dir: str | Path = "results",
+    examples: int = 10,
+    intersect: bool = False,
+    all_pairs: bool = False,
 ) -> Comparison:
-    """Compare runs with the first of them, or each with each.
+    """Compare finished runs example by example, as `longsumbench compare` does; nothing is written.
+
+        print(compare("85f3139c", "36e2dc94").render())
 
     Args:
-        named: at least two runs: folders, ids, or unique prefixes of ids.
-        results: where ids are looked for.
-        num_shown: the most examples that are shown of those that gained, and of those that lost.
+        runs: at least two, the baseline first: folders, ids, the beginnings of ids, or records.
+        results_dir: where ids are looked for.
+        examples: the most examples that are shown of those that gained, and of those that lost.
         intersect: whether to go on with the common examples, where runs scored different ones.
         all_pairs: whether each run is compared with all that were named before it.
+
+    Returns:
+        The comparison: a pair for each run and its baseline, with a row for each measure.
 
     Raises:
         UsageError: too few runs, one twice, one that cannot be found, or runs that may not be compared.
         DataError: a run lacks one of its files, or one of them is damaged.
     """
-    if len(named) < 2:
+    check_value("--examples", examples, Between(0, 10**6))
+    if len(runs) < 2:
         raise UsageError("name two or more runs; the first is what the others are compared with")
-    runs = tuple(open_run(name, results) for name in named)
-    for place, run in enumerate(runs):
-        if run.record.run_id in [other.record.run_id for other in runs[:place]]:
+    results = Results(Path(results_dir).expanduser())
+    opened = tuple(open_run(run_name(run), results) for run in runs)
+    for place, run in enumerate(opened):
+        if run.record.run_id in [other.record.run_id for other in opened[:place]]:
             raise UsageError(f"{run.label} is named twice; name each run once")
-        _check_comparable(run, runs[0])
-    ids = _common_ids(runs, intersect)
-    chosen = list(combinations(runs, 2)) if all_pairs else [(runs[0], run) for run in runs[1:]]
+        _check_comparable(run, opened[0])
+    ids = _common_ids(opened, intersect)
+    chosen = list(combinations(opened, 2)) if all_pairs else [(opened[0], run) for run in opened[1:]]
     tests = sum(len(shared_measures(baseline, run)) for baseline, run in chosen)
     resamples = max(RESAMPLES, RESAMPLES_A_TEST * tests)
     tested = _corrected([compare_measures(baseline, run, ids, resamples) for baseline, run in chosen])
     pairs = tuple(compare_pair(baseline, run, rows, ids) for (baseline, run), rows in zip(chosen, tested, strict=True))
-    comparison = Comparison(runs, pairs, ids, num_shown, {})
-    return replace(comparison, references=_references(runs, comparison.shown_ids()))
+    comparison = Comparison(opened, pairs, ids, examples, {})
+    return replace(comparison, references=_references(opened, comparison.shown_ids()))
+
+
+@suite_errors()
+def load_outputs(run: str | Path | RunRecord, results_dir: str | Path = "results") -> pd.DataFrame:
+    """Read what a finished run wrote for each example.
+
+    Args:
+        run: its folder, its id, the beginning of its id, or its record.
+        results_dir: where ids are looked for.
+
+    Returns:
+        A row for each scored example, indexed by id: `prediction`, then its scores (ROUGE from 0 to 1).
+
+    Raises:
+        UsageError: no run, or several, match.
+        DataError: a file of the run is missing or damaged.
+    """
+    opened = open_run(run_name(run), Results(Path(results_dir).expanduser()))
+    predictions = pd.DataFrame({"prediction": opened.predictions})
+    return predictions.join(opened.scores, how="right")
 
 
 def open_run(named: str, results: Results) -> ComparedRun:

@@ -139,6 +139,31 @@ def _pairs_of_run(folder: Path) -> PairedTexts:
     return PairedTexts(tuple(ScoredPair(name, text, split[places[name]].references) for name, text in texts.items()))
 
 
+def pair_texts(
+    predictions: Sequence[str | Sequence[str]], references: Sequence[str | Sequence[str | Sequence[str]]]
+) -> PairedTexts:
+    """Pair texts by their places; an example's references are a text or a list of texts.
+
+    Raises:
+        UsageError: a side is a single text.
+        DataError: the sides differ in length or are empty, or an item is neither text nor a list of texts.
+    """
+    if isinstance(predictions, str) or isinstance(references, str):
+        raise UsageError("predictions and references are lists: put a single text into a list")
+    if len(predictions) != len(references) or not len(predictions):
+        counts = f"{format_count(len(predictions), 'prediction')}, {format_count(len(references), 'reference')}"
+        raise DataError(f"{counts}: give the references of each prediction, and at least one prediction")
+    pairs = []
+    for number, (prediction, targets) in enumerate(zip(predictions, references, strict=True), start=1):
+        several = targets if isinstance(targets, list | tuple) else [targets]
+        try:
+            texts = tuple(_text(one, "references") for one in several)
+            pairs.append(ScoredPair(f"{number}", _text(prediction, "predictions"), texts))
+        except BadRow as problem:
+            raise DataError(f"example {number}: {problem}") from problem
+    return PairedTexts(tuple(pairs))
+
+
 def first_ids(ids: Sequence[str]) -> str:
     """Name the first of some ids, for messages."""
     return ", ".join(map(repr, ids[:_NAMED])) + (", …" if len(ids) > _NAMED else "")
@@ -240,7 +265,7 @@ def _references_in(row: Row) -> tuple[RawText, ...]:
 def _text(value: Any, field: str) -> RawText:
     if isinstance(value, str):
         return value
-    if isinstance(value, list) and all(isinstance(sentence, str) for sentence in value):
+    if isinstance(value, list | tuple) and all(isinstance(sentence, str) for sentence in value):
         return tuple(sentence for sentence in value if sentence.strip())
     odd = "NaN" if value != value else json_type(value)  # NaN alone is not itself
     raise BadRow(f"the field '{field}' must be text or a list of sentences, not {odd}")

@@ -13,11 +13,13 @@ import pandas as pd
 import psutil
 
 from longsumbench import sentences
-from longsumbench.analysis.score.files import PairedTexts, RawText, ScoredPair, first_ids, read_pairs
+from longsumbench.analysis.score.files import PairedTexts, RawText, ScoredPair, first_ids, pair_texts, read_pairs
 from longsumbench.analysis.score.warnings import TextTable, find_warnings
+from longsumbench.api.bounds import bounds_of, check_value
+from longsumbench.api.config import Scoring
 from longsumbench.api.documents import Sentences
 from longsumbench.api.metric import Scored
-from longsumbench.errors import EnvironmentProblem
+from longsumbench.errors import EnvironmentProblem, UsageError, suite_errors
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS as HEADINGS
 from longsumbench.metrics.aggregate import aggregate, write_scores
@@ -55,6 +57,11 @@ class Report:
     left_out: Mapping[str, tuple[str, ...]]
     outputs: Mapping[str, float]
 
+    @property
+    def f1(self) -> dict[str, float]:
+        """F1 by type ("rouge1", "rouge2", "rougeL", "rougeLsum"), 0–100."""
+        return {kind: score["f"] for kind, score in self.scores.items()}
+
     def render(self) -> str:
         """Draw the table, with what was counted and the signature."""
         counts = [format_count(len(self.scored.per_example), "example")]
@@ -89,30 +96,77 @@ class Report:
         write_scores(path, self.scored.per_example, _PERL_DECIMALS if self.mode == "perl" else None)
 
 
-def score_files(
-    predictions: Path,
-    references: Path | None,
-    scorer: RougeScorer,
+@dataclass
+class ScoreOptions:
+    """How texts are scored: the options of `longsumbench score`, as `score` explains them."""
+
+    mode: str = "google"
+    stem: bool = True
+    tokenizer: str = "default"
+    wordnet: str | None = None
+    resamples: int = 1_000
+    resampling: str = "percentile"
+    empty_references: str = "skip"
+
+    def __post_init__(self) -> None:
+        for name in ("resamples", "resampling", "empty_references"):
+            check_value(f"--{name.replace('_', '-')}", getattr(self, name), bounds_of(Scoring)[name])
+        if self.resampling == "perl" and self.mode != "perl":
+            raise UsageError("--resampling perl needs --mode perl: it computes the intervals of ROUGE-1.5.5")
+        self.scorer = RougeScorer(self.mode, self.stem, self.tokenizer, self.wordnet)
+
+
+@suite_errors()
+def score(
+    predictions: Sequence[str | Sequence[str]],
+    references: Sequence[str | Sequence[str | Sequence[str]]],
+    *,
+    mode: str = "google",
+    stem: bool = True,
+    tokenizer: str = "default",
+    wordnet: str | None = None,
     resamples: int = 1_000,
-    intersect: bool = False,
-    perl_resampling: bool = False,
-    zero_for_empty: bool = False,
+    resampling: str = "percentile",
+    empty_references: str = "skip",
 ) -> Report:
-    """Score files of any system; what seems wrong with them is told on stderr, before they are scored.
+    """Compute the ROUGE of any texts, as `longsumbench score` does for files.
+
+        score(["The cat sat."], ["A cat sat down."]).f1["rouge1"]
 
     Args:
-        predictions: as `read_pairs` takes it; so are `references` and `intersect`.
-        references: None: they stand beside the predictions.
-        scorer: how.
-        resamples: of the bootstrap behind the 95 % intervals.
-        intersect: whether to go on without the ids that only one side has.
-        perl_resampling: whether the intervals are ROUGE-1.5.5's own.
-        zero_for_empty: whether an example whose references hold no word scores 0; False: it is left out of the means.
+        predictions: for each example, a text or a list of its sentences.
+        references: for each example, a text or a list of references; each of these a text or a list of its sentences.
+        mode: "google", as rouge_score, or "perl", as ROUGE-1.5.5.
+        stem: whether words are reduced to stems.
+        tokenizer: "default" (a-z and 0-9) or "unicode" (the letters of all scripts).
+        wordnet: the folder of WordNet's exception lists, for perl mode; "none": without them.
+        resamples: of the bootstrap for the 95 % intervals.
+        resampling: "percentile", or "perl" for the intervals of ROUGE-1.5.5.
+        empty_references: "skip" leaves out an example whose references hold no word, "zero" scores it 0.
+
+    Returns:
+        The scores, 0-100, with intervals, the scores of each example and the signature.
+
+    Raises:
+        UsageError: an option is invalid.
+        DataError: the two sides differ in length, or an item is neither text nor a list of texts.
+    """
+    options = ScoreOptions(mode, stem, tokenizer, wordnet, resamples, resampling, empty_references)
+    return _score_pairs(pair_texts(predictions, references), options)
+
+
+def score_files(predictions: Path, references: Path | None, options: ScoreOptions, intersect: bool = False) -> Report:
+    """Score files of any system, which are read by `read_pairs`.
 
     Raises:
         SuiteError: something the user can act on.
     """
-    paired = read_pairs(predictions, references, intersect)
+    return _score_pairs(read_pairs(predictions, references, intersect), options)
+
+
+def _score_pairs(paired: PairedTexts, options: ScoreOptions) -> Report:
+    """Score texts; what seems wrong with them is reported on stderr, before they are scored."""
+    scorer, zero_for_empty = options.scorer, options.empty_references == "zero"
     sides = split_sides(paired.pairs)
     predicted, referenced = sides
     outputs = describe_outputs([" ".join(text) for text in predicted.split], [[text] for text in referenced.split])
@@ -125,7 +179,7 @@ def score_files(
         reason = f"no reference holds a word that the tokenizer keeps ({first_ids(scored.empty_references)})"
         warnings.append(f"left out of the means: {share}, for {reason}")
         _tell(warnings[-1:])
-    scores = aggregate(scored.per_example, resamples, perl_resampling=perl_resampling)
+    scores = aggregate(scored.per_example, options.resamples, perl_resampling=options.resampling == "perl")
     signed = signature(scorer, len(scored.per_example), _splitting(*sides), zero_for_empty)
     left_out = {
         "empty_references": scored.empty_references,

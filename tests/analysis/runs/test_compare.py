@@ -17,8 +17,8 @@ from longsumbench.analysis.runs.compare import (
     LONGEST_NAME,
     Comparison,
     ScoreChange,
+    compare,
     compare_measure,
-    compare_runs,
     comparison_folder,
     open_run,
     probability,
@@ -75,7 +75,7 @@ def typed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Typed:
 
 
 def compared(root: Path, *names: str, **options: bool) -> Comparison:
-    return compare_runs(names, Results(root), **options)
+    return compare(*names, results_dir=root, **options)
 
 
 FOUR = {"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}
@@ -402,7 +402,7 @@ def test_real_runs_show_their_references(typed: Typed, tmp_path: Path, capsys: p
     capsys.readouterr()
     runs = sorted((tmp_path / "runs").glob("*/*/*"))
     assert typed(*runs, "--output", tmp_path / "with")[0] == 0
-    comparison = compare_runs([str(run) for run in runs], Results(tmp_path))
+    comparison = compare(*runs, results_dir=tmp_path)
     rows = [json.loads(line) for line in (toy / "test.jsonl").read_text(encoding="utf-8").splitlines()]
     summaries = {row["id"]: row["summary"] for row in rows}
     shown = {one.id for side in comparison.pairs[0].extremes(10) for one in side}

@@ -1,0 +1,63 @@
+"""Execute the cells of a notebook and store what they print, return and draw; Jupyter is not needed.
+
+    python benchmarks/execute_notebook.py docs/get-started/notebook.ipynb [COPY]
+
+The cells run in a temporary folder. The outputs go into the notebook, or into a copy.
+"""
+
+import ast
+import base64
+import contextlib
+import io
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib import pyplot
+
+Output = dict[str, Any]
+
+
+def run_cell(source: str, names: dict[str, Any]) -> list[Output]:
+    """Execute a cell; return its outputs in the format of notebooks."""
+    tree, value = ast.parse(source), None
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) and source[-1] != ";" else None
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(tree, "<cell>", "exec"), names)  # noqa: S102 - the project's own notebook
+        if isinstance(last, ast.Expr):
+            value = eval(compile(ast.Expression(last.value), "<cell>", "eval"), names)  # noqa: S307 - likewise
+    outputs: list[Output] = []
+    if text := printed.getvalue():
+        outputs.append({"output_type": "stream", "name": "stdout", "text": text.splitlines(keepends=True)})
+    if value is not None:
+        outputs.append({"output_type": "display_data", "metadata": {}, "data": {"text/plain": [repr(value)]}})
+    for number in pyplot.get_fignums():
+        drawn = io.BytesIO()
+        pyplot.figure(number).savefig(drawn, format="png", dpi=100, bbox_inches="tight", metadata={"Software": None})
+        data = {"image/png": base64.b64encode(drawn.getvalue()).decode()}
+        outputs.append({"output_type": "display_data", "metadata": {}, "data": data})
+    pyplot.close("all")
+    return outputs
+
+
+def main() -> None:
+    """Execute the notebook that the command line names."""
+    path, copy = Path(sys.argv[1]).resolve(), Path(sys.argv[-1]).resolve()
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    matplotlib.use("agg")
+    names: dict[str, Any] = {"__name__": "__main__"}
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        for cell in notebook["cells"]:
+            if cell["cell_type"] == "code":
+                cell["outputs"] = run_cell("".join(cell["source"]), names)
+        os.chdir(path.parent)
+    copy.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

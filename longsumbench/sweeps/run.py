@@ -1,0 +1,127 @@
+"""`run` and `sweep`, and what `longsumbench run` shares with them: plan, carry out, rebuild the tables."""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from longsumbench.errors import UsageError, suite_errors
+from longsumbench.formatting import escape_lines
+from longsumbench.leaderboards.figures.curves import update_curves
+from longsumbench.leaderboards.table import Table, update_table
+from longsumbench.progress import phase
+from longsumbench.runs.overrides import format_overrides
+from longsumbench.runs.plan import plan, swept_settings
+from longsumbench.runs.processes import of_this_process
+from longsumbench.runs.record import Results, RunRecord
+from longsumbench.sweeps.launchers import HERE, Engine, is_hydras
+from longsumbench.sweeps.sweep import Launch
+
+_Show = Callable[[Table, Path, Sequence[Path]], None]  # is given a table, its folder, and its pictures
+
+
+@suite_errors()
+def run(*, config_dir: str | Path | None = None, **settings: Any) -> RunRecord:
+    """Run one system on one dataset, as `longsumbench run` does: read, train, summarize, score, write the record.
+
+    A finished run is not repeated; an interrupted one continues. The tables in the results folder are rebuilt.
+
+        run(model="lead", dataset="jsonl", **{"dataset.path": "my_texts"})
+        run(model={"name": "seal", "segment_length": 64}, dataset="pydoc", scale="tiny", seed=2)
+
+    Args:
+        config_dir: a folder with more YAML files.
+        settings: settings of the command line. A dictionary holds the settings of a group; its `name` chooses the
+            model, dataset or recipe.
+
+    Returns:
+        The record of the run. The records of its baselines are in the results folder.
+
+    Raises:
+        UsageError: a setting is unknown or invalid.
+        DataError: the texts cannot be used.
+        EnvironmentProblem: no network, a full disk, too little memory.
+    """
+    return _run_settings(settings, False, config_dir)[0]
+
+
+@suite_errors()
+def sweep(*, config_dir: str | Path | None = None, **settings: Any) -> list[RunRecord]:
+    """Run every combination of the listed values, as `longsumbench run -m` does.
+
+        sweep(model=["lead", "lexrank"], dataset="pydoc", seed=[1, 2, 3])
+
+    All points are checked before the first one runs. A point that fails leaves the others untouched.
+
+    Args:
+        config_dir: a folder with more YAML files.
+        settings: as of `run`, but a list, tuple or range holds values to sweep over. A value that is itself a list goes
+            into another one: `{"model.focus_layers": [[], [1, 2]]}`. `{"hydra/launcher": "joblib"}` uses all cores.
+
+    Returns:
+        The records of the points, in the order of the combinations, the last setting varying fastest.
+
+    Raises:
+        PointsFailed: some points failed; the others are finished and kept.
+        UsageError: a setting is unknown or invalid.
+    """
+    return _run_settings(settings, True, config_dir)
+
+
+def _run_settings(settings: dict[str, Any], sweep: bool, config_dir: str | Path | None) -> list[RunRecord]:
+    if of_this_process().size > 1:
+        raise UsageError("several processes were started: run() works in one; use torchrun -m longsumbench run")
+    words = format_overrides(settings, sweep)
+    folder = None if config_dir is None else str(config_dir)
+    flags = [*(["-m"] if sweep else []), *([] if folder is None else ["--config-dir", folder])]
+    launch = plan_launch(words, sweep, folder, ("longsumbench", "run", *flags, *words))
+    carry_out(launch)
+    return launch.records()
+
+
+def plan_launch(
+    words: Sequence[str], sweep: bool, config_dir: str | None, command: tuple[str, ...], probe: bool = True
+) -> Launch:
+    """Compose and check the points of a command line as `plan` does; with a sweeper, the sweeper asks for them later.
+
+    Raises:
+        UsageError: an override is invalid.
+        EnvironmentProblem: something that the points need is missing.
+    """
+    engine = Engine.of([word for word in words if is_hydras(word)], sweep, config_dir)
+    own = [word for word in words if not is_hydras(word)]
+    points = plan(own, sweep, config_dir, probe) if engine.sweeper == HERE else ()
+    return Launch(points, command, sweep, engine, own)
+
+
+def carry_out(launch: Launch, show: _Show = lambda *_: None) -> None:
+    """Run the points, then rebuild and show the tables of their datasets.
+
+    Raises:
+        PointsFailed: some points of a sweep failed.
+        SuiteError: the only point failed, or nothing could begin.
+    """
+    try:
+        launch.start()
+    except Exception:
+        _update_tables(launch, (), show)  # of what was finished before
+        raise
+    with phase("making the tables"):
+        _update_tables(launch, swept_settings(launch.words, launch.engine.config_dir), show)
+    if table := launch.table():
+        print(escape_lines(f"\n{table}"), file=sys.stderr)
+    launch.check_failed()
+
+
+def _update_tables(launch: Launch, swept: Sequence[str], show: _Show) -> None:
+    """Rebuild the tables of the datasets that a launch has finished runs on, and show them.
+
+    Where one or two settings were swept over, scores are drawn against them.
+    """
+    ran = {record.run_id for record in launch.finished}
+    for root in sorted({planned.config.results_dir for planned in launch.points}):
+        results = Results(Path(root).expanduser())
+        for name in sorted({record.dataset for record in launch.finished} & set(results.datasets())):
+            table, folder = update_table(results, name), results.root / "leaderboard"
+            curves = update_curves(results, name, swept, required=False, wanted=ran) if len(swept) in (1, 2) else []
+            show(table, folder, [*(folder / file for file in table.pictures()), *curves])

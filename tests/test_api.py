@@ -1,0 +1,259 @@
+"""The functions of `longsumbench`: settings as on the command line, results as objects, errors as exceptions."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hypothesis import given
+from hypothesis import strategies as st
+from support.toys import example, tiny_overrides, write_jsonl
+
+import longsumbench
+from longsumbench.cli.main import main
+from longsumbench.errors import DataError, PointsFailed, SuiteError, UnknownName, UsageError
+from longsumbench.runs import pipeline
+from longsumbench.runs.overrides import format_overrides
+
+_VALUES = st.one_of(st.none(), st.booleans(), st.integers(-(10**9), 10**9), st.floats(-1e6, 1e6), st.text())
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The settings of a run on toy texts, with `results` in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    path = write_jsonl(tmp_path / "toy")
+    return {"dataset": {"name": "jsonl", "path": path}, "score.resamples": 100, "baselines": False}
+
+
+def test_every_public_name_is_there_and_nothing_heavy_is_loaded_before_it_is_used() -> None:
+    """`import longsumbench` loads no library; scoring, comparing and tables load no torch."""
+    code = (
+        "import sys, longsumbench\n"
+        "assert not {'numpy', 'torch', 'hydra', 'pandas', 'tqdm'} & set(sys.modules)\n"
+        "assert set(longsumbench.__all__) <= set(dir(longsumbench))\n"
+        "longsumbench.score(['A cat.'], ['A cat.'], resamples=100)\n"
+        "assert all(callable(getattr(longsumbench, name)) for name in longsumbench.__all__)\n"
+        "assert not {'torch', 'transformers'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError, match="no attribute 'rnu'"):
+        _ = longsumbench.rnu  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("settings", "swept", "words"),
+    [
+        ({"model": "lead", "dataset.path": Path("/a b")}, False, ["model=lead", "dataset.path='/a b'"]),
+        ({"model": {"name": "seal", "segment_length": 64}}, False, ["model=seal", "model.segment_length=64"]),
+        ({"model.focus_layers": (1, 2), "seed": None}, False, ["model.focus_layers=[1,2]", "seed=null"]),
+        ({"model.focus_layers": [[], [1, 2]]}, True, ["model.focus_layers=[],[1,2]"]),
+        ({"model": {"name": ("ea", "seal")}, "seed": range(2)}, True, ["model=ea,seal", "seed=0,1"]),
+        (
+            {"hydra": {"launcher": {"n_jobs": 2}}, "overwrite": True},
+            True,
+            ["hydra.launcher.n_jobs=2", "overwrite=true"],
+        ),
+        ({"dataset": {"name": "jsonl", "path": "1"}}, False, ["dataset=jsonl", "dataset.path='1'"]),
+    ],
+)
+def test_settings_become_overrides(settings: dict[str, Any], swept: bool, words: list[str]) -> None:
+    """Dictionaries are groups, lists are lists or, in a sweep, values; text that could be read otherwise is quoted."""
+    assert format_overrides(settings, swept) == words
+
+
+@given(_VALUES)
+def test_an_override_means_the_value_it_was_made_of(value: object) -> None:
+    """The parser of the command line reads back every value, of the same type."""
+    (word,) = format_overrides({"dataset.path": value})
+    (parsed,) = OverridesParser.create().parse_overrides([word])
+    found = parsed.value()
+    found = found if isinstance(found, bool | int | float | None) else str(getattr(found, "text", found))
+    assert (type(found), found) == (type(value), value)
+
+
+@pytest.mark.parametrize("settings", [{"seed": {1}}, {"seed": [{}]}, {"seed": []}])
+def test_values_that_no_setting_has(settings: dict[str, Any]) -> None:
+    """A set, a list of dictionaries and a sweep over nothing are errors that name the setting."""
+    with pytest.raises(UsageError, match="seed="):
+        longsumbench.sweep(**settings)
+
+
+def test_a_run_is_that_of_the_command(toy: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    """Its record names a command, which finds the run finished; nothing is printed to stdout; tables are there."""
+    record = longsumbench.run(model="lead", **toy)
+    assert capsys.readouterr().out == ""
+    assert Path("results/leaderboard/jsonl.csv").is_file()
+    assert main(record.command[1:]) == 0
+    assert "already finished" in capsys.readouterr().err
+    for named in (record, record.run_id, record.run_id[:8], Path("results/runs/jsonl/lead") / record.run_id):
+        assert longsumbench.load_run(named).run_id == record.run_id
+    outputs = longsumbench.load_outputs(record)
+    assert outputs["rouge1_f"].mean() * 100 == pytest.approx(record.scores["rouge1"]["f"])
+    assert all(isinstance(text, str) for text in outputs["prediction"])
+
+
+def test_a_baseline_is_not_what_a_run_returns(toy: dict[str, Any]) -> None:
+    """With baselines, the record is that of the system that was asked for."""
+    assert longsumbench.run(**{**toy, "model": "lexrank", "baselines": True}).model == "lexrank"
+
+
+def test_a_sweep_returns_a_record_for_each_point(toy: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    """In the order of the combinations, also of points that are one run, or were finished before."""
+    found = longsumbench.sweep(model=["random", "lead"], seed=[2, 1], **toy)
+    assert [(one.model, one.seed) for one in found] == [("random", 2), ("random", 1), ("lead", None), ("lead", None)]
+    assert longsumbench.sweep(model=["random", "lead"], seed=(2, 1), **toy) == found
+    assert longsumbench.run(model="random", seed=1, **toy) == found[1]
+    assert capsys.readouterr().out == ""
+    table = longsumbench.leaderboard("jsonl")
+    assert set(table["run_id"]) == {one.run_id for one in found}
+    assert table["rouge1"].dtype == float
+    pair, other = longsumbench.compare(found[2], *found[:2]).pairs
+    assert pair.run.record == found[0]
+    assert other.rows[0].mean == pytest.approx(found[1].scores["rouge1"]["f"])
+
+
+def test_failed_points_are_an_error_after_the_others_have_finished(tmp_path: Path) -> None:
+    """As the command, with the same message; what finished is in the table."""
+    path, results = write_jsonl(tmp_path / "toy", train=0, validation=0), str(tmp_path / "r")
+    settings = {"dataset": {"name": "jsonl", "path": path}, "results_dir": results, "baselines": False}
+    with pytest.raises(PointsFailed, match=r"1 of 2 points failed, the others are kept:\n.*\n.*needs a train split"):
+        longsumbench.sweep(model=["lead", "oracle"], **settings)
+    assert list(longsumbench.leaderboard("jsonl", results)["model"]) == ["oracle"]
+    with pytest.raises(DataError, match="needs a train split"):
+        longsumbench.run(model="lead", **settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"model": "leed"}, ["model=leed"]),
+        ({"model": {"name": "lead", "lenght": 3}}, ["model=lead", "model.lenght=3"]),
+        ({"dataset": {"name": "jsonl", "path": "nowhere"}}, ["dataset=jsonl", "dataset.path=nowhere"]),
+        ({"seed": [1, 2]}, ["seed=[1,2]"]),
+        ({"config_dir": "nowhere"}, ["--config-dir", "nowhere"]),
+    ],
+)
+def test_an_error_says_what_the_command_says(
+    settings: dict[str, Any], words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The exception's message is the line that the command prints, and its exit code the command's."""
+    results = str(tmp_path / "r")
+    code, said = main(["run", *words, f"results_dir={results}"]), capsys.readouterr().err
+    with pytest.raises(SuiteError) as caught:
+        longsumbench.run(**settings, results_dir=results)
+    assert (caught.value.exit_code, f"longsumbench: {caught.value}") == (code, said.splitlines()[-1])
+
+
+def test_an_interrupt_leaves_nothing_locked(toy: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """After Ctrl-C, and after an error, the same call in the same process finishes the run."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(pipeline, "score_all", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            longsumbench.run(model="lead", **toy)
+        with pytest.raises(KeyboardInterrupt):
+            longsumbench.sweep(model=["lead", "lexrank"], **toy)
+    with pytest.raises(UnknownName):
+        longsumbench.run(model="leed", **toy)
+    assert [one.model for one in longsumbench.sweep(model=["lead", "lexrank"], **toy)] == ["lead", "lexrank"]
+
+
+def test_several_processes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under torchrun, the message names the command that works there."""
+    monkeypatch.setattr("longsumbench.sweeps.run.of_this_process", lambda: type("Team", (), {"size": 2}))
+    with pytest.raises(UsageError, match="torchrun -m longsumbench run"):
+        longsumbench.run()
+
+
+def test_a_dataset_is_read_by_its_settings(toy: dict[str, Any]) -> None:
+    """Splits are sequences of examples; the texts are those of a run with the same settings."""
+    texts = longsumbench.load_dataset("jsonl", path=toy["dataset"]["path"], limit=3)
+    assert {name: len(split) for name, split in texts.splits.items()} == {"train": 3, "validation": 3, "test": 3}
+    assert texts.splits["train"][0].references == example(0, sentences=2).references
+    toy["dataset"]["limit"] = 3
+    assert longsumbench.run(model="lead", **toy).fingerprint == texts.fingerprint
+    with pytest.raises(UsageError, match=r"unknown setting 'dataset.lmit' \(did you mean 'limit'\?\)"):
+        longsumbench.load_dataset("jsonl", lmit=3)
+    with pytest.raises(UnknownName, match=r"did you mean 'jsonl'"):
+        longsumbench.load_dataset("jsnl")
+
+
+def test_a_trained_system_summarizes_texts(toy: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    """Text and examples alike, as the command does; its settings can be changed; evidence is kept if asked for."""
+    words = [word.split("=", 1) for word in tiny_overrides(toy["dataset"]["path"], steps=2)]
+    record = longsumbench.run(**{key: json.loads(value) if value.isdigit() else value for key, value in words})
+    system = longsumbench.load_system(record, device="cpu")
+    text = " ".join(example(1).sentences())
+    Path("text.txt").write_text(text, encoding="utf-8")
+    capsys.readouterr()
+    assert main(["summarize", record.run_id, "text.txt", "device=cpu"]) == 0
+    one, two = system.summarize([text, example(1)])
+    assert (one.text, two.text) == (capsys.readouterr().out.removesuffix("\n"), one.text)
+    assert (one.id, two.id, two.evidence) == ("text 1", "toy-1", None)
+    short = longsumbench.load_system(record.run_id, decode={"max_length": 1, "evidence": "all"}, device="cpu")
+    assert short.summarize([text])[0].tokens == 1
+    for texts, problem in ((["  "], "text 1: there is no text"), ("text", "put a single text into a list")):
+        with pytest.raises(SuiteError, match=problem):
+            system.summarize(texts)
+    with pytest.raises(UsageError, match="of a fitted system these can be set"):
+        longsumbench.load_system(record, model={"name": "lead"})
+
+
+def test_scores_are_those_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Texts, lists of sentences and several references are read as from a file."""
+    predictions = ["The cat sat. It slept.", ["The dog ran.", "It barked."]]
+    references = ["A cat sat down.", ["A dog ran.", ["The dog ran off.", "It barked."]]]
+    rows = [
+        {"id": "1", "prediction": predictions[0], "reference": references[0]},
+        {"id": "2", "prediction": predictions[1], "references": references[1]},
+    ]
+    (tmp_path / "both.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    for mode in ("google", "perl"):
+        found = longsumbench.score(predictions, references, mode=mode, wordnet="none", resamples=100)
+        words = ["--mode", mode, "--wordnet", "none", "--resamples", "100", "--json"]
+        assert main(["score", str(tmp_path / "both.jsonl"), *words]) == 0
+        assert found.to_json() == capsys.readouterr().out.strip()
+        assert found.f1["rouge1"] == found.scores["rouge1"]["f"]
+
+
+@pytest.mark.parametrize(
+    ("predictions", "references", "options", "problem"),
+    [
+        ("text", ["text"], {}, "put a single text into a list"),
+        ([], [], {}, "0 predictions, 0 references"),
+        (["a", "b"], ["a"], {}, "2 predictions, 1 reference: give the references of each prediction"),
+        (
+            ["a", None],
+            ["a", "b"],
+            {},
+            "example 2: the field 'predictions' must be text or a list of .*, not null",
+        ),
+        (["a"], [3], {}, "example 1: the field 'references' must be text"),
+        (["a"], ["a"], {"mode": "prl"}, r"mode=prl \(did you mean 'perl'\?\)"),
+        (["a"], ["a"], {"resampling": "perl"}, "--resampling perl goes with --mode perl"),
+        (["a"], ["a"], {"resamples": 5}, "--resamples=5 is below 100"),
+    ],
+)
+def test_texts_that_cannot_be_scored(predictions: Any, references: Any, options: dict[str, Any], problem: str) -> None:
+    """Each is an exception of the suite that says what is wrong."""
+    with pytest.raises(SuiteError, match=problem):
+        longsumbench.score(predictions, references, **options)
+
+
+def test_what_is_not_there(tmp_path: Path) -> None:
+    """Runs and tables that cannot be found are errors that name the folder."""
+    with pytest.raises(UsageError, match="no finished run is called 'abc' under"):
+        longsumbench.load_run("abc", tmp_path)
+    with pytest.raises(UsageError, match="no finished run under"):
+        longsumbench.leaderboard("pydoc", tmp_path)
+    with pytest.raises(UsageError, match="name two or more runs"):
+        longsumbench.compare("abc", results_dir=tmp_path)
+    with pytest.raises(UsageError, match="no finished run is called 'abc'"):
+        longsumbench.load_system("abc", tmp_path)
