@@ -110,7 +110,9 @@ class ArtifactCache:
         if self.finished_only and not intact:
             raise MissingArtifact(name, side_path(folder, "partial"), build)
         if not intact or (rebuild and is_older(folder / "inputs.json", self.before)):
-            self._build(folder, inputs, build, rebuild)
+            with self._building(folder, inputs, rebuild) as partial:
+                if partial is not None:
+                    build(partial)
         self.used[name if name not in self.used or self.used[name] == folder else f"{name}-{key[:8]}"] = folder
         return folder
 
@@ -119,7 +121,9 @@ class ArtifactCache:
         while self.in_use:
             release_shared_lock(self.in_use.pop())
 
-    def _build(self, folder: Path, inputs: Mapping[str, Any], build: Build, rebuild: bool) -> None:
+    @contextmanager
+    def _building(self, folder: Path, inputs: Mapping[str, Any], rebuild: bool) -> Iterator[Path | None]:
+        """Yield a folder to fill, and publish it afterwards; yield None if another process has finished the stage."""
         partial, used, name = side_path(folder, "partial"), side_path(folder, "used"), folder.parent.name
         release_shared_lock(used)  # the builder may wait until nobody shares it
         with locked_artifact(side_path(folder, "lock"), name, self.say):
@@ -127,7 +131,8 @@ class ArtifactCache:
                 self._discard_unused(folder)
             self._set_damaged_aside(folder)
             hold_shared_lock(used)
-            if _exists(folder):  # another process has finished it meanwhile
+            if _exists(folder):
+                yield None
                 return
             if rebuild and is_older(partial, self.before):
                 discard_folder(partial)
@@ -135,7 +140,7 @@ class ArtifactCache:
             text = json.dumps(dict(inputs), indent=1, sort_keys=True)
             with naming_path(partial):
                 (partial / "inputs.json").write_text(text, encoding="utf-8")  # for `longsumbench cache`
-                build(partial)
+                yield partial
                 (partial / "inputs.json").write_text(text, encoding="utf-8")  # a builder may clear the folder
                 write_checksums(partial)
                 _flush(partial)

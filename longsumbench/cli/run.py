@@ -50,31 +50,27 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    """Run the command; with torchrun, the other processes help the first one."""
-    from longsumbench.progress import phase
-
-    with phase("loading the libraries"):
-        from longsumbench.runs.processes import by_the_first
-        from longsumbench.runs.rank_tasks import TASKS
-
-    by_the_first(lambda: _run(options, words), TASKS)
-
-
-def _run(options: argparse.Namespace, words: Sequence[str]) -> None:
+    """Run the points in the first process of a team; the other processes, which torchrun started, help it."""
     from longsumbench.progress import phase
 
     with phase("loading the libraries"):
         from longsumbench.runs.plan import plan, show_config, split_sweep_overrides
-        from longsumbench.sweeps.run import carry_out, plan_launch
+        from longsumbench.runs.processes import first_process
+        from longsumbench.runs.rank_tasks import TASKS
+        from longsumbench.sweeps.run import plan_launch, updating_tables
 
-        command, folder = ("longsumbench", *words), options.config_dir
-        launch = plan_launch(options.overrides, options.multirun, folder, command, probe=not options.show)
-    if options.show:  # for a search: the settings that all points share
-        print_text(
-            show_config(launch.points or plan(split_sweep_overrides(launch.words, folder)[0], config_dir=folder))
-        )
-    else:
-        carry_out(launch, _print_table)
+    with first_process(TASKS) as first:
+        if not first:
+            return
+        with phase("loading the libraries"):
+            command, folder = ("longsumbench", *words), options.config_dir
+            launch = plan_launch(options.overrides, options.multirun, folder, command, probe=not options.show)
+        if options.show:  # for a search: the settings that all points share
+            shared = launch.points or plan(split_sweep_overrides(launch.words, folder)[0], config_dir=folder)
+            print_text(show_config(shared))
+            return
+        with updating_tables(launch, _print_table):
+            launch.start()
 
 
 def _print_table(table: "Table", folder: Path, pictures: Sequence[Path]) -> None:

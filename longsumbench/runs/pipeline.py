@@ -109,45 +109,47 @@ def run_point(point: Point) -> RunRecord:
     """
     config = point.config
     results = Results(writable_folder(Path(config.results_dir).expanduser(), "results_dir="))
+    with _stages_of(point) as stages:
+        system: System = registry.systems.load(config.model.name)(config.model)
+        with point.timed("read"):
+            texts = load_texts(config.dataset, stages)
+        spec = run_spec(config, system, texts)
+        folder = results.run_folder(spec)
+        record = None
+        with suppress(FileNotFoundError):  # another process with overwrite=true may delete it
+            if not config.overwrite and _is_finished(folder) and not _is_incomplete(config, system, texts, folder):
+                record = RunRecord.read(folder)
+        if record is None:
+            (folder / "work").mkdir(parents=True, exist_ok=True)
+            with locked_artifact(folder / "work" / ".lock", f"the same run, {folder}", point.say):
+                if config.overwrite and is_older(folder / "config.yaml", point.since):
+                    delete_run_files(folder)
+                if not _is_finished(folder):  # another process may have finished it
+                    _report_torn_record(point, folder)
+                    return _carry_out(point, system, spec, texts, stages, folder)
+                if _is_incomplete(config, system, texts, folder):
+                    _add_missing(point, system, texts, stages, folder)
+                    return RunRecord.read(folder)
+                record = RunRecord.read(folder)
+        if not point.quiet:
+            point.say(f"already finished: {config.model.name} on {config.dataset.name}, {folder}")
+        return record
+
+
+@contextmanager
+def _stages_of(point: Point) -> Iterator[ArtifactCache]:
+    """Yield the user's cache; after a bug, check whether a damaged stage caused it; release all stages."""
     cache = writable_folder(cache_folder(), f"the environment variable {CACHE_VARIABLE}")
-    rebuild = frozenset({"checkpoint"} if config.overwrite else ())
+    rebuild = frozenset({"checkpoint"} if point.config.overwrite else ())
     stages = ArtifactCache(cache, rebuild, before=point.since, say=point.say)
     try:
-        return _run_with(point, results, stages)
+        yield stages
     except Exception as error:
         if as_suite_error(error) is None:
             refuse_damaged(stages.used.values(), error)
         raise
     finally:
         stages.release()
-
-
-def _run_with(point: Point, results: Results, stages: ArtifactCache) -> RunRecord:
-    config = point.config
-    system: System = registry.systems.load(config.model.name)(config.model)
-    with point.timed("read"):
-        texts = load_texts(config.dataset, stages)
-    spec = run_spec(config, system, texts)
-    folder = results.run_folder(spec)
-    record = None
-    with suppress(FileNotFoundError):  # another process with overwrite=true may delete it
-        if not config.overwrite and _is_finished(folder) and not _is_incomplete(config, system, texts, folder):
-            record = RunRecord.read(folder)
-    if record is None:
-        (folder / "work").mkdir(parents=True, exist_ok=True)
-        with locked_artifact(folder / "work" / ".lock", f"the same run, {folder}", point.say):
-            if config.overwrite and is_older(folder / "config.yaml", point.since):
-                delete_run_files(folder)
-            if not _is_finished(folder):  # another process may have finished it
-                _report_torn_record(point, folder)
-                return _carry_out(point, system, spec, texts, stages, folder)
-            if _is_incomplete(config, system, texts, folder):
-                _add_missing(point, system, texts, stages, folder)
-                return RunRecord.read(folder)
-            record = RunRecord.read(folder)
-    if not point.quiet:
-        point.say(f"already finished: {config.model.name} on {config.dataset.name}, {folder}")
-    return record
 
 
 def _carry_out(

@@ -392,12 +392,12 @@ def _hide() -> None:
         os.environ.pop(name, None)
 
 
-def by_the_first(work: Callable[[], None], tasks: Mapping[str, _Task]) -> None:
-    """Do something in the first process of a team; in the others, help it for as long as it does.
+@contextmanager
+def first_process(tasks: Mapping[str, _Task]) -> Iterator[bool]:
+    """Yield True in the first process of a team. The others do its tasks until it is done, then yield False.
 
     Args:
-        work: what the first one does.
-        tasks: name → task, of what it may call the others for.
+        tasks: name → task that the first process may ask the others for.
     """
     team = of_this_process()
     if not team.first:
@@ -406,11 +406,12 @@ def by_the_first(work: Callable[[], None], tasks: Mapping[str, _Task]) -> None:
             team.help(tasks)
         except KeyboardInterrupt:  # the first process was interrupted
             os._exit(INTERRUPTED)  # see below
+        yield False
         return
     if team.size > 1:
         team._met()
     try:
-        work()
+        yield True
     except KeyboardInterrupt:  # nobody waits for the others: they are interrupted, too
         if team.size > 1:
             atexit.register(_exit_at_once)  # at the end of Python, torch would wait for the others' connections

@@ -1,7 +1,8 @@
-"""`run` and `sweep`, and what `longsumbench run` shares with them: plan, carry out, rebuild the tables."""
+"""`run` and `sweep`, and what `longsumbench run` shares with them: plan, run, rebuild the tables."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,8 @@ def _run_settings(settings: dict[str, Any], sweep: bool, config_dir: str | Path 
     folder = None if config_dir is None else str(config_dir)
     flags = [*(["-m"] if sweep else []), *([] if folder is None else ["--config-dir", folder])]
     launch = plan_launch(words, sweep, folder, ("longsumbench", "run", *flags, *words))
-    carry_out(launch)
+    with updating_tables(launch):
+        launch.start()
     return launch.records()
 
 
@@ -94,15 +96,16 @@ def plan_launch(
     return Launch(points, command, sweep, engine, own)
 
 
-def carry_out(launch: Launch, show: _Show = lambda *_: None) -> None:
-    """Run the points, then rebuild and show the tables of their datasets.
+@contextmanager
+def updating_tables(launch: Launch, show: _Show = lambda *_: None) -> Iterator[None]:
+    """Rebuild and show the tables of a launch's datasets after its points have run.
 
     Raises:
         PointsFailed: some points of a sweep failed.
         SuiteError: the only point failed, or nothing could begin.
     """
     try:
-        launch.start()
+        yield
     except Exception:
         _update_tables(launch, (), show)  # of what was finished before
         raise

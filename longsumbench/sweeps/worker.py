@@ -28,7 +28,7 @@ from longsumbench.progress import Progress, print_line, watching_progress
 from longsumbench.runs.bug_report import as_reported_error
 from longsumbench.runs.pipeline import BASELINES, Point, run_point, score_baseline
 from longsumbench.runs.plan import Planned
-from longsumbench.runs.processes import by_the_first
+from longsumbench.runs.processes import first_process
 from longsumbench.runs.rank_tasks import TASKS
 from longsumbench.runs.record import Results, RunRecord, measured_mean, ranked_by
 from longsumbench.sweeps.state import DONE, FAILED, FOUND, RUNNING, PointState, Sweep
@@ -89,13 +89,11 @@ class Job:
 
         number, conductor = self.order[HydraConfig.get().job.num], os.getppid()
         share_a_cluster_job()
-        with _at_work, _printing_to(self.sweep.log(number)):
-            by_the_first(lambda: self._work_alone(number), TASKS)
+        with _at_work, _printing_to(self.sweep.log(number)), first_process(TASKS) as first:
+            if first:
+                self.work(number, say=print_line, alone=True)
         if os.getppid() != conductor:  # it was killed: nobody asks this process for more, nor ends it
             os._exit(0)
-
-    def _work_alone(self, number: int) -> None:
-        self.work(number, say=print_line, alone=True)
 
     def work(self, number: int, say: Say, alone: bool = False) -> JobOutcome:
         """Work on a point; write what becomes of it. What goes wrong with the sweep's own files is its failure, too.

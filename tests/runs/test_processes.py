@@ -335,8 +335,8 @@ def test_torchrun_starts_a_team_again(tmp_path: Path) -> None:
 
 def test_one_process_imports_no_torch_for_its_team() -> None:
     """A team of one is helped by nobody, and asks nobody."""
-    code = "from longsumbench.runs.processes import by_the_first, of_this_process\n"
-    code += "by_the_first(lambda: of_this_process().helped('x', {}).__enter__(), {})\n"
+    code = "from longsumbench.runs.processes import first_process, of_this_process\n"
+    code += "with first_process({}): of_this_process().helped('x', {}).__enter__()\n"
     code += "import sys; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE)
 

@@ -7,7 +7,7 @@ from typing import Any
 from torch import distributed
 
 from longsumbench.errors import UsageError
-from longsumbench.runs.processes import Team, by_the_first, of_this_process
+from longsumbench.runs.processes import Team, first_process, of_this_process
 
 EARLY, LATE, ODD = UsageError("no pages"), UsageError("too many pages"), ValueError("odd")
 ERRORS = {"early": EARLY, "late": LATE, "odd": ODD}
@@ -43,5 +43,7 @@ def work() -> None:
 
 
 if __name__ == "__main__":
-    by_the_first(work, {"meet": meet})
+    with first_process({"meet": meet}) as first:
+        if first:
+            work()
     sys.exit(0)

@@ -8,7 +8,7 @@ from typing import Any
 from torch import distributed
 
 from longsumbench.errors import UsageError
-from longsumbench.runs.processes import Team, by_the_first, of_this_process
+from longsumbench.runs.processes import Team, first_process, of_this_process
 
 
 def meet(team: Team, arguments: Mapping[str, Any]) -> None:
@@ -32,4 +32,6 @@ def work() -> None:
 
 
 if __name__ == "__main__":
-    by_the_first(work, {"meet": meet})
+    with first_process({"meet": meet}) as first:
+        if first:
+            work()
