@@ -28,7 +28,7 @@ Form = Annotated[str, OneOf(*_FORMS)]
 class EtadsConfig:
     """ETADS: focus attention and saliency selection over the leading 400 words (You et al., 2019)."""
 
-    name: Text = "etads"  # as it is registered
+    name: Text = "etads"  # name of the system
     focus_layers: list[NonNegative] | None = None  # encoder layers with focus, counted from 1; null: all; []: none
     saliency_layers: list[NonNegative] | None = None  # decoder layers with selection, from 1; null: all; []: none
     focus_form: Form = "plain"  # plain | flex (CUDA) | rank_two (wide foci): how the bias is computed; see the card
@@ -36,12 +36,12 @@ class EtadsConfig:
     decode_length: TargetTokens = 100  # most tokens of a target and of an output (ETADS §4.1)
     d_model: Width = 512  # width (ETADS §4.1)
     d_ff: Width = 2048  # width of the feed-forward layers (ETADS §4.1)
-    num_heads: Heads = 8  # of every attention (ETADS §4.1)
+    num_heads: Heads = 8  # heads of every attention (ETADS §4.1)
     encoder_layers: Depth = 4  # depth of the encoder (ETADS §4.1)
     decoder_layers: Depth = 4  # depth of the decoder (ETADS §4.1)
-    dropout: FractionBelowOne = 0.2  # ETADS §4.1 gives the probability to keep, 0.8
+    dropout: FractionBelowOne = 0.2  # dropout probability (ETADS §4.1: 0.8 is kept)
     tokenizer: Text = "words"  # words: of the training split | trained: byte-level BPE | a Hugging Face name or folder
-    vocabulary_size: VocabularySize = 50_000  # of a trained tokenizer (ETADS §4.1)
+    vocabulary_size: VocabularySize = 50_000  # entries of a trained tokenizer (ETADS §4.1)
     init: Text = "random"  # random, or the folder of a checkpoint of this system
 
     def __post_init__(self) -> None:

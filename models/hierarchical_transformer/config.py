@@ -22,7 +22,7 @@ class TransformerConfig(RankedConfig):
 
     d_model: Width = 256  # width (Hierarchical Transformer §4)
     d_ff: Width = 1024  # width of the feed-forward layers (Hierarchical Transformer §4)
-    num_heads: Heads = 8  # of every attention, and of pooling
+    num_heads: Heads = 8  # heads of every attention, and of pooling
     encoder_layers: Depth = 5  # layers that encode every paragraph alone (Hierarchical Transformer §4)
     decoder_layers: Depth | None = None  # None: 6 (released checkpoint); fidelity=official: 1 (released default)
     fidelity: _Fidelity = "paper"  # paper (post-norm) | official (pre-norm, as the released code); see the card

@@ -39,7 +39,7 @@ PageTokens = Annotated[int, Between(SPECIAL_TOKENS + 1, 10**7)]
 class PageSumConfig:
     """PageSum: pages read and decoded separately, mixed by confidence; starts from BART (Liu et al., 2022)."""
 
-    name: Text = "pagesum"  # as it is registered
+    name: Text = "pagesum"  # name of the system
     locality: _Locality = "spatial"  # a page: spatial: neighbouring sentences | discourse: a section | document (§3)
     decoding: Decoder = "page"  # page: every page predicts and has a weight | global: one decoder reads all (Table 7)
     split: _Split | None = None  # spatial pages of: sentences | tokens (Table 6); null: tokens if only sizes are set
@@ -53,12 +53,12 @@ class PageSumConfig:
     size: _Size = "large"  # base | large, of init=random; a width or depth given below has priority
     d_model: Width | None = None  # width
     d_ff: Width | None = None  # width of the feed-forward layers
-    num_heads: Heads | None = None  # of every attention
+    num_heads: Heads | None = None  # heads of every attention
     encoder_layers: Depth | None = None  # depth of the encoder
     decoder_layers: Depth | None = None  # depth of the decoder
-    dropout: FractionBelowOne = 0.1  # as BART
+    dropout: FractionBelowOne = 0.1  # dropout probability, as in BART
     tokenizer: Text = "trained"  # of init=random: trained (byte-level BPE) | words | a Hugging Face name or folder
-    vocabulary_size: VocabularySize = 32_776  # of a trained tokenizer
+    vocabulary_size: VocabularySize = 32_776  # entries of a trained tokenizer
 
     def __post_init__(self) -> None:
         check_settings(self, "model.")

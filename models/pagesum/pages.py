@@ -103,8 +103,8 @@ def token_pages(
     """Fill pages with consecutive tokens, across sentences and documents (PageSum, §5.5, Table 6).
 
     There are at most max(1, ⌊max_input_tokens / page_size⌋) pages, each with at most `page_size` − 2 tokens of text.
-    The text after the last page is left out (cause "max_input_tokens"). A word split between two pages is counted on
-    the second one.
+    The text after the last page is left out (cause "max_input_tokens"). A word split between pages is counted on the
+    page where it ends.
 
     Args:
         encoded: the sentences of each document.

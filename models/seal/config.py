@@ -38,20 +38,20 @@ _Measure = Annotated[str, OneOf(*PAIR_MEASURES)]
 class FamilyConfig:
     """Settings that the systems of the family share."""
 
-    name: Text = ""  # as it is registered
+    name: Text = ""  # name of the system
     snippet_length: TokenCount = 128  # most tokens of a snippet (SEAL, Table 4)
     num_snippets: Count = 224  # most snippets (SEAL, Table 4: arXiv)
     decode_length: TargetTokens = 768  # most tokens of a target and of an output (SEAL, Table 4: arXiv)
     size: _Size = "stated"  # stated | 223m: two readings of SEAL §4; a width or depth given below has priority
     d_model: Width | None = None  # width
     d_ff: Width | None = None  # width of the feed-forward layers
-    num_heads: Heads | None = None  # of every attention
+    num_heads: Heads | None = None  # heads of every attention
     encoder_layers: Depth | None = None  # depth of the encoder
     decoder_layers: Depth | None = None  # depth of the decoder
-    dropout: FractionBelowOne = 0.1  # SEAL §4
+    dropout: FractionBelowOne = 0.1  # dropout probability (SEAL §4)
     norm: _Norm = "pre"  # pre | post: position of LayerNorm; unstated in the paper
     tokenizer: Text = "trained"  # trained (byte-level BPE) | words (word level) | a Hugging Face name or folder
-    vocabulary_size: VocabularySize = 32_776  # of a trained tokenizer (SEAL §3)
+    vocabulary_size: VocabularySize = 32_776  # entries of a trained tokenizer (SEAL §3)
     init: Text = "random"  # random, or the folder of a checkpoint of this system
 
     def __post_init__(self) -> None:

@@ -18,7 +18,7 @@ class TdmcaConfig(RankedConfig):
     input_length: TokenCount = 3000  # most tokens read (Hierarchical Transformer, Table 2)
     d_model: Width = 512  # width (Hierarchical Transformer §4)
     d_ff: Width = 2048  # width of the feed-forward layers (Hierarchical Transformer §4)
-    num_heads: Heads = 8  # of every attention
+    num_heads: Heads = 8  # heads of every attention
     num_layers: StackDepth = 5  # layers, alternately local and memory-compressed (Liu et al. 2018)
     block_length: TokenCount = 256  # most tokens that local attention sees (Liu et al. 2018)
     compression: TokenCount = 3  # tokens that memory-compressed attention merges into one (Liu et al. 2018)
