@@ -74,8 +74,8 @@ def test_a_missing_title_names_the_example() -> None:
     """The error says whose title is missing, by which setting it is needed, and what to choose instead."""
     untitled = replace(example(3), title=None)
     system = Trunc(TruncConfig(**TINY, rank="tfidf"))
-    told = r"'toy-3' has no title and no query, and model\.rank=tfidf needs one: choose model\.rank="
-    with pytest.raises(UsageError, match=told):
+    message = r"'toy-3' has no title and no query, and model\.rank=tfidf needs one: choose model\.rank="
+    with pytest.raises(UsageError, match=message):
         system.order(untitled, ["a", "b"])
     assert Trunc(TruncConfig(**TINY)).order(untitled, ["a", "b"]) == [0, 1]
 
@@ -85,12 +85,12 @@ def test_missing_titles_are_found_before_any_work(rank: str, refused: int) -> No
     """Rankers that go by titles refuse the example that has none, in one line; nothing else looks at examples."""
     system = Trunc(TruncConfig(**{**TINY, "rank": rank}))
     system.check_examples([example(1), example(2)])
-    told = r"'toy-3' has no title and no query.*or give it a title$"
-    with pytest.raises(UsageError, match=told) if refused else nullcontext():
+    message = r"'toy-3' has no title and no query.*or give it a title$"
+    with pytest.raises(UsageError, match=message) if refused else nullcontext():
         system.check_examples(iter([example(1), replace(example(3), title=None), example(4)]))
 
 
-def test_a_failure_for_another_reason_is_told_as_it_is() -> None:
+def test_a_failure_for_another_reason_keeps_its_message() -> None:
     """What a ranker says of an example that has a title is not taken for a missing one."""
 
     def fails(title: str | None, paragraphs: Sequence[str]) -> np.ndarray:
@@ -154,12 +154,12 @@ def test_an_unfitted_system_cannot_order_by_what_it_has_not_learned() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [({"dimension": 0}, "ranker.dimension=0"), ({"vocabulary_size": 9}, "260"), ({"unit": "page"}, "ranker.unit=page")],
 )
-def test_settings_that_cannot_be_meant_are_refused(change: dict[str, object], told: str) -> None:
-    """Wrong settings of a ranker are told by their full names."""
-    with pytest.raises(UsageError, match=told):
+def test_invalid_settings_are_refused(change: dict[str, object], message: str) -> None:
+    """Messages about invalid settings of a ranker have their full names."""
+    with pytest.raises(UsageError, match=message):
         RankerSettings(**change)  # type: ignore[arg-type]
 
 

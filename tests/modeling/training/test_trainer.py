@@ -280,19 +280,19 @@ def test_the_newest_whole_checkpoint_is_chosen(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "told"), [(["rng_state.pth"], ""), (["rng_state_0.pth", "rng_state_1.pth"], "2 began")]
+    ("files", "message"), [(["rng_state.pth"], ""), (["rng_state_0.pth", "rng_state_1.pth"], "2 started")]
 )
-def test_another_number_of_processes_is_told(
-    files: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_changed_number_of_processes_is_printed(
+    files: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A training that one process continues is said to have been begun by two, if it was."""
+    """One process that continues a training of two prints a note."""
     (checkpoint := tmp_path / "checkpoint-4").mkdir()
     for name in ("trainer_state.json", *files):
         (checkpoint / name).write_text("{}", encoding="utf-8")
     assert training.found_checkpoint(tmp_path) == str(checkpoint)
-    said = capsys.readouterr().err
-    assert told in said
-    assert bool(told) == bool(said)
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert bool(message) == bool(printed)
 
 
 def test_an_epoch_is_a_permutation_that_seed_and_epoch_decide() -> None:
