@@ -26,7 +26,7 @@ _MOST_KEYS = 2
 NO_SETTING = ""  # value of a setting that a system does not have
 _NULL = "null"
 _SPLITS = ("test", "validation", "train")
-# Settings of train and decode that do not separate curves: curves are means over seeds, and the others change no output
+# Settings of train and decode that do not separate curves: the seed, and those that change no summary
 _IGNORED = ("seed", "device", "workers", "evidence", "reference_evidence", "limit")
 _BUDGET = ("max_steps", "max_tokens", "max_minutes", "batch_size", "batch_words", "batch_tokens", "accumulation")
 _MOST_DIFFERENCES = 3  # in a label
@@ -291,7 +291,7 @@ def _by_model(members: Iterable[_Settled]) -> list[list[_Settled]]:
 
 
 def _budget(curve: Curve) -> str:
-    """Return the training budget of a system without the swept settings; empty if it was not trained."""
+    """Return the training budget as JSON, without swept settings; empty if the system was not trained."""
     given = {f"train.{name}": curve.settings.get(f"train.{name}") for name in _BUDGET}
     return json.dumps(given) if any(given.values()) else ""
 

@@ -20,14 +20,8 @@ COLUMNS = {
     ("rougeL", "unstated"): "R-L unstated",
 }
 
-_OTHER_COLUMNS = (
-    "source_table",
-    "metric",
-    "statistic",
-    "value",
-    "rouge_l_kind",
-    "note",
-)  # `_Row` has the others
+# `_Row` has the other columns
+_OTHER_COLUMNS = ("source_table", "metric", "statistic", "value", "rouge_l_kind", "note")
 
 
 @dataclass(frozen=True)

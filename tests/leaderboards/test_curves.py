@@ -1,4 +1,4 @@
-"""Which runs form a curve, what its points are, and what is said where there is none."""
+"""Which runs form a curve, the values of its points, and the errors if there is no curve."""
 
 import random
 from typing import Any
@@ -44,7 +44,7 @@ PAGES = [trained("pagesum", 20 + place, page_size=size) for place, size in enume
 
 
 def test_a_curve_by_hand() -> None:
-    """Runs that differ in the page size alone are a curve, by size; who has none stands beside it."""
+    """Runs that differ only in the page size are a curve, by size; systems without one are reference lines."""
     found = sweep([*PAGES, trained("trunc", 18), baseline("lead", 30), baseline("oracle", 45)], "page_size")
     assert found.keys == ("model.page_size",)
     (group,) = found.groups
@@ -98,7 +98,7 @@ def test_what_decides_nothing_does_not_part_runs() -> None:
 
 
 def test_seeds_are_averaged() -> None:
-    """A point is the mean of its seeds; without the scores of each example, from the lowest end to the highest."""
+    """A point is the mean of its seeds; without per-example scores, its range is from the lowest to the highest end."""
     records = [*PAGES, trained("pagesum", 25, seed=2, page_size=128), trained("pagesum", 29, seed=3, page_size=128)]
     point = sweep(records, "page_size").groups[0].curves[0].points["128",]
     assert [run.seed for run in point.runs] == [1, 2, 3]
@@ -146,7 +146,7 @@ def test_the_later_run_of_a_seed_counts() -> None:
 
 
 def test_the_largest_group_is_drawn() -> None:
-    """Runs under another budget are a group of their own, behind the one with more points."""
+    """Runs with another budget are a separate group, after the one with more points."""
     longer = [trained("pagesum", 30, train={"max_steps": 600}, page_size=size) for size in (128, 256)]
     lead = baseline("lead", 30)
     first, second = sweep([*longer, *PAGES, lead], "page_size").groups
@@ -172,7 +172,7 @@ def test_a_budget_that_is_swept_parts_no_runs() -> None:
 
 
 def test_two_settings() -> None:
-    """A curve's places have a value of each; who has one of them has its value, and "" for the other."""
+    """A point has a value of each setting, and "" for a setting that the system does not have."""
     records = [trained("seal", a + b, extractive=a, segment=b) for a in (10, 20) for b in (1, 2)]
     records += [trained("ea", 5, extractive=10), baseline("lead", 3)]
     found = sweep(records, "segment", "extractive")
@@ -184,7 +184,7 @@ def test_two_settings() -> None:
 
 
 def test_words_take_the_meaning_from_other_settings() -> None:
-    """The number of pages is null where pages are documents: no other difference. Of two numbers, it is not told."""
+    """The number of pages is null if pages are documents; that is no difference, unless it has two other values."""
     document = trained("pagesum", 20, locality="document", num_pages=None)
     spatial = [trained("pagesum", 10 + pages, locality="spatial", num_pages=pages) for pages in (5, 7)]
     found = sweep([document, spatial[0]], "locality")
@@ -208,7 +208,7 @@ def test_labels_tell_curves_apart() -> None:
 
 
 def test_of_two_curves_neither_is_the_usual_one() -> None:
-    """Where half of a model's curves have one value and half another, both tell theirs."""
+    """If half of a model's curves have one value and half another, both labels have it."""
     ways = [{"locality": "spatial", "cut": "tokens", "most": 9}, {"locality": "document", "cut": "sentences"}]
     pages = [trained("pagesum", size, page_size=size, **{"most": None, **way}) for way in ways for size in (1, 2)]
     assert list(curves(sweep(pages, "page_size"))) == [

@@ -1,4 +1,4 @@
-"""Which numbers of a table cannot be told from the best of their column."""
+"""Which numbers of a table are not distinguishable from the best of their column."""
 
 from pathlib import Path
 
@@ -81,7 +81,7 @@ def test_what_could_have_been_found() -> None:
 
 
 def test_many_tests_have_resamples_enough() -> None:
-    """However many the tests, a run that is far below is told from the best: p-values can be small enough."""
+    """However many the tests, a run that is far below is distinguished from the best: p-values can be small enough."""
     runs = [RUNS[0], *(finished(f"far{number}", SCORES["far"]) for number in range(60))]
     tests = against_best(runs, {one.run_id: SCORES["best" if one.run_id == "best" else "far"] for one in runs})
     assert len(tests.p_values) == 240
@@ -101,11 +101,11 @@ def test_without_scores(tmp_path: Path) -> None:
 
 
 def test_nothing_to_test(tmp_path: Path) -> None:
-    """A run alone, beside its equals or beside oracles is told nothing of tests."""
-    twin, told = finished("twin", SCORES["best"]), finished("told", SCORES["far"], oracle=True)
-    assert updated(tmp_path, [RUNS[0], twin, told], {}).tests == (AgainstBest(),)
-    scores = {"best": SCORES["best"], "told": SCORES["far"]}
-    assert against_best([RUNS[0], told], scores) == AgainstBest()
+    """A single run, equal runs and oracles are not tested."""
+    twin, oracle = finished("twin", SCORES["best"]), finished("oracle", SCORES["far"], oracle=True)
+    assert updated(tmp_path, [RUNS[0], twin, oracle], {}).tests == (AgainstBest(),)
+    scores = {"best": SCORES["best"], "oracle": SCORES["far"]}
+    assert against_best([RUNS[0], oracle], scores) == AgainstBest()
 
 
 def test_tests_stay_in_their_block(tmp_path: Path) -> None:

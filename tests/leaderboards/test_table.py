@@ -1,4 +1,4 @@
-"""Finished runs → tables: who is ranked with whom, and what is said beside the numbers."""
+"""Tables of finished runs: which runs are ranked together, and the notes on them."""
 
 import csv
 import io
@@ -135,7 +135,7 @@ def test_intervals_of_precision(update: Callable[..., Table], tmp_path: Path) ->
 
 
 def test_recall_and_precision_in_print() -> None:
-    """The precision and recall that papers print stand beside ours of the same kind: ETADS's Tables 5 and 6."""
+    """Published precision and recall are shown with ours of the same kind: ETADS's Tables 5 and 6."""
     found = {}
     for part in "pr":
         (block,) = leaderboard.published_blocks("cnn_dailymail", [], brief=True, part=part)
@@ -180,7 +180,7 @@ def test_order_of_finishing(update: Callable[..., Table], tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "difference"),
     [
         ({"signature": "rouge:rouge_score-0.1.2|stemmer:none|n:20|v:1"}, "stemmer:none instead of stemmer:porter"),
         ({"fingerprint": "f2"}, "other texts (f2 instead of f1)"),
@@ -189,20 +189,20 @@ def test_order_of_finishing(update: Callable[..., Table], tmp_path: Path) -> Non
         ({"split": "validation"}, "validation instead of test split"),
     ],
 )
-def test_set_apart(update: Callable[..., Table], changes: dict[str, object], told: str) -> None:
-    """A run under another condition stands in a block of its own, whatever its score; the heading says why."""
+def test_set_apart(update: Callable[..., Table], changes: dict[str, object], difference: str) -> None:
+    """A run under another condition is in a separate block; the heading has the reason."""
     table = update(record("lead", 30), record("random", 20), record("winner", 99, **changes))
     assert [[one.model for one in group] for group in table.runs] == [["lead", "random"], ["winner"]]
-    assert f"not comparable with the first block: {told}" in table.markdown()
+    assert f"not comparable with the first block: {difference}" in table.markdown()
     assert "**33.0 ±0.8**" in table.markdown()
 
 
 def test_oracles(update: Callable[..., Table]) -> None:
-    """What its record calls an oracle is labelled, last, and never the best."""
-    told = record("lead", 50, oracle=True, run_id="told")
+    """A run that its record calls an oracle is labelled, last, and never the best."""
+    best = record("lead", 50, oracle=True, run_id="best")
     recipe = record("random", 45, oracle=True, run_id="recipe")
-    table = update(record("oracle", 60, oracle=True), told, recipe, record("lead", 30), record("random", 20))
-    assert [row["run_id"][:6] for row in rows(table)] == ["lead00", "random", "oracle", "told", "recipe"]
+    table = update(record("oracle", 60, oracle=True), best, recipe, record("lead", 30), record("random", 20))
+    assert [row["run_id"][:6] for row in rows(table)] == ["lead00", "random", "oracle", "best", "recipe"]
     ranking, rest = table.render().split("Oracles: they saw the references")
     assert "60.0" not in ranking
     assert "lead (oracle)" in rest
@@ -212,14 +212,14 @@ def test_oracles(update: Callable[..., Table]) -> None:
 
 
 def test_nothing_but_oracles(update: Callable[..., Table]) -> None:
-    """Oracles alone are one table under the heading; an empty one beside it would be no LaTeX."""
+    """Without ranked runs, oracles are the only table: an empty one would be invalid LaTeX."""
     table = update(record("oracle", 60, oracle=True))
     assert table.render().count("test split") == table.render().count("Oracles: they saw") == 1
     assert r"\begin{tabular}{}" not in table.latex()
 
 
 def test_not_repeatable(update: Callable[..., Table]) -> None:
-    """A run that a clock ended says so beside its variant."""
+    """A run that a time limit ended has a remark with its variant."""
     table = update(record("trunc", 30, variant="input_length=64", repeatable=False))
     assert r"input\_length=64; not repeatable" in table.markdown()
 
@@ -232,7 +232,7 @@ def recall(single: float, silent: float, **others: float) -> dict[str, dict[str,
 
 
 def test_what_was_measured_beside_rouge_is_ranked_by(update: Callable[..., Table]) -> None:
-    """Runs are ranked by their first measure; the main ones stand before ROUGE, the best of each stressed."""
+    """Runs are ranked by their first measure; the main ones come before ROUGE, with the best of each stressed."""
     blind = record("blind", 80, measures=recall(90, 10))
     table = update(blind, record("far", 40, measures=recall(88, 60)), record("mute", 1, measures=recall(0, 0)))
     assert [row["model"] for row in rows(table)] == ["far", "blind", "mute"]
@@ -251,7 +251,7 @@ def test_what_was_measured_beside_rouge_is_ranked_by(update: Callable[..., Table
 
 
 def test_measures_in_the_csv(update: Callable[..., Table]) -> None:
-    """Behind the promised columns stands every measure of any run with its interval, empty where it has none."""
+    """After the fixed columns come all measures with their intervals, empty for runs without them."""
     table = update(record("far", 40, measures=recall(90, 60, extra=5.123456)), record("b", 30, measures=recall(8, 9)))
     header = table.csv().splitlines()[0]
     names = ("fact_recall", "fact_recall_single", "fact_recall_silent_other", "extra", "fact_recall_chance")
@@ -272,7 +272,7 @@ def test_a_measure_of_another_package_is_shown(update: Callable[..., Table]) -> 
 
 
 def test_budget() -> None:
-    """One line says whether all that was trained had the same steps × examples a step."""
+    """One note compares the steps × examples per step of all trained runs."""
     one = record("a", 1, fit=asdict(TRAINED))
     assert describe_budget([one, record("b", 1, fit=asdict(TRAINED)), record("lead", 1)]) == (
         "Equal budget: 300 steps × 16 examples."
@@ -287,9 +287,9 @@ def test_budget() -> None:
     assert describe_budget(of_seeds) == "Equal budget: 300 steps × 2 × batches of 2,048 source words, 4 to 64 examples."
     by_tokens = {"train": {"batch_size": 16, "batch_words": None, "batch_tokens": 4096, "accumulation": 4}}
     of_tokens = [record("a", 1, fit={**asdict(TRAINED), "examples": drawn}, config=by_tokens) for drawn in (900, 2_000)]
-    told = "Equal budget: 300 steps × 4 × batches of 4,096 source tokens"
-    assert describe_budget(of_tokens[:1]) == f"{told}, 900 examples in all."
-    assert describe_budget(of_tokens) == f"{told}, 900 to 2,000 examples in all."
+    budget = "Equal budget: 300 steps × 4 × batches of 4,096 source tokens"
+    assert describe_budget(of_tokens[:1]) == f"{budget}, 900 examples in all."
+    assert describe_budget(of_tokens) == f"{budget}, 900 to 2,000 examples in all."
 
 
 def test_rows_that_differ_in_training() -> None:
@@ -310,12 +310,12 @@ def test_rows_that_differ_in_training() -> None:
 
 
 def started(model: str, init: str, **changes: object) -> RunRecord:
-    """A run whose weights were random to begin with, or came from a checkpoint."""
+    """A run with random initial weights, or weights from a checkpoint."""
     return record(model, 30, config={**record(model, 30).config, "model": {"init": init}}, **changes)
 
 
 def test_where_weights_came_from(update: Callable[..., Table]) -> None:
-    """All three tables tell random weights from checkpoints, a model once for each start; where none are, nothing."""
+    """All three tables name models by their initial weights, once for each start; without any there is no note."""
     assert describe_starts([record("lead", 1), record("theirs", 1, config={"model": {"init": 0.02}})]) == ""
     assert describe_starts([started("seal", "random"), record("lead", 1), started("ca", "random")]) == (
         "Random initial weights: ca, seal."
@@ -330,25 +330,25 @@ def test_where_weights_came_from(update: Callable[..., Table]) -> None:
         started("pagesum", "facebook/bart_large"),
         record("lead", 20),
     )
-    told = "Random initial weights: seal. From a checkpoint: pagesum (facebook/bart_large), seal (random-weights)"
-    assert told in " ".join(table.render().split())
-    assert told.replace("_", r"\_") in table.markdown()
-    assert told.replace("_", r"\_") in table.latex()
+    note = "Random initial weights: seal. From a checkpoint: pagesum (facebook/bart_large), seal (random-weights)"
+    assert note in " ".join(table.render().split())
+    assert note.replace("_", r"\_") in table.markdown()
+    assert note.replace("_", r"\_") in table.latex()
 
 
 @pytest.mark.parametrize(
     "folder", ["/models/bart", "../bart", "./bart", "~/bart", "a/b/bart", "bart/", "bart", "/my models/bart/"]
 )
 def test_a_checkpoint_in_a_folder(folder: str) -> None:
-    """A table tells the folder's own name, and not where somebody keeps it."""
+    """A table has the name of the checkpoint's folder, without its path."""
     assert describe_starts([started("pagesum", folder)]) == "From a checkpoint: pagesum (bart)."
 
 
-@pytest.mark.parametrize(("f", "told"), [(20, True), (31, True), (32, False), (40, False)])
-def test_no_trained_system_is_ahead_of_lead(f: float, told: bool) -> None:
+@pytest.mark.parametrize(("f", "warned"), [(20, True), (31, True), (32, False), (40, False)])
+def test_no_trained_system_is_ahead_of_lead(f: float, warned: bool) -> None:
     """The table says so where no trained run's interval, f - 1 to f + 0.6, lies above Lead's, 29 to 30.6."""
     runs = [record("trunc", f, fit=asdict(TRAINED)), record("seal", 5, fit=asdict(TRAINED)), record("lead", 30)]
-    assert ("No trained system is ahead of Lead" in caution(runs)) == told
+    assert ("No trained system is ahead of Lead" in caution(runs)) == warned
     assert caution(runs[:2]) == caution(runs[2:]) == ""
 
 
@@ -366,7 +366,7 @@ def written(count: int = 20, distinct: int = 20, repetitive: int = 0) -> dict[st
 
 
 def test_what_is_wrong_with_the_outputs(update: Callable[..., Table]) -> None:
-    """A run of few texts, cut outputs or repetitions is named above the table; lengths stand in it and in the CSV."""
+    """A run of few texts, cut outputs or repetitions is named above the table; the table and the CSV have lengths."""
     wrong = record("trunc", 30, outputs=written(distinct=3, repetitive=12), outputs_cut=19)
     table = update(wrong, record("lead", 20, outputs=written()), record("old", 10, outputs_cut=20))
     (block, *_) = table.blocks()
@@ -386,14 +386,14 @@ def test_what_is_wrong_with_the_outputs(update: Callable[..., Table]) -> None:
 
 
 def test_records_without_facts_about_outputs(update: Callable[..., Table]) -> None:
-    """A table of old records alone has no column of lengths and no warning."""
+    """A table of old records only has no column of lengths and no warning."""
     (block, *_) = update(record("old", 10, outputs_cut=20)).blocks()
     assert block.columns == TABLE_COLUMNS
     assert not any("Words" in note or "Warning" in note for note in block.notes)
 
 
 def test_the_mark_of_the_best_is_explained(update: Callable[..., Table]) -> None:
-    """Below a table with a best number stands what its mark means; below one of a single run, nothing."""
+    """A table with a best number has a legend of its mark; a table of a single run has none."""
     assert "the best of its column" not in update(record("a", 30)).render()
     table = update(record("b", 20))
     assert table.render().splitlines().count("*: the best of its column.") == 1
@@ -409,7 +409,7 @@ def test_what_was_empty(update: Callable[..., Table]) -> None:
 
 
 def test_published(update: Callable[..., Table]) -> None:
-    """Published numbers stand in a block of their own, with source, input and ROUGE-L by kind."""
+    """Published numbers are a separate block, with source, input and ROUGE-L by kind."""
     ours, published = update(record("lead", 30)).markdown().split("## Published numbers")
     assert "liu2022pagesum" not in ours
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in published.splitlines() if "|" in line]
@@ -429,7 +429,7 @@ def test_contradictions_in_print() -> None:
 
 
 def test_a_long_name_is_broken_behind_an_underscore(update: Callable[..., Table]) -> None:
-    """On the terminal a system's name that is wider than its column stands on two lines; in Markdown on one."""
+    """On the terminal a system's name that is wider than its column takes two lines; in Markdown one."""
     table = update(record("hierarchical_transformer", 30))
     shown = [line.split()[0] for line in table.render().splitlines() if line.startswith(("hierarchical", "transf"))]
     assert shown == ["hierarchical_", "transformer"]
@@ -446,7 +446,7 @@ def test_published_on_the_terminal(update: Callable[..., Table]) -> None:
 
 
 def test_local_texts(update: Callable[..., Table]) -> None:
-    """Beside published numbers, runs on local files are said not to be known to be on the official texts."""
+    """The published block warns that runs on local files may not be on the official texts."""
     local = record("lead", 30, config={"dataset": {"name": "arxiv", "path": "somewhere"}})
     assert "nothing shows that they are the official ones" in update(local).markdown()
 
@@ -495,7 +495,7 @@ def test_latex(update: Callable[..., Table]) -> None:
 
 
 def test_what_was_typed_is_shown_as_it_was_typed(update: Callable[..., Table]) -> None:
-    """Signs that Markdown or LaTeX would read as their own are escaped, and the table keeps its columns."""
+    """Special characters of Markdown and LaTeX are escaped, and the table keeps its columns."""
     table = update(record("trunc", 30, variant="tokenizer=a|b_<img src=x>*[`\\&%~~&lt;"), record("lead", 20))
     line = next(line for line in table.markdown().splitlines() if line.startswith("| trunc "))
     assert r"tokenizer=a\|b\_\<img src=x>\*\[\`\\&%\~\~\&lt;" in line

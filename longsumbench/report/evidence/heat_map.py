@@ -291,8 +291,8 @@ def relations(view: Relations) -> str:
     ]
     if len(view.heads) > 1:
         text.append(
-            "The mean over the heads has the same colour scale in all layers. Each head, which you can select, has "
-            "another one."
+            "The mean over the heads has the same colour scale in all layers. Each head can be selected and has "
+            "a separate scale."
             if _can_choose_heads(view)
             else f"There are too many values ({view.values.size:,}) to show single heads here."
         )

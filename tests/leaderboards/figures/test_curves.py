@@ -1,4 +1,4 @@
-"""What the picture of a sweep shows, what stands in its CSV, and that both are written the same again."""
+"""The content of a sweep's picture and CSV, and that both are reproducible."""
 
 import csv
 import io
@@ -21,7 +21,7 @@ from longsumbench.leaderboards.figures.curves_picture import draw_layout
 from longsumbench.runs.record import Results, RunRecord
 
 PAGES = [trained("pagesum", 20 + place, page_size=size) for place, size in enumerate((128, 256, 512, 1024))]
-BESIDE = [baseline("lead", 22), baseline("oracle", 60), trained("trunc", 21)]
+REFERENCES = [baseline("lead", 22), baseline("oracle", 60), trained("trunc", 21)]
 GRID = [trained("seal", a / 10 + b, extractive=a, segment=b) for a in (64, 128, 256) for b in (1, 2)]
 
 
@@ -34,7 +34,7 @@ def rows(found: SweepCurves) -> list[dict[str, str]]:
 
 
 def words_in(image: bytes) -> list[str]:
-    """The texts of an SVG, which stand beside their outlines in comments."""
+    """The texts of an SVG, which are comments next to their outlines."""
     parser = ET.XMLParser(target=ET.TreeBuilder(insert_comments=True))  # noqa: S314 - our own picture
     root = ET.fromstring(image, parser)  # noqa: S314
     return [unescape((node.text or "").strip()) for node in root.iter(ET.Comment)]
@@ -64,7 +64,7 @@ def test_ticks_have_room() -> None:
 
 
 def test_ticks_of_a_search_are_rounded() -> None:
-    """A rate that was drawn has four digits at the axis; what somebody typed, and whole numbers, stand as they are."""
+    """A sampled rate has four digits at the axis; typed values and whole numbers are unchanged."""
     values = ["0.0004024066464714613", "0.99985", "2e-05", "0.00025", "123456789", "words of theirs"]
     assert [tick_name(value) for value in values] == ["0.0004024", *values[1:]]
     drawn = [str(0.001 + place / 300_007) for place in range(0, 900, 200)]
@@ -72,8 +72,8 @@ def test_ticks_of_a_search_are_rounded() -> None:
 
 
 def test_what_is_drawn() -> None:
-    """A line a system; who has no page size stands beside, oracles told apart."""
-    layout = layout_of(swept([*PAGES, *BESIDE], "page_size"))
+    """A line per system; systems without a page size are reference lines, and oracles are marked."""
+    layout = layout_of(swept([*PAGES, *REFERENCES], "page_size"))
     (line,) = layout.lines
     assert {value: one.mean for value, one in line.plots[0].items()} == {"128": 20, "256": 21, "512": 22, "1024": 23}
     assert [(one.label, one.number.mean, one.oracle) for one in layout.beside] == [
@@ -104,7 +104,7 @@ def test_two_settings_of_one_system_are_lines() -> None:
 
 
 def test_two_settings_of_several_systems_are_plots() -> None:
-    """Each value of the setting with fewer values has a plot; who does not have it stands in all of them."""
+    """Each value of the setting with fewer values has a plot; systems without it are in all plots."""
     others = [trained("tall", 50 + b, extractive=64, segment=b) for b in (1, 2)]
     wide = [trained("wide", a / 10, extractive=a) for a in (64, 128)]
     layout = layout_of(swept([*GRID, *others, *wide], "extractive", "segment"))
@@ -117,13 +117,13 @@ def test_two_settings_of_several_systems_are_plots() -> None:
 
 
 def test_nothing_is_left_out_in_silence() -> None:
-    """Other groups, lines too many, what was not measured, and earlier runs of a seed are told below."""
+    """Notes name other groups, too many lines, missing measures, and earlier runs of a seed."""
     longer = [trained("late", 3, examples="others", n=9, page_size=size) for size in (1, 2)]
     early = trained("pagesum", 9, page_size=128, finished="2020-01-01T00:00:00+00:00")
     layout = layout_of(swept([*PAGES, *longer, early], "page_size"))
-    told = " ".join(layout.notes)
-    assert "Not comparable with these, only in the CSV: late (test split, 9 examples; other examples (9" in told
-    assert f"Replaced by later runs with the same settings and seed: {early.run_id[:8]}." in told
+    notes = " ".join(layout.notes)
+    assert "Not comparable with these, only in the CSV: late (test split, 9 examples; other examples (9" in notes
+    assert f"Replaced by later runs with the same settings and seed: {early.run_id[:8]}." in notes
     many = [trained("pagesum", 3, page_size=2, kind=f"k{number}") for number in range(MOST_CURVES)]
     layout = layout_of(swept([*PAGES, *many], "page_size"))
     assert len(layout.lines) == MOST_CURVES
@@ -131,7 +131,7 @@ def test_nothing_is_left_out_in_silence() -> None:
 
 
 def test_csv() -> None:
-    """A row for each system and value: all that was measured, how its interval came about, its cost and its runs."""
+    """A row for each system and value: all numbers, the kind of interval, the cost and the runs."""
     ledger = {"tokens": 200, "words": 100, "cuts": [{"cause": "page", "tokens": 50, "words": 9}], "documents_merged": 0}
     second = trained("pagesum", 24, seed=2, page_size=128, source=ledger)
     other = [trained("pagesum", 4, train={"max_steps": 9}, page_size=size) for size in (8, 4)]
@@ -174,8 +174,8 @@ def test_unknown_numbers() -> None:
 
 
 def test_pictures_repeat() -> None:
-    """Whatever the order of the records, both formats have the same bytes; neither tells a date or a program."""
-    records = [*PAGES, *BESIDE, *GRID]
+    """Whatever the order of the records, both formats have the same bytes, without a date or a program."""
+    records = [*PAGES, *REFERENCES, *GRID]
     first = draw_layout(layout_of(swept(records, "page_size")))
     again = draw_layout(layout_of(swept(random.Random(1).sample(records, len(records)), "page_size")))
     assert first == again
@@ -186,7 +186,7 @@ def test_pictures_repeat() -> None:
 
 @pytest.mark.parametrize("name", ["<b>&amp;", "a$x^2$b", "-->", "{x}_%", 'quo"te'])
 def test_names_are_text(name: str) -> None:
-    """What markup would read as its own stands in the picture as it is typed."""
+    """Special characters of markup are in the picture as typed."""
     records = [trained("ea", 9 + size, page_size=size, kind=kind) for size in (1, 2) for kind in (name, "plain")]
     image = draw_layout(layout_of(swept([*records, baseline(name, 10)], "page_size")))["svg"]
     shown = " ".join(words_in(image)).replace("- ", "-")  # two hyphens would end a comment
@@ -195,7 +195,7 @@ def test_names_are_text(name: str) -> None:
 
 
 def test_flat_scores_and_lone_points_are_drawn() -> None:
-    """Runs that score alike, without intervals, beside a system of a single value."""
+    """Runs with equal scores and no intervals, and a system with a single value."""
     flat = {kind: {"p": 5.0, "r": 5.0, "f": 5.0} for kind in ("rouge1", "rouge2", "rougeL", "rougeLsum")}
     records = [trained("ea", 5, page_size=size, scores=flat) for size in (1, 2)]
     image = draw_layout(layout_of(swept([*records, trained("one", 5, page_size=3, scores=flat)], "page_size")))
@@ -203,8 +203,8 @@ def test_flat_scores_and_lone_points_are_drawn() -> None:
 
 
 def test_update_writes_the_same_files_again(tmp_path: Path) -> None:
-    """CSV, PNG and SVG beside the leaderboard; once more, or with --kind by default, nothing changes."""
-    results = keep(tmp_path, *PAGES, *BESIDE)
+    """Writes CSV, PNG and SVG next to the leaderboard; a second call, or --kind with the default, changes nothing."""
+    results = keep(tmp_path, *PAGES, *REFERENCES)
     written = update_curves(results, "arxiv", ["page_size"])
     assert [path.name for path in written] == [f"arxiv-page_size.{suffix}" for suffix in ("csv", "png", "svg")]
     before = [path.read_bytes() for path in written]
@@ -224,9 +224,9 @@ def test_nothing_to_draw_is_no_error_where_it_was_not_asked_for(tmp_path: Path) 
 
 
 def test_of_two_settings_the_one_that_varies_is_drawn(tmp_path: Path) -> None:
-    """At the end of a sweep whose points differ in what follows from a word, too, their lines stand against the other.
+    """At the end of a sweep, the plot leaves out a setting if no two runs differ only in it.
 
-    Asked for by name, it is an error.
+    It is an error if the user asks for it.
     """
     cuts = {"spatial": "tokens", "document": "sentences"}
     records = [
@@ -242,13 +242,13 @@ def test_of_two_settings_the_one_that_varies_is_drawn(tmp_path: Path) -> None:
 
 
 def test_file_names() -> None:
-    """Settings of the model stand by their own name, others by their full one: both sections may have it."""
+    """Settings of the model have their short name, others their full one, because two sections may have it."""
     records = [trained("ea", 1, beams=beams, page_size=size) for beams in (1, 2) for size in (3, 4)]
     assert file_name(swept(records, "page_size", "num_beams")) == "arxiv-page_size-decode.num_beams"
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`leaderboard DATASET --against` prints the table and the files; what cannot be meant is one line and exit 2."""
+    """`leaderboard DATASET --against` prints the table and the files; an invalid setting is one line and exit 2."""
     keep(tmp_path, *GRID)
     place = ["--results-dir", str(tmp_path)]
     assert main(["leaderboard", "arxiv", *place, "--against", "segment", "--against", "model.extractive"]) == 0

@@ -108,7 +108,7 @@ def test_what_time_allows_is_no_other_system() -> None:
 
 
 def test_names_tell_systems_apart() -> None:
-    """Options stand in the name; two systems of one name are told apart by an id."""
+    """Labels have the options; two systems of one name also have an id."""
     contradictory = {"contradiction": 0.5, "sources": 4}
     recipe = {"model": {}, "train": {"batch_size": 8}}
     records = [run_at("ea", 50, length, options=contradictory) for length in (1024, 4096)]
@@ -119,7 +119,7 @@ def test_names_tell_systems_apart() -> None:
 
 
 def test_pictures_name_a_lone_system_by_its_model() -> None:
-    """A model with one system goes by its name alone, two systems of a model by their settings."""
+    """A model with one system is labelled by its name, two systems of a model by their settings."""
     runs = [run_at("ea", 50, length, variant="num_snippets=9") for length in (1024, 4096)]
     runs += [run_at("seal", 50, length, variant=one) for length in (1024, 4096) for one in ("", "segment_length=8")]
     assert sorted(labels(systems_at_lengths(runs))) == ["ea", "seal", "seal segment_length=8"]
@@ -163,7 +163,7 @@ def test_the_same_records_give_the_same_bytes() -> None:
 
 
 def test_beside_the_table(tmp_path: Path) -> None:
-    """Picture and numbers stand beside the table of runs that stand in several of its blocks, and go when these go."""
+    """Picture and CSV exist while runs are in several blocks of the table, and are removed after that."""
     results = Results(tmp_path)
     runs = [run_at("ea", 90, 1024), run_at("ea", 50, 65536)]
     for run in runs:

@@ -55,7 +55,7 @@ def test_seeds_are_one_line() -> None:
 
 
 def test_what_is_not_one_system_is_not_pooled() -> None:
-    """Variants are lines of their own, and so are runs that were trained otherwise, told apart by their ids."""
+    """Variants are separate lines, and so are runs with other training settings, whose labels have ids."""
     recipe = {"model": {}, "train": {"batch_size": 16, "max_steps": 100, "seed": 1}}
     longer = {**recipe, "train": {**recipe["train"], "max_steps": 200}}
     other_seed = {**recipe, "train": {**recipe["train"], "seed": 2}}
@@ -80,7 +80,7 @@ def test_who_is_not_drawn() -> None:
 
 
 def test_only_comparable_runs_are_drawn() -> None:
-    """A run on other examples stands in another block, and not in the picture."""
+    """A run on other examples is in another block, and not in the picture."""
     records = [found("ea", 50), found("seal", 60), found("winner", 99, examples="e2")]
     table = Table("toy", group_runs(records))
     assert [line.label for line in table.lines()] == ["seal", "ea"]
@@ -110,11 +110,11 @@ def test_the_settings_of_a_machine_do_not_show(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_many_and_few_can_be_drawn() -> None:
-    """More systems than colours are drawn, up to a number that can be told apart; a kind without facts has no panel."""
+    """More systems than colours are drawn, up to `MOST_LINES`; a kind without facts has no panel."""
     many = [found(f"system{number:02}", 90 - number) for number in range(MOST_LINES + 3)]
     assert picture(many) != picture(many[:MOST_LINES])
     lines = recall_lines(many)
-    assert draw_recall("t", lines[:MOST_LINES]) != draw_recall("t", lines)  # the number left out is told
+    assert draw_recall("t", lines[:MOST_LINES]) != draw_recall("t", lines)  # the caption has the number left out
     assert draw_recall("t", lines) == draw_recall("t", [*lines[:MOST_LINES], *lines[-3:]])
     line = RecallLine("only", {"fact_recall_single_position_4": RecallPoint(50, 40, 60)}, None)
     assert draw_recall("t", [line]).startswith(b"\x89PNG")

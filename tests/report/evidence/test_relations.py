@@ -63,7 +63,7 @@ def test_relations_by_hand() -> None:
 
 
 def test_layers_have_names_and_choices_of_their_own() -> None:
-    """A map a layer, under its name; a head of one layer is chosen apart from those of the others."""
+    """A map per layer, under its name; the head of each layer is selected independently."""
     text = page_of(related(np.concatenate([HEADS, HEADS[:, ::-1]]), layer=("global layer 1", "global layer 2")))
     assert re.findall(r"<h3>([^<]*)</h3>", text) == ["global layer 1", "global layer 2"]
     assert re.findall(r'name="([^"]*)" checked', text) == ["0 relation", "1 relation"]
@@ -88,7 +88,7 @@ def test_whatever_is_attended_to_is_drawn() -> None:
 
 @given(st.integers(1, 3), st.integers(1, 4), st.sets(st.integers(0, 5), max_size=5), st.integers(0, 2**32 - 1))
 def test_cells_by_an_oracle(num_layers: int, num_heads: int, absent: set[int], seed: int) -> None:
-    """What a page tells is the array's values and their mean over the heads, and a row of shares sums to a whole."""
+    """Tooltips have the array's values and their mean over the heads; a row of shares sums to 100 %."""
     generator = np.random.default_rng(seed)
     scores = generator.normal(size=(num_layers, num_heads, 6, 6))
     scores[..., sorted(absent)] = -np.inf
@@ -124,8 +124,8 @@ def test_one_head_needs_no_choice() -> None:
     assert "mean" not in Reading(text).text
 
 
-def test_too_many_heads_are_told_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where single heads would make a page too heavy, it has the means alone, and says so."""
+def test_too_many_heads_are_left_out_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If single heads would make a page too large, it has only the means, and a note."""
     monkeypatch.setattr(heat_map, "_MOST_CELLS", 7)
     text = page_of(related())
     assert len(told(text, "td")) == 4
@@ -134,7 +134,7 @@ def test_too_many_heads_are_told_and_left_out(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_number_tells_how_its_unit_begins() -> None:
-    """Beside a number stands, to be pointed at, the beginning of the unit's text in one line."""
+    """The tooltip of a number is the beginning of the unit's text, in one line."""
     text = relations(only(related(unit=("", "One\n two.", "word " * BEGINNING))))
     titles = [unescape(title) for title in re.findall(r'<th class="name" scope="row" title="([^"]*)"', text)]
     assert titles[0] == "One two."
@@ -174,7 +174,7 @@ def dark(picture: bytes) -> int:
 
 
 def test_the_picture_follows_the_values() -> None:
-    """Units that attend to themselves alone are dark squares, even attention is none; the bytes stay the same."""
+    """Units that attend only to themselves are dark squares, even attention is not; the bytes are reproducible."""
     sharp = np.broadcast_to(np.eye(4), (2, 3, 4, 4))
     texts = tuple("abcd")
     drawn = draw_views("A title", views(related(sharp, unit=texts)))
@@ -208,18 +208,18 @@ def test_any_sizes_can_be_drawn(shape: tuple[int, ...], texts: dict[str, tuple[s
 
 
 ASK = """<script>
-const log = [], maps = [...document.querySelectorAll(".related")], told = () => document.querySelector(".readout");
+const log = [], maps = [...document.querySelectorAll(".related")], readout = () => document.querySelector(".readout");
 const seen = () => log.push(maps.map(one => +(one.offsetHeight > 0)).join(""));
 const press = (map, key) => map.closest(".heat").dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
 seen();
 document.querySelectorAll("input")[2].click();
 seen();
 press(maps[2], "ArrowDown"); press(maps[2], "ArrowDown"); press(maps[2], "ArrowRight");
-log.push(told().textContent);
+log.push(readout().textContent);
 document.querySelector("input").click();
 seen();
 press(maps[0], "ArrowDown");
-log.push(told().textContent, document.querySelectorAll(".on").length);
+log.push(readout().textContent, document.querySelectorAll(".on").length);
 document.title = log.join(" | ");
 </script></body>"""
 

@@ -1,4 +1,4 @@
-"""The source text with its marks and windows: drawn by axes, true to the arrays, explored or read as it stands."""
+"""The source text with its marks and windows: its axes, its values, and its page with and without the script."""
 
 import re
 import warnings
@@ -86,7 +86,7 @@ def test_windows_by_hand() -> None:
 
 @given(st.lists(st.floats(width=32), min_size=1, max_size=9))
 def test_coded_values_are_read_as_they_were(values: list[float]) -> None:
-    """Two characters a value tell it to a 4,094th of the scale, and what is no number as none."""
+    """Two characters encode a value to a 4,094th of the scale; values that are not finite have a separate code."""
     array = np.array(values)
     scale = scale_of(array)
     text = coded(array, scale)
@@ -107,7 +107,7 @@ def spans(text: str, kind: str) -> list[tuple[str, str, str]]:
 
 
 def test_the_text_by_hand() -> None:
-    """Without a script: each source token on the shade of its mean, which it tells; the steps; how wide windows are."""
+    """Without a script: each source token with the shade and the tooltip of its mean; the steps; mean widths."""
     text = page_of(both(**TOKENS))
     assert spans(text, "s") == [
         ("0.300", "source token 1, “The”: marks 0.25 in the mean", "The"),
@@ -126,7 +126,7 @@ def test_the_text_by_hand() -> None:
 
 
 def test_marks_without_steps() -> None:
-    """Marks of the source alone are shown as they are, with nothing to choose."""
+    """Marks without steps are shown as they are, with nothing to select."""
     text = page_of(evidence({"marks": BY_STEP[0]}, {"marks": ("source_token",)}, **TOKENS))
     assert spans(text, "s")[1] == ("0.500", "source token 2, “cat”: marks 0.5", "cat")
     assert spans(text, "o") == []
@@ -135,7 +135,7 @@ def test_marks_without_steps() -> None:
 
 
 def test_tokens_without_texts_or_letters() -> None:
-    """Numbers stand for texts that are not known; a token of blanks alone has a sign, and its blanks after it."""
+    """Numbers replace unknown texts; a token of blanks has a sign, and its blanks after it."""
     text = page_of(both())
     assert [shown for _, _, shown in spans(text, "s")] == ["1", "2", "3"]
     assert spans(text, "s")[1][1] == "source token 2: marks 0.5 in the mean"
@@ -230,7 +230,7 @@ def answers(looked_at: Evidence, script: str, folder: Path) -> list[str]:
 
 
 ASKING = """
-const all = name => [...document.querySelectorAll(name)], told = name => document.querySelector(name).textContent;
+const all = name => [...document.querySelectorAll(name)], text = name => document.querySelector(name).textContent;
 const shades = name => all(name).map(one => one.style.getPropertyValue("--v") || "0").join(" ");
 const press = key => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
 const colour = place => getComputedStyle(all(".s")[place]).backgroundColor;
@@ -245,15 +245,15 @@ def test_choosing_a_step_in_a_browser(tmp_path: Path) -> None:
     script = """
     const before = colour(2);
     all(".o")[0].click();
-    log.push(shades(".s"), colour(2) !== before, told(".what"), all(".o")[0].getAttribute("aria-selected"));
+    log.push(shades(".s"), colour(2) !== before, text(".what"), all(".o")[0].getAttribute("aria-selected"));
     all(".o")[0].focus(); press("ArrowRight");
-    log.push(shades(".s"), told(".what"), document.activeElement.textContent);
+    log.push(shades(".s"), text(".what"), document.activeElement.textContent);
     press("ArrowRight");
-    log.push(told(".what"));
+    log.push(text(".what"));
     press("Escape");
-    log.push(shades(".s"), told(".what"), colour(2) === before);
+    log.push(shades(".s"), text(".what"), colour(2) === before);
     all(".o")[1].click(); document.querySelector(".whole").click();
-    log.push(told(".what"));
+    log.push(text(".what"));
     """
     mean = ["0.300 0.600 0.600", "the mean over the 2 steps of the summary"]
     assert answers(both(**TOKENS), script, tmp_path) == [
@@ -269,12 +269,12 @@ def test_choosing_a_source_token_in_a_browser(tmp_path: Path) -> None:
     script = """
     log.push(document.querySelector(".of-token").hidden, seen());
     all(".s")[1].click();
-    log.push(document.querySelector(".of-token").hidden, told(".whose"), ...all(".lane .span").map(e => e.textContent));
-    log.push(seen(), shades(".o"), told(".status"));
+    log.push(document.querySelector(".of-token").hidden, text(".whose"), ...all(".lane .span").map(e => e.textContent));
+    log.push(seen(), shades(".o"), text(".status"));
     all(".wide")[1].click();
     log.push(seen(), ["from", "to", "center"].map(name => +all(".lane")[1].style.getPropertyValue("--" + name)));
     all(".s")[1].focus(); press("ArrowLeft");
-    log.push(told(".whose"), seen());
+    log.push(text(".whose"), seen());
     all(".lane")[1].focus(); press("ArrowUp");
     log.push(seen(), all(".wide.chosen").length);
     all(".s")[0].click();
@@ -293,12 +293,12 @@ def test_choosing_a_source_token_in_a_browser(tmp_path: Path) -> None:
 
 @needs_browser
 def test_several_sources_in_a_browser(tmp_path: Path) -> None:
-    """Each view has its own choice, also beside one without steps; what is no number is told as none."""
+    """Each view has a separate selection, also next to one without steps; NaN is shown as "no number"."""
     arrays = {"a": np.where(BY_STEP == 1, np.nan, BY_STEP), "b": BY_STEP[0], "c": np.full((1, 1, 3, 2), np.nan)}
     axes: dict[str, tuple[str, ...]] = {"a": ("step", "source_token"), "b": ("source_token",), "c": WINDOW_AXES}
     script = """
     all(".s")[2].click(); all(".o")[0].click();
-    log.push(told(".status"), told(".lane .span"), all(".nowhere").length, shades(".s"), all(".live").length);
+    log.push(text(".status"), text(".lane .span"), all(".nowhere").length, shades(".s"), all(".live").length);
     """
     assert answers(evidence(arrays, axes, **TOKENS), script, tmp_path) == [
         "source token 3, “sat”: a 0 in the mean; no number at step 1, “A”",
