@@ -7,7 +7,7 @@ words around it rule that out. Each decision uses only the sentence so far and t
 * splitting a sentence again gives the same sentence, and
 * the time is linear in the text's length.
 
-A lower-case word can begin a sentence only if the current sentence began in lower case, as in lower-cased prose
+A lower-case word can begin a sentence only if the current sentence began in lower case. That is so in lower-cased prose
 ("… was seen. the cells …"), not in cased prose ("Of approx. three").
 """
 

@@ -114,7 +114,7 @@ class Recipe:
     adam_beta1: FractionBelowOne = 0.9  # decay of the mean gradient
     adam_beta2: FractionBelowOne = 0.999  # decay of the mean squared gradient
     adam_epsilon: Positive = 1e-8  # added to Adam's denominator
-    weight_decay: Weight = 0.0  # decoupled weight decay, per unit of learning rate
+    weight_decay: Weight = 0.0  # weight decay, per unit of learning rate
     max_grad_norm: Weight = 0.0  # gradients are clipped to this norm; 0: no clipping
     label_smoothing: FractionBelowOne = 0.0  # ε, spread as ε/V over the vocabulary
     batch_size: BatchSize = 16  # examples per forward pass
@@ -156,7 +156,7 @@ class Decoding:
     num_beams: Beams = 1  # beam size; 1: greedy search
     length_penalty: Exponent = 1.0  # exponent of the length that divides a hypothesis's log-probability
     length_norm: _Norm = "power"  # of beams: power: |Y|^length_penalty | wu: ((5+|Y|)/6)^length_penalty (Wu 2016)
-    coverage: Coverage = "none"  # of beams: none | summary (penalizes rereading) | wu (penalizes unread source)
+    coverage: Coverage = "none"  # of beams: none | summary (penalizes rereading) | wu (penalizes unread text, Wu 2016)
     coverage_penalty: Weight = 5.0  # β of coverage
     min_length: TokenLimit = 0  # tokens
     max_length: TokenLimit | None = None  # tokens; None: the system's limit

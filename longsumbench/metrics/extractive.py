@@ -41,9 +41,9 @@ class Extractive(WordMetric):
 def fragment_lengths(source: Sequence[bytes], summary: Sequence[bytes]) -> list[int]:
     """Return the lengths of the fragments that source and summary share, in the summary's order.
 
-    The procedure is that of Figure 3 in the paper. At a word of the summary, it searches the source from the beginning
-    for the longest match with the following words, and continues each search after the last match. The next word is
-    the one after the longest match. A word that the source does not have is in no fragment.
+    The procedure is that of Figure 3 in the paper. For a word of the summary, it searches the source from the beginning
+    for the longest match with the following words. After a match, the search continues after its end. The
+    next word is the one after the longest match. A word that is not in the source is in no fragment.
 
     Only places of word pairs are visited, because a match of one word never hides a longer one.
     """

@@ -95,8 +95,8 @@ def intervals_over_repeats(
 
     Both examples and repeats are drawn with replacement, so that an interval covers other examples and other seeds.
     Few repeats differ less from their own mean than from the true one, so deviations are scaled by √(R / (R − 1)).
-    In a simulation with 3 seeds, the interval contained the true mean in 94 of 100 cases if seeds differ little, and
-    in 87 if they outweigh the examples. Resampling examples alone gave 90 and 61.
+    In a simulation with 3 seeds, the interval contained the true mean in 94 of 100 cases if seeds differ little. It was
+    87 of 100 if seeds outweigh the examples. Resampling examples alone gave 90 and 61.
 
     Args:
         values: [examples, repeats, columns]; NaN where a column does not apply to an example.
