@@ -220,7 +220,7 @@ def test_evidence_that_nobody_keeps_is_refused() -> None:
     """Asking global decoding what it looks at for the reference is wrong usage; of pages it can be asked."""
     asked = Decoding(reference_evidence=True)
     check_evidence(PageSum(PageSumConfig()), asked)
-    with pytest.raises(UsageError, match=r"decode\.reference_evidence=true .*these settings, keeps no evidence"):
+    with pytest.raises(UsageError, match=r"decode\.reference_evidence=true: .*these settings, keeps no evidence"):
         check_evidence(PageSum(PageSumConfig(decoding="global")), asked)
 
 
