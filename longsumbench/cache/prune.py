@@ -281,7 +281,7 @@ class Pruning:
     def _keep(self, stage: CachedArtifact, reason: str) -> None:
         self.kept.append(f"kept: {stage.kind} {stage.key}, {format_bytes(stage.size + stage.rest_size)}: {reason}")
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """Describe what was kept and what was freed, or would be."""
         parts = [f"{number} {kind}" for kind, number in self.deleted.items()]
         parts += [f"{self.rests} left over" if self.rests else ""]

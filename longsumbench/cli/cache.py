@@ -73,8 +73,8 @@ def _prune_command(options: argparse.Namespace, root: Path, keys: Sequence[str])
     try:
         cache.prune(root, pruning, options.kind, keys, unused_for, options.left_over, options.all)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"{pruning.told()}; the same command deletes the rest") from None
-    print_text(pruning.told())
+        raise KeyboardInterrupt(f"{pruning.describe()}; the same command deletes the rest") from None
+    print_text(pruning.describe())
 
 
 cache_command = Command("cache", "show, verify or delete the contents of the cache", _HELP, _add_arguments, _execute)

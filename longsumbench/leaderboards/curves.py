@@ -83,18 +83,18 @@ class Group:
     Attributes:
         number: from 1; the first group is drawn. It is the largest, or the one with the wanted runs.
         curves: systems with a swept setting, the most points first.
-        beside: systems without one: baselines, oracles, and systems trained with the same budget.
-        told: what its runs have in common, and how they differ from the first group; sentences without full stop.
+        references: systems without one: baselines, oracles, and systems trained with the same budget.
+        summary: what its runs have in common, and how they differ from the first group; sentences without full stop.
     """
 
     number: int
     curves: tuple[Curve, ...]
-    beside: tuple[Curve, ...]
-    told: tuple[str, ...]
+    references: tuple[Curve, ...]
+    summary: tuple[str, ...]
 
     def records(self) -> list[RunRecord]:
         """Return the runs of all curves."""
-        return [record for curve in (*self.curves, *self.beside) for record in curve.records()]
+        return [record for curve in (*self.curves, *self.references) for record in curve.records()]
 
 
 @dataclass(frozen=True)
@@ -395,4 +395,4 @@ def _measured(group: Group, scores: SeedScores) -> Group:
     def averaged(curve: Curve) -> Curve:
         return replace(curve, points={place: average_seeds(point, scores) for place, point in curve.points.items()})
 
-    return replace(group, curves=tuple(map(averaged, group.curves)), beside=tuple(map(averaged, group.beside)))
+    return replace(group, curves=tuple(map(averaged, group.curves)), references=tuple(map(averaged, group.references)))

@@ -103,13 +103,13 @@ class Sweep:
 
     def add(self, names: Iterable[str]) -> list[int]:
         """Add points; return their numbers, which count from 1."""
-        content = self.told()
+        content = self.content()
         first = len(content["points"]) + 1
         content["points"] += names
         self._write(content)
         return list(range(first, len(content["points"]) + 1))
 
-    def told(self) -> dict[str, Any]:
+    def content(self) -> dict[str, Any]:
         """Return the content of `sweep.json`.
 
         Raises:

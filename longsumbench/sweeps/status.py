@@ -54,7 +54,7 @@ def _leave_out_damaged(sweeps: Sequence[Sweep]) -> Iterator[Sweep]:
     damaged: list[DataError] = []
     for sweep in sweeps:
         try:
-            sweep.told()
+            sweep.content()
             yield sweep
         except DataError as error:
             damaged.append(error)
@@ -66,7 +66,7 @@ def _leave_out_damaged(sweeps: Sequence[Sweep]) -> Iterator[Sweep]:
 
 def heading(sweep: Sweep) -> str:
     """Return the state, command and progress of a sweep."""
-    content, states = sweep.told(), current(sweep)
+    content, states = sweep.content(), current(sweep)
     conductor = sweep.conductor()
     begun = datetime.fromtimestamp(content["started"]).astimezone().strftime("%Y-%m-%d %H:%M")
     where = f"by {conductor.name}" if conductor else f"on {content['host']}"
@@ -86,7 +86,7 @@ def describe_state(states: Sequence[PointState], conducted: bool) -> str:
 
 def current(sweep: Sweep) -> list[PointState]:
     """Return the present states of all points."""
-    return [present_state(sweep, number) for number in range(1, len(sweep.told()["points"]) + 1)]
+    return [present_state(sweep, number) for number in range(1, len(sweep.content()["points"]) + 1)]
 
 
 def present_state(sweep: Sweep, number: int) -> PointState:
@@ -117,7 +117,7 @@ def describe_progress(states: Sequence[PointState]) -> str:
 def status_table(sweep: Sweep) -> str:
     """Return a table of the points: state, time, score, and the reason or present step."""
     rows = []
-    for number, name in enumerate(sweep.told()["points"], start=1):
+    for number, name in enumerate(sweep.content()["points"], start=1):
         state = present_state(sweep, number)
         score = "" if state.score is None else f"{state.score:.1f}"
         took = format_duration(state.seconds) if state.state in (DONE, RUNNING, FAILED) else ""

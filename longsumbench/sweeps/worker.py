@@ -192,11 +192,11 @@ def run_job(
     outcome.failed = "".join(failures)
     if planned.config.baselines and not outcome.failed:
         for name in BASELINES:
-            with _noting(sweep, say, f"{name} beside {planned.name}: ") as failures:
+            with _noting(sweep, say, f"{name} with {planned.name}: ") as failures:
                 if name != planned.config.model.name:
                     outcome.records.extend(score_baseline(point, name, taken))
             if failures:
-                outcome.failed_baselines[f"{name} beside {planned.name}"] = failures[0]
+                outcome.failed_baselines[f"{name} with {planned.name}"] = failures[0]
 
 
 @contextmanager

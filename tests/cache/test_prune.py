@@ -86,7 +86,7 @@ def last_used(folder: Path, days_ago: float) -> None:
 def pruned(root: Path, **options: object) -> str:
     pruning = Pruning(bool(options.pop("dry_run", False)))
     prune(root, pruning, **options)  # type: ignore[arg-type]
-    return pruning.told()
+    return pruning.describe()
 
 
 def kinds(root: Path) -> list[str]:

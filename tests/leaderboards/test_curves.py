@@ -51,12 +51,12 @@ def test_a_curve_by_hand() -> None:
     assert curves(found) == {"pagesum": {("128",): 21, ("512",): 22, ("1024",): 20}}
     assert group.curves[0].points["128",].numbers["rougeLsum"] == Estimate(21, 20, 21.6)
     assert group.curves[0].points["128",].interval == INTERVAL_OF_RUN
-    assert [(one.label, means(one), one.first.oracle) for one in group.beside] == [
+    assert [(one.label, means(one), one.first.oracle) for one in group.references] == [
         ("lead", {("",): 30}, False),
         ("oracle", {("",): 45}, True),
         ("trunc", {("",): 18}, False),
     ]
-    assert group.told == ("test split, 20 examples", "Equal budget: 300 steps × 8 examples")
+    assert group.summary == ("test split, 20 examples", "Equal budget: 300 steps × 8 examples")
 
 
 @pytest.mark.parametrize("shuffle", range(3))
@@ -151,8 +151,8 @@ def test_the_largest_group_is_drawn() -> None:
     lead = baseline("lead", 30)
     first, second = sweep([*longer, *PAGES, lead], "page_size").groups
     assert (len(first.curves[0].points), len(second.curves[0].points)) == (3, 2)
-    assert first.beside == second.beside
-    assert second.told[-1] == "Equal budget: 300 steps × 8 examples"  # as their reports say
+    assert first.references == second.references
+    assert second.summary[-1] == "Equal budget: 300 steps × 8 examples"  # as their reports say
 
 
 def test_the_group_of_wanted_runs_is_drawn() -> None:
@@ -193,7 +193,7 @@ def test_words_take_the_meaning_from_other_settings() -> None:
     assert "differ only in model.locality;" in error([document, *spatial], "locality")
     found = sweep([document, *spatial], "num_pages")
     assert curves(found) == {"pagesum locality=spatial": {("5",): 15, ("7",): 17}}
-    assert [curve.label for curve in found.groups[0].beside] == ["pagesum locality=document"]
+    assert [curve.label for curve in found.groups[0].references] == ["pagesum locality=document"]
 
 
 def test_labels_tell_curves_apart() -> None:

@@ -73,7 +73,7 @@ class Swept:
         """Return the processes that work on its points right now, each in one of its own."""
         sweep = next(sweeps_in(self.results), None)
         holders = (
-            [] if sweep is None else [sweep.worker(number) for number in range(1, len(sweep.told()["points"]) + 1)]
+            [] if sweep is None else [sweep.worker(number) for number in range(1, len(sweep.content()["points"]) + 1)]
         )
         return [holder.pid for holder in holders if holder is not None and holder.pid]
 

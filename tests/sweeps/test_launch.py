@@ -477,7 +477,7 @@ def test_a_failing_baseline_is_told_by_its_own_name(
     launch.start()
     assert sorted(one.model for one in launch.finished) == ["lead", "lead", "oracle"]
     assert not launch.failed
-    assert list(launch.failed_baselines) == ["random beside model.length=5"]
+    assert list(launch.failed_baselines) == ["random with model.length=5"]
     assert "2 runs: 2 done, 0 found finished, 0 failed" in capsys.readouterr().err
     assert main(["run", "-m", *words, "model=lead", "model.length=5,9"]) == 1
     assert "0 of 2 points and 1 baseline failed, the others are kept:" in capsys.readouterr().err

@@ -78,7 +78,7 @@ def lost(tmp_path: Path) -> Path:
 def states(sweep: Swept) -> list[PointState]:
     """Return what became of the points of a sweep."""
     (folder,) = sweeps_in(sweep.results)
-    return [folder.state(number) for number in range(1, len(folder.told()["points"]) + 1)]
+    return [folder.state(number) for number in range(1, len(folder.content()["points"]) + 1)]
 
 
 def swept(tmp_path: Path, lost: Path, *words: str) -> Swept:

@@ -80,7 +80,7 @@ def sweep_csv(sweep: SweepCurves) -> str:
     groups: dict[tuple[str, ...], list[int]] = {}
     rows: dict[tuple[str, ...], dict[str, Any]] = {}
     for group in sweep.groups:
-        for curve in (*group.curves, *group.beside):
+        for curve in (*group.curves, *group.references):
             for place, point in curve.points.items():
                 ids = tuple(run.run_id for run in point.runs)
                 groups.setdefault(ids, []).append(group.number)
@@ -107,7 +107,7 @@ def _row(sweep: SweepCurves, group: Group, curve: Curve, place: Sequence[str]) -
     row["train_steps"] = " ".join(dict.fromkeys(str(run.fit["steps"]) for run in point.runs))
     row["run_ids"] = " ".join(run.run_id for run in point.runs)
     row["repeated"] = " ".join(run.run_id for run in point.repeated)
-    row["compared"] = ". ".join(group.told)
+    row["compared"] = ". ".join(group.summary)
     return row
 
 

@@ -121,23 +121,23 @@ class Layout:
 
     Attributes:
         title: title of the picture.
-        told: what all runs have in common, in sentences; shown below the title.
+        summary: what all runs have in common, in sentences; shown below the title.
         notes: sentences below the plots.
         measured: label of the vertical axis, with its unit.
         axis: the horizontal axis.
         headings: a heading per plot; one empty heading for a single plot.
         lines: best first, at most `MOST_CURVES`.
-        beside: reference lines.
+        references: reference lines.
     """
 
     title: str
-    told: tuple[str, ...]
+    summary: tuple[str, ...]
     notes: tuple[str, ...]
     measured: str
     axis: Axis
     headings: tuple[str, ...]
     lines: tuple[CurveLine, ...]
-    beside: tuple[ReferenceLine, ...]
+    references: tuple[ReferenceLine, ...]
 
 
 def layout_of(sweep: SweepCurves, kind: str | None = None) -> Layout:
@@ -158,7 +158,7 @@ def layout_of(sweep: SweepCurves, kind: str | None = None) -> Layout:
     lines = _lines(sweep, kind, axis, other, values)
     return Layout(
         f"{sweep.dataset}: {_name_of(kind)} against {' and '.join(map(short_name, sweep.keys))}",
-        group.told,
+        group.summary,
         tuple(_notes(sweep, kind, len(lines))),
         f"{_name_of(kind)} ({_unit_of(kind, sweep)})",
         Axis.of(short_name(sweep.keys[axis]), sweep.values(axis)),
@@ -174,7 +174,7 @@ def layout_of(sweep: SweepCurves, kind: str | None = None) -> Layout:
 def _reference_lines(group: Group, kind: str) -> list[ReferenceLine]:
     """Return the reference lines, one per model: its best run."""
     models: dict[tuple[str, bool], list[tuple[str, Estimate]]] = {}
-    for curve in group.beside:
+    for curve in group.references:
         for point in curve.points.values():
             if kind in point.numbers:
                 same = models.setdefault((curve.first.model, curve.first.oracle), [])
@@ -247,12 +247,12 @@ def _with_value(sweep: SweepCurves, other: int | None, value: str) -> str:
 def _notes(sweep: SweepCurves, kind: str, num_lines: int) -> list[str]:
     """Return the notes: what whiskers are, what the picture leaves out, and warnings."""
     group, *rest = sweep.groups
-    points = [point for curve in (*group.curves, *group.beside) for point in curve.points.values()]
+    points = [point for curve in (*group.curves, *group.references) for point in curve.points.values()]
     ways = {point.interval for point in points}
     legend = "Whiskers, ±: 95 % intervals over examples"
     legend += "; of several seeds over examples and seeds" if RESAMPLED in ways else ""
     legend += "; of several seeds from the lowest end to the highest" if RANGE in ways else ""
-    legend += ". Dashed: oracles, which saw the references" if any(one.first.oracle for one in group.beside) else ""
+    legend += ". Dashed: oracles, which saw the references" if any(one.first.oracle for one in group.references) else ""
     notes = [f"{legend}."]
     follows = {key: value for curve in group.curves for key, value in curve.follows.items()}
     axes, verb = " and ".join(map(short_name, sweep.keys)), "gives" if len(sweep.keys) == 1 else "give"
@@ -276,7 +276,7 @@ def _notes(sweep: SweepCurves, kind: str, num_lines: int) -> list[str]:
 
 def _describe_group(group: Group, first: Group) -> str:
     """Return the curves of a group, and how its runs differ from those of the first group."""
-    unlike = [line for line in group.told if line not in first.told]
+    unlike = [line for line in group.summary if line not in first.summary]
     return f"{', '.join(curve.label for curve in group.curves)} ({'; '.join(unlike)})"
 
 

@@ -30,7 +30,7 @@ _PLAIN_TEXT: dict[str, Any] = {"parse_math": False}  # names may contain dollar 
 def draw_layout(layout: Layout) -> dict[str, bytes]:
     """Draw the plots side by side, with labels of the lines on the right; return "png" and "svg" → bytes."""
     width = _LEFT + _RIGHT + (_ALONE if len(layout.headings) == 1 else _PLOT * len(layout.headings))
-    subtitle, notes = _wrapped([". ".join(layout.told) + "."], width), _wrapped(layout.notes, width)
+    subtitle, notes = _wrapped([". ".join(layout.summary) + "."], width), _wrapped(layout.notes, width)
     above = _ABOVE + _ROW * (1 + subtitle.count("\n")) + (0.2 if any(layout.headings) else 0)
     below = _BELOW + _ROW * (1 + notes.count("\n"))
     rows = sum(1 + text.count("\n") for text, _ in _names(layout))
@@ -45,7 +45,7 @@ def draw_layout(layout: Layout) -> dict[str, bytes]:
             "bottom": below / height,
         }
         figure.subplots_adjust(**inside, wspace=0.08)
-        limits = _limits(layout.lines, layout.beside)
+        limits = _limits(layout.lines, layout.references)
         for index, (heading, plot) in enumerate(zip(layout.headings, plots, strict=True)):
             _draw_plot(plot, index, layout, limits)
             plot.text(0, 1.03, heading, transform=plot.transAxes, fontsize=10.5, fontweight="bold", **_PLAIN_TEXT)
@@ -68,8 +68,8 @@ def _wrapped(lines: Sequence[str], width: float) -> str:
 
 def _names(layout: Layout) -> list[tuple[str, dict[str, Any]]]:
     names = [(line.label, _style(place)) for place, line in enumerate(layout.lines)]
-    low, high = _limits(layout.lines, layout.beside)
-    for one in layout.beside:
+    low, high = _limits(layout.lines, layout.references)
+    for one in layout.references:
         mean, least, most = one.number
         interval = "" if least is None or most is None else f" ±{(most - least) / 2:.1f}"
         off = " ▲" if mean > high else " ▼" if mean < low else ""
@@ -114,7 +114,7 @@ def _draw_plot(plot: "Axes", index: int, layout: Layout, limits: tuple[float, fl
         whiskers[0].set_alpha(0.6)
         if flat := line.flat[index]:
             plot.axhline(flat.mean, color=style["color"], linewidth=1.4, zorder=above)
-    for one in layout.beside:
+    for one in layout.references:
         plot.axhline(one.number.mean, color=GREY, linestyle="--" if one.oracle else "-", linewidth=1.0, zorder=2)
     plain_axes(plot)
     plot.set_xlim(*axis.ends)
@@ -142,9 +142,9 @@ def _name_lines(plot: "Axes", inches: tuple[float, float], layout: Layout, limit
     (width, height), (low, high) = inches, limits
     names = _names(layout)
     ends = [_end(line, place, layout) for place, line in enumerate(layout.lines)]
-    ends += [(layout.axis.ends[1], one.number.mean) for one in layout.beside]
+    ends += [(layout.axis.ends[1], one.number.mean) for one in layout.references]
     means = [line.numbers()[-1].mean if end is None else end[1] for line, end in zip(layout.lines, ends, strict=False)]
-    wanted = [100 * (mean - low) / (high - low) for mean in [*means, *(one.number.mean for one in layout.beside)]]
+    wanted = [100 * (mean - low) / (high - low) for mean in [*means, *(one.number.mean for one in layout.references)]]
     row = 100 * _NAME_ROW / height
     heights = spread_labels(wanted, [row * (1 + text.count("\n")) + 0.6 for text, _ in names], top=102)
     at_right = plot.get_yaxis_transform()

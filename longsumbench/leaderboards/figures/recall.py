@@ -54,7 +54,7 @@ class _RecallPanel:
 PANELS = (
     _RecallPanel(
         "Single facts\nstated in one place",
-        "where the fact stands (% of the source)",
+        "where the fact is (% of the source)",
         {f"fact_recall_single_position_{decile}": 10.0 * decile + 5 for decile in range(10)},
         tuple(range(0, 101, 20)),
     ),
@@ -120,14 +120,14 @@ def name_of(record: RunRecord) -> str:
     return " ".join([record.model, *split_variant(record.variant)]).strip()
 
 
-def settings_of(record: RunRecord, beside: Collection[str] = ()) -> str:
+def settings_of(record: RunRecord, others: Collection[str] = ()) -> str:
     """Return a key that is equal for runs that differ only in their seed.
 
     Args:
         record: the record of a run.
-        beside: further settings of training and decoding to ignore.
+        others: further settings of training and decoding to ignore.
     """
-    ignored = {*_IGNORED, *beside}
+    ignored = {*_IGNORED, *others}
     recipe = {key: value for key, value in record.config["train"].items() if key not in ignored}
     decode = {key: value for key, value in record.config.get("decode", {}).items() if key not in ignored}
     return json.dumps([record.config["model"], recipe, decode], sort_keys=True, default=str)
@@ -145,7 +145,7 @@ def pool_seeds(runs: Sequence[RunRecord], measure: str) -> RecallPoint:
 
 
 def draw_recall(
-    title: str, lines: Sequence[RecallLine], panels: Sequence[_RecallPanel] = PANELS, told: str = ""
+    title: str, lines: Sequence[RecallLine], panels: Sequence[_RecallPanel] = PANELS, note: str = ""
 ) -> bytes:
     """Draw the panels side by side, with labels of the lines on the right; return a PNG.
 
@@ -153,7 +153,7 @@ def draw_recall(
         title: title of the picture.
         lines: best first, at least one; the first `MOST_LINES` are drawn.
         panels: panels without any points are left out.
-        told: additional sentence of the caption.
+        note: additional sentence of the caption.
     """
     import matplotlib.style
     from matplotlib.figure import Figure
@@ -171,7 +171,7 @@ def draw_recall(
         _name_lines(plots[-1], panels[-1], shown)
         left = plots[0].get_position().x0
         figure.text(left, 0.94, title, fontsize=13, fontweight="bold", va="center")
-        figure.text(left, 0.04, _caption(len(lines), told), fontsize=8.5, color=GREY, va="center")
+        figure.text(left, 0.04, _caption(len(lines), note), fontsize=8.5, color=GREY, va="center")
         image = io.BytesIO()
         figure.savefig(image, format="png", metadata={"Software": None})
     return image.getvalue()

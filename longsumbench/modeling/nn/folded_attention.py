@@ -25,10 +25,10 @@ class FoldedAttention(PegasusAttention):
     second output: [R, H, K·T, S], as the attention functions of transformers do.
 
     Attributes:
-        told: the weights of each call while they are recorded, else None.
+        recorded_weights: the weights of each call while they are recorded, else None.
     """
 
-    told: list[Tensor] | None = None
+    recorded_weights: list[Tensor] | None = None
 
     def forward(
         self,
@@ -55,10 +55,10 @@ class FoldedAttention(PegasusAttention):
         output, weights = super().forward(
             folded, key_value_states=key_value_states, attention_mask=attention_mask, **kwargs
         )
-        if self.told is not None:
+        if self.recorded_weights is not None:
             cache = kwargs.get("past_key_values")
             recorded = self.weigh(folded, key_value_states, attention_mask, cache) if weights is None else weights
-            self.told.append(recorded)
+            self.recorded_weights.append(recorded)
         return output.view(queries, length, width), weights
 
     def weigh(
@@ -95,11 +95,11 @@ class FoldedAttention(PegasusAttention):
 @contextmanager
 def recorded_attention(attention: FoldedAttention) -> Iterator[list[Tensor]]:
     """Record the weights of each call within the context; the output stays the same."""
-    attention.told = []
+    attention.recorded_weights = []
     try:
-        yield attention.told
+        yield attention.recorded_weights
     finally:
-        attention.told = None
+        attention.recorded_weights = None
 
 
 class FoldedCache(EncoderDecoderCache):

@@ -232,7 +232,7 @@ def test_the_ranking_ends_with_its_search() -> None:
         search(model, inputs, SUMMARY, 4, 8)
     hook.remove()
     assert model._ranking is None
-    assert model.model.decoder.layers[-1].encoder_attn.told is None
+    assert model.model.decoder.layers[-1].encoder_attn.recorded_weights is None
     assert close(search(model, inputs, None, 4, 8), before)
 
 
@@ -249,9 +249,9 @@ def test_watching_gives_the_weights_and_changes_nothing(per_beam: bool) -> None:
         config._attn_implementation = implementation
         form = attention_mask(mask, config, torch.float32)
         plain = attention(queries, key_value_states=memory, attention_mask=form)[0]
-        with recorded_attention(attention) as told:
+        with recorded_attention(attention) as recorded_weights:
             assert torch.equal(attention(queries, key_value_states=memory, attention_mask=form)[0], plain)
-        assert attention.told is None
-        outputs[implementation] = told[0]
+        assert attention.recorded_weights is None
+        outputs[implementation] = recorded_weights[0]
     assert outputs["sdpa"].shape == (2, 2, 9, 7)  # [R, H, K·T, S]
     torch.testing.assert_close(outputs["sdpa"], outputs["eager"])
