@@ -290,4 +290,4 @@ def refuse_damaged(folders: Iterable[Path], cause: Exception) -> None:
     for folder in folders:
         if problems := find_damage(folder, in_full=True):
             damage = f"this stage is damaged ({_summary(problems)})"
-            raise DataError(f"{damage}; run the same command again, which builds it again", folder) from cause
+            raise DataError(f"{damage}; run the same command again to rebuild it", folder) from cause

@@ -354,7 +354,7 @@ def test_damage_that_a_run_meets_unseen(
     told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("longsumbench: ")]
     assert told == [
         f"longsumbench: {path.parent}: this stage is damaged (test.arrow has other content);"
-        " run the same command again, which builds it again"
+        " run the same command again to rebuild it"
     ]
     assert main(run) == 0
     assert "damaged: corpus " in capsys.readouterr().err
