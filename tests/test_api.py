@@ -116,6 +116,17 @@ def test_a_sweep_returns_a_record_for_each_point(toy: dict[str, Any], capsys: py
     assert other.rows[0].mean == pytest.approx(found[1].scores["rouge1"]["f"])
 
 
+def test_tables_and_comparisons_need_no_torch(toy: dict[str, Any]) -> None:
+    """In a fresh process, they read finished runs without it."""
+    found = longsumbench.sweep(model=["lead", "lexrank"], **toy)
+    code = (
+        "import sys, longsumbench\n"
+        "longsumbench.leaderboard('jsonl'), longsumbench.compare(*sys.argv[1:]), longsumbench.load_run(sys.argv[1])\n"
+        "assert not {'torch', 'transformers'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, *(one.run_id for one in found)], check=True)
+
+
 def test_failed_points_are_an_error_after_the_others_have_finished(tmp_path: Path) -> None:
     """As the command, with the same message; what finished is in the table."""
     path, results = write_jsonl(tmp_path / "toy", train=0, validation=0), str(tmp_path / "r")
