@@ -113,15 +113,7 @@ def plan_analyze(analysis: str, words: Sequence[str]) -> tuple[DatasetSettings, 
 
 
 def _dataset_and_own(words: Sequence[str], command: str) -> tuple[DatasetSettings, dict[str, Any]]:
-    """Return the dataset's settings, and the command's settings as nested values.
-
-    Args:
-        words: overrides: `dataset=NAME`, `dataset.*`, and the command's settings.
-        command: the command's name, for messages.
-
-    Raises:
-        UsageError: an override is invalid.
-    """
+    """Return the dataset's settings, and the command's settings as nested values."""
     dataset_overrides = [word for word in words if word.partition("=")[0].partition(".")[0] == "dataset"]
     others = [word for word in words if word not in dataset_overrides]
     for word in others:

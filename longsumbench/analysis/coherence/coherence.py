@@ -147,11 +147,6 @@ def analyze_coherence(
 ) -> CoherenceFound:
     """Score references, shuffled references and summaries of runs.
 
-    Args:
-        dataset: the dataset.
-        settings: the sample, the model and the runs.
-        results: where runs are looked up.
-
     Raises:
         UsageError: the model is missing or not a next-sentence model, or a run has read other texts.
         EnvironmentProblem: the model cannot be downloaded.
@@ -163,11 +158,7 @@ def analyze_coherence(
 
 
 def score_texts(sampled: Sampled, metric: Coherence) -> CoherenceFound:
-    """Score references, shuffled references and summaries of runs.
-
-    Args:
-        sampled: the examples; only the first reference counts.
-        metric: scores a text.
+    """Score first references, shuffled first references and summaries of runs.
 
     Raises:
         DataError: no example has a reference.
@@ -199,12 +190,7 @@ def score_texts(sampled: Sampled, metric: Coherence) -> CoherenceFound:
 
 
 def shuffled(reference: Sequence[str], seed: str) -> Sentences:
-    """Return a reference's sentences in another order, if there is one.
-
-    Args:
-        reference: the sentences.
-        seed: determines the order.
-    """
+    """Return a reference's sentences in another order, drawn by the seed; unchanged if there is no other order."""
     order, mixed = np.random.default_rng(int(digest(seed)[:16], 16)), list(reference)
     while len(set(reference)) > 1 and mixed == list(reference):
         mixed = [reference[place] for place in order.permutation(len(reference))]

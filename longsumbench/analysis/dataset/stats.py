@@ -171,11 +171,7 @@ def run_names(run: str) -> list[str]:
 
 
 def _find_runs(settings: StatsSettings, results: Results, named: Sequence[Path], texts: Texts) -> tuple[RunRecord, ...]:
-    """Return the records of the runs in `named`, or of all finished runs on the same texts.
-
-    Raises:
-        UsageError: a run has read other texts.
-    """
+    """Return the records of the runs in `named`, or of all finished runs on the same texts."""
     if settings.run.strip() == _ALL_RUNS:
         return tuple(record for record in results.records(texts.name) if record.fingerprint == texts.fingerprint)
     records = tuple(map(RunRecord.read, named))
@@ -262,11 +258,7 @@ class _Counts:
 
 
 class _SampleMeasures:
-    """Computes the slow measures of an example.
-
-    Args:
-        tokens: tokenizers whose tokens are counted.
-    """
+    """Computes the slow measures of an example."""
 
     def __init__(self, tokens: Sequence[SharedTokenizer] = ()) -> None:
         self._tokens = tokens

@@ -347,11 +347,6 @@ def chances(size: int, bins: int) -> _Floats:
 def analyze_fusion(dataset: DatasetSettings, settings: FusionSettings, results: Results | None = None) -> FusionsFound:
     """Find the fusion sentences of a dataset's references.
 
-    Args:
-        dataset: the dataset.
-        settings: the sample, and the thresholds of a fusion.
-        results: where runs are looked up.
-
     Raises:
         UsageError: a run has read other texts.
         DataError: no example can be used, or a file is damaged.
@@ -360,11 +355,7 @@ def analyze_fusion(dataset: DatasetSettings, settings: FusionSettings, results: 
 
 
 def find_fusions(sampled: Sampled, settings: FusionSettings) -> FusionsFound:
-    """Find the fusion sentences of some examples' references.
-
-    Args:
-        sampled: the examples; only the first reference counts.
-        settings: the thresholds of a fusion.
+    """Find the fusion sentences of the sampled examples' first references.
 
     Raises:
         DataError: no example has a reference and two source sentences.
@@ -435,16 +426,7 @@ def _stated(
     settings: FusionSettings,
     scorer: RougeScorer,
 ) -> StatedShares:
-    """Return the parts of a fusion sentence that an output states.
-
-    Args:
-        run_id: the run's id.
-        output: the output's sentences.
-        summary: the fusion sentence.
-        given: the words of the fusion sentence, and of its two sources.
-        settings: the threshold `appears`.
-        scorer: computes recalls.
-    """
+    """Return what an output states of a fusion sentence; `given` is the words of the sentence and its two sources."""
     scores = [scorer.score([sentence], [[summary]])[settings.kind] for sentence in output]
     best = max(range(len(output)), key=lambda index: scores[index].f, default=None)
     whole = scorer.score(list(output), [[summary]])[settings.kind].r
@@ -462,13 +444,8 @@ def stated_shares(
 ) -> tuple[float, float]:
     """Return, for each source, the share of the words that it alone gives to a fusion sentence and that an output has.
 
-    A source's words are the multiset (summary ∩ source) − other source. The share is 1 if there are none.
-
-    Args:
-        output: words of the output.
-        summary: words of the fusion sentence.
-        first: words of the first source sentence.
-        second: words of the second source sentence.
+    All arguments are words. A source's words are the multiset (summary ∩ source) − other source. The share is 1 if
+    there are none.
     """
     shares = []
     for source, other in ((first, second), (second, first)):

@@ -169,11 +169,7 @@ def _span(first: int, last: int) -> str:
 
 
 def _intervals(values: _Floats) -> list[tuple[float, float]]:
-    """Return the interval of each column's mean, NaN for a column with one example.
-
-    Args:
-        values: [E, B], NaN where the column does not apply to an example.
-    """
+    """Return the interval of each column's mean, NaN for a column with one value; `values` is [E, B] with NaN."""
     found: list[tuple[float, float]] = [(np.nan, np.nan)] * values.shape[1]
     applies = ~np.isnan(values)
     masks = np.unique(applies, axis=1).T  # columns of the same examples are resampled together
@@ -186,12 +182,7 @@ def _intervals(values: _Floats) -> list[tuple[float, float]]:
 
 
 def analyze_locality(dataset: DatasetSettings, settings: LocalitySettings, results: Results | None = None) -> Locality:
-    """Compare all pairs of sentences of each source.
-
-    Args:
-        dataset: the dataset.
-        settings: the sample and the encoder.
-        results: unused; runs do not change sources.
+    """Compare all pairs of sentences of each source; `results` is not used.
 
     Raises:
         UsageError: the encoder cannot be used.
@@ -204,12 +195,7 @@ def analyze_locality(dataset: DatasetSettings, settings: LocalitySettings, resul
 
 
 def compare_sentences(sampled: Sampled, vectors: SentenceVectors, distance: int = 50) -> Locality:
-    """Compare all pairs of sentences of each source.
-
-    Args:
-        sampled: the examples.
-        vectors: computes sentence vectors.
-        distance: the greatest distance with a separate bin.
+    """Compare all pairs of sentences of each source; distances up to `distance` have separate bins.
 
     Raises:
         DataError: no source has two sentences.

@@ -126,11 +126,7 @@ class Encoder:
 
 
 def _pooling(folder: Path) -> str:
-    """Return the pooling of a model's sentence-transformers configuration; "mean" without one.
-
-    Raises:
-        UsageError: the configuration is not supported.
-    """
+    """Return the pooling of a model's sentence-transformers configuration; "mean" without one."""
     path = folder / "modules.json"
     if not path.is_file():
         return "mean"

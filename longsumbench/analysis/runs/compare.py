@@ -372,11 +372,7 @@ def _with_count(signature: str, n: int) -> str:
 
 
 def _common_ids(runs: Sequence[ComparedRun], intersect: bool) -> tuple[str, ...]:
-    """Return the ids of the examples that all runs scored, sorted, so that no test depends on the order of files.
-
-    Raises:
-        UsageError: the runs scored different examples without `intersect`, or have none in common.
-    """
+    """Return the ids of the examples that all runs scored, sorted, so that no test depends on the order of files."""
     sets = [set(map(str, run.scores.index)) for run in runs]
     common = set.intersection(*sets)
     if any(ids != common for ids in sets):
@@ -416,14 +412,7 @@ def shared_measures(baseline: ComparedRun, run: ComparedRun) -> list[str]:
 def compare_measure(
     measure: str, before: NDArray[np.float64], after: NDArray[np.float64], resamples: int = RESAMPLES
 ) -> ComparisonRow:
-    """Test one measure; `p_holm` is not corrected yet.
-
-    Args:
-        measure: the measure's name.
-        before: the baseline's scores, one per example.
-        after: the run's scores on the same examples.
-        resamples: number of resamples of each test.
-    """
+    """Test one measure of the baseline (`before`) and the run (`after`), one score per example; `p_holm` equals `p`."""
     gaps = after - before
     resampled, p = paired_bootstrap(gaps, resamples), approximate_randomization(gaps, resamples).p
     return ComparisonRow(

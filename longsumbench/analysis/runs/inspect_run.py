@@ -93,12 +93,7 @@ def _places(ids: Sequence[str]) -> str:
 
 
 def _evidence_of(folder: Path, number: int, name: str, record: RunRecord) -> Evidence:
-    """Return the evidence of an example.
-
-    Raises:
-        UsageError: the evidence was not kept.
-        DataError: the evidence is damaged, or belongs to another example.
-    """
+    """Return the evidence of the example at index `number`, with the id `name`."""
     found = kept_places(folder / "evidence")
     if number not in found:
         raise UsageError(_why_none(number, found, record))
@@ -124,11 +119,7 @@ def _why_none(number: int, found: set[int], record: RunRecord) -> str:
 
 
 def _scores_of(path: Path, name: str) -> dict[str, float]:
-    """Return the ROUGE F1 of an example, 0–100; empty if it was not scored.
-
-    Raises:
-        DataError: the table of scores is damaged.
-    """
+    """Return the ROUGE F1 of an example, 0–100; empty if it was not scored."""
     scores = read_scores(path) if path.is_file() else None
     if scores is None or name not in scores.index:
         return {}

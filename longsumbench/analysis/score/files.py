@@ -115,11 +115,7 @@ def read_pairs(predictions: Path, references: Path | None = None, intersect: boo
 
 
 def _pairs_of_run(folder: Path) -> PairedTexts:
-    """Return the summaries of a finished run with the references of their examples, in the run's order.
-
-    Raises:
-        DataError: a file of the run is missing or damaged, or its texts are not on this machine.
-    """
+    """Return the summaries of a finished run with the references of their examples, in the run's order."""
     record = RunRecord.read(folder)
     check_written(folder, record, ["predictions.jsonl"])
     texts, _ = _by_id(_rows(folder / "predictions.jsonl", _prediction_in), folder, intersect=False)
@@ -171,11 +167,7 @@ def _check_common(found: PairedTexts, predictions: Path, references: Path, inter
 
 
 def _by_id(entries: Iterable[tuple[str, Value]], path: Path, intersect: bool) -> tuple[dict[str, Value], list[str]]:
-    """Return id → value, and the ids that occur twice with the same value.
-
-    Raises:
-        DataError: an id occurs twice with different texts, or twice at all without `intersect`.
-    """
+    """Return id → value, and the ids that occur twice with the same value, which only `intersect` allows."""
     found: dict[str, Value] = {}
     same: dict[str, None] = {}  # sets that keep their order
     different: dict[str, None] = {}

@@ -154,14 +154,7 @@ def score_sides(
     references: TextTable,
     zero_for_empty: bool = False,
 ) -> Scored:
-    """Score each prediction against its references.
-
-    Args:
-        scorer: the ROUGE scorer.
-        pairs: predictions and references.
-        predictions: the predictions' sentences, in the order of the pairs.
-        references: the references' sentences, pair by pair.
-        zero_for_empty: see `score_files`.
+    """Score each prediction against its references; `predictions` and `references` are from `split_sides(pairs)`.
 
     Raises:
         EnvironmentProblem: a pair does not fit into this machine's memory.

@@ -46,13 +46,7 @@ class TextTable:
 
 
 def find_warnings(predictions: TextTable, references: TextTable, drops: bool) -> list[str]:
-    """Return a sentence about each probable error.
-
-    Args:
-        predictions: all predictions.
-        references: all references.
-        drops: whether the tokenizer drops everything except a–z and 0–9.
-    """
+    """Return a sentence about each probable error; `drops` means that the tokenizer keeps only a–z and 0–9."""
     both = ((predictions, references), (references, predictions))
     found = [line for side, _ in both for line in _literal_marks(side)]
     found += [line for side, other in both for line in _unsplit(side, other)]
