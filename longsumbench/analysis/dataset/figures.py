@@ -71,7 +71,7 @@ def dataset_pictures(stats: DatasetStats) -> Iterator[Picture]:
         yield Picture("What the references keep", caption, _histograms(kept, lambda plot: _novelty(plot, stats)))
         caption = f"ROUGE F1 of the sentences closest to the references. {share}, {describe_sample(stats)}."
         yield Picture("The best extract", caption, _histograms(_scores(stats)))
-    if readings := [one for one in stats.readings if one.whole is not None and one.source.tokens]:
+    if readings := [reading for reading in stats.readings if reading.whole is not None and reading.source.tokens]:
         examples = describe_examples_read(stats, stats.read_split)
         caption = f"{examples}: percent of all tokens. On the right: the share of examples read whole."
         yield Picture("What each system would see", caption, _stacked(readings))
@@ -209,14 +209,14 @@ def _novelty(plot: "Axes", stats: DatasetStats) -> None:
 
 def _stacked(readings: Sequence[Reading]) -> bytes:
     """Draw one bar per system: the share that it reads, and the share that each setting cuts."""
-    causes = list(dict.fromkeys(cause for one in readings for cause, *_ in ledger_entries(one.source)[1:]))
+    causes = list(dict.fromkeys(cause for reading in readings for cause, *_ in ledger_entries(reading.source)[1:]))
     colours = {"seen": _SEEN, **{cause: _CUT[place % len(_CUT)] for place, cause in enumerate(causes)}}
 
     def fill(figure: "Figure") -> None:
         plot = figure.subplots()
-        for place, one in enumerate(readings):
-            _bar(plot, place, one, colours)
-        plot.set_yticks(range(len(readings)), [_wrapped(one.label) for one in readings])
+        for place, reading in enumerate(readings):
+            _bar(plot, place, reading, colours)
+        plot.set_yticks(range(len(readings)), [_wrapped(reading.label) for reading in readings])
         plot.set_ylim(len(readings) - 0.45, -0.55)
         plot.set_xlim(0, 100)
         plot.set_xlabel("% of the sources")
@@ -238,16 +238,16 @@ def _stacked(readings: Sequence[Reading]) -> bytes:
     return _svg((_WIDTH, 1.15 + _BAR_HEIGHT * len(readings)), fill)
 
 
-def _bar(plot: "Axes", place: int, one: Reading, colours: Mapping[str, str]) -> None:
+def _bar(plot: "Axes", place: int, reading: Reading, colours: Mapping[str, str]) -> None:
     left = 0.0
-    for cause, tokens, _ in ledger_entries(one.source):
-        share = 100 * tokens / one.source.tokens
+    for cause, tokens, _ in ledger_entries(reading.source):
+        share = 100 * tokens / reading.source.tokens
         plot.barh(place, share, 0.7, left=left, color=colours[cause], edgecolor="white", linewidth=0.8)
         if share >= _SMALLEST_LABELLED:
             ink = "black" if _is_light(colours[cause]) else "white"
             plot.text(left + share / 2, place, f"{share:.1f}", ha="center", va="center", color=ink, fontsize=9)
         left += share
-    seen, whole = 100 * one.source.tokens_seen / one.source.tokens, 100 * (one.whole or 0) / one.sources
+    seen, whole = 100 * reading.source.tokens_seen / reading.source.tokens, 100 * (reading.whole or 0) / reading.sources
     plot.text(101, place, f"{seen:.1f} % seen, {whole:.0f} % whole", va="center", fontsize=9, color=GREY)
 
 

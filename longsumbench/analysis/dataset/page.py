@@ -87,8 +87,8 @@ def _tiles(stats: DatasetStats) -> str:
     largest = max(stats.splits, key=lambda split: len(split.counts))
     for name, what in (("source_words", "source words"), ("target_words", "target words")):
         found.append((format_number(float(largest.counts[name].median())), f"{what}, median of {largest.name}"))
-    shared = [one for one in stats.overlaps or () if one.other == "test" and one.one == "train"]
-    found += [(f"{one.of_other:,}", "test examples with a near-duplicate in train") for one in shared]
+    shared = [overlap for overlap in stats.overlaps or () if (overlap.one, overlap.other) == ("train", "test")]
+    found += [(f"{overlap.of_other:,}", "test examples with a near-duplicate in train") for overlap in shared]
     tiles = (f'<div class="tile"><b>{escape(number)}</b><span>{escape(label)}</span></div>' for number, label in found)
     note = f'<p class="soft">Slow statistics are computed {escape(describe_sample(stats))}.</p>'
     return f'<div class="tiles">{"".join(tiles)}</div>{note}'

@@ -201,7 +201,7 @@ def _kept(stats: DatasetStats) -> Block:
     rows = []
     for split in stats.splits:
         found = kept_measures(split)
-        n = max((int(one["n"]) for one in found.values()), default=0)
+        n = max((int(measure["n"]) for measure in found.values()), default=0)
         rows.append([split.name, f"{n:,}", *(_cell(found.get(name)) for name in _KEPT)])
     notes = (
         "Compression: source words per reference word. Coverage: the share of the reference's words that are in"

@@ -332,8 +332,8 @@ def _interval(parts: _Floats, wholes: _Floats) -> tuple[float, float]:
     total = int(wholes.sum())
     if parts.sum() in (0.0, float(total)):
         return interval_of_shares(np.full(total, parts.sum() / total), _RESAMPLES, seed=1)
-    having = wholes > 0
-    low, high = _ratio_intervals(parts[having, None], wholes[having, None])
+    counted = wholes > 0
+    low, high = _ratio_intervals(parts[counted, None], wholes[counted, None])
     return float(low[0]), float(high[0])
 
 

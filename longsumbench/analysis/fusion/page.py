@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _NARROW, _WIDE, _HEIGHT = 7.4, 12.4, 4.3  # inches
-_MOST_RUNS = len(COLOURS)  # that are drawn
+_MOST_RUNS = len(COLOURS)  # greatest number of runs drawn
 _PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.8}  # background of a label on a line
 _COUNT: dict[str, Any] = {
     **{"xytext": (0, 4), "textcoords": "offset points", "ha": "center", "fontsize": 8.5},

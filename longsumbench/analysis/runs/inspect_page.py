@@ -148,7 +148,7 @@ def _plane(view: Plane) -> str:
 
 def _texts(inspection: Inspection) -> str:
     """Return the summary and its references in columns."""
-    references = ["\n".join(one) for one in inspection.example.references] if inspection.example else []
+    references = ["\n".join(reference) for reference in inspection.example.references] if inspection.example else []
     texts = [("summary", inspection.summary.text)]
     for place, reference in enumerate(references, 1):
         texts.append(("reference" if len(references) == 1 else f"reference {place}", reference))
@@ -167,7 +167,7 @@ def _units(texts: Sequence[str], drawn: Iterable[View]) -> str:
     boxes = []
     for unit, text in enumerate(texts):
         segments = selected.segments_of(unit) if selected else []
-        chips = "".join(f'<span class="chip {colour(one)}">{one + 1}</span>' for one in segments)
+        chips = "".join(f'<span class="chip {colour(segment)}">{segment + 1}</span>' for segment in segments)
         kind = colour(unit) if selected is None else colour(segments[0]) if segments else ""
         first = f'<span class="soft first">{escape(" ".join(text.split())[:_FIRST_WORDS])}</span>'
         body = f'<p class="text" id="unit-{unit + 1}">{_or_nothing(text)}</p>'
