@@ -282,7 +282,7 @@ def _notes_of(readings: Sequence[Reading]) -> Iterator[str]:
         for note, applies in (
             (reading.note, bool(reading.note)),
             (NO_LEDGER, reading.whole is None),
-            (f"{merged:,} documents beyond max_documents share the last document embedding", merged > 0),
+            (f"{merged:,} documents beyond max_documents share the last document's number", merged > 0),
         ):
             if applies:
                 labels.setdefault(note, []).append(reading.label)
