@@ -1,1 +1,1 @@
-"""What datasets are like, and what could be said of them: no run needs any of it."""
+"""Analyses of datasets, outputs and finished runs; no run needs this package. Start reading with `names.py`."""

@@ -1,23 +1,23 @@
-"""What `longsumbench analyze` can look at, by name: what finds it, and what writes it."""
+"""The analyses of `longsumbench analyze`, by name."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from longsumbench.analysis.coherence import plot as of_coherence
+from longsumbench.analysis.coherence import plot as coherence_plot
 from longsumbench.analysis.coherence.coherence import analyze_coherence
-from longsumbench.analysis.fusion import page as of_fusion
+from longsumbench.analysis.fusion import page as fusion_page
 from longsumbench.analysis.fusion.fusion import analyze_fusion
-from longsumbench.analysis.locality import plot as of_locality
+from longsumbench.analysis.locality import plot as locality_plot
 from longsumbench.analysis.locality.locality import analyze_locality
 
 
 class Analysis(NamedTuple):
-    """One of them.
+    """The functions of an analysis.
 
     Attributes:
-        find: settings of the dataset, of the analysis, where runs are → what was found, which `render` draws.
-        write: what was found, a folder → the files written there.
+        find: settings of the dataset, settings of the analysis, results → an object with `render`.
+        write: that object, a folder → the files written.
     """
 
     find: Callable[..., Any]
@@ -25,7 +25,7 @@ class Analysis(NamedTuple):
 
 
 ANALYSES: Mapping[str, Analysis] = {
-    "locality": Analysis(analyze_locality, of_locality.write_locality),
-    "fusion": Analysis(analyze_fusion, of_fusion.write_fusion),
-    "coherence": Analysis(analyze_coherence, of_coherence.write_coherence),
+    "locality": Analysis(analyze_locality, locality_plot.write_locality),
+    "fusion": Analysis(analyze_fusion, fusion_page.write_fusion),
+    "coherence": Analysis(analyze_coherence, coherence_plot.write_coherence),
 }

@@ -1,6 +1,6 @@
-"""The examples that an analysis looks at: drawn from a split by a seed, with what finished runs wrote for them.
+"""Draws an analysis's examples from a split by a seed, with the summaries of finished runs.
 
-settings of the dataset and of the sample, names of runs --draw--> Sampled
+settings of the dataset and of the sample, names of runs --sample_dataset--> Sampled
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,10 +24,10 @@ from longsumbench.runs.record import Results, RunRecord, check_written, run_labe
 
 @dataclass
 class SampleSettings:
-    """Which examples are looked at."""
+    """Settings of the sample."""
 
     sample: Count | None = 200  # examples drawn from dataset.split; null: all of them
-    seed: Seed = 1  # of the drawing, and of whatever else is drawn
+    seed: Seed = 1  # of the sample, and of an analysis's other random numbers
 
     def __post_init__(self) -> None:
         check_settings(self, "")
@@ -35,10 +35,10 @@ class SampleSettings:
 
 @dataclass(frozen=True)
 class Outputs:
-    """What a finished run wrote.
+    """The summaries of a finished run.
 
     Attributes:
-        record: what the run was.
+        record: the run's record.
         summaries: id → summary.
     """
 
@@ -47,21 +47,21 @@ class Outputs:
 
     @property
     def label(self) -> str:
-        """Its model, variant, seed and id, short enough for a heading."""
+        """Model, variant, seed and id, short enough for a heading."""
         return run_label(self.record)
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """Examples of a split, read as they are asked for.
+    """Sampled examples of a split, read one by one.
 
     Attributes:
-        dataset: its name.
-        fingerprint: of its texts.
+        dataset: name of the dataset.
+        fingerprint: fingerprint of the texts.
         split: all examples of the split.
-        places: of those that are looked at, in the order of the split.
-        seed: they were drawn by.
-        runs: what finished runs wrote for every one of them.
+        places: indices of the sampled examples, in the order of the split.
+        seed: seed of the sample.
+        runs: finished runs with a summary of each sampled example.
     """
 
     dataset: str
@@ -75,15 +75,11 @@ class Sampled:
         return len(self.places)
 
     def examples(self, doing: str) -> Iterator[Example]:
-        """Yield the examples, showing the progress through them.
-
-        Args:
-            doing: what is done with them, as a user would call it ("comparing sentences").
-        """
+        """Yield the examples and show progress, labelled by `doing` ("comparing sentences")."""
         return track((self.split[place] for place in self.places), doing, len(self))
 
     def about(self) -> str:
-        """Say which examples these are."""
+        """Describe the split and the sample."""
         if len(self) == len(self.split):
             return f"{self.split.name} split, all {format_count(len(self), 'example')}"
         among = ", of those that all runs summarized," if self.runs else ""
@@ -92,12 +88,12 @@ class Sampled:
         )
 
     def signature(self, analysis: str, version: int, **parts: object) -> str:
-        """Describe in one string how an analysis of these examples came about.
+        """Describe how an analysis of these examples was computed.
 
         Args:
-            analysis: its name.
-            version: changes when the same texts would give other numbers.
-            parts: what decides it beside the examples.
+            analysis: the analysis's name.
+            version: increases if the same texts give other numbers.
+            parts: settings that change the result, apart from the examples.
         """
         drawn = {"texts": self.fingerprint, "sample": len(self), "seed": self.seed}
         return "|".join([f"{analysis}:{version}", *(f"{name}:{value}" for name, value in {**parts, **drawn}.items())])
@@ -106,17 +102,17 @@ class Sampled:
 def sample_dataset(
     dataset: DatasetSettings, settings: SampleSettings, run: str = "", results: Results | None = None
 ) -> Sampled:
-    """Read a dataset and draw examples from one of its splits.
+    """Read a dataset and draw examples from `dataset.split`.
 
     Args:
-        dataset: which texts; the examples are those of `dataset.split`.
-        settings: how many, and by which seed.
-        run: finished runs with commas between: folders, ids, or unique prefixes of ids.
-        results: where ids are looked for.
+        dataset: the dataset.
+        settings: size and seed of the sample.
+        run: finished runs, separated by commas: folders, ids, or unique prefixes of ids.
+        results: where ids are looked up.
 
     Raises:
-        UsageError: a run is meant that is not there, or that has read other texts or summarized another split.
-        DataError: the dataset has no such split, or a file cannot be used.
+        UsageError: a run is unknown, has read other texts or has summarized another split.
+        DataError: the dataset has no such split, or a file is damaged.
     """
     found = _find_runs(run, results or Results(Path("results")), dataset)
     texts = load_texts(dataset, user_cache())
@@ -124,16 +120,16 @@ def sample_dataset(
         known = ", ".join(texts.splits)
         raise DataError(f"dataset '{texts.name}' has no split '{dataset.split}'; dataset.split can be: {known}")
     split, runs = texts.splits[dataset.split], tuple(_open(folder, record, texts) for folder, record in found)
-    known_to_all = [place for place, name in enumerate(split.ids) if all(name in one.summaries for one in runs)]
-    if not known_to_all:
+    common = [place for place, name in enumerate(split.ids) if all(name in run.summaries for run in runs)]
+    if not common:
         raise UsageError(f"no example of the {split.name} split was summarized by all of the {len(runs)} runs")
-    size = min(settings.sample or len(known_to_all), len(known_to_all))
-    chosen = np.random.default_rng(settings.seed).choice(known_to_all, size, replace=False)
+    size = min(settings.sample or len(common), len(common))
+    chosen = np.random.default_rng(settings.seed).choice(common, size, replace=False)
     return Sampled(texts.name, texts.fingerprint, split, sorted(chosen.tolist()), settings.seed, runs)
 
 
 def _find_runs(named: str, results: Results, dataset: DatasetSettings) -> list[tuple[Path, RunRecord]]:
-    """Return folder and record of each run; what can be known to be wrong before the texts are read is told here."""
+    """Return folder and record of each run, after the checks that need no texts."""
     found: list[tuple[Path, RunRecord]] = []
     for name in filter(None, map(str.strip, named.split(","))):
         folder = results.find(name)
@@ -141,11 +137,11 @@ def _find_runs(named: str, results: Results, dataset: DatasetSettings) -> list[t
         if record.run_id in [other.run_id for _, other in found]:
             raise UsageError(f"{run_label(record)} is named twice; name each run once")
         if record.dataset != dataset.name:
-            told = f"is a run on {record.dataset}, and not on {dataset.name}: name another run, or its dataset"
-            raise UsageError(f"{run_label(record)} {told} (dataset={record.dataset})")
+            problem = f"is a run on {record.dataset}, not on {dataset.name}"
+            raise UsageError(f"{run_label(record)} {problem}: name another run, or set dataset={record.dataset}")
         if record.split != dataset.split:
-            told = f"summarized the {record.split} split: set dataset.split={record.split}, or name another run"
-            raise UsageError(f"{run_label(record)} {told}")
+            problem = f"summarized the {record.split} split: set dataset.split={record.split}, or name another run"
+            raise UsageError(f"{run_label(record)} {problem}")
         check_written(folder, record, ["predictions.jsonl"])
         found.append((folder, record))
     return found
@@ -153,6 +149,6 @@ def _find_runs(named: str, results: Results, dataset: DatasetSettings) -> list[t
 
 def _open(folder: Path, record: RunRecord, texts: Texts) -> Outputs:
     if record.fingerprint != texts.fingerprint:
-        told = f"has read other texts (fingerprint {record.fingerprint[:12]}, these have {texts.fingerprint[:12]})"
-        raise UsageError(f"{run_label(record)} {told}: set dataset.* as that run did, which its config.yaml says")
-    return Outputs(record, {one.id: one.text for one in read_summaries(folder / "predictions.jsonl")})
+        problem = f"has read other texts (fingerprint {record.fingerprint[:12]}, these have {texts.fingerprint[:12]})"
+        raise UsageError(f"{run_label(record)} {problem}: set dataset.* as in that run's config.yaml")
+    return Outputs(record, {summary.id: summary.text for summary in read_summaries(folder / "predictions.jsonl")})

@@ -95,7 +95,7 @@ def test_words_that_cannot_be_meant(
     of_texts = ["dataset=jsonl", f"dataset.path={folder}"]
     capsys.readouterr()
     for words, told in (
-        (["fusion", f"run={lead}"], "is a run on jsonl, and not on pydoc"),
+        (["fusion", f"run={lead}"], "is a run on jsonl, not on pydoc"),
         (["fusion", *of_texts, "dataset.split=validation", f"run={lead}"], "summarized the test split"),
         (["fusion", *of_texts, "dataset.limit=2", f"run={lead}"], "has read other texts"),
         (["fusion", *of_texts, f"run={lead},{lead[:8]}"], "is named twice"),

@@ -135,7 +135,7 @@ def test_flags_stand_on_either_side_of_runs(words: str) -> None:
         ("run experiment=etads-table5", "experiment=etads-table5 has several points: run it with -m"),
         ("run -m experiment=etads-table7", "unknown experiment 'etads-table7' (did you mean"),
         ("leaderboard --latx", "unknown flag '--latx' (did you mean '--latex'?)"),
-        ("compare one", "name two or more runs; the first is what the others are compared with"),
+        ("compare one", "name two or more runs; the others are compared with the first"),
         ("compare one two --results-dir nowhere", "no finished run is called 'one' under nowhere"),
         ("run --sho", "unknown flag '--sho' (did you mean '--show'?)"),
         ("run --config-dir", "expected one argument"),

@@ -1,1 +1,1 @@
-"""How summaries cohere."""
+"""`longsumbench analyze coherence`: coherence of references and summaries. Start reading with `coherence.py`."""

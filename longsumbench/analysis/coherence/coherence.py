@@ -1,6 +1,6 @@
-"""How well the sentences of summaries follow one another: references, the same shuffled, and runs (PageSum, Table 4).
+"""Scores the coherence of references, shuffled references and summaries of runs (PageSum, Table 4).
 
-texts of each row --Coherence (PageSum, Eq. 12)--> a number an example --compare--> means, intervals, paired tests
+texts of each row --Coherence (PageSum, Eq. 12)--> one score per example --table--> means, intervals, paired tests
 """
 
 from collections.abc import Sequence
@@ -25,21 +25,21 @@ from longsumbench.report.tables import TIED, Block, Tied, terminal
 from longsumbench.runs.record import Results
 from longsumbench.sentences import split_summary
 
-_VERSION = 1  # changes when the same texts would give other numbers
-_INTERVAL_RESAMPLES = 1_000  # of the bootstrap behind the 95 % intervals
+_VERSION = 1  # increase if the same texts give other numbers
+_INTERVAL_RESAMPLES = 1_000  # of the bootstrap for the 95 % intervals
 REFERENCE, SHUFFLED = "reference", "reference, shuffled"
 _MISSING = (
-    "model= is missing: coherence is what a BERT trained on next-sentence prediction says of neighbours; give its "
-    "folder, or its name on the Hugging Face hub (model=bert-large-uncased, as the paper)"
+    "model= is missing: coherence needs a BERT trained on next-sentence prediction; give its folder, or its name on "
+    "the Hugging Face hub (model=bert-large-uncased, as in the paper)"
 )
 
 
 @dataclass
 class CoherenceSettings(SampleSettings):
-    """What `longsumbench analyze coherence` is asked."""
+    """Settings of `longsumbench analyze coherence`."""
 
-    run: Text = ""  # finished runs on the same split, commas between; the first is what others are tested against
-    model: Text | None = None  # a BERT for next-sentence prediction, its folder or its name on the hub
+    run: Text = ""  # finished runs on the same split, separated by commas; the first is the baseline of the tests
+    model: Text | None = None  # folder or hub name of a BERT for next-sentence prediction
     device: Device = "auto"  # auto | cpu | cuda
 
     def __post_init__(self) -> None:
@@ -49,22 +49,22 @@ class CoherenceSettings(SampleSettings):
 
 
 class NextSentences(Coherence):
-    """As the metric, except: its model is named by the analysis's own setting."""
+    """The metric `Coherence` with its model from the analysis's setting `model`."""
 
     setting: ClassVar[str] = "model"
 
 
 @dataclass(frozen=True)
 class CoherenceFound:
-    """What came out.
+    """The result of `longsumbench analyze coherence`.
 
     Attributes:
-        dataset, about: which examples.
-        signature: how all of it was computed.
-        scores: row → [E], 0–1; NaN of a text of fewer than two sentences.
-        labels: row → what tables call it.
+        dataset, about: the dataset's name, and a description of the examples.
+        signature: how the scores were computed.
+        scores: row → [E], 0–1; NaN for a text of fewer than two sentences.
+        labels: row → label in tables.
         baseline: the row that the others are tested against.
-        without: examples left out, which have no reference.
+        without: number of examples left out because they have no reference.
     """
 
     dataset: str
@@ -77,11 +77,11 @@ class CoherenceFound:
 
     @property
     def title(self) -> str:
-        """What is shown, of which dataset."""
+        """Heading of the table."""
         return f"Semantic coherence of summaries, 0–100: {self.dataset}"
 
     def table(self) -> pd.DataFrame:
-        """Return a row for each kind of text: its mean, 0–100, its interval, and its test against the baseline."""
+        """Return one row per kind of text: mean, 0–100, interval, and test against the baseline."""
         rows, p_values = [], {}
         for name, scores in self.scores.items():
             values = 100 * scores[np.isfinite(scores)]
@@ -102,13 +102,13 @@ class CoherenceFound:
         return table.assign(p=names.map(p_values).astype(float), p_holm=names.map(corrected).astype(float))
 
     def notes(self) -> list[str]:
-        """Say which examples these are, and what the columns mean."""
+        """Return lines about the examples and the columns."""
         count = int(self.table()["p"].notna().sum())
         lines = [f"{self.about}; means over summaries of two sentences or more, with the 95 % interval (bootstrap)"]
         if count:
             lines.append(
-                f"difference: from '{self.labels[self.baseline]}' on the summaries to which both apply; p: approximate "
-                f"randomization, {RESAMPLES:,} resamples; Holm: corrected for the {count} tests; "
+                f"difference: from '{self.labels[self.baseline]}' on the examples where both have a score; p: "
+                f"approximate randomization, {RESAMPLES:,} resamples; Holm: corrected for the {count} tests; "
                 f"{TIED}: not distinguishable (corrected p ≥ {LEVEL})"
             )
         if self.without:
@@ -116,7 +116,7 @@ class CoherenceFound:
         return lines
 
     def render(self) -> str:
-        """Draw the table for the terminal."""
+        """Return the table for the terminal."""
         view = ("", "coherence", "95 % interval", "n", "of one sentence or none", "difference", "p", "p (Holm)")
         rows = []
         for _, row in self.table().iterrows():
@@ -128,7 +128,7 @@ class CoherenceFound:
         return f"{terminal(self.title, [block])}\n\n{self.signature}"
 
     def csv(self) -> str:
-        """Return the table."""
+        """Return the table as CSV."""
         table = self.table().rename(columns={"of one sentence or none": "one_sentence_or_none"})
         table = table.assign(dataset=self.dataset, signature=self.signature)
         return table.to_csv(index=False, lineterminator="\n", float_format="%.6f")
@@ -138,24 +138,19 @@ def _tested(row: Any) -> list[str]:
     if not np.isfinite(row["p"]):
         return ["", "", ""]
     gap = f"{row['difference']:+.2f}"
-    told = ["<0.001" if p < 0.001 else f"{p:.3f}" for p in (row["p"], row["p_holm"])]
-    return [gap if row["p_holm"] < LEVEL else Tied(gap), *told]
+    p_values = ["<0.001" if p < 0.001 else f"{p:.3f}" for p in (row["p"], row["p_holm"])]
+    return [gap if row["p_holm"] < LEVEL else Tied(gap), *p_values]
 
 
 def analyze_coherence(
     dataset: DatasetSettings, settings: CoherenceSettings, results: Results | None = None
 ) -> CoherenceFound:
-    """Score references, the same with their sentences shuffled, and what runs wrote.
-
-    Args:
-        dataset: which texts.
-        settings: which of them, and by which model.
-        results: where runs are looked for.
+    """Score references, shuffled references and summaries of runs.
 
     Raises:
-        UsageError: the model is missing or no next-sentence model, or a run has read other texts.
-        EnvironmentProblem: the model is on the hub and cannot be fetched.
-        DataError: no example has a reference, or a file cannot be used.
+        UsageError: the model is missing or not a next-sentence model, or a run has read other texts.
+        EnvironmentProblem: the model cannot be downloaded.
+        DataError: no example has a reference, or a file is damaged.
     """
     metric = NextSentences(Scoring(coherence_model=settings.model, device=settings.device))
     metric.check()
@@ -163,11 +158,7 @@ def analyze_coherence(
 
 
 def score_texts(sampled: Sampled, metric: Coherence) -> CoherenceFound:
-    """Score references, the same with their sentences shuffled, and what runs wrote.
-
-    Args:
-        sampled: the examples; of several references the first.
-        metric: scores a text.
+    """Score first references, shuffled first references and summaries of runs.
 
     Raises:
         DataError: no example has a reference.
@@ -199,12 +190,7 @@ def score_texts(sampled: Sampled, metric: Coherence) -> CoherenceFound:
 
 
 def shuffled(reference: Sequence[str], seed: str) -> Sentences:
-    """Return a reference's sentences in another order; where there is none, as they are.
-
-    Args:
-        reference: its sentences.
-        seed: of the order; the same one gives the same.
-    """
+    """Return a reference's sentences in another order, drawn by the seed; unchanged if there is no other order."""
     order, mixed = np.random.default_rng(int(digest(seed)[:16], 16)), list(reference)
     while len(set(reference)) > 1 and mixed == list(reference):
         mixed = [reference[place] for place in order.permutation(len(reference))]

@@ -1,4 +1,4 @@
-"""The coherence of summaries as files: CSV, PNG, SVG (PageSum, Table 4)."""
+"""Writes the coherence of summaries as CSV, PNG and SVG (PageSum, Table 4)."""
 
 import textwrap
 from pathlib import Path
@@ -13,7 +13,7 @@ from longsumbench.report.palette import COLOURS, GREY
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_WIDTH, _ROW, _REST = 7.4, 0.42, 1.55  # inches: of the whole, of a row, of what is above and below
+_WIDTH, _ROW, _REST = 7.4, 0.42, 1.55  # inches: the figure's width, a row's height, the margins' height
 _NUMBER: dict[str, Any] = {"textcoords": "offset points", "fontsize": 9}
 _LABEL_WIDTH = 30  # characters
 
@@ -39,12 +39,12 @@ def _draw(figure: "Figure", found: CoherenceFound) -> None:
         plot.plot([low, high], [place, place], color=colour, linewidth=2.2, solid_capstyle="round")
         plot.plot([mean], [place], "o", color=colour, markersize=7)
         if np.isfinite(mean):
-            beside = (high if np.isfinite(high) else mean, place)
-            plot.annotate(f"{mean:.2f}", beside, **_NUMBER, xytext=(7, 0), va="center")
+            right = (high if np.isfinite(high) else mean, place)
+            plot.annotate(f"{mean:.2f}", right, **_NUMBER, xytext=(7, 0), va="center")
     names = ["\n".join(textwrap.wrap(f"{row.label}, n = {row.n:,}", _LABEL_WIDTH)) for row in table.itertuples()]
     plot.set_yticks(range(len(table)), names, fontsize=9)
-    for written in plot.get_yticklabels():
-        written.set_parse_math(False)
+    for label in plot.get_yticklabels():
+        label.set_parse_math(False)
     plot.set_ylim(len(table) - 0.5, -0.5)
     plot.margins(x=0.12)
     plot.set_xlabel("coherence, 0–100: how likely each sentence follows the one before", fontsize=9.5)

@@ -1,1 +1,1 @@
-"""What a dataset is like."""
+"""`longsumbench stats`: statistics, figures and near-duplicates of a dataset. Start reading with `stats.py`."""

@@ -1,8 +1,8 @@
-"""What a dataset is like as pictures: how lengths and scores are spread in each split, and what systems would see.
+"""Draws the statistics of a dataset: distributions of lengths and scores, and the share that systems would read.
 
-    DatasetStats --figures--> Figures: an SVG each, with what it shows in words
+    DatasetStats --dataset_pictures--> Pictures: a heading, a caption and an SVG each
 
-The same numbers give the same bytes, with the same release of matplotlib.
+The same numbers give the same bytes with the same release of matplotlib.
 """
 
 import io
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 
 _COLOUR_OF_SPLIT = {"train": COLOURS[0], "validation": COLOURS[5], "test": COLOURS[1]}
 _SEEN = COLOURS[0]
-# Of what is cut, in the order in which causes appear
+# of cuts, in the order in which their causes appear
 _CUT = (*(COLOURS[place] for place in (1, 5, 3, 4, 2)), "#8c6bb1", "#a6761d", "#9a9a9a", "#5a5a5a")
 _WIDTH, _PANEL_HEIGHT = 11.0, 2.7  # inches
-_BAR_HEIGHT = 0.46  # inches that a system takes
+_BAR_HEIGHT = 0.46  # inches per system
 _BINS = 30
-_FEW = 25  # different whole numbers up to which each has a bar of its own
-_SMALLEST_TOLD = 6.0  # percent of a bar that have room for their number
+_FEW = 25  # range of whole numbers up to which each has its own bar
+_SMALLEST_LABELLED = 6.0  # percent; a smaller part of a bar has no room for its number
 
 Values = Mapping[str, NDArray[np.float64]]  # split → numbers
 
 
 class Picture(NamedTuple):
-    """A picture: what stands above it, what it shows, and an SVG."""
+    """A figure with its heading and caption."""
 
     heading: str
     caption: str
@@ -52,7 +52,7 @@ class Picture(NamedTuple):
 
 
 class _Panel(NamedTuple):
-    """One histogram: what its axis is called, the numbers of each split, and whether the axis is logarithmic."""
+    """A histogram: the axis label, the values of each split, and whether the axis is logarithmic."""
 
     name: str
     values: Values
@@ -61,39 +61,39 @@ class _Panel(NamedTuple):
 
 def dataset_pictures(stats: DatasetStats) -> Iterator[Picture]:
     """Yield all pictures of a dataset."""
-    share = "Vertical: percent of a split's examples in each bin, the last one with all beyond"
+    share = "Vertical: percent of a split's examples in each bin; the last bin includes all greater values"
     yield Picture("Lengths", f"{share}. Numbers in legends are medians.", _histograms(_lengths(stats)))
     if structure := _structure(stats):
         yield Picture("Structure", f"{share}; all examples.", _histograms(structure))
     kept = _kept(stats)
     if any(len(values) for panel in kept for values in panel.values.values()):
-        told = f"{share}; novel n-grams: means, {describe_sample(stats)}."
-        yield Picture("What the references keep", told, _histograms(kept, lambda plot: _novelty(plot, stats)))
-        told = f"ROUGE F1 of the sentences closest to the references. {share}, {describe_sample(stats)}."
-        yield Picture("The best extract", told, _histograms(_scores(stats)))
-    if readings := [one for one in stats.readings if one.whole is not None and one.source.tokens]:
-        who = describe_examples_read(stats, stats.read_split)
-        told = f"{who}: percent of all tokens; at the right also the examples read whole."
-        yield Picture("What each system would see", told, _stacked(readings))
+        caption = f"{share}; novel n-grams: means, {describe_sample(stats)}."
+        yield Picture("What the references keep", caption, _histograms(kept, lambda plot: _novelty(plot, stats)))
+        caption = f"ROUGE F1 of the sentences closest to the references. {share}, {describe_sample(stats)}."
+        yield Picture("The best extract", caption, _histograms(_scores(stats)))
+    if readings := [reading for reading in stats.readings if reading.whole is not None and reading.source.tokens]:
+        examples = describe_examples_read(stats, stats.read_split)
+        caption = f"{examples}: percent of all tokens. On the right: the share of examples read whole."
+        yield Picture("What each system would see", caption, _stacked(readings))
 
 
-def _of_counts(stats: DatasetStats, name: str) -> Values:
+def _count_values(stats: DatasetStats, name: str) -> Values:
     return {split.name: split.counts[name].to_numpy(np.float64) for split in stats.splits}
 
 
-def _of_sample(stats: DatasetStats, name: str, scale: float = 1.0) -> Values:
+def _sample_values(stats: DatasetStats, name: str, scale: float = 1.0) -> Values:
     return {split.name: scale * split.sampled[name].dropna().to_numpy(np.float64) for split in stats.splits}
 
 
 def _lengths(stats: DatasetStats) -> list[_Panel]:
-    targets = {name: values[values > 0] for name, values in _of_counts(stats, "target_words").items()}
-    panels = [_Panel("source, words", _of_counts(stats, "source_words")), _Panel("target, words", targets)]
+    targets = {name: values[values > 0] for name, values in _count_values(stats, "target_words").items()}
+    panels = [_Panel("source, words", _count_values(stats, "source_words")), _Panel("target, words", targets)]
     return [panel._replace(log=_is_skewed(panel.values)) for panel in panels]
 
 
 def _structure(stats: DatasetStats) -> list[_Panel]:
-    """Return what is not the same for all examples."""
-    panels = [_Panel(f"{name} an example", _of_counts(stats, name)) for name in STRUCTURE[:-1]]
+    """Return panels of the counts that vary."""
+    panels = [_Panel(f"{name} an example", _count_values(stats, name)) for name in STRUCTURE[:-1]]
     varied = [panel for panel in panels if len(np.unique(_joined(panel.values))) > 1]
     return [panel._replace(log=_is_skewed(panel.values)) for panel in varied]
 
@@ -101,15 +101,15 @@ def _structure(stats: DatasetStats) -> list[_Panel]:
 def _kept(stats: DatasetStats) -> list[_Panel]:
     coverage, density, compression = Extractive.columns
     panels = [
-        _Panel("compression, source words for one", _of_sample(stats, compression)),
-        _Panel("coverage (%)", _of_sample(stats, coverage, 100)),
-        _Panel("density (words)", _of_sample(stats, density)),
+        _Panel("compression, source words per reference word", _sample_values(stats, compression)),
+        _Panel("coverage (%)", _sample_values(stats, coverage, 100)),
+        _Panel("density (words)", _sample_values(stats, density)),
     ]
     return [panel._replace(log=_is_skewed(panel.values) and "%" not in panel.name) for panel in panels]
 
 
 def _scores(stats: DatasetStats) -> list[_Panel]:
-    return [_Panel(f"{name} (0–100)", _of_sample(stats, f"{kind}_f", 100)) for kind, name in ROUGE.items()]
+    return [_Panel(f"{name} (0–100)", _sample_values(stats, f"{kind}_f", 100)) for kind, name in ROUGE.items()]
 
 
 def _joined(values: Values) -> NDArray[np.float64]:
@@ -117,7 +117,7 @@ def _joined(values: Values) -> NDArray[np.float64]:
 
 
 def _is_skewed(values: Values) -> bool:
-    """Tell whether a logarithmic axis shows more: the largest is far beyond the middle, and none is 0."""
+    """Return whether to use a logarithmic axis: the maximum is far above the median, and no value is 0."""
     every = _joined(values)
     return len(every) > 0 and every.min() > 0 and every.max() > 8 * np.median(every)
 
@@ -135,12 +135,12 @@ def _edges(panel: _Panel) -> NDArray[np.float64]:
     if panel.log:
         edges = np.geomspace(low, max(high, low * 1.1), _BINS + 1)
         return np.unique(edges.round() - 0.5) if whole and high - low < 4 * _BINS else edges
-    end = float(np.quantile(every, 0.995))  # the last bin holds what is beyond
+    end = float(np.quantile(every, 0.995))  # the last bin includes greater values
     return np.linspace(low, end if end > low else max(high, low + 1), _BINS + 1)
 
 
 def _histograms(panels: Sequence[_Panel], last: "Callable[[Axes], None] | None" = None) -> bytes:
-    """Draw a histogram for each panel, at most three beside each other, and then another plot."""
+    """Draw a histogram for each panel, at most three per row, and the plot `last`."""
     count = len(panels) + (last is not None)
     columns = 2 if count in (2, 4) else 3
     rows = -(-count // columns)
@@ -180,7 +180,7 @@ def _histogram(plot: "Axes", panel: _Panel) -> None:
 
 
 def _plain_ticks(plot: "Axes", whole: bool) -> None:
-    """Write the numbers of the horizontal axis for people; of few whole things, whole ones."""
+    """Format the horizontal axis; with `whole`, use integer ticks."""
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
     if plot.get_xscale() == "log":
@@ -194,7 +194,7 @@ def _plain_ticks(plot: "Axes", whole: bool) -> None:
 
 
 def _novelty(plot: "Axes", stats: DatasetStats) -> None:
-    """Draw the mean share of novel n-grams, a bar for each split and n."""
+    """Draw the mean share of novel n-grams, one bar per split and n."""
     width = 0.8 / len(stats.splits)
     for place, split in enumerate(stats.splits):
         means = [100 * split.sampled[column].mean() for column in NovelNgrams.columns]
@@ -208,15 +208,15 @@ def _novelty(plot: "Axes", stats: DatasetStats) -> None:
 
 
 def _stacked(readings: Sequence[Reading]) -> bytes:
-    """Draw a bar a system: what it sees, and what each of its limits cuts."""
-    causes = list(dict.fromkeys(cause for one in readings for cause, *_ in ledger_entries(one.source)[1:]))
+    """Draw one bar per system: the share that it reads, and the share that each setting cuts."""
+    causes = list(dict.fromkeys(cause for reading in readings for cause, *_ in ledger_entries(reading.source)[1:]))
     colours = {"seen": _SEEN, **{cause: _CUT[place % len(_CUT)] for place, cause in enumerate(causes)}}
 
     def fill(figure: "Figure") -> None:
         plot = figure.subplots()
-        for place, one in enumerate(readings):
-            _bar(plot, place, one, colours)
-        plot.set_yticks(range(len(readings)), [_broken(one.label) for one in readings])
+        for place, reading in enumerate(readings):
+            _bar(plot, place, reading, colours)
+        plot.set_yticks(range(len(readings)), [_wrapped(reading.label) for reading in readings])
         plot.set_ylim(len(readings) - 0.45, -0.55)
         plot.set_xlim(0, 100)
         plot.set_xlabel("% of the sources")
@@ -238,28 +238,28 @@ def _stacked(readings: Sequence[Reading]) -> bytes:
     return _svg((_WIDTH, 1.15 + _BAR_HEIGHT * len(readings)), fill)
 
 
-def _bar(plot: "Axes", place: int, one: Reading, colours: Mapping[str, str]) -> None:
+def _bar(plot: "Axes", place: int, reading: Reading, colours: Mapping[str, str]) -> None:
     left = 0.0
-    for cause, tokens, _ in ledger_entries(one.source):
-        share = 100 * tokens / one.source.tokens
+    for cause, tokens, _ in ledger_entries(reading.source):
+        share = 100 * tokens / reading.source.tokens
         plot.barh(place, share, 0.7, left=left, color=colours[cause], edgecolor="white", linewidth=0.8)
-        if share >= _SMALLEST_TOLD:
+        if share >= _SMALLEST_LABELLED:
             ink = "black" if _is_light(colours[cause]) else "white"
             plot.text(left + share / 2, place, f"{share:.1f}", ha="center", va="center", color=ink, fontsize=9)
         left += share
-    seen, whole = 100 * one.source.tokens_seen / one.source.tokens, 100 * (one.whole or 0) / one.sources
+    seen, whole = 100 * reading.source.tokens_seen / reading.source.tokens, 100 * (reading.whole or 0) / reading.sources
     plot.text(101, place, f"{seen:.1f} % seen, {whole:.0f} % whole", va="center", fontsize=9, color=GREY)
 
 
 def _is_light(colour: str) -> bool:
-    """Tell whether black is read more easily on a colour than white."""
+    """Return whether black text is more readable than white text on a colour."""
     from matplotlib.colors import to_rgb
 
     red, green, blue = to_rgb(colour)
     return 0.299 * red + 0.587 * green + 0.114 * blue > 0.55
 
 
-def _broken(text: str, width: int = 26) -> str:
+def _wrapped(text: str, width: int = 26) -> str:
     import textwrap
 
     return "\n".join(textwrap.wrap(text, width)[:2])

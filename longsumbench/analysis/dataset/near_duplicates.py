@@ -1,11 +1,11 @@
-"""Examples of different splits whose sources are nearly the same: what was trained on is then tested on.
+"""Finds examples of different splits with nearly the same source, as when a system is tested on training texts.
 
-Candidates are found by MinHash and locality-sensitive hashing (the library datasketch); whether two are near-duplicates
-is then computed from their texts: the Jaccard similarity of the sets of their sequences of words.
+Candidates are found by MinHash and locality-sensitive hashing (the library datasketch). Each candidate pair is then
+checked by the Jaccard similarity of its sets of word sequences.
 
-    sources, the smaller splits first --see--> NearDuplicates --found--> Overlap for each two splits, the nearest pairs
+    sources, smaller splits first --see--> NearDuplicates --overlaps, nearest--> SplitOverlaps, DuplicatePairs
 
-Only the smaller splits are kept in memory, as hashes; the largest one streams past them.
+Only the smaller splits are kept in memory, as hashes; the largest split is streamed.
 """
 
 import heapq
@@ -23,12 +23,12 @@ from longsumbench.api.system import Split
 if TYPE_CHECKING:
     from datasketch import MinHash, MinHashLSH
 
-SHINGLE_WORDS = 5  # of a sequence
-SIMILARITY = 0.8  # Jaccard, from which on two sources are near-duplicates
-NEAREST = 10  # pairs that are named
-# A pair of similarity s is looked at with probability 1 - (1 - s^4)^16: 99.98 % at 0.8, 0.003 % at 0.04
+SHINGLE_WORDS = 5  # per sequence
+SIMILARITY = 0.8  # smallest Jaccard similarity of near-duplicates
+NEAREST = 10  # pairs that are listed
+# A pair of similarity s is a candidate with probability 1 - (1 - s^4)^16: 99.98 % at 0.8, 0.003 % at 0.04
 _PERMUTATIONS, _BANDS = 64, 16
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # of the polynomial that makes one number of several words'
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # of the polynomial that hashes several words' numbers
 _LOW_BITS = np.uint64(2**32 - 1)
 
 Shingles: TypeAlias = NDArray[np.uint64]
@@ -50,13 +50,13 @@ class DuplicatePair:
 
 @dataclass(frozen=True)
 class SplitOverlap:
-    """What two splits share.
+    """The near-duplicates of two splits.
 
     Attributes:
         one, other: the splits, in the order train, validation, test.
-        pairs: of near-duplicates.
-        of_one, of_other: examples of each split that have a near-duplicate in the other one.
-        size_of_one, size_of_other: examples of each split.
+        pairs: number of pairs.
+        of_one, of_other: number of examples of each split with a near-duplicate in the other one.
+        size_of_one, size_of_other: number of examples of each split.
     """
 
     one: str
@@ -69,10 +69,10 @@ class SplitOverlap:
 
 
 def shingles(example: Example) -> Shingles:
-    """Return the sequences of five words of an example's source, as sorted numbers, each once.
+    """Return hashes of the distinct five-word sequences of an example's source, sorted.
 
-    Words are whitespace-separated and in lower case; sequences go on across sentences, sections and documents. A text
-    of fewer words is one sequence.
+    Words are separated by whitespace and lower-cased. Sequences continue across sentences, sections and documents. A
+    text of fewer words is one sequence.
     """
     words = [word for sentence in example.sentences() for word in sentence.lower().split()]
     numbers = np.fromiter((zlib.crc32(word.encode("utf-8", "replace")) for word in words), np.uint64, len(words))
@@ -85,43 +85,42 @@ def shingles(example: Example) -> Shingles:
 
 
 def mix_hashes(numbers: Shingles) -> Shingles:
-    """Spread the bits of some numbers over all of theirs; different ones stay different (splitmix64's last step)."""
+    """Mix the bits of each number; the mapping is one-to-one (last step of splitmix64)."""
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return numbers ^ (numbers >> np.uint64(31))
 
 
 def jaccard(one: Shingles, other: Shingles) -> float:
-    """Return the share of all sequences of two texts that are in both, 0–1; of empty ones 0."""
+    """Return the Jaccard similarity of two texts' sequences, 0–1; 0 if both are empty."""
     common = len(np.intersect1d(one, other, assume_unique=True))
     return common / max(1, len(one) + len(other) - common)
 
 
 def _empty_sketch() -> "MinHash":
-    """Return the MinHash of a text without sequences; it takes numbers below 2³²."""
+    """Return the MinHash of an empty text; `update_batch` takes numbers below 2³²."""
     from datasketch import MinHash
 
     return MinHash(_PERMUTATIONS, seed=1, hashfunc=int)
 
 
 def _new_index() -> "MinHashLSH":
-    """Return an index of such sketches without any."""
     from datasketch import MinHashLSH
 
     return MinHashLSH(num_perm=_PERMUTATIONS, params=(_BANDS, _PERMUTATIONS // _BANDS))
 
 
 class NearDuplicates:
-    """Looks at the examples of all splits, one after the other.
+    """Compares the sources of examples of different splits.
 
     Args:
-        splits: name → examples; split by split they are to be seen in the order of `order`.
+        splits: name → examples. Call `see` for each example, split by split in the order of `order`.
     """
 
     def __init__(self, splits: Mapping[str, Split]) -> None:
         self._splits = splits
         self.order = sorted(splits, key=lambda name: len(splits[name]))
-        self._indices = {name: _new_index() for name in self.order[:-1]}  # of the largest split nobody asks
+        self._indices = {name: _new_index() for name in self.order[:-1]}  # the last split is never queried
         self._empty = _empty_sketch()
         pairs = [(one, other) for place, one in enumerate(splits) for other in list(splits)[place + 1 :]]
         self._num_pairs = dict.fromkeys(pairs, 0)
@@ -129,7 +128,7 @@ class NearDuplicates:
         self._nearest: list[tuple[float, int, int, str, str]] = []
 
     def see(self, split: str, index: int, example: Example) -> None:
-        """Look at an example: compare it with those of the splits before, and remember it for those that follow."""
+        """Compare an example with those of earlier splits, and store it for later ones."""
         found = shingles(example)
         if not len(found):
             return
@@ -150,22 +149,22 @@ class NearDuplicates:
         self._num_pairs[pair] += 1
         for name, affected in zip(pair, self._affected[pair], strict=True):
             affected[places[name]] = 1
-        one, another = pair  # of equal similarities the earlier ones are named, whatever order they were seen in
+        one, another = pair  # ties are resolved by the order in the splits, not by the order of the calls
         heapq.heappush(self._nearest, (similarity, -places[another], -places[one], another, one))
         if len(self._nearest) > NEAREST:
             heapq.heappop(self._nearest)
 
     def overlaps(self) -> tuple[SplitOverlap, ...]:
-        """Return what every two splits share."""
+        """Return the near-duplicates of every two splits."""
         return tuple(
             SplitOverlap(*pair, self._num_pairs[pair], *map(sum, affected), *(len(self._splits[name]) for name in pair))
             for pair, affected in self._affected.items()
         )
 
     def nearest(self) -> tuple[DuplicatePair, ...]:
-        """Return the most similar pairs, the most similar first."""
-        named = []
+        """Return the most similar pairs, in descending order."""
+        found = []
         for similarity, another_index, one_index, another, one in sorted(self._nearest, reverse=True):
             ids = self._splits[one][-one_index].id, self._splits[another][-another_index].id
-            named.append(DuplicatePair(similarity, (one, ids[0]), (another, ids[1])))
-        return tuple(named)
+            found.append(DuplicatePair(similarity, (one, ids[0]), (another, ids[1])))
+        return tuple(found)

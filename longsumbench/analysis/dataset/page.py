@@ -1,4 +1,4 @@
-"""What a dataset is like as files: a CSV of all numbers, Markdown, and one page that needs nothing beside itself."""
+"""Writes the statistics of a dataset as CSV, Markdown and one self-contained HTML page."""
 
 import base64
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ figure img { width: 100%; height: auto; display: block; }
 .tile b { display: block; font-size: 1.35rem; font-variant-numeric: tabular-nums; line-height: 1.3; }
 .tile span { color: var(--soft); font-size: .85rem; }
 """
-# The heading of a table → that of the picture before it
+# heading of a table → heading of the picture before it
 _PICTURE = {
     "Lengths": "Lengths",
     "What an example has": "Structure",
@@ -48,7 +48,7 @@ def write_dataset_page(stats: DatasetStats, folder: Path) -> list[Path]:
 
 
 def dataset_page(stats: DatasetStats) -> str:
-    """Return the page: the tables, each behind the pictures of the same."""
+    """Return the HTML page, with each picture before its table."""
     drawn = {picture.heading: picture for picture in dataset_pictures(stats)}
     parts = [
         f"<h1>{escape(stats_title(stats))}</h1>",
@@ -60,10 +60,10 @@ def dataset_page(stats: DatasetStats) -> str:
 
 
 def _sections(stats: DatasetStats, drawn: dict[str, Picture]) -> Iterator[str]:
-    told = set(describe_texts(stats))
+    above = set(describe_texts(stats))
     for block in stats_blocks(stats):
         yield f"<h2>{escape(block.heading)}</h2>"
-        yield from (f'<p class="soft">{escape(note)}</p>' for note in block.notes if note not in told)
+        yield from (f'<p class="soft">{escape(note)}</p>' for note in block.notes if note not in above)
         if picture := drawn.get(_PICTURE.get(block.heading, "")):
             yield _figure(picture)
         if block.rows:
@@ -81,14 +81,14 @@ def _figure(picture: Picture) -> str:
 
 
 def _tiles(stats: DatasetStats) -> str:
-    """Return what the page says at a glance."""
+    """Return the key figures on top of the page."""
     sizes = " / ".join(f"{len(split.counts):,}" for split in stats.splits)
     found = [(sizes, f"examples ({' / '.join(split.name for split in stats.splits)})")]
     largest = max(stats.splits, key=lambda split: len(split.counts))
     for name, what in (("source_words", "source words"), ("target_words", "target words")):
         found.append((format_number(float(largest.counts[name].median())), f"{what}, median of {largest.name}"))
-    shared = [one for one in stats.overlaps or () if one.other == "test" and one.one == "train"]
-    found += [(f"{one.of_other:,}", "test examples with a near-duplicate in train") for one in shared]
-    tiles = (f'<div class="tile"><b>{escape(number)}</b><span>{escape(told)}</span></div>' for number, told in found)
-    told = f'<p class="soft">What takes time is computed {escape(describe_sample(stats))}.</p>'
-    return f'<div class="tiles">{"".join(tiles)}</div>{told}'
+    shared = [overlap for overlap in stats.overlaps or () if (overlap.one, overlap.other) == ("train", "test")]
+    found += [(f"{overlap.of_other:,}", "test examples with a near-duplicate in train") for overlap in shared]
+    tiles = (f'<div class="tile"><b>{escape(number)}</b><span>{escape(label)}</span></div>' for number, label in found)
+    note = f'<p class="soft">Slow statistics are computed {escape(describe_sample(stats))}.</p>'
+    return f'<div class="tiles">{"".join(tiles)}</div>{note}'

@@ -1,4 +1,4 @@
-"""How large the datasets are in print: the tables of the papers whose systems are here."""
+"""Sizes of the datasets as published in the papers of the suite's systems."""
 
 from dataclasses import dataclass
 
@@ -14,10 +14,10 @@ class PublishedSize:
 
     Attributes:
         source: the paper and its table.
-        tokens: what is counted, and of which split.
-        examples: per split, or of all together.
-        source_mean, source_p95: length of the source; empty where it is not printed.
-        target_mean, target_p95: of the target.
+        tokens: the unit of the lengths, and the split.
+        examples: number of examples per split, or in total.
+        source_mean, source_p95: length of the source; empty if not published.
+        target_mean, target_p95: length of the target; empty if not published.
     """
 
     source: str

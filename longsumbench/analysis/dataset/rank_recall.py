@@ -1,7 +1,7 @@
-"""How much of the reference a ranker's best paragraphs say (Hierarchical Transformer, Table 1).
+"""Computes the ROUGE-L recall of a ranker's best paragraphs (Hierarchical Transformer, Table 1).
 
-The best L' paragraphs are joined in the ranker's order and read as one text, the whole reference as another; the share
-of the reference's words in their longest common subsequence is the ROUGE-L recall.
+The best L' paragraphs are joined in the ranker's order into one text. The recall is the share of the reference's words
+in the longest common subsequence of this text and the whole reference.
 """
 
 from collections import Counter
@@ -32,8 +32,8 @@ from longsumbench.rouge.lcs import match_bits, sequence_length
 from longsumbench.rouge.scorer import RougeScorer
 from longsumbench.rouge.signature import IMPLEMENTATION
 
-KEPT = (5, 10, 20, 40)  # L': how many of the best paragraphs are read
-_RESAMPLES = 1_000  # of the bootstrap behind the 95 % intervals
+KEPT = (5, 10, 20, 40)  # L': numbers of best paragraphs
+_RESAMPLES = 1_000  # of the bootstrap for the 95 % intervals
 _PUBLISHED_ON = {"wikisum": "WikiSum"}  # dataset → its name in published.csv
 
 _Orders = Sequence[Sequence[int]]
@@ -41,36 +41,36 @@ _Orders = Sequence[Sequence[int]]
 
 @dataclass
 class RankRecallSettings:
-    """What `longsumbench stats` is asked."""
+    """Settings of `longsumbench stats` with rankers."""
 
-    rank: Text = ""  # rankers whose best paragraphs are scored, with commas between: longsumbench list rankers
-    unit: RankedUnit = "paragraph"  # paragraph | section: what is ranked
-    seed: Seed = 1  # of what a ranker learns
-    device: Device = "auto"  # auto | cpu | cuda: where it does
+    rank: Text = ""  # names of rankers, separated by commas: longsumbench list rankers
+    unit: RankedUnit = "paragraph"  # paragraph | section: the texts that are ranked
+    seed: Seed = 1  # of a ranker's training
+    device: Device = "auto"  # auto | cpu | cuda: for a ranker's training
 
     def __post_init__(self) -> None:
         check_settings(self, "")
         if not self.rankers:
-            raise UsageError("nothing is asked for: name rankers, as in rank=tfidf,lstm (longsumbench list rankers)")
+            raise UsageError("no ranker is named: name rankers, as in rank=tfidf,lstm (longsumbench list rankers)")
 
     @property
     def rankers(self) -> list[str]:
-        """Their names, each once; texts as they come, "none", are scored in any case."""
+        """Distinct names of the rankers; "none", the order of the text, is always scored too."""
         names = dict.fromkeys(name.strip() for name in self.rank.split(","))
         return [name for name in names if name]
 
 
 @dataclass(frozen=True)
 class RankRecall:
-    """What came out.
+    """The recalls of some rankers.
 
     Attributes:
-        dataset, split: of the texts.
-        unit: what was ranked.
+        dataset, split: names of the dataset and split.
+        unit: "paragraph" or "section".
         recalls: ranker → [examples, len(KEPT)], 0–1; "none" is the order of the text.
-        texts_of_each: [examples], how many there were to rank.
-        words_of_each: their mean length in words.
-        without: examples left out because they have no reference.
+        texts_of_each: [examples], number of texts to rank.
+        words_of_each: mean length of the texts in words.
+        without: number of examples left out because they have no reference.
     """
 
     dataset: str
@@ -98,7 +98,7 @@ class RankRecall:
         return "|".join(f"{name}:{value}" for name, value in parts.items())
 
     def table(self) -> pd.DataFrame:
-        """Return a row for each ranker and L': the mean recall and its 95 % interval, 0–100."""
+        """Return one row per ranker and L': the mean recall and its 95 % interval, 0–100."""
         rows = []
         for name, recalls in self.recalls.items():
             intervals = bootstrap_intervals(100 * recalls, _RESAMPLES, seed=1)
@@ -107,23 +107,23 @@ class RankRecall:
         return pd.DataFrame(rows, columns=["ranker", "best", "recall", "low", "high"])
 
     def render(self) -> str:
-        """Draw the table, with what is published beside it, and the signature."""
+        """Return the tables of computed and published recalls for the terminal, with the signature."""
         columns = ("ranker", *(f"best {kept}" for kept in KEPT))
-        cells = self.table().assign(cell=lambda one: [_cell(*row) for row in one[["recall", "low", "high"]].to_numpy()])
+        cells = self.table()
+        cells["cell"] = [_cell(*row) for row in cells[["recall", "low", "high"]].to_numpy()]
         rows = [
-            [f"in order (rank={name})" if name == UNRANKED else name, *of_ranker["cell"]]
-            for name, of_ranker in ((str(name), rows) for name, rows in cells.groupby("ranker", sort=False))
+            [f"in order (rank={name})" if name == UNRANKED else name, *ranked["cell"]]
+            for name, ranked in ((str(name), rows) for name, rows in cells.groupby("ranker", sort=False))
         ]
         align = "l" + "r" * len(KEPT)
         blocks = [Block("", tuple(self._notes()), columns, align, rows)]
         if name := _PUBLISHED_ON.get(self.dataset):
             printed = [[row, *(scores[kept] for kept in KEPT)] for row, scores in read_rank_recalls(name)]
-            blocks.append(Block(f"published on {name}; which split is not said", (), columns, align, printed))
+            blocks.append(Block(f"published on {name}; split unknown", (), columns, align, printed))
         title = f"ROUGE-L recall (0–100) of the best {self.unit}s against the reference: {self.dataset}, {self.split}"
         return f"{terminal(title, blocks)}\n\n{self.signature}"
 
     def _notes(self) -> list[str]:
-        """Say what was ranked, and what the numbers are."""
         least, middle, most = (int(value) for value in np.quantile(self.texts_of_each, [0, 0.5, 1], method="lower"))
         counts = f"{len(self.texts_of_each):,} examples of {least} to {most} {self.unit}s (median {middle}),"
         notes = [f"{counts} {self.words_of_each:.0f} words each; means ± half the 95 % interval"]
@@ -132,7 +132,7 @@ class RankRecall:
         return notes
 
     def write_csv(self, path: Path) -> None:
-        """Write a row for each ranker and L'."""
+        """Write the table as CSV, with the dataset and the signature."""
         table = self.table().assign(dataset=self.dataset, split=self.split, unit=self.unit)
         table = table.assign(n=len(self.texts_of_each), signature=self.signature)
         columns = ["dataset", "split", "unit", "ranker", "best", "recall", "low", "high", "n", "signature"]
@@ -144,20 +144,20 @@ def _cell(mean: float, low: float, high: float) -> str:
 
 
 def rank_recall(dataset: DatasetSettings, settings: RankRecallSettings, ranker: RankerSettings) -> RankRecall:
-    """Rank the paragraphs of a dataset's examples, and score the best of them.
+    """Rank the paragraphs of a dataset's examples, and score the best ones.
 
     Args:
-        dataset: which texts; those of `dataset.split` are scored, learned rankers are fitted to the training split.
-        settings: which rankers, and what they rank.
-        ranker: how those learn that do.
+        dataset: the dataset; `dataset.split` is scored, learned rankers are trained on the training split.
+        settings: the rankers, and the texts that they rank.
+        ranker: training settings of learned rankers.
 
     Raises:
-        UnknownName: nobody registered a ranker.
-        UsageError: a ranker goes by the title, and an example has none.
-        DataError: a ranker learns and there is no training split, or nothing can be scored.
+        UnknownName: a ranker is unknown.
+        UsageError: a ranker needs titles, and an example has none.
+        DataError: a learned ranker has no training split, or no example can be scored.
     """
     for name in settings.rankers:
-        learned_ranker(name)  # so that an unknown one is told before the texts are read
+        learned_ranker(name)  # reports an unknown name before the texts are read
     stages = user_cache()
     texts = load_texts(dataset, stages)
     if dataset.split not in texts.splits:
@@ -170,29 +170,29 @@ def rank_recall(dataset: DatasetSettings, settings: RankRecallSettings, ranker: 
 
 
 def _cheap_first(settings: RankRecallSettings) -> list[str]:
-    """Return the rankers, those that learn last: what is wrong with the texts is then told before the training."""
+    """Return the rankers, learned ones last, so that errors in the texts are found before training."""
     return sorted(dict.fromkeys([UNRANKED, *settings.rankers]), key=lambda name: learned_ranker(name) is not None)
 
 
 def _orders(
     name: str, texts: Texts, split: Split, unit: str, settings: RankerSettings, stages: ArtifactCache
 ) -> list[list[int]]:
-    """Return, for every example, the best `KEPT` of its texts, the best first."""
+    """Return the indices of each example's best texts, the best first."""
     if name == UNRANKED:
         return [list(range(max(KEPT)))] * len(split)
     ranker = find_ranker(name, texts.splits.get("train"), texts.splits.get("validation"), settings, stages)
     shown = track(split, f"ranking by {name}", len(split))
-    return [order_by(ranker, one, texts_to_rank(one, unit), f"rank={name}")[: max(KEPT)] for one in shown]
+    return [order_by(ranker, example, texts_to_rank(example, unit), f"rank={name}")[: max(KEPT)] for example in shown]
 
 
 def score_orders(dataset: str, split: Split, orders: Mapping[str, _Orders], unit: str) -> RankRecall:
-    """Score the leading texts of each order.
+    """Score the first texts of each order.
 
     Args:
-        dataset: its name.
+        dataset: the dataset's name.
         split: the examples.
-        orders: ranker → the indices of each example's texts, the best first; those that are not there are passed over.
-        unit: what the texts are.
+        orders: ranker → indices of each example's texts, the best first; indices without a text are skipped.
+        unit: "paragraph" or "section".
 
     Raises:
         DataError: no example has a reference and a text.
@@ -204,19 +204,19 @@ def score_orders(dataset: str, split: Split, orders: Mapping[str, _Orders], unit
         if not example.references or not texts:
             without += 1
             continue
-        rows.append(_recalls(example, texts, [of_ranker[index] for of_ranker in orders.values()], scorer))
+        rows.append(_recalls(example, texts, [ranked[index] for ranked in orders.values()], scorer))
         counts.append(len(texts))
         words += sum(len(text.split()) for text in texts)
     if not rows:
         raise DataError(f"no example of split '{split.name}' has a reference: there is nothing to score against")
     recalls = np.array(rows)  # [examples, rankers, len(KEPT)]
-    of_each = {name: recalls[:, place] for place, name in enumerate(orders)}
+    by_ranker = {name: recalls[:, place] for place, name in enumerate(orders)}
     num_texts = np.array(counts, np.int64)
-    return RankRecall(dataset, split.name, unit, of_each, num_texts, words / int(num_texts.sum()), without)
+    return RankRecall(dataset, split.name, unit, by_ranker, num_texts, words / int(num_texts.sum()), without)
 
 
 def _recalls(example: Example, texts: Sequence[str], orders: _Orders, scorer: RougeScorer) -> list[list[float]]:
-    """Return the recalls of each order of an example's texts: [orders][len(KEPT)]."""
+    """Return the recalls of one example: [orders][len(KEPT)]."""
     numbers: dict[str, int] = {}
 
     def numbered(text: str) -> list[int]:
@@ -232,7 +232,7 @@ def best_recalls(ranked: Sequence[Sequence[int]], reference: Sequence[int]) -> l
 
     Args:
         ranked: the texts' words as numbers from 1, the best text first.
-        reference: its words likewise; one without words is recalled by nothing.
+        reference: the reference's words as numbers; the recall is 0 if there are none.
     """
     wanted, found = Counter(reference), []
     for kept in KEPT:

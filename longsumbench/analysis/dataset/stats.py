@@ -1,9 +1,9 @@
-"""What a dataset is like: sizes, lengths, what the references keep of the sources, near-duplicates, what systems see.
+"""`longsumbench stats`: lengths, structure, copied fragments, near-duplicates, and the share that systems read.
 
-    settings --describe--> DatasetStats: numbers an example, and sums; no texts
+    settings --describe_dataset--> DatasetStats: numbers per example and totals; no texts
 
-The splits are read once, from disk, an example at a time. What is cheap is counted of all examples; what takes time is
-computed of a sample, drawn by the seed, the same for everything.
+The splits are read once from disk, one example after the other. Counts are of all examples. Slow measures are computed
+on one sample, drawn by the seed.
 """
 
 from array import array
@@ -42,20 +42,20 @@ COUNTED = (
     "references",
     "queries",
 )
-_TOKEN_COUNTS = ("source_tokens", "target_tokens")  # of a tokenizer, behind them its place
+_TOKEN_COUNTS = ("source_tokens", "target_tokens")  # a column's name adds the tokenizer's index
 _ALL_RUNS = "all"
 
 
 @dataclass
 class StatsSettings:
-    """What `longsumbench stats` is asked of a dataset."""
+    """Settings of `longsumbench stats`."""
 
-    sample: Count | None = 1_000  # examples a split, of which what takes time is computed; null: all
-    seed: Seed = 1  # of the drawing
-    duplicates: bool = True  # whether near-duplicates in different splits are looked for
-    train_ranker: bool = False  # whether systems' rankers that learn are trained; False: texts in their own order
-    run: Text = ""  # finished runs, with commas between, or all: what they have read, as recorded
-    results_dir: Text = "results"  # where they are
+    sample: Count | None = 1_000  # examples per split for slow measures; null: all
+    seed: Seed = 1  # of the sample
+    duplicates: bool = True  # find near-duplicates in different splits
+    train_ranker: bool = False  # train systems' learned rankers; False: texts in the order of the source
+    run: Text = ""  # finished runs, separated by commas, or all: adds the share of the sources that they read
+    results_dir: Text = "results"  # folder of the runs
 
     def __post_init__(self) -> None:
         check_settings(self, "")
@@ -63,14 +63,14 @@ class StatsSettings:
 
 @dataclass(frozen=True)
 class SplitStats:
-    """The numbers of a split.
+    """The statistics of a split.
 
     Attributes:
-        name: its.
-        counts: a row an example, the columns `COUNTED`.
-        sampled: a row a sampled example, by id: what its references keep of its source (0–1, or the metric's units,
-            means over its references), the scores of the extract that scores best (`rouge1_p` … `rougeLsum_f`, 0–1),
-            and the tokens of source and target of each tokenizer; NaN where it has no reference.
+        name: the split's name.
+        counts: one row per example, with the columns `COUNTED`.
+        sampled: one row per sampled example, by id: copied fragments and novel n-grams (0–1 or the metric's units,
+            means over references), scores of the best extract (`rouge1_p` … `rougeLsum_f`, 0–1), and each tokenizer's
+            counts of source and target tokens; NaN without a reference.
     """
 
     name: str
@@ -79,24 +79,24 @@ class SplitStats:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the sample is all of the split."""
+        """Whether the sample is the whole split."""
         return len(self.sampled) == len(self.counts)
 
 
 @dataclass(frozen=True)
 class DatasetStats:
-    """All that is known of a dataset.
+    """The statistics of a dataset.
 
     Attributes:
-        dataset, fingerprint, facts: of its texts.
-        seed: of the samples.
+        dataset, fingerprint, facts: see `Texts`.
+        seed: seed of the samples.
         splits: in the order train, validation, test.
-        tokens: the different tokenizers of the systems that were named; their columns in `SplitStats.sampled` are
-            `source_tokens_<place>` and `target_tokens_<place>`.
-        overlaps: what every two splits share; None: it was not looked for.
+        tokens: labels of the systems' tokenizers; their columns in `SplitStats.sampled` are `source_tokens_<place>`
+            and `target_tokens_<place>`.
+        overlaps: near-duplicates of every two splits; None if not computed.
         nearest: the most similar examples of different splits.
-        read_split: the split whose sources the systems looked at.
-        readings: what each system would see of it.
+        read_split: name of the split whose sources the systems read.
+        readings: what each system would read of that split.
         runs: finished runs on these texts.
         oracle_signature: how the scores of the best extract were computed.
     """
@@ -118,16 +118,16 @@ class DatasetStats:
 def describe_dataset(
     dataset: DatasetSettings, settings: StatsSettings, systems: Sequence[tuple[RunConfig, str]] = ()
 ) -> DatasetStats:
-    """Read a dataset, and count.
+    """Read a dataset and compute its statistics.
 
     Args:
-        dataset: which texts; systems look at `dataset.split`.
-        settings: what is asked.
-        systems: settings and variant of each that is to tell what it would see.
+        dataset: the dataset; systems read `dataset.split`.
+        settings: the command's settings.
+        systems: settings and variant of each system whose reading is counted.
 
     Raises:
         UsageError: a run has read other texts, or a system cannot read these.
-        DataError: the dataset has no such split for systems to look at, or a system lacks what it learns from.
+        DataError: the dataset has no split `dataset.split`, or a system's training split is missing.
     """
     results = Results(Path(settings.results_dir).expanduser())
     named = [results.find(name) for name in run_names(settings.run)]
@@ -157,30 +157,26 @@ def describe_dataset(
 
 
 def _signature() -> str:
-    """Return how the best extracts are scored, whatever the number of examples."""
+    """Return the signature of the best extracts' scores, without the number of examples."""
     return "|".join(part for part in Rouge(Scoring()).signature(0).split("|") if not part.startswith("n:"))
 
 
 def run_names(run: str) -> list[str]:
-    """Return the runs that are named, each once; "all" names none."""
-    named = dict.fromkeys(name.strip() for name in run.split(","))
-    return [] if run.strip() == _ALL_RUNS else [name for name in named if name]
+    """Return the distinct names of runs in a comma-separated list; none for "all"."""
+    names = dict.fromkeys(name.strip() for name in run.split(","))
+    return [] if run.strip() == _ALL_RUNS else [name for name in names if name]
 
 
 def _find_runs(settings: StatsSettings, results: Results, named: Sequence[Path], texts: Texts) -> tuple[RunRecord, ...]:
-    """Return the records of the runs that are asked for, or of all finished ones on the same texts.
-
-    Raises:
-        UsageError: a run has read other texts.
-    """
+    """Return the records of the runs in `named`, or of all finished runs on the same texts."""
     if settings.run.strip() == _ALL_RUNS:
-        return tuple(one for one in results.records(texts.name) if one.fingerprint == texts.fingerprint)
+        return tuple(record for record in results.records(texts.name) if record.fingerprint == texts.fingerprint)
     records = tuple(map(RunRecord.read, named))
     for record in records:
         if record.fingerprint != texts.fingerprint:
             which = f"({record.dataset}, fingerprint {record.fingerprint[:12]}; these have {texts.fingerprint[:12]})"
-            told = f"has read other texts {which}: set dataset=… dataset.* as that run did, which its config.yaml says"
-            raise UsageError(f"{run_label(record)} {told}")
+            advice = "set dataset=… dataset.* as in that run's config.yaml"
+            raise UsageError(f"{run_label(record)} has read other texts {which}: {advice}")
     return records
 
 
@@ -195,13 +191,13 @@ def read_splits(
 
     Args:
         splits: name → examples.
-        settings: how many examples are sampled, and by which seed.
-        readers: systems; they look at the sampled sources of one split, and the sampled targets of "train".
-        read_split: that one.
-        duplicates: looks at all examples; None: nobody does.
+        settings: size and seed of the sample.
+        readers: systems; they read the sampled sources of `read_split`, and the sampled targets of "train".
+        read_split: name of the split whose sources the systems read.
+        duplicates: receives all examples; None: near-duplicates are not looked for.
 
     Returns:
-        In the order of the splits.
+        Statistics in the order of the splits.
     """
     found = {}
     measure = _SampleMeasures(tokenizers(list(readers)))
@@ -228,15 +224,15 @@ def _let_read(readers: Iterable[FittedReader], example: Example, source: bool, t
 
 
 def sample_places(split: str, size: int, settings: StatsSettings) -> list[int]:
-    """Return the places of the sampled examples of a split, in its order; they depend on seed and name alone."""
+    """Return the sorted indices of a split's sampled examples; they depend only on the seed, the name and sizes."""
     if settings.sample is None or size <= settings.sample:
         return list(range(size))
-    draw = Random(f"{settings.seed} {split}")  # noqa: S311 - no secret is made here
+    draw = Random(f"{settings.seed} {split}")  # noqa: S311 - not used for a secret
     return sorted(draw.sample(range(size), settings.sample))
 
 
 class _Counts:
-    """What is counted of every example, four bytes a number."""
+    """Counts of every example, at four bytes each."""
 
     def __init__(self) -> None:
         self._columns = {name: array("i") for name in COUNTED}
@@ -255,16 +251,11 @@ class _Counts:
             column.append(number)
 
     def table(self) -> pd.DataFrame:
-        """Return a row an example."""
         return pd.DataFrame({name: np.array(column, np.int32) for name, column in self._columns.items()})
 
 
 class _SampleMeasures:
-    """Computes what takes time of an example.
-
-    Args:
-        tokens: by which lengths are counted beside words.
-    """
+    """Computes the slow measures of an example."""
 
     def __init__(self, tokens: Sequence[SharedTokenizer] = ()) -> None:
         self._tokens = tokens
@@ -274,18 +265,17 @@ class _SampleMeasures:
 
     @property
     def columns(self) -> list[str]:
-        """What is computed."""
-        of_tokens = [f"{kind}_{place}" for place, _ in enumerate(self._tokens) for kind in _TOKEN_COUNTS]
-        return [*(name for metric in self._metrics for name in metric.columns), *self._rouge.columns, *of_tokens]
+        token_counts = [f"{kind}_{place}" for place, _ in enumerate(self._tokens) for kind in _TOKEN_COUNTS]
+        return [*(name for metric in self._metrics for name in metric.columns), *self._rouge.columns, *token_counts]
 
     def __call__(self, example: Example) -> dict[str, float]:
-        """Return column → number; what does not apply is missing."""
+        """Return column → number, only for measures that apply."""
         return {**self._kept(example), **self._best_extract(example), **self._lengths(example)}
 
     def _kept(self, example: Example) -> dict[str, float]:
-        """Return what the references keep of the source: means over those to which a measure applies."""
+        """Return copied fragments and novel n-grams: means over the references to which a measure applies."""
         texts = [" ".join(reference) for reference in example.references if reference]
-        rows = [{k: v for one in self._metrics for k, v in one.score(text, example).items()} for text in texts]
+        rows = [{k: v for metric in self._metrics for k, v in metric.score(text, example).items()} for text in texts]
         return {str(name): float(mean) for name, mean in pd.DataFrame(rows).mean().items()} if rows else {}
 
     def _best_extract(self, example: Example) -> dict[str, float]:
@@ -304,6 +294,5 @@ class _SampleMeasures:
         return found
 
     def table(self, rows: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
-        """Return a row an example, by id."""
         index = pd.Index(list(rows), name="id", dtype=object)
         return pd.DataFrame(list(rows.values()), index=index, columns=self.columns, dtype=float)

@@ -1,7 +1,7 @@
-"""What is known of a dataset as tables: blocks for reading, and one long table of all numbers.
+"""Formats the statistics of a dataset as tables: blocks for reading, and one long table of all numbers.
 
-DatasetStats --blocks--> Blocks, for the terminal, Markdown and the page
---numbers--> a row a number: split, what, name, statistic, value, n
+DatasetStats --stats_blocks--> Blocks, for the terminal, Markdown and the page
+--number_rows--> one row per number: split, what, name, statistic, value, n
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ _KEPT = {
 
 
 class _Number(NamedTuple):
-    """One of the numbers; `n` is how many examples, or whatever is counted, it is made from."""
+    """A row of the long table; `n` is the number of examples, or of other things, that `value` comes from."""
 
     split: str
     what: str
@@ -46,8 +46,6 @@ class _Number(NamedTuple):
 
 
 class _LengthSpread(NamedTuple):
-    """How a length is spread over examples."""
-
     n: int
     mean: float
     median: float
@@ -56,7 +54,7 @@ class _LengthSpread(NamedTuple):
 
 
 def summarize_lengths(values: "pd.Series[Any]") -> _LengthSpread:
-    """Return mean, median, 95th percentile (between two values, in proportion) and maximum; NaN of no values."""
+    """Return mean, median, 95th percentile (interpolated linearly) and maximum; NaN without values."""
     known = values.dropna()
     return _LengthSpread(
         len(known), float(known.mean()), float(known.median()), float(known.quantile(_QUANTILE)), float(known.max())
@@ -64,12 +62,12 @@ def summarize_lengths(values: "pd.Series[Any]") -> _LengthSpread:
 
 
 def format_number(value: float) -> str:
-    """Write a number without decimals where it is large or whole, else with one."""
+    """Format a number: no decimals if it is whole or at least 100, else one."""
     return f"{value:,.0f}" if value >= 100 or value % 1 == 0 else f"{value:.1f}"
 
 
 def lengths(split: SplitStats, num_tokenizers: int) -> dict[str, "pd.Series[Any]"]:
-    """Return what is long → the lengths of its texts; targets of examples with a first reference only."""
+    """Return column → lengths; targets only of examples with a first reference."""
     targets = split.counts["target_words"]
     found = {"source_words": split.counts["source_words"], "target_words": targets[targets > 0]}
     for place in range(num_tokenizers):
@@ -79,30 +77,30 @@ def lengths(split: SplitStats, num_tokenizers: int) -> dict[str, "pd.Series[Any]
 
 
 def kept_measures(split: SplitStats) -> dict[str, dict[str, float]]:
-    """Return what the references keep of the sources: measure → mean, 95 % interval and n."""
+    """Return copied fragments and novel n-grams: measure → mean, 95 % interval and n."""
     columns = [*Extractive.columns, *NovelNgrams.columns]
     return aggregate_measures(split.sampled[columns], in_units=Extractive.units)
 
 
 def oracle_scores(split: SplitStats) -> tuple[int, dict[str, dict[str, float]]]:
-    """Return how many examples are scored, and type → the scores of their best extracts, 0–100."""
+    """Return the number of scored examples, and type → scores of their best extracts, 0–100."""
     columns = [f"{kind}_{part}" for kind in ROUGE for part in "prf"]
     scored = split.sampled[columns].dropna()
     return len(scored), aggregate(scored) if len(scored) else {}
 
 
 def stats_title(stats: DatasetStats) -> str:
-    """Return the heading of all."""
-    return f"{stats.dataset}: what it is like"
+    """Return the heading of the page."""
+    return f"{stats.dataset}: dataset statistics"
 
 
 def render_stats(stats: DatasetStats) -> str:
-    """Draw all tables for a terminal."""
+    """Return all tables for the terminal."""
     return f"{terminal(stats_title(stats), stats_blocks(stats))}\n\n{stats.oracle_signature}"
 
 
 def stats_markdown(stats: DatasetStats) -> str:
-    """Write all tables as Markdown."""
+    """Return all tables as Markdown."""
     return f"{markdown(stats_title(stats), stats_blocks(stats))}\n`{stats.oracle_signature}`\n"
 
 
@@ -119,31 +117,33 @@ def stats_blocks(stats: DatasetStats) -> list[Block]:
 
 
 def describe_texts(stats: DatasetStats) -> list[str]:
-    """Say which texts these are."""
+    """Return lines about the texts: fingerprint, source, licence and the rows left out."""
     facts = stats.facts
-    said = [f"{name}: {facts[name]}" for name in ("source", "licence") if facts.get(name)]
-    lines = [f"Texts {stats.fingerprint[:12]}; {'; '.join(said)}."]
-    for name, told in (("skipped", "rows that could not be used"), ("left_out", "left out on purpose")):
+    known = [f"{name}: {facts[name]}" for name in ("source", "licence") if facts.get(name)]
+    lines = [f"Texts {stats.fingerprint[:12]}; {'; '.join(known)}."]
+    for name, label in (("skipped", "rows that could not be used"), ("left_out", "left out on purpose")):
         counts = [
             f"{split} {count:,} × {reason}"
             for split, reasons in (facts.get(name) or {}).items()
             for reason, count in reasons.items()
         ]
-        lines += [f"{told.capitalize()}: {', '.join(counts)}."] if counts else []
+        lines += [f"{label.capitalize()}: {', '.join(counts)}."] if counts else []
     return lines
 
 
 def describe_sample(stats: DatasetStats) -> str:
-    """Say of how many examples what takes time was computed."""
-    drawn = [f"{len(one.sampled):,} of {len(one.counts):,} {one.name}" for one in stats.splits if not one.is_whole]
+    """Describe the sample of the slow statistics."""
+    drawn = [
+        f"{len(split.sampled):,} of {len(split.counts):,} {split.name}" for split in stats.splits if not split.is_whole
+    ]
     if not drawn:
         return "of all examples"
     return f"of a sample drawn by seed {stats.seed}: {', '.join(drawn)} examples"
 
 
 def describe_examples_read(stats: DatasetStats, name: str) -> str:
-    """Say which examples of a split systems looked at."""
-    split = next(one for one in stats.splits if one.name == name)
+    """Describe the examples of a split that systems read."""
+    split = next(split for split in stats.splits if split.name == name)
     if split.is_whole:
         return f"All {format_count(len(split.counts), 'example')} of the {name} split"
     return (
@@ -160,18 +160,17 @@ def _lengths(stats: DatasetStats) -> Block:
             rows.append([split.name, _text(name), f"{found.n:,}", *(whole if found.n else [_ABSENT] * 4)])
     notes = [
         *describe_texts(stats),
-        "Words stand between blanks; titles, section names and queries are not counted. The target is the first"
-        " reference.",
+        "Words are separated by whitespace; titles, section names and queries are not counted. The target is the"
+        " first reference.",
     ]
-    notes += [
-        f"tokens {number}: {told}, {describe_sample(stats)}." for number, told in enumerate(stats.tokens, start=1)
-    ]
+    sample = describe_sample(stats)
+    notes += [f"tokens {number}: {label}, {sample}." for number, label in enumerate(stats.tokens, start=1)]
     columns = ("split", "text", "examples", "mean", "median", "95 %", "longest")
     return Block("Lengths", tuple(notes), columns, "llrrrrr", rows)
 
 
 def _text(name: str) -> str:
-    """Return what a column of lengths measures, for a reader: "source, tokens 1"."""
+    """Format the name of a column of lengths: "source, tokens 1"."""
     kind, unit, *place = name.split("_")
     return f"{kind}, {unit}" + (f" {int(place[0]) + 1}" if place else "")
 
@@ -179,7 +178,7 @@ def _text(name: str) -> str:
 def _published(dataset: str) -> Iterator[Block]:
     columns = ("source", "counted", "examples", "source\nmean", "source\n95 %", "target\nmean", "target\n95 %")
     if rows := PUBLISHED_SIZES.get(dataset):
-        yield Block("The same in print", (), columns, "lllrrrr", [_size(row) for row in rows])
+        yield Block("Published sizes", (), columns, "lllrrrr", [_size(row) for row in rows])
 
 
 def _size(row: PublishedSize) -> list[str]:
@@ -194,7 +193,7 @@ def _structure(stats: DatasetStats) -> Block:
         queried = percent(split.counts["queries"].sum(), len(split.counts))
         rows.append([split.name, f"{len(split.counts):,}", *means, f"{queried:.1f}"])
     columns = ("split", "examples", *STRUCTURE[:-1], "with a query (%)")
-    notes = ("Means an example; sections, paragraphs, sentences and references without text do not count.",)
+    notes = ("Means per example; sections, paragraphs, sentences and references without text do not count.",)
     return Block("What an example has", notes, columns, "l" + "r" * (len(columns) - 1), rows)
 
 
@@ -202,13 +201,13 @@ def _kept(stats: DatasetStats) -> Block:
     rows = []
     for split in stats.splits:
         found = kept_measures(split)
-        n = max((int(one["n"]) for one in found.values()), default=0)
+        n = max((int(measure["n"]) for measure in found.values()), default=0)
         rows.append([split.name, f"{n:,}", *(_cell(found.get(name)) for name in _KEPT)])
     notes = (
-        "Compression: source words for one of the reference. Coverage: the share of the reference's words that stand"
-        " in fragments copied from the source; density: the length of the fragment in which a word stands (Grusky et"
-        " al. 2018). Novel: the share of its n-grams that the source does not have.",
-        f"Means ± half the 95 % interval, {describe_sample(stats)}; of several references their mean.",
+        "Compression: source words per reference word. Coverage: the share of the reference's words that are in"
+        " fragments copied from the source; density: the mean length of a word's fragment (Grusky et al. 2018)."
+        " Novel: the share of the reference's n-grams that the source does not have.",
+        f"Means ± half the 95 % interval, {describe_sample(stats)}; averaged over an example's references.",
     )
     columns = ("split", "examples", *_KEPT.values())
     return Block("What the references keep of the source", notes, columns, "l" + "r" * (len(columns) - 1), rows)
@@ -227,19 +226,19 @@ def _oracle(stats: DatasetStats) -> Block:
             for kind in ROUGE
         ]
         rows.append([split.name, f"{n:,}", *cells])
-    told = "The sentences that a greedy search finds closest to the references, as model=oracle writes them"
-    notes = (f"{told}: F1 (0–100) ± half the 95 % interval, {describe_sample(stats)}.",)
+    what = "Sentences selected by a greedy search for the highest ROUGE, as by model=oracle"
+    notes = (f"{what}: F1 (0–100) ± half the 95 % interval, {describe_sample(stats)}.",)
     return Block("What the best extract scores", notes, ("split", "examples", *ROUGE.values()), "lrrrrr", rows)
 
 
 def _duplicates(stats: DatasetStats) -> Iterator[Block]:
-    told = f"Sources whose sets of {SHINGLE_WORDS}-word sequences have a Jaccard similarity of {SIMILARITY} or more"
-    notes = [f"{told}; candidates by MinHash, all examples."]
+    what = f"Sources whose sets of {SHINGLE_WORDS}-word sequences have a Jaccard similarity of {SIMILARITY} or more"
+    notes = [f"{what}; candidates by MinHash, all examples."]
     if not stats.overlaps:
-        notes = ["There is one split only."]
+        notes = ["There is only one split."]
     rows = [
-        [f"{one.one} – {one.other}", f"{one.pairs:,}", *(format_share(*part) for part in _parts(one))]
-        for one in stats.overlaps or ()
+        [f"{overlap.one} – {overlap.other}", f"{overlap.pairs:,}", *(format_share(*part) for part in _parts(overlap))]
+        for overlap in stats.overlaps or ()
     ]
     columns = ("splits", "pairs", "examples of the first", "examples of the second")
     yield Block("Near-duplicates in different splits", tuple(notes), columns, "lrrr", rows)
@@ -268,66 +267,57 @@ def _seen(stats: DatasetStats) -> Block:
             first = (reading.label, whole) if not place else ("", "")
             counted = f"{tokens:,}" if reading.has_tokens else _ABSENT
             rows.append([first[0], cause, counted, f"{words:,}", f"{share:.1f}", first[1]])
-    told = "what a system reads, and what its settings cut, cause by cause. No weights are trained"
-    notes = [f"{describe_examples_read(stats, stats.read_split)}: {told}."]
+    what = "the text that a system reads, and the cuts by each of its settings. No weights are trained"
+    notes = [f"{describe_examples_read(stats, stats.read_split)}: {what}."]
     notes += _notes_of(stats.readings)
     columns = ("system", "", "tokens", "words", "%", "examples read whole")
     return Block("What each system would see", tuple(notes), columns, "llrrrr", rows, (("system", 44),))
 
 
 def _notes_of(readings: Sequence[Reading]) -> Iterator[str]:
-    """Yield what is to be said of some systems, of those of which it is the same at once."""
-    whose: dict[str, list[str]] = {}
-    for one in readings:
-        merged = one.source.documents_merged
-        for told, is_so in (
-            (one.note, bool(one.note)),
-            (NO_LEDGER, one.whole is None),
-            (f"{merged:,} documents beyond max_documents share the last one's place", merged > 0),
+    """Yield notes on systems; systems with the same note share a line."""
+    labels: dict[str, list[str]] = {}
+    for reading in readings:
+        merged = reading.source.documents_merged
+        for note, applies in (
+            (reading.note, bool(reading.note)),
+            (NO_LEDGER, reading.whole is None),
+            (f"{merged:,} documents beyond max_documents share the last document's number", merged > 0),
         ):
-            if is_so:
-                whose.setdefault(told, []).append(one.label)
-    yield from (f"{', '.join(labels)}: {told}." for told, labels in whose.items())
+            if applies:
+                labels.setdefault(note, []).append(reading.label)
+    yield from (f"{', '.join(systems)}: {note}." for note, systems in labels.items())
 
 
 def ledger_entries(ledger: Truncation) -> list[tuple[str, int, int]]:
-    """Return what was seen, then what was cut, largest first: (cause, tokens, words); together the whole text."""
+    """Return (cause, tokens, words) for "seen", then for each cut, largest first; their sum is the whole text."""
     cuts: list[Cut] = sorted(ledger.cuts, key=lambda cut: (-cut.tokens, cut.cause))
     return [("seen", ledger.tokens_seen, ledger.words_seen), *((cut.cause, cut.tokens, cut.words) for cut in cuts)]
 
 
 def _targets(stats: DatasetStats) -> Iterator[Block]:
     rows = []
-    for one in stats.readings:
-        if one.target is not None:
-            cut = one.target.tokens - one.target.tokens_seen
-            rows.append(
-                [
-                    one.label,
-                    f"{one.targets:,}",
-                    format_share(one.targets_cut, one.targets),
-                    f"{one.target.tokens:,}",
-                    format_share(cut, one.target.tokens),
-                ]
-            )
+    for reading in stats.readings:
+        if (target := reading.target) is not None:
+            cut_targets = format_share(reading.targets_cut, reading.targets)
+            cut_tokens = format_share(target.tokens - target.tokens_seen, target.tokens)
+            rows.append([reading.label, f"{reading.targets:,}", cut_targets, f"{target.tokens:,}", cut_tokens])
     columns = ("system", "targets", "cut", "tokens", "tokens cut")
     if rows:
-        notes = (
-            f"{describe_examples_read(stats, 'train')}: first references that are longer than model.decode_length.",
-        )
+        notes = (f"{describe_examples_read(stats, 'train')}: first references longer than model.decode_length.",)
         yield Block("What training would cut from the targets", notes, columns, "lrrrr", rows, (("system", 44),))
 
 
 def number_rows(stats: DatasetStats) -> pd.DataFrame:
-    """Return all numbers, a row each: dataset, split, what, name, statistic, value, n.
+    """Return all numbers, one per row: dataset, split, what, name, statistic, value, n.
 
-    Lengths and counts are in words, tokens or things; scores, measures and shares 0–100, or in the measure's unit.
+    Lengths are in words or tokens. Scores, measures and shares are 0–100, or in the measure's unit.
     """
     found = [number for split in stats.splits for number in _numbers_of(split, stats)]
-    for one in stats.overlaps or ():
-        pair = f"{one.one}-{one.other}"
-        found.append(_Number("", "near_duplicates", pair, "pairs", one.pairs, one.size_of_one + one.size_of_other))
-        for split, (part, whole) in zip((one.one, one.other), _parts(one), strict=True):
+    for overlap in stats.overlaps or ():
+        pair, total = f"{overlap.one}-{overlap.other}", overlap.size_of_one + overlap.size_of_other
+        found.append(_Number("", "near_duplicates", pair, "pairs", overlap.pairs, total))
+        for split, (part, whole) in zip((overlap.one, overlap.other), _parts(overlap), strict=True):
             found.append(_Number(split, "near_duplicates", pair, "examples", part, whole))
     for reading in stats.readings:
         found += _numbers_of_reading(reading, stats.read_split)
@@ -342,11 +332,11 @@ def _numbers_of(split: SplitStats, stats: DatasetStats) -> Iterator[_Number]:
     every = lengths(split, len(stats.tokens)) | {name: split.counts[name] for name in STRUCTURE}
     for name, values in every.items():
         kind, _, place = name.rpartition("_")
-        named = f"{kind} ({stats.tokens[int(place)]})" if place.isdecimal() else name
+        label = f"{kind} ({stats.tokens[int(place)]})" if place.isdecimal() else name
         what = "structure" if name in STRUCTURE else "length"
         n, *rest = summarize_lengths(values)
         for statistic, value in zip(("mean", "median", "p95", "max"), rest, strict=True):
-            yield _Number(split.name, what, named, statistic, value, n)
+            yield _Number(split.name, what, label, statistic, value, n)
     for name, measure in kept_measures(split).items():
         for statistic in ("mean", "lo", "hi"):
             yield _Number(split.name, "kept", name, statistic, measure[statistic], int(measure["n"]))
@@ -383,5 +373,5 @@ def _numbers_of_run(record: RunRecord) -> Iterator[_Number]:
 
 
 def stats_csv(stats: DatasetStats) -> str:
-    """Write all numbers as CSV."""
+    """Return all numbers as CSV."""
     return number_rows(stats).to_csv(index=False, lineterminator="\n")

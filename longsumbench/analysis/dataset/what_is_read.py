@@ -1,6 +1,6 @@
-"""How much of a dataset's texts each system would see under its settings, counted without training or writing.
+"""Counts how much of a dataset each system would read, without training its weights or decoding.
 
-settings of a system, splits --ready--> Reader --see_source, see_target--> Reading
+settings of a system, splits --fit_reader--> FittedReader --see_source, see_target--> Reading
 """
 
 from collections.abc import Callable, Mapping
@@ -16,23 +16,23 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.runs.record import split_variant
 
 _NOTHING = Truncation(0, 0)
-NO_LEDGER = "keeps no ledger: it reads all, or does not say what it leaves out"
+NO_LEDGER = "keeps no ledger: it reads everything, or does not report what it cuts"
 
 
 @dataclass
 class Reading:
-    """What a system would see.
+    """What a system would read.
 
     Attributes:
         model, variant: the system, and its model settings that differ from the recipe.
-        note: what is counted otherwise than in a run; empty: nothing.
-        has_tokens: whether it has a tokenizer; otherwise words stand in the place of tokens.
-        sources: examples whose source was looked at.
-        whole: how many of them it reads without a cut; None: it keeps no ledger.
-        source: the ledger of all of them.
-        targets: training targets that were looked at.
-        targets_cut: how many of them training would cut.
-        target: the ledger of all of them; None: of a system that cuts none.
+        note: difference from a run; empty if there is none.
+        has_tokens: whether the system has a tokenizer; if not, words count as tokens.
+        sources: number of examples whose source was read.
+        whole: number of sources without a cut; None if the system keeps no ledger.
+        source: total ledger of the sources.
+        targets: number of training targets that were read.
+        targets_cut: number of targets that training would cut.
+        target: total ledger of the targets; None if the system cuts none.
     """
 
     model: str
@@ -48,23 +48,23 @@ class Reading:
 
     @property
     def label(self) -> str:
-        """Its name, in a few words."""
+        """Model and variant."""
         return " ".join([self.model, *split_variant(self.variant)])
 
     @property
     def unit(self) -> str:
-        """What its ledger counts: "words" for a system without tokens of its own."""
+        """The ledger's unit: "words" for a system without a tokenizer, else "tokens"."""
         return "tokens" if self.has_tokens else "words"
 
     def see_source(self, ledger: Truncation | None) -> None:
-        """Add what would be read of an example; None: of a system that keeps no ledger."""
+        """Add an example's source ledger; None if the system keeps none."""
         self.sources += 1
         if ledger is not None:
             self.whole = (self.whole or 0) + (not ledger.cuts)
             self.source = total_truncation([self.source, ledger])
 
     def see_target(self, ledger: Truncation | None) -> None:
-        """Add what training would cut from an example's first reference."""
+        """Add the ledger of an example's first reference in training; None if the system keeps none."""
         if ledger is not None:
             self.targets += 1
             self.targets_cut += bool(ledger.cuts)
@@ -76,10 +76,10 @@ class FittedReader:
     """A system that is ready to read.
 
     Attributes:
-        system: it.
-        reading: what it has read so far.
-        tokenizer: tells the tokenizers of systems apart; None: of a system that has none.
-        count: counts the tokens of consecutive sentences; None likewise.
+        system: the system.
+        reading: counts so far.
+        tokenizer: identity of the tokenizer; None if the system has none.
+        count: counts the tokens of consecutive sentences; None without a tokenizer.
     """
 
     system: System
@@ -90,10 +90,10 @@ class FittedReader:
 
 @dataclass(frozen=True)
 class SharedTokenizer:
-    """A tokenizer that one system or several share.
+    """A tokenizer of one or several systems.
 
     Attributes:
-        models: whose it is.
+        models: names of the systems.
         count: counts the tokens of consecutive sentences.
     """
 
@@ -102,45 +102,45 @@ class SharedTokenizer:
 
     @property
     def label(self) -> str:
-        """Whose tokens they are."""
+        """Name of the unit, with the systems' names."""
         return f"tokens of {', '.join(self.models)}"
 
     def of_source(self, example: Example) -> int:
-        """Count the source's, titles and section names left out."""
+        """Count the source's tokens, without titles and section names."""
         return sum(self.count(list(document.sentences())) for document in example.documents)
 
     def of_target(self, example: Example) -> int:
-        """Count the first reference's, special ones left out."""
+        """Count the first reference's tokens, without special ones."""
         return self.count([" ".join(example.references[0])])
 
 
 def fit_reader(
     config: RunConfig, variant: str, splits: Mapping[str, Split], stages: ArtifactCache, train_ranker: bool
 ) -> FittedReader:
-    """Return a system that has learned what decides how it reads: its tokenizer, and a ranker where that is asked for.
+    """Return a system with its tokenizer and, if `train_ranker`, its trained ranker.
 
     Args:
-        config: all its settings, as `run` would use them.
-        variant: those that differ from its recipe.
-        splits: of the dataset.
-        stages: finished pieces of work; a tokenizer, and a ranker, is the one that a run would have.
-        train_ranker: whether a ranker that learns is trained; otherwise texts are read in their own order.
+        config: all settings of the system, as for `run`.
+        variant: the settings that differ from the recipe.
+        splits: splits of the dataset.
+        stages: artifact cache; tokenizers and rankers are shared with runs.
+        train_ranker: train a learned ranker; False: texts are read in the order of the source.
 
     Raises:
         UsageError: the texts do not fit the settings.
-        DataError: there is no training split, and it learns.
-        EnvironmentProblem: a tokenizer cannot be had.
+        DataError: the system needs a training split, and there is none.
+        EnvironmentProblem: a tokenizer is not available.
     """
     model, note = config.model, ""
     ranker = getattr(model, "rank", UNRANKED)
     if not train_ranker and learned_ranker(ranker):
         model = replace(model, rank=UNRANKED)
-        told = f"its ranker, {ranker}, is not trained for this: texts are read in their own order"
-        note = f"{told}; train_ranker=true ranks them as a run does"
+        note = f"its ranker, {ranker}, is not trained: texts are read in the order of the source"
+        note = f"{note}; train_ranker=true ranks them as a run does"
     system: System = registry.systems.load(model.name)(model)
     system.ready_to_read(splits.get("train"), splits.get("validation"), config.train, stages)
     reader = FittedReader(system, Reading(model.name, variant, note))
-    tokenizer: Any = getattr(system, "tokenizer", None)  # of what extends NeuralSystem, which would import torch here
+    tokenizer: Any = getattr(system, "tokenizer", None)  # of a NeuralSystem; importing that class would import torch
     encode: Any = getattr(system, "encode", None)
     if tokenizer is not None and encode is not None:
         from longsumbench.modeling.tokenizer import tokenizer_identity
@@ -152,7 +152,7 @@ def fit_reader(
 
 
 def tokenizers(readers: list[FittedReader]) -> list[SharedTokenizer]:
-    """Return the different tokenizers of some systems, in the systems' order."""
+    """Return the distinct tokenizers, in the order of the systems."""
     found: dict[str, SharedTokenizer] = {}
     for reader in readers:
         if reader.tokenizer is not None and reader.count is not None:

@@ -1,8 +1,8 @@
-"""Fusion sentences as files: tables as CSV, the pairs as JSON lines, a picture, and a page with the pairs behind it.
+"""Writes fusion sentences as CSV tables, JSON lines, a figure and a self-contained HTML page.
 
-    FusionsFound --write--> fusion.csv, .png, .svg, .html, fusion-pairs.jsonl; of runs fusion-runs.csv
+    FusionsFound --write_fusion--> fusion.csv, .png, .svg, .html, fusion-pairs.jsonl; with runs fusion-runs.csv
 
-Whatever a system wrote is escaped. The page needs nothing beside itself.
+Outputs of systems are escaped.
 """
 
 import base64
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _NARROW, _WIDE, _HEIGHT = 7.4, 12.4, 4.3  # inches
-_MOST_RUNS = len(COLOURS)  # that are drawn
-_PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.8}  # behind what stands on a line
+_MOST_RUNS = len(COLOURS)  # greatest number of runs drawn
+_PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.8}  # background of a label on a line
 _COUNT: dict[str, Any] = {
     **{"xytext": (0, 4), "textcoords": "offset points", "ha": "center", "fontsize": 8.5},
     **{"bbox": _PAPER, "zorder": 5},
 }
-_FEWEST = 5  # fusion sentences that a point of a run is drawn of
+_FEWEST = 5  # fusion sentences; points of fewer are not drawn
 _SAYS = {BOTH: "says both", FIRST: "says the first only", SECOND: "says the second only", "neither": "says neither"}
 _STYLE = """
 :root { --first: #cfe6f5; --second: #fbdcc8; --both: #e6e8ec; }
@@ -49,7 +49,7 @@ mark.first { background: var(--first); } mark.second { background: var(--second)
 
 
 def write_fusion(found: FusionsFound, folder: Path) -> list[Path]:
-    """Write all files; return their paths."""
+    """Write all files and return their paths."""
     drawn = draw_fusion(found)
     contents: dict[str, str | bytes] = {"fusion.csv": found.csv()}
     if found.runs:
@@ -61,7 +61,7 @@ def write_fusion(found: FusionsFound, folder: Path) -> list[Path]:
 
 
 def draw_fusion(found: FusionsFound) -> dict[str, bytes]:
-    """Draw the bars and, of runs, how often they say both sources; return "png" and "svg" → bytes."""
+    """Draw the bars and how often runs state both sources; return "png" and "svg" → bytes."""
     return render_picture((_WIDE if found.runs else _NARROW, _HEIGHT), lambda figure: _draw(figure, found))
 
 
@@ -105,9 +105,9 @@ def _draw_bars(plot: "Axes", found: FusionsFound) -> None:
         marker="o",
         markersize=3,
         linewidth=1.2,
-        label="drawn blindly",
+        label="by chance",
     )
-    plot.set_ylabel("% of the pairs (above: how many)", fontsize=9.5)
+    plot.set_ylabel("% of the pairs (above: number)", fontsize=9.5)
     plot.legend(frameon=False, fontsize=9, loc="upper right")
 
 
@@ -116,17 +116,17 @@ def _draw_runs(plot: "Axes", found: FusionsFound) -> None:
     rows = rows[(rows["bar"] != "all") & (rows["n"] >= _FEWEST)] if len(rows) else rows
     half, shown = 0.5 / found.settings.bins, list(found.runs.items())[:_MOST_RUNS]
     for place, (run_id, name) in enumerate(shown):
-        of_run = rows[rows["run_id"] == run_id] if len(rows) else rows
-        if not len(of_run):
+        points = rows[rows["run_id"] == run_id] if len(rows) else rows
+        if not len(points):
             continue
-        aside = (place - (len(shown) - 1) / 2) * 0.1 * half
+        offset = (place - (len(shown) - 1) / 2) * 0.1 * half
         whiskers = [
-            (of_run[BOTH] - of_run["both_low"]).clip(lower=0),
-            (of_run["both_high"] - of_run[BOTH]).clip(lower=0),
+            (points[BOTH] - points["both_low"]).clip(lower=0),
+            (points["both_high"] - points[BOTH]).clip(lower=0),
         ]
         _, _, lines = plot.errorbar(
-            of_run["from"] + half + aside,
-            of_run[BOTH],
+            points["from"] + half + offset,
+            points[BOTH],
             yerr=whiskers,
             color=COLOURS[place],
             marker=MARKERS[place],
@@ -143,20 +143,15 @@ def _draw_runs(plot: "Axes", found: FusionsFound) -> None:
 
 
 def fusion_page(found: FusionsFound, svg: bytes) -> str:
-    """Return the page.
-
-    Args:
-        found: what it shows.
-        svg: the picture.
-    """
+    """Return the HTML page with the figure `svg`."""
     image = base64.b64encode(svg).decode("ascii")
-    alt = escape("Bars: how many pairs stand how far apart; the dashed line: as many pairs drawn blindly.")
+    alt = escape("Bars: number of pairs by distance; dashed line: by chance.")
     parts = [
         f"<h1>{escape(found.title)}</h1>",
         *(f"<p>{escape(line)}.</p>" for line in found.notes()),
         f'<figure><img alt="{alt}" src="data:image/svg+xml;base64,{image}"></figure>',
         *(part for block in found.blocks() for part in _block(block)),
-        "<h2>What is behind the bars</h2>",
+        "<h2>The pairs of each bar</h2>",
         _legend(found),
         *(_bar(found, bar) for bar in range(found.settings.bins)),
         f'<p class="soft">{escape(found.signature.replace("|", " "))}</p>',
@@ -165,60 +160,62 @@ def fusion_page(found: FusionsFound, svg: bytes) -> str:
 
 
 def _block(block: Block) -> list[str]:
-    """Return a table under its heading; that of the bars has neither heading nor notes, for they stand on top."""
-    told = [f"<h3>{escape(block.heading)}</h3>", *(f'<p class="soft">{escape(note)}.</p>' for note in block.notes)]
-    return [*(told if block.heading else []), html_table(block.columns, block.align, block.rows)]
+    """Return a table with its heading and notes; those of the bars are on top of the page."""
+    head = [f"<h3>{escape(block.heading)}</h3>", *(f'<p class="soft">{escape(note)}.</p>' for note in block.notes)]
+    return [*(head if block.heading else []), html_table(block.columns, block.align, block.rows)]
 
 
 def _legend(found: FusionsFound) -> str:
     kinds = {"first": "the first source alone", "second": "the second alone", "both": "both"}
-    marks = ", ".join(f'<mark class="{kind}">{told}</mark>' for kind, told in kinds.items())
-    shown = f"Of each bar up to {found.settings.shown} pairs, those first to which both sources add most. "
-    told = f"{shown}Marked: words of {SHORTEST_WORD} letters or more that the fusion sentence shares with"
-    return f'<p class="soft">{told} {marks}.</p>'
+    marks = ", ".join(f'<mark class="{kind}">{label}</mark>' for kind, label in kinds.items())
+    shown = f"Up to {found.settings.shown} pairs per bar, the greatest gain over one source first. "
+    intro = f"{shown}Marked: words of {SHORTEST_WORD} letters or more that the fusion sentence shares with"
+    return f'<p class="soft">{intro} {marks}.</p>'
 
 
 def _bar(found: FusionsFound, bar: int) -> str:
-    pairs, (first, behind) = found.of_bar(bar), found.span(bar)
+    pairs, (low, high) = found.of_bar(bar), found.span(bar)
     shown = pairs[: found.settings.shown]
-    told = f"{len(pairs):,} pairs" + (f", {len(shown)} shown" if len(shown) < len(pairs) else "")
-    heading = f"<summary>Distance {first:g} – {behind:g}: {told}</summary>"
-    return f'<details class="bar">{heading}\n{"".join(_pair(one, found) for one in shown)}</details>'
+    count = f"{len(pairs):,} pairs" + (f", {len(shown)} shown" if len(shown) < len(pairs) else "")
+    heading = f"<summary>Distance {low:g} – {high:g}: {count}</summary>"
+    return f'<details class="bar">{heading}\n{"".join(_pair(fusion, found) for fusion in shown)}</details>'
 
 
-def _pair(one: Fusion, found: FusionsFound) -> str:
-    """Return a fusion sentence, its sources, and what outputs say of it."""
-    asked, first, second = (stems(text) for text in (one.summary, *one.sources))
+def _pair(fusion: Fusion, found: FusionsFound) -> str:
+    """Return a fusion sentence, its sources, and the closest sentences of outputs."""
+    summary, first, second = (stems(text) for text in (fusion.summary, *fusion.sources))
 
     def shared(stem: str) -> str | None:
-        if stem not in asked:
+        if stem not in summary:
             return None
         return "both" if stem in first & second else "first" if stem in first else "second" if stem in second else None
 
-    scores = f"both {100 * one.score:.0f}, alone {100 * one.alone[0]:.0f} and {100 * one.alone[1]:.0f}"
-    recall = f"ROUGE-{found.settings.rouge} recall: {scores}; distance {one.distance:.3f}"
-    of = f"{one.id}, reference sentence {one.place}; {recall}"
-    sources = [_text(_source_name(one, place), mark_words(text, shared)) for place, text in enumerate(one.sources)]
+    scores = f"both {100 * fusion.score:.0f}, alone {100 * fusion.alone[0]:.0f} and {100 * fusion.alone[1]:.0f}"
+    recall = f"ROUGE-{found.settings.rouge} recall: {scores}; distance {fusion.distance:.3f}"
+    label = f"{fusion.id}, reference sentence {fusion.place}; {recall}"
+    sources = [
+        _text(_source_name(fusion, place), mark_words(text, shared)) for place, text in enumerate(fusion.sources)
+    ]
     outputs = [
         _text(
-            f"{found.runs[said.run_id]} {_SAYS[said.says]} ({_percents(said.parts)}), recall {100 * said.recall:.0f}; "
-            "its closest sentence",
-            mark_words(said.closest, shared) if said.closest.strip() else "<em>nothing</em>",
+            f"{found.runs[stated.run_id]} {_SAYS[stated.says]} ({_percents(stated.parts)}), "
+            f"recall {100 * stated.recall:.0f}; its closest sentence",
+            mark_words(stated.closest, shared) if stated.closest.strip() else "<em>nothing</em>",
         )
-        for said in one.outputs
+        for stated in fusion.outputs
     ]
     texts = "\n".join(f'<div class="texts">{"".join(row)}</div>' for row in (sources, outputs) if row)
-    top = f'<p><span class="soft">{escape(of)}</span><br>{mark_words(one.summary, shared)}</p>'
+    top = f'<p><span class="soft">{escape(label)}</span><br>{mark_words(fusion.summary, shared)}</p>'
     return f'<div class="pair">{top}\n{texts}</div>\n'
 
 
-def _source_name(one: Fusion, place: int) -> str:
-    document = f", document {one.documents[place]}" if len(set(one.documents)) > 1 else ""
-    return f"source sentence {one.numbers[place]:,} of {one.of:,}{document}"
+def _source_name(fusion: Fusion, place: int) -> str:
+    document = f", document {fusion.documents[place]}" if len(set(fusion.documents)) > 1 else ""
+    return f"source sentence {fusion.numbers[place]:,} of {fusion.of:,}{document}"
 
 
 def _percents(shares: Sequence[float]) -> str:
-    return " and ".join(f"{100 * one:.0f}\N{NO-BREAK SPACE}%" for one in shares)
+    return " and ".join(f"{100 * share:.0f}\N{NO-BREAK SPACE}%" for share in shares)
 
 
 def _text(heading: str, written: str) -> str:

@@ -1,1 +1,1 @@
-"""How alike sentences are, by distance."""
+"""`longsumbench analyze locality`: similarity of sentences by their distance. Start reading with `locality.py`."""

@@ -1,9 +1,9 @@
-"""How alike two sentences of a source are, by how far apart they stand (PageSum, Figure 1).
+"""Computes the similarity of two sentences of a source by their distance (PageSum, Figure 1).
 
-    source --SentenceVectors--> [N, width] --similarity_by_distance--> sums and counts of cosines, a bin a column
+    source --SentenceVectors--> [N, width] --similarity_by_distance--> sums and counts of cosines, one column per bin
 
-A distance is a difference of places: 1 is that of neighbours. Each example's mean counts once, however long it is. N is
-a source's number of sentences, E the examples, B the bins of distances.
+A distance is a difference of positions; it is 1 for neighbours. Each example's mean counts once. N is the number of
+sentences in a source, E the number of examples, B the number of bins.
 """
 
 from collections.abc import Sequence
@@ -27,11 +27,11 @@ from longsumbench.metrics.statistics import bootstrap_intervals
 from longsumbench.report.tables import Block, terminal
 from longsumbench.runs.record import Results
 
-_VERSION = 1  # changes when the same texts would give other numbers
-_RESAMPLES = 1_000  # of the bootstrap behind the 95 % intervals
-_WIDENING = 1.4  # how much longer the farthest distance of a bin is than that of the bin before
-_COSINES_AT_ONCE = 1 << 21  # in memory together, of 8 bytes
-_PRINTED = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 40, 50, 70, 100)  # distances in the table on the terminal; CSV has all
+_VERSION = 1  # increase if the same texts give other numbers
+_RESAMPLES = 1_000  # of the bootstrap for the 95 % intervals
+_WIDENING = 1.4  # ratio of the last distances of two consecutive bins
+_COSINES_AT_ONCE = 1 << 21  # in memory, of 8 bytes each
+_PRINTED = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 40, 50, 70, 100)  # distances on the terminal; the CSV has all
 WITHIN, ACROSS, ALL = "within a document", "across documents", "all pairs"
 
 _Floats = NDArray[np.float64]
@@ -44,33 +44,31 @@ Distance = Annotated[int, Between(1, 10**6)]
 
 @dataclass
 class LocalitySettings(SampleSettings):
-    """What `longsumbench analyze locality` is asked."""
+    """Settings of `longsumbench analyze locality`."""
 
-    encoder: Text | None = None  # a sentence encoder, its folder or its name on the hub; None: tf-idf
-    pooling: _Pooling = (
-        "auto"  # of its states: mean | cls | max; auto: as its own files say, the mean where they do not
-    )
-    batch_size: BatchSize = 64  # sentences it encodes together
-    device: Device = "auto"  # auto | cpu | cuda: where it does
-    distance: Distance = 50  # sentences; up to it each distance is one point, farther ones share bins that grow
+    encoder: Text | None = None  # folder or hub name of a sentence encoder; None: tf-idf
+    pooling: _Pooling = "auto"  # of its states: mean | cls | max; auto: from its configuration, mean by default
+    batch_size: BatchSize = 64  # sentences
+    device: Device = "auto"  # auto | cpu | cuda
+    distance: Distance = 50  # sentences; greater distances share bins of increasing width
 
 
 @dataclass(frozen=True)
 class Locality:
-    """What came out.
+    """The result of `longsumbench analyze locality`.
 
     Attributes:
-        dataset, about: which examples.
-        vectors: what made sentences comparable.
-        signature: how all of it was computed.
-        edges: [B + 1], the first distance of each bin, and the first one behind them all.
-        sums: [E, B], of the cosines of an example's pairs.
-        pairs: [E, B], how many there are.
-        mean_of_all: [E], of all pairs of an example.
-        by_document: name → [E, 2], the sum over pairs within a document, or across two, and their number; empty where
+        dataset, about: the dataset's name, and a description of the examples.
+        vectors: name of the sentence vectors.
+        signature: how the numbers were computed.
+        edges: [B + 1], the first distance of each bin, then the first distance after the last bin.
+        sums: [E, B], sums of cosines.
+        pairs: [E, B], numbers of pairs.
+        mean_of_all: [E], mean cosine of all pairs of an example.
+        by_document: name → [E, 2], the sum over pairs within a document, or across two, and their number; empty if
             no example has several documents.
-        too_short: examples left out, of fewer than two sentences.
-        num_cut: sentences of which the encoder read only the beginning.
+        too_short: number of examples left out because they have fewer than two sentences.
+        num_cut: number of sentences that the encoder truncated.
     """
 
     dataset: str
@@ -87,50 +85,50 @@ class Locality:
 
     @property
     def title(self) -> str:
-        """What is shown, of which dataset, and by which vectors."""
-        return f"How alike two sentences of a source are, by their distance: {self.dataset}, {self.vectors}"
+        """Heading of the table."""
+        return f"Similarity of two sentences of a source by their distance: {self.dataset}, {self.vectors}"
 
     def table(self) -> pd.DataFrame:
-        """Return a row a bin, and rows of all pairs and those within and across documents.
+        """Return one row per bin, and rows for all pairs and for those within and across documents.
 
-        `similarity` is the mean cosine, `above` by how much it exceeds the mean over all pairs of the same example.
-        Examples without such a pair are in neither.
+        `similarity` is the mean cosine; `above` is the mean of its difference from the mean over all pairs of the same
+        example. Examples without such a pair do not count.
         """
         columns = ["pairs of", "from", "to", "similarity", "low", "high", "above", "above_low", "above_high"]
         rows: list[tuple[Any, ...]] = []
         numbers = self._numbers(self.sums, self.pairs)
-        for first, behind, row in zip(self.edges[:-1], self.edges[1:], numbers, strict=True):
-            rows.append(("a distance", first, behind - 1, *row))
-        of_all = self._numbers(self.mean_of_all[:, None], np.ones((len(self.mean_of_all), 1), np.int64))[0]
+        for first, end, row in zip(self.edges[:-1], self.edges[1:], numbers, strict=True):
+            rows.append(("a distance", first, end - 1, *row))
+        all_pairs = self._numbers(self.mean_of_all[:, None], np.ones((len(self.mean_of_all), 1), np.int64))[0]
         total = int(self.pairs.sum())
-        rows.append((ALL, 1, self.edges[-1] - 1, *of_all[:-1], total))
+        rows.append((ALL, 1, self.edges[-1] - 1, *all_pairs[:-1], total))
         for name, both in self.by_document.items():
             rows.append((name, 1, self.edges[-1] - 1, *self._numbers(both[:, :1], both[:, 1:].astype(np.int64))[0]))
         return pd.DataFrame(rows, columns=[*columns, "examples", "pairs"])
 
     def _numbers(self, sums: _Floats, pairs: _Ints) -> list[tuple[Any, ...]]:
-        """Return for each column its mean, interval, mean above that of all pairs, interval, examples and pairs."""
+        """Return for each column its mean, interval, excess over all pairs, interval, examples and pairs."""
         means = np.where(pairs > 0, sums / np.maximum(pairs, 1), np.nan)
         above = means - self.mean_of_all[:, None]
         intervals, intervals_above = _intervals(means), _intervals(above)
         rows = []
-        for column, having in enumerate((pairs > 0).T):
-            mean, more = means[having, column].mean(), above[having, column].mean()
-            of_column = (mean, *intervals[column], more, *intervals_above[column])
-            rows.append((*map(float, of_column), int(having.sum()), int(pairs[:, column].sum())))
+        for column, applies in enumerate((pairs > 0).T):
+            mean, excess = means[applies, column].mean(), above[applies, column].mean()
+            row = (mean, *intervals[column], excess, *intervals_above[column])
+            rows.append((*map(float, row), int(applies.sum()), int(pairs[:, column].sum())))
         return rows
 
     def reach(self) -> int | None:
-        """Return the first distance whose sentences cannot be told from any two of the same text; None: each can.
+        """Return the first distance at which sentences are not more similar than any two of the text; None without one.
 
-        That is where the 95 % interval of what they are more alike than the mean pair of their example goes to 0.
+        There the 95 % interval of `above` reaches 0.
         """
         table = self.table()
         distances = table[(table["pairs of"] == "a distance") & (table["above_low"] <= 0)]
         return int(distances["from"].iloc[0]) if len(distances) else None
 
     def render(self) -> str:
-        """Draw the table for the terminal, with what it says in a sentence."""
+        """Return the table for the terminal."""
         rows = []
         for _, row in self.table().iterrows():
             if row["pairs of"] != "a distance" or row["from"] in _PRINTED or row["from"] < row["to"]:
@@ -142,12 +140,14 @@ class Locality:
         return terminal(self.title, [Block("", tuple(self.notes()), columns, "lrrrr", rows)]) + f"\n\n{self.signature}"
 
     def notes(self) -> list[str]:
-        """Say which examples these are, what the numbers are, and where neighbourhood ends."""
+        """Return lines about the examples, the columns and the reach of similarity."""
         lines = [f"{self.about}; means over examples ± half the 95 % interval (bootstrap over examples)"]
         reach = self.reach()
-        told = "so it is at every distance" if reach is None else f"from distance {reach} on none can be told"
-        told = told if len(self.sums) > 1 else "one example cannot tell how far that goes"
-        lines.append(f"above the mean pair: how much more alike than any two sentences of the same example; {told}")
+        extent = (
+            "above 0 at every distance" if reach is None else f"from distance {reach} on not distinguishable from 0"
+        )
+        extent = extent if len(self.sums) > 1 else "one example does not show the reach"
+        lines.append(f"above the mean pair: cosine minus that of any two sentences of the same example; {extent}")
         if self.too_short:
             lines.append(f"{format_count(self.too_short, 'example')} left out: fewer than two sentences")
         if self.num_cut:
@@ -155,7 +155,7 @@ class Locality:
         return lines
 
     def csv(self) -> str:
-        """Return the whole table, a row a bin."""
+        """Return the whole table as CSV."""
         columns = {"dataset": self.dataset, "vectors": self.vectors, "signature": self.signature}
         return self.table().assign(**columns).to_csv(index=False, lineterminator="\n", float_format="%.6f")
 
@@ -169,16 +169,12 @@ def _span(first: int, last: int) -> str:
 
 
 def _intervals(values: _Floats) -> list[tuple[float, float]]:
-    """Return the interval of each column's mean over the examples that have it, NaN of one example.
-
-    Args:
-        values: [E, B], NaN where an example does not have it.
-    """
+    """Return the interval of each column's mean, NaN for a column with one value; `values` is [E, B] with NaN."""
     found: list[tuple[float, float]] = [(np.nan, np.nan)] * values.shape[1]
-    having = ~np.isnan(values)
-    masks = np.unique(having, axis=1).T  # columns of the same examples are resampled together
-    for mask in masks[masks.sum(axis=1) > 1]:  # one example shows nothing of the spread
-        columns = np.flatnonzero((having == mask[:, None]).all(axis=0))
+    applies = ~np.isnan(values)
+    masks = np.unique(applies, axis=1).T  # columns of the same examples are resampled together
+    for mask in masks[masks.sum(axis=1) > 1]:  # one example has no spread
+        columns = np.flatnonzero((applies == mask[:, None]).all(axis=0))
         bounds = bootstrap_intervals(values[np.ix_(mask, columns)], _RESAMPLES, seed=1)
         for column, (low, high) in zip(columns.tolist(), bounds.tolist(), strict=True):
             found[column] = low, high
@@ -186,16 +182,11 @@ def _intervals(values: _Floats) -> list[tuple[float, float]]:
 
 
 def analyze_locality(dataset: DatasetSettings, settings: LocalitySettings, results: Results | None = None) -> Locality:
-    """Compare all pairs of sentences of each source.
-
-    Args:
-        dataset: which texts.
-        settings: which of them, and how sentences are compared.
-        results: not looked at; runs have nothing to do with sources.
+    """Compare all pairs of sentences of each source; `results` is not used.
 
     Raises:
         UsageError: the encoder cannot be used.
-        DataError: no source has two sentences, or a file cannot be used.
+        DataError: no source has two sentences, or a file is damaged.
     """
     vectors: SentenceVectors = TfIdf()
     if settings.encoder:
@@ -204,17 +195,12 @@ def analyze_locality(dataset: DatasetSettings, settings: LocalitySettings, resul
 
 
 def compare_sentences(sampled: Sampled, vectors: SentenceVectors, distance: int = 50) -> Locality:
-    """Compare all pairs of sentences of each source.
-
-    Args:
-        sampled: the examples.
-        vectors: how.
-        distance: up to it each distance is a bin of its own.
+    """Compare all pairs of sentences of each source; distances up to `distance` have separate bins.
 
     Raises:
         DataError: no source has two sentences.
     """
-    sums, counts, too_short = [], [], 0  # by distance, of each example
+    sums, counts, too_short = [], [], 0  # per example, by distance
     documents: list[_Floats] = []
     for example in sampled.examples("comparing sentences"):
         texts = [text for text in example.sentences() if text.strip()]
@@ -228,8 +214,8 @@ def compare_sentences(sampled: Sampled, vectors: SentenceVectors, distance: int 
     if not sums:
         raise DataError(f"no example of split '{sampled.split.name}' has two sentences: there is nothing to compare")
     edges = bins(distance, max(map(len, sums)) - 1)
-    num_pairs = np.array([_binned(one, edges) for one in counts]).astype(np.int64)
-    totals, pairs = np.array([one[1:].sum() for one in sums]), num_pairs.sum(axis=1)
+    num_pairs = np.array([_binned(values, edges) for values in counts]).astype(np.int64)
+    totals, pairs = np.array([values[1:].sum() for values in sums]), num_pairs.sum(axis=1)
     how = {"vectors": vectors.signature, "sentences": sentences.SPLITTER_NAME, "distance": distance}
     return Locality(
         dataset=sampled.dataset,
@@ -237,7 +223,7 @@ def compare_sentences(sampled: Sampled, vectors: SentenceVectors, distance: int 
         vectors=vectors.name,
         signature=sampled.signature("locality", _VERSION, **how),
         edges=edges,
-        sums=np.array([_binned(one, edges) for one in sums]),
+        sums=np.array([_binned(values, edges) for values in sums]),
         pairs=num_pairs,
         mean_of_all=totals / pairs,
         by_document=_by_document(np.array(documents), totals, pairs),
@@ -247,9 +233,9 @@ def compare_sentences(sampled: Sampled, vectors: SentenceVectors, distance: int 
 
 
 def similarity_by_distance(vectors: Any) -> _Floats:
-    """Return the sum of the cosines of all pairs of rows that are so far apart: [N], the place being the distance.
+    """Return the sum of the cosines of all pairs of rows at each distance: [N], indexed by distance.
 
-    Memory is bounded: some rows at a time are multiplied by those from there on. The value of distance 0 is 0.
+    The value at distance 0 is 0. Memory is bounded, because rows are multiplied in batches.
 
     Args:
         vectors: [N, width], an array or a sparse matrix; rows of length 1, or of zeros.
@@ -261,24 +247,23 @@ def similarity_by_distance(vectors: Any) -> _Floats:
         rows = max(1, min(size - start, _COSINES_AT_ONCE // (size - start)))
         product = vectors[start : start + rows] @ vectors[start:].T  # [rows, size − start]
         if isinstance(product, np.ndarray):
-            apart = np.arange(size - start) - np.arange(rows)[:, None]
-            cosines, apart = product.ravel(), apart.ravel()
+            distances = (np.arange(size - start) - np.arange(rows)[:, None]).ravel()
+            cosines = product.ravel()
         else:
             product = product.tocoo()
-            cosines, apart = product.data, product.col - product.row
-        later = apart > 0  # of the rows themselves, each pair once
-        sums += np.bincount(apart[later], cosines[later], minlength=size)
+            cosines, distances = product.data, product.col - product.row
+        later = distances > 0  # counts each pair once
+        sums += np.bincount(distances[later], cosines[later], minlength=size)
         start += rows
     return sums
 
 
 def bins(distance: int, longest: int) -> _Ints:
-    """Return the first distance of each bin and the first one behind the last bin.
+    """Return the first distance of each bin, then the first distance after the last bin.
 
     Args:
-        distance: up to it, each distance has its own bin; after it, each bin ends at `_WIDENING` times the distance
-            at which the one before did.
-        longest: the longest distance there is.
+        distance: greatest distance with a separate bin; later bins end at `_WIDENING` times the end of the one before.
+        longest: the greatest distance in the data.
     """
     edges = list(range(1, min(distance, longest) + 1))
     last = edges[-1]
@@ -289,31 +274,31 @@ def bins(distance: int, longest: int) -> _Ints:
 
 
 def _binned(by_distance: NDArray[Any], edges: _Ints) -> _Floats:
-    """Add up what stands at the distances of each bin."""
+    """Return the sum of the values in each bin."""
     cumulated = np.concatenate([[0.0], np.cumsum(by_distance, dtype=np.float64)])
     ends = np.minimum(edges, len(by_distance))
     return np.where(ends[:-1] < ends[1:], cumulated[ends[1:]] - cumulated[ends[:-1]], 0.0)
 
 
 def _sizes(example: Example) -> list[int]:
-    """Return how many sentences each document has."""
+    """Return the number of sentences in each document."""
     return [sum(bool(text.strip()) for text in document.sentences()) for document in example.documents]
 
 
 def _within(vectors: Any, sizes: Sequence[int]) -> _Floats:
-    """Return the sum of the cosines of pairs within a document, and their number: (|Σ v|² − Σ |v|²) / 2 for each."""
+    """Return the sum of the cosines of pairs within a document, Σ (|Σ v|² − Σ |v|²) / 2, and the number of pairs."""
     ends = np.cumsum([0, *sizes])
     total, count = 0.0, 0
-    for first, behind in pairwise(ends.tolist()):
-        rows = vectors[first:behind]
+    for first, end in pairwise(ends.tolist()):
+        rows = vectors[first:end]
         squares = rows**2 if isinstance(rows, np.ndarray) else rows.multiply(rows)
         total += float((np.asarray(rows.sum(axis=0)) ** 2).sum() - squares.sum()) / 2
-        count += (behind - first) * (behind - first - 1) // 2
+        count += (end - first) * (end - first - 1) // 2
     return np.array([total, count])
 
 
 def _by_document(within: _Floats, totals: _Floats, pairs: _Ints) -> dict[str, _Floats]:
-    """Return the sums and numbers of pairs within and across documents, where there are both; [E, 2] each."""
+    """Return the sums and numbers of pairs within and across documents, [E, 2] each; empty without the latter."""
     across = np.stack([totals - within[:, 0], pairs - within[:, 1]], axis=1)
     found = {WITHIN: within, ACROSS: across} if across[:, 1].any() else {}
     return {name: both for name, both in found.items() if both[:, 1].any()}

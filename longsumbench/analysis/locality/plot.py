@@ -1,4 +1,4 @@
-"""The similarity of sentences by their distance as files: CSV, PNG, SVG (PageSum, Figure 1)."""
+"""Writes the similarity of sentences by their distance as CSV, PNG and SVG (PageSum, Figure 1)."""
 
 import textwrap
 from pathlib import Path
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SIZE = (7.4, 4.4)  # inches
-_FEWEST = 5  # examples that a point is drawn of, where there are as many
+_FEWEST = 5  # examples; points of fewer are not drawn, unless there are fewer in all
 _TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
 
 
@@ -20,7 +20,7 @@ def write_locality(found: Locality, folder: Path) -> list[Path]:
     """Write `locality.csv`, `.png` and `.svg`; return their paths."""
     drawn = draw_locality(found)
     return write_pictures(
-        folder, {"locality.csv": found.csv(), **{f"locality.{kind}": of for kind, of in drawn.items()}}
+        folder, {"locality.csv": found.csv(), **{f"locality.{kind}": image for kind, image in drawn.items()}}
     )
 
 
@@ -59,7 +59,7 @@ def _draw(figure: "Figure", found: Locality) -> None:
     plot.set_ylabel(f"mean cosine ({found.vectors})", fontsize=9.5, parse_math=False)
     plain_axes(plot)
     left = plot.get_position().x0
-    heading = f"{found.dataset}: likeness of sentences by distance ({found.vectors})"
+    heading = f"{found.dataset}: similarity of sentences by distance ({found.vectors})"
     figure.text(left, 0.925, heading, fontsize=11.5, fontweight="bold", parse_math=False)
     about = f"{found.about}. Band: 95 % interval over examples. Distances of fewer than {_FEWEST} examples: CSV only."
     caption = "\n".join(textwrap.wrap(about, 115))

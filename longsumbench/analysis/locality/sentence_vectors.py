@@ -1,4 +1,4 @@
-"""Sentences as vectors of length 1, whose products are their cosines: by tf-idf, or by any local sentence encoder."""
+"""Computes sentence vectors of length 1, by tf-idf or a sentence encoder; their dot products are cosines."""
 
 import json
 from collections.abc import Sequence
@@ -21,34 +21,31 @@ from longsumbench.modeling.ranking import tfidf
 
 _SETTING = "encoder"
 POOLINGS = ("mean", "cls", "max")
-_MODULES = {"Transformer", "Pooling", "Normalize"}  # of sentence-transformers; others would change the vectors
-_POOLING_FILES = "*_Pooling/config.json"  # beside the files that every model has
+_MODULES = {"Transformer", "Pooling", "Normalize"}  # of sentence-transformers; others change the vectors
+_POOLING_FILES = "*_Pooling/config.json"  # in addition to the files that every model has
 
 
 class SentenceVectors(Protocol):
-    """Turns the sentences of one text into vectors."""
+    """Computes vectors of the sentences of one text."""
 
     @property
     def name(self) -> str:
-        """Of what does it, for titles."""
+        """Name for titles."""
 
     @property
     def signature(self) -> str:
-        """How it does it."""
+        """How the vectors are computed."""
 
     @property
     def num_cut(self) -> int:
-        """Sentences so far of which only the beginning was read."""
+        """Number of truncated sentences so far."""
 
     def __call__(self, sentences: Sequence[str]) -> Any:
-        """Return an array or a sparse matrix, [sentences, width]: each row of length 1, or of zeros."""
+        """Return an array or a sparse matrix, [sentences, width], with rows of length 1 or of zeros."""
 
 
 class TfIdf:
-    """What words sentences share: tf-idf, the documents counted being the sentences of the same text.
-
-    A sentence without words that weigh is a row of zeros, like no other.
-    """
+    """tf-idf vectors, with the sentences of the text as documents; a sentence without terms is a row of zeros."""
 
     name = "tf-idf"
     signature = "tfidf"
@@ -61,17 +58,17 @@ class TfIdf:
 
 
 class Encoder:
-    """A pretrained encoder, its states pooled over a sentence's tokens.
+    """A pretrained encoder, with its states pooled over a sentence's tokens.
 
     Args:
-        model: its folder, or its name on the hub.
-        pooling: "mean", "cls" or "max"; "auto": as its sentence-transformers configuration says, the mean without one.
-        batch_size: sentences encoded together.
+        model: folder, or name on the hub.
+        pooling: "mean", "cls" or "max"; "auto": from its sentence-transformers configuration, "mean" without one.
+        batch_size: number of sentences per batch.
         device: "auto", "cpu" or "cuda".
 
     Raises:
-        UsageError: there is no such model, it cannot be read, or it does with its states what is not known here.
-        EnvironmentProblem: it is on the hub and cannot be fetched, or a GPU is asked for and there is none.
+        UsageError: there is no such model, it cannot be read, or its configuration is not supported.
+        EnvironmentProblem: the model cannot be downloaded, or there is no GPU for device "cuda".
     """
 
     def __init__(self, model: str, pooling: str = "auto", batch_size: int = 64, device: str = "auto") -> None:
@@ -86,17 +83,17 @@ class Encoder:
             encoder = network.get_encoder() if network.config.is_encoder_decoder else network
             self._network: Any = encoder.to(choose_device(device)).eval()
             limits = [self._tokenizer.model_max_length, getattr(network.config, "max_position_embeddings", None)]
-            read = _content(folder / "sentence_bert_config.json")
-            self._longest = min(limit for limit in (*limits, read.get("max_seq_length")) if limit)
-            self._lower = bool(read.get("do_lower_case"))
-            # longer than most encoders read; some damages show in use only
+            reading = _content(folder / "sentence_bert_config.json")
+            self._longest = min(limit for limit in (*limits, reading.get("max_seq_length")) if limit)
+            self._lower = bool(reading.get("do_lower_case"))
+            # a text longer than most encoders read: some damaged weights show only in use
             check_finite(self._encode(["a sentence " * 300])[0], named)
         self.num_cut = 0  # do not count the test text
         self.name = Path(model).name
         self.signature = f"{model_signature(model, _SETTING)}|pooling:{self._pooling}"
 
     def __call__(self, sentences: Sequence[str]) -> Any:
-        """Return an array; sentences of similar length are encoded together, so that little is padded."""
+        """Return an array; sentences of similar length are encoded together to reduce padding."""
         texts = [sentence.lower() if self._lower else sentence for sentence in sentences]
         order = sorted(range(len(texts)), key=lambda place: (-len(texts[place]), place))
         vectors: list[Any] = [None] * len(texts)
@@ -129,40 +126,36 @@ class Encoder:
 
 
 def _pooling(folder: Path) -> str:
-    """Return how a model's own configuration pools states: that of sentence-transformers; without one, the mean.
-
-    Raises:
-        UsageError: it pools, or goes on, in a way that is not known here.
-    """
+    """Return the pooling of a model's sentence-transformers configuration; "mean" without one."""
     path = folder / "modules.json"
     if not path.is_file():
         return "mean"
-    again = "give another encoder, or pooling=mean to read it without its own configuration"
+    advice = "use another encoder, or pooling=mean to ignore its configuration"
     modules = _content(path)
     names = {str(module.get("type")).rpartition(".")[2]: str(module.get("path")) for module in modules}
     if more := sorted(names.keys() - _MODULES):
-        raise UsageError(f"{_SETTING}={folder} has layers that are not read here ({', '.join(more)}): {again}")
+        raise UsageError(f"{_SETTING}={folder} has unsupported layers ({', '.join(more)}): {advice}")
     if prompt := _content(folder / "config_sentence_transformers.json").get("default_prompt_name"):
         raise UsageError(
-            f"{_SETTING}={folder} puts a prompt before each text ('{prompt}'), which is not done here: {again}"
+            f"{_SETTING}={folder} puts a prompt before each text ('{prompt}'), which is not supported: {advice}"
         )
     if "Pooling" not in names:
         return "mean"
-    asked = _content(folder / names["Pooling"] / "config.json")
-    said = asked.get("pooling_mode") or [
-        key for key, value in asked.items() if key.startswith("pooling_mode_") and value
+    config = _content(folder / names["Pooling"] / "config.json")
+    modes = config.get("pooling_mode") or [
+        key for key, value in config.items() if key.startswith("pooling_mode_") and value
     ]
     ways = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls", "pooling_mode_max_tokens": "max"}
-    known = [ways.get(way, way) for way in ([said] if isinstance(said, str) else said)]
+    known = [ways.get(mode, mode) for mode in ([modes] if isinstance(modes, str) else modes)]
     if len(known) != 1 or known[0] not in POOLINGS:
-        way = " and ".join(known) or "a way that no file in it names"
-        raise UsageError(f"{_SETTING}={folder} pools by {way}; known: {', '.join(POOLINGS)}: {again}")
+        mode = " and ".join(known) or "an unnamed mode"
+        raise UsageError(f"{_SETTING}={folder} pools by {mode}; supported: {', '.join(POOLINGS)}: {advice}")
     return known[0]
 
 
 def _content(path: Path) -> Any:
-    """Return what a JSON file says; nothing where there is none."""
+    """Return the content of a JSON file; empty if there is no such file."""
     try:
         return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     except ValueError as error:
-        raise UsageError(f"{_SETTING}: {path} is no JSON file ({error}); fetch the model again") from error
+        raise UsageError(f"{_SETTING}: {path} is not valid JSON ({error}); download the model again") from error

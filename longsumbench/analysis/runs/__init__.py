@@ -1,1 +1,1 @@
-"""Finished runs: compared, inspected, reproduced."""
+"""Commands on finished runs: `compare`, `inspect` and `repro`. Start reading with `compare.py`."""

@@ -33,7 +33,7 @@ class Rewritten:
     """A configuration of an earlier day in today's words.
 
     Attributes:
-        words: what to type behind `longsumbench run`.
+        words: what to type after `longsumbench run`.
         planned: the point that these mean.
         gone: settings that no longer exist → their values.
         later: settings that came later → their values in this point.
@@ -177,7 +177,7 @@ def _mean(words: Sequence[str], config_dir: str | None) -> RunConfig:
     """Return the configuration that words mean: as `plan`, but for what is no part of it.
 
     Raises:
-        UsageError: the words cannot be meant.
+        UsageError: an override is invalid.
     """
     offer_plugins(config_dir)
     try:

@@ -1,8 +1,8 @@
-"""`longsumbench compare`: finished runs on the same examples, pair by pair.
+"""`longsumbench compare`: compares finished runs on the same examples, pair by pair.
 
-    words of the command line → Runs → the examples that all of them scored → Comparison: Pairs, their Rows, who Moved
+    command line → ComparedRuns → the examples that all of them scored → Comparison: RunPairs with ComparisonRows
 
-A difference is a run's score minus the baseline's, on the same example. ROUGE and other shares are 0–100.
+A difference is a run's score minus the baseline's on the same example. ROUGE and other shares are 0–100.
 """
 
 import math
@@ -49,26 +49,26 @@ from longsumbench.runs.record import (
 )
 
 _DECIMALS = 6  # of numbers in the CSV
-_IDS_TOLD = 5  # of the examples compared, on the terminal
+_IDS_PRINTED = 5  # of the examples compared, on the terminal
 _NOTHING = "–"  # in a cell: no difference can be detected
-LONGEST_NAME = 200  # characters of a folder's name; file systems take 255
-_SPLIT_UP = re.compile(r"_(?:position|distance)_\d+$|_chance$")  # a measure by places, or what is not of the summaries
+LONGEST_NAME = 200  # characters of a folder's name; file systems allow 255
+_BREAKDOWN = re.compile(r"_(?:position|distance)_\d+$|_chance$")  # measures by position, and chance levels
 HEADINGS = ROUGE_HEADINGS | {name: heading.replace("\n", " ") for name, heading in MEASURE_HEADINGS.items()}
 COMPARISON_COLUMNS = (
     *("measure", "baseline", "run", "difference", "95 % interval", "p", "p (Holm)", "detectable"),
     *("n", "higher", "lower", "equal"),
 )
-COMPARISON_ALIGNMENT = "lrrrlrrrrrrr"  # of VIEW
+COMPARISON_ALIGNMENT = "lrrrlrrrrrrr"
 
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """A finished run with what it wrote.
+    """A finished run with its scores and predictions.
 
     Attributes:
-        folder: where its files stand.
-        record: what it was.
-        scores: a row an example, indexed by id, as its metrics gave them.
+        folder: the run's folder.
+        record: the run's record.
+        scores: one row per example, indexed by id, as the metrics returned them.
         predictions: id → summary.
     """
 
@@ -79,16 +79,16 @@ class ComparedRun:
 
     @property
     def label(self) -> str:
-        """Its model, variant, seed and id, short enough for a heading."""
+        """Model, variant, seed and id, short enough for a heading."""
         return run_label(self.record)
 
     @cached_property
     def outputs(self) -> dict[str, float]:
-        """What its summaries are like as a whole."""
+        """Statistics of all summaries together, from `describe_outputs`."""
         return describe_outputs(list(self.predictions.values()))
 
     def scores_of(self, measure: str, ids: Sequence[str]) -> NDArray[np.float64]:
-        """Return a measure of some examples, in their order: ROUGE's F and other shares 0–100, the rest in its unit."""
+        """Return a measure of the examples `ids`: ROUGE's F and other shares 0–100, the rest in their units."""
         column = f"{measure}_f" if measure in ROUGE_HEADINGS else measure
         scale = 1.0 if measure in self.record.units else PERCENT
         return self.scores.loc[list(ids), column].to_numpy(dtype=np.float64) * scale
@@ -96,19 +96,18 @@ class ComparedRun:
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """A measure of two runs. Means, differences and their bounds are 0–100, or in the measure's own unit.
+    """One measure of two runs. Means, differences and their bounds are 0–100, or in the measure's unit.
 
     Attributes:
-        measure: a type of ROUGE (its F), or what was measured beside it.
-        n: the examples to which it applies.
-        baseline_mean, mean: of the baseline and of the run.
+        measure: a type of ROUGE (its F), or another metric's column.
+        n: number of examples to which the measure applies.
+        baseline_mean, mean: means of the baseline and of the run.
         difference: the run's mean minus the baseline's.
-        low, high: the 95 % interval of the difference, from the paired bootstrap.
-        p: two-sided, from approximate randomization.
-        p_holm: the same, corrected for all rows of all pairs.
-        detectable: the smallest difference that one such test finds at 5 % in four cases of five; infinite where it
-            cannot find any.
-        higher, lower, equal: on how many examples the run's score is so.
+        low, high: 95 % interval of the difference, from the paired bootstrap.
+        p: two-sided p-value, from approximate randomization.
+        p_holm: p with Holm's correction for all rows of all pairs.
+        detectable: smallest difference that one test at 5 % finds with a power of 80 %; infinite if there is none.
+        higher, lower, equal: number of examples on which the run scores higher, lower or the same.
     """
 
     measure: str
@@ -127,12 +126,12 @@ class ComparisonRow:
 
     @property
     def heading(self) -> str:
-        """What tables call the measure."""
+        """The measure's heading in tables."""
         return HEADINGS.get(self.measure, self.measure)
 
     @property
     def distinguishable(self) -> bool:
-        """Whether the runs differ in it by more than chance would let them, over the whole table."""
+        """Whether the difference is significant after Holm's correction."""
         return self.p_holm < LEVEL
 
 
@@ -152,13 +151,12 @@ class ScoreChange:
 
 @dataclass(frozen=True)
 class RunPair:
-    """Two runs beside each other.
+    """Two runs, compared.
 
     Attributes:
-        baseline, run: the two.
-        rows: a measure each, ROUGE first.
-        main: the row of the measure that the suite ranks by.
-        moved: every example by that measure, the greatest gain first.
+        rows: one row per measure, ROUGE first.
+        main: row of the measure that the suite ranks by.
+        moved: all examples by that measure, greatest gain first.
     """
 
     baseline: ComparedRun
@@ -169,26 +167,26 @@ class RunPair:
 
     @property
     def title(self) -> str:
-        """What the differences are."""
+        """Heading of the pair."""
         return f"{self.run.label} minus {self.baseline.label}"
 
     def extremes(self, most: int) -> tuple[tuple[ScoreChange, ...], tuple[ScoreChange, ...]]:
-        """Return the examples on which the run gained most, and lost most, the greatest difference first."""
-        gains = tuple(one for one in self.moved[:most] if one.difference > 0)
-        losses = tuple(one for one in self.moved[::-1][:most] if one.difference < 0)
+        """Return the examples with the greatest gains and those with the greatest losses, at most `most` of each."""
+        gains = tuple(change for change in self.moved[:most] if change.difference > 0)
+        losses = tuple(change for change in self.moved[::-1][:most] if change.difference < 0)
         return gains, losses
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Runs that were compared.
+    """The result of `longsumbench compare`.
 
     Attributes:
-        runs: as they were named, the baseline first.
-        pairs: those that were set beside each other.
-        ids: the examples, sorted.
-        num_shown: the most examples that are shown of those that gained, and of those that lost.
-        references: id of a shown example → its references; empty where the texts are not on this machine.
+        runs: all runs, in the order of the command line.
+        pairs: the runs compared pair by pair.
+        ids: ids of the examples, sorted.
+        num_shown: maximum number of gains, and of losses, that are shown.
+        references: id of a shown example → its references; empty if the texts are not on this machine.
     """
 
     runs: tuple[ComparedRun, ...]
@@ -199,21 +197,21 @@ class Comparison:
 
     @property
     def title(self) -> str:
-        """Who is compared, and on what."""
+        """Heading: the models and the dataset."""
         names = list(dict.fromkeys(run.record.model for run in self.runs))
         return f"longsumbench: {', '.join(names)} compared on {self.runs[0].record.dataset}"
 
     @property
     def all_examples(self) -> bool:
-        """Whether no run scored an example that is left out here."""
+        """Whether all examples that any run scored are compared."""
         return all(len(run.scores) == len(self.ids) for run in self.runs)
 
     def shown_ids(self) -> set[str]:
         """Return the ids of the examples that are shown."""
-        return {one.id for pair in self.pairs for side in pair.extremes(self.num_shown) for one in side}
+        return {change.id for pair in self.pairs for side in pair.extremes(self.num_shown) for change in side}
 
     def about(self) -> list[str]:
-        """Say which examples were compared, and who is an oracle."""
+        """Return lines about the examples, oracles, averaged checkpoints and outputs."""
         split, count = self.runs[0].record.split, format_count(len(self.ids), "example")
         lines = [f"{split} split, {count}."]
         if not self.all_examples:
@@ -228,30 +226,30 @@ class Comparison:
         return lines + self.about_outputs()
 
     def about_outputs(self) -> list[str]:
-        """Say how long the outputs of each run are, and what is wrong with them."""
+        """Return lines about the mean length of each run's outputs, and warnings about them."""
         lengths = [f"{run.label} {run.outputs['words']:.0f}" for run in self.runs]
         known = [run.record.outputs.get("reference_words") for run in self.runs]
         lengths += [f"the references {length:.0f}" for length in filter(None, known[:1])]
         lines = [f"Mean length in words: {', '.join(lengths)}."]
         for run in self.runs:
-            if told := output_warnings(run.outputs, run.record.outputs_cut):
-                lines.append(f"Warning, {run.label}: {'; '.join(told)}.")
+            if warnings := output_warnings(run.outputs, run.record.outputs_cut):
+                lines.append(f"Warning, {run.label}: {'; '.join(warnings)}.")
         return lines
 
     def method(self) -> list[str]:
-        """Say what the columns mean, and how the scores were computed."""
+        """Return lines that explain the columns and how the scores were computed."""
         tests = sum(len(pair.rows) for pair in self.pairs)
         columns = (
             "Difference: run minus baseline, with the 95 % interval of the paired bootstrap. p: approximate "
             f"randomization, two-sided; Holm: corrected for the {tests} tests of this table. {TIED}: the runs are not "
             f"distinguishable, corrected p ≥ {LEVEL}. Detectable: the smallest difference that one such test finds "
-            f"four times in five; {_NOTHING} where too few examples differ for it to find any. "
-            "Higher, lower, equal: on how many examples the run's score is so. ROUGE (F1) and other shares are 0–100."
+            f"four times in five; {_NOTHING}: too few examples differ. "
+            "Higher, lower, equal: number of examples with such a score. ROUGE (F1) and other shares are 0–100."
         )
         return [columns, _with_count(self.runs[0].record.signature, len(self.ids)).replace("|", " ")]
 
     def blocks(self) -> list[Block]:
-        """Return a block that says what is compared, and one for every pair."""
+        """Return a block about the runs and examples, and one for every pair."""
         head = Block("", (*self.about(), *self.method()), (), "", [])
         return [
             head,
@@ -262,12 +260,12 @@ class Comparison:
         ]
 
     def render(self) -> str:
-        """Return the table for the terminal, with the first ids where not all examples were compared."""
-        ids = ", ".join(self.ids[:_IDS_TOLD]) + (", …" if len(self.ids) > _IDS_TOLD else "")
+        """Return the table for the terminal, with the first ids if some examples were left out."""
+        ids = ", ".join(self.ids[:_IDS_PRINTED]) + (", …" if len(self.ids) > _IDS_PRINTED else "")
         return terminal(self.title, self.blocks()) + ("" if self.all_examples else f"\n\nCompared: {ids}")
 
     def frame(self) -> pd.DataFrame:
-        """Return one row a pair and measure, with the fields of `ComparisonRow`."""
+        """Return one row per pair and measure, with the fields of `ComparisonRow`."""
         rows = []
         for pair in self.pairs:
             before, after = pair.baseline.record, pair.run.record
@@ -284,7 +282,7 @@ class Comparison:
 
 
 def format_row(row: ComparisonRow) -> list[str]:
-    """Format a row of `COMPARISON_COLUMNS`; mark a difference that is not distinguishable from none."""
+    """Format a row of `COMPARISON_COLUMNS`; mark a difference that is not significant."""
     gap = f"{row.difference:+.2f}"
     return [
         row.heading,
@@ -300,7 +298,7 @@ def format_row(row: ComparisonRow) -> list[str]:
 
 
 def probability(p: float) -> str:
-    """Write a p-value for people; so many resamples tell no more of one below a thousandth."""
+    """Format a p-value; the number of resamples does not resolve values below 0.001."""
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
@@ -317,22 +315,22 @@ def compare(
         print(compare("85f3139c", "36e2dc94").render())
 
     Args:
-        runs: at least two, the baseline first: folders, ids, the beginnings of ids, or records.
-        results_dir: where ids are looked for.
-        examples: the most examples that are shown of those that gained, and of those that lost.
-        intersect: whether to go on with the common examples, where runs scored different ones.
-        all_pairs: whether each run is compared with all that were named before it.
+        runs: at least two: folders, ids, unique prefixes of ids, or records. The others are compared with the first.
+        results_dir: where ids are looked up.
+        examples: maximum number of gains, and of losses, that are shown.
+        intersect: compare the common examples if the runs scored different ones.
+        all_pairs: compare each run with all runs named before it.
 
     Returns:
         The comparison: a pair for each run and its baseline, with a row for each measure.
 
     Raises:
-        UsageError: too few runs, one twice, one that cannot be found, or runs that may not be compared.
-        DataError: a run lacks one of its files, or one of them is damaged.
+        UsageError: fewer than two runs, a run named twice, an unknown run, or runs that are not comparable.
+        DataError: a file of a run is missing or damaged.
     """
     check_value("--examples", examples, Between(0, 10**6))
     if len(runs) < 2:
-        raise UsageError("name two or more runs; the first is what the others are compared with")
+        raise UsageError("name two or more runs; the others are compared with the first")
     results = Results(Path(results_dir).expanduser())
     opened = tuple(open_run(run_name(run), results) for run in runs)
     for place, run in enumerate(opened):
@@ -373,8 +371,8 @@ def open_run(named: str, results: Results) -> ComparedRun:
     """Read a finished run.
 
     Raises:
-        UsageError: none, or several, are meant by the name.
-        DataError: a file of it is missing or damaged.
+        UsageError: no run, or more than one, has this name.
+        DataError: a file of the run is missing or damaged.
     """
     folder = results.find(named)
     record = RunRecord.read(folder)
@@ -387,28 +385,20 @@ def open_run(named: str, results: Results) -> ComparedRun:
 
 
 def _check_whole(run: ComparedRun) -> None:
-    """Check that a run's files belong together.
-
-    Raises:
-        DataError: no example is scored, or one without a prediction.
-    """
+    """Raise DataError if no example is scored, or if a scored one has no prediction."""
     if run.scores.empty:
         raise DataError("no example is scored; run it again with overwrite=true", run.folder / "scores.csv")
     if unwritten := [name for name in run.scores.index if name not in run.predictions]:
-        told = f"no prediction for {len(unwritten)} of the scored examples (first: '{unwritten[0]}')"
-        raise DataError(f"{told}; run it again with overwrite=true", run.folder / "predictions.jsonl")
+        message = f"no prediction for {len(unwritten)} of the scored examples (first: '{unwritten[0]}')"
+        raise DataError(f"{message}; run it again with overwrite=true", run.folder / "predictions.jsonl")
 
 
 def _check_comparable(run: ComparedRun, baseline: ComparedRun) -> None:
-    """Check that two runs were scored in the same way on the same texts; their examples are another matter.
-
-    Raises:
-        UsageError: they were not; the message says in what they differ.
-    """
-    mine, its = _on_any_examples(run.record), _on_any_examples(baseline.record)
-    if unlike := describe_difference(mine, its):
-        dataset = f"{mine.dataset} instead of {its.dataset}, " if mine.dataset != its.dataset else ""
-        raise UsageError(f"{run.label} may not be compared with {baseline.label}: {dataset}{unlike}")
+    """Raise UsageError if two runs read different texts or were scored differently; their examples may differ."""
+    own, other = _on_any_examples(run.record), _on_any_examples(baseline.record)
+    if difference := describe_difference(own, other):
+        dataset = f"{own.dataset} instead of {other.dataset}, " if own.dataset != other.dataset else ""
+        raise UsageError(f"{run.label} may not be compared with {baseline.label}: {dataset}{difference}")
 
 
 def _on_any_examples(record: RunRecord) -> RunRecord:
@@ -420,27 +410,23 @@ def _with_count(signature: str, n: int) -> str:
 
 
 def _common_ids(runs: Sequence[ComparedRun], intersect: bool) -> tuple[str, ...]:
-    """Return the ids of the examples that all runs scored, sorted, so that no test depends on the order of files.
-
-    Raises:
-        UsageError: the runs scored different examples and are not to be intersected, or have none in common.
-    """
+    """Return the ids of the examples that all runs scored, sorted, so that no test depends on the order of files."""
     sets = [set(map(str, run.scores.index)) for run in runs]
     common = set.intersection(*sets)
-    if any(one != common for one in sets):
-        counts = ", ".join(f"{run.label} {len(one):,}" for run, one in zip(runs, sets, strict=True))
-        told = f"the runs scored different examples ({counts}; {len(common):,} in common)"
+    if any(ids != common for ids in sets):
+        counts = ", ".join(f"{run.label} {len(ids):,}" for run, ids in zip(runs, sets, strict=True))
+        message = f"the runs scored different examples ({counts}; {len(common):,} in common)"
         if not common:
-            raise UsageError(f"{told}: there is nothing to compare")
+            raise UsageError(f"{message}: there is nothing to compare")
         if not intersect:
-            raise UsageError(f"{told}: --intersect compares those in common")
+            raise UsageError(f"{message}: --intersect compares those in common")
     return tuple(sorted(common))
 
 
 def compare_measures(
     baseline: ComparedRun, run: ComparedRun, ids: Sequence[str], resamples: int = RESAMPLES
 ) -> tuple[ComparisonRow, ...]:
-    """Test two runs on every measure that both have and that applies to any example, p not yet corrected."""
+    """Test two runs on every shared measure that applies to an example; `p_holm` is not corrected yet."""
     rows = []
     for measure in shared_measures(baseline, run):
         before, after = baseline.scores_of(measure, ids), run.scores_of(measure, ids)
@@ -451,27 +437,20 @@ def compare_measures(
 
 
 def shared_measures(baseline: ComparedRun, run: ComparedRun) -> list[str]:
-    """Return ROUGE's types, and what was measured beside them of both runs in the same way; no breakdown by places."""
+    """Return ROUGE's types and the other measures computed in the same way for both runs; no breakdowns by position."""
     before, after = baseline.record, run.record
-    unlike = [name for name, how in after.measured_by.items() if before.measured_by.get(name, how) != how]
-    metrics = [registry.metrics.load(name) for name in unlike]
+    different = [name for name, how in after.measured_by.items() if before.measured_by.get(name, how) != how]
+    metrics = [registry.metrics.load(name) for name in different]
     left_out = {column for metric in metrics for column in (*metric.columns, *metric.further)}
     tables = (before.measures, after.measures, baseline.scores, run.scores)
     both = [name for name in before.measures if all(name in table for table in tables)]
-    return [*ROUGE_HEADINGS, *(name for name in both if name not in left_out and not _SPLIT_UP.search(name))]
+    return [*ROUGE_HEADINGS, *(name for name in both if name not in left_out and not _BREAKDOWN.search(name))]
 
 
 def compare_measure(
     measure: str, before: NDArray[np.float64], after: NDArray[np.float64], resamples: int = RESAMPLES
 ) -> ComparisonRow:
-    """Test one measure, p not yet corrected.
-
-    Args:
-        measure: its name.
-        before: the baseline's scores, one an example.
-        after: the run's, on the same examples.
-        resamples: of either test.
-    """
+    """Test one measure of the baseline (`before`) and the run (`after`), one score per example; `p_holm` equals `p`."""
     gaps = after - before
     resampled, p = paired_bootstrap(gaps, resamples), approximate_randomization(gaps, resamples).p
     return ComparisonRow(
@@ -500,17 +479,17 @@ def _corrected(tested: Sequence[Sequence[ComparisonRow]]) -> list[tuple[Comparis
 def compare_pair(
     baseline: ComparedRun, run: ComparedRun, rows: tuple[ComparisonRow, ...], ids: Sequence[str]
 ) -> RunPair:
-    """Put a pair together: its examples by how their main measure moved, ties in the order of the ids."""
+    """Build a pair, with its examples sorted by the change of the main measure; ties are in the order of the ids."""
     found = {row.measure: row for row in rows}
     main = found.get(ranked_by(baseline.record), found[RANKED_BY])
     scores = zip(ids, baseline.scores_of(main.measure, ids), run.scores_of(main.measure, ids), strict=True)
     moved = [ScoreChange(name, float(before), float(after)) for name, before, after in scores]
-    applies = [one for one in moved if math.isfinite(one.difference)]
-    return RunPair(baseline, run, rows, main, tuple(sorted(applies, key=lambda one: -one.difference)))
+    applies = [change for change in moved if math.isfinite(change.difference)]
+    return RunPair(baseline, run, rows, main, tuple(sorted(applies, key=lambda change: -change.difference)))
 
 
 def _references(runs: Sequence[ComparedRun], ids: Collection[str]) -> dict[str, tuple[Sentences, ...]]:
-    """Return the references of examples, from the texts that one of the runs has read; nothing without these."""
+    """Return the references of examples; empty if no run's texts are on this machine."""
     for run in runs:
         if (split := split_read_by(run.folder, run.record)) is not None:
             return {name: split[place].references for place, name in enumerate(split.ids) if name in ids}
@@ -518,7 +497,7 @@ def _references(runs: Sequence[ComparedRun], ids: Collection[str]) -> dict[str, 
 
 
 def comparison_folder(results: Results, runs: Sequence[ComparedRun]) -> Path:
-    """Return where a comparison is written when no folder is named: its name holds the runs' ids."""
+    """Return the default folder of a comparison; its name contains the runs' ids."""
     name = "-".join(run.record.run_id[:SHORT_ID] for run in runs)
     many = f"{len(runs)}-runs-{digest(name)[:12]}"
     return results.root / "comparisons" / (name if len(name) <= LONGEST_NAME else many)

@@ -1,9 +1,9 @@
-"""A comparison as files: a CSV, a Markdown table, and one HTML page that needs nothing beside itself.
+"""Writes a comparison as a CSV, a Markdown table and one self-contained HTML page.
 
-    Comparison --page--> HTML: for each pair a verdict, its table, a picture, the examples that moved most
-               --write--> comparison.csv, .md, .html
+    Comparison --comparison_page--> HTML: for each pair a verdict, a table, a picture, the largest changes
+               --write_comparison--> comparison.csv, .md, .html
 
-Whatever a system wrote is escaped. The page follows the reader's choice of light or dark.
+Outputs of systems are escaped. The page follows the reader's choice of light or dark.
 """
 
 import base64
@@ -42,15 +42,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _NAMES = ("comparison.csv", "comparison.md", "comparison.html")
-_RUN_COLOUR, _BASELINE_COLOUR = COLOURS[0], COLOURS[1]  # who scores higher; on the page, words that only it shares
+_RUN_COLOUR, _BASELINE_COLOUR = COLOURS[0], COLOURS[1]  # of the higher score; on the page, of words that one shares
 _SIZE = (11.0, 3.4)  # inches
-_MOST_STEPS = (
-    1_000  # of the examples' differences, more than the picture is wide; of more examples some are passed over
-)
+_MOST_STEPS = 1_000  # examples drawn; more would not fit the picture's width
 _MINUS = re.compile(r"(?<!\w)-(?=\d)")
 _NO_REFERENCES = (
-    "The references are not shown: the texts that these runs have read are not on this machine (their "
-    "work/corpus leads to no folder of the cache)."
+    "The references are not shown: the texts of these runs are not on this machine (their work/corpus leads to "
+    "no folder of the cache)."
 )
 _STYLE = """
 :root { --run: #0072b2; --baseline: #b34700; --run-mark: #cfe6f5; --baseline-mark: #fbdcc8; --both-mark: #e6e8ec; }
@@ -81,27 +79,27 @@ def write_comparison(comparison: Comparison, folder: Path) -> list[Path]:
 
 
 def _moved_blocks(comparison: Comparison) -> list[Block]:
-    """Return the examples that moved most as blocks of a table, and the ids where not all examples were compared."""
+    """Return blocks of the largest changes, and one of the ids if some examples were left out."""
     blocks = []
     for pair in comparison.pairs if comparison.num_shown else ():
         view = ("example", "baseline", "run", "difference", *(run.label for run in (pair.baseline, pair.run)))
-        for told, side in zip(("gained", "lost"), pair.extremes(comparison.num_shown), strict=True):
-            rows = [_moved_cells(pair, one) for one in side]
-            heading = f"{pair.title}: what {told} most in {pair.main.heading}"
+        for verb, side in zip(("gained", "lost"), pair.extremes(comparison.num_shown), strict=True):
+            rows = [_moved_cells(pair, change) for change in side]
+            heading = f"{pair.title}: what {verb} most in {pair.main.heading}"
             blocks.append(Block(heading, () if rows else ("None.",), view, "lrrrll", rows))
     if not comparison.all_examples:
         blocks.append(Block("Examples compared", (", ".join(comparison.ids),), (), "", []))
     return blocks
 
 
-def _moved_cells(pair: RunPair, one: ScoreChange) -> list[str]:
-    numbers = [f"{one.baseline_score:.2f}", f"{one.score:.2f}", f"{one.difference:+.2f}"]
-    texts = [" ".join(run.predictions[one.id].split()) for run in (pair.baseline, pair.run)]
-    return [one.id, *numbers, *texts]
+def _moved_cells(pair: RunPair, change: ScoreChange) -> list[str]:
+    numbers = [f"{change.baseline_score:.2f}", f"{change.score:.2f}", f"{change.difference:+.2f}"]
+    texts = [" ".join(run.predictions[change.id].split()) for run in (pair.baseline, pair.run)]
+    return [change.id, *numbers, *texts]
 
 
 def comparison_page(comparison: Comparison) -> str:
-    """Return the page."""
+    """Return the HTML page of a comparison."""
     about = [escape(line) for line in comparison.about()]
     if comparison.shown_ids() and not comparison.references:
         about.append(escape(_NO_REFERENCES))
@@ -120,7 +118,6 @@ def comparison_page(comparison: Comparison) -> str:
 
 
 def _runs(runs: Sequence[ComparedRun]) -> str:
-    """Return the table of who is compared."""
     rows = []
     for place, record in enumerate(run.record for run in runs):
         role, seed = "run" if place else "baseline", "" if record.seed is None else f"{record.seed}"
@@ -130,12 +127,11 @@ def _runs(runs: Sequence[ComparedRun]) -> str:
 
 
 def _with_minus(text: str) -> str:
-    """Write the minus signs of numbers as such: a hyphen is shorter than a plus, and lines may break behind it."""
+    """Replace hyphens before numbers by minus signs: a hyphen is too short, and lines may break after it."""
     return _MINUS.sub("−", text)
 
 
 def _section(pair: RunPair, comparison: Comparison) -> str:
-    """Return all about one pair."""
     parts = [
         f"<h2>{escape(pair.title)}</h2>",
         f'<p class="verdict">{escape(verdict(pair))}</p>',
@@ -144,35 +140,33 @@ def _section(pair: RunPair, comparison: Comparison) -> str:
     ]
     if comparison.num_shown:
         parts += [_legend(pair)] if comparison.references else []
-        for told, side in zip(("gained", "lost"), pair.extremes(comparison.num_shown), strict=True):
-            heading = f"{pair.run.label} {told} most: {format_count(len(side), 'example')}, by {pair.main.heading}"
+        for verb, side in zip(("gained", "lost"), pair.extremes(comparison.num_shown), strict=True):
+            heading = f"{pair.run.label} {verb} most: {format_count(len(side), 'example')}, by {pair.main.heading}"
             parts.append(f"<h3>{escape(heading)}</h3>")
-            parts += [_card(pair, one, comparison.references.get(one.id, ())) for one in side]
+            parts += [_card(pair, change, comparison.references.get(change.id, ())) for change in side]
     return "\n".join(["<section>", *parts, "</section>"])
 
 
 def _figure(pair: RunPair) -> str:
-    """Return the picture, and what it shows in words."""
-    told = escape(
-        "Left: the mean differences with their 95 % intervals, grey where they cannot be told from none. Right: "
+    caption = escape(
+        "Left: the mean differences with their 95 % intervals; grey: not distinguishable from zero. Right: "
         f"every example by its difference in {pair.main.heading}; blue where {pair.run.label} scores higher, orange "
         f"where {pair.baseline.label} does."
     )
     picture = base64.b64encode(draw_comparison(pair)).decode("ascii")
-    image = f'<img alt="{told}" src="data:image/svg+xml;base64,{picture}">'
-    return f"<figure>{image}\n<figcaption>{told}</figcaption></figure>"
+    image = f'<img alt="{caption}" src="data:image/svg+xml;base64,{picture}">'
+    return f"<figure>{image}\n<figcaption>{caption}</figcaption></figure>"
 
 
 def _legend(pair: RunPair) -> str:
-    """Say what the marks in the texts mean."""
-    whose = {"both": "both outputs", "baseline": f"only {pair.baseline.label}", "run": f"only {pair.run.label}"}
-    marks = ", ".join(f'<mark class="{kind}">{escape(told)}</mark>' for kind, told in whose.items())
-    told = f"Marked: words of {SHORTEST_WORD} letters or more, in any of their forms, that the reference shares with"
-    return f'<p class="soft">{told} {marks}.</p>'
+    kinds = {"both": "both outputs", "baseline": f"only {pair.baseline.label}", "run": f"only {pair.run.label}"}
+    marks = ", ".join(f'<mark class="{kind}">{escape(label)}</mark>' for kind, label in kinds.items())
+    intro = f"Marked: words of {SHORTEST_WORD} letters or more, in any of their forms, that the reference shares with"
+    return f'<p class="soft">{intro} {marks}.</p>'
 
 
 def verdict(pair: RunPair) -> str:
-    """Say in a sentence or two what the main measure shows."""
+    """Return one or two sentences about the difference in the main measure."""
     row, name = pair.main, pair.main.heading
     p = probability(row.p_holm)
     p = p if p.startswith("<") else f"= {p}"
@@ -184,33 +178,33 @@ def verdict(pair: RunPair) -> str:
             f"{pair.run.label} scores {abs(row.difference):.2f} {name} {way} than {pair.baseline.label} ({interval})."
         )
     examples = format_count(row.n, "example")
-    unseen = f"A true difference below about {row.detectable:.2f} would often go unseen with {examples}."
+    limit = f"A true difference below about {row.detectable:.2f} would often not be found with {examples}."
     if not math.isfinite(row.detectable):
-        unseen = f"Too few of the {examples} differ for the test to find any difference."
-    return f"The two cannot be told apart by {name}: {gap} ({interval}). {unseen}"
+        limit = f"Too few of the {examples} differ for the test to find any difference."
+    return f"The two are not distinguishable by {name}: {gap} ({interval}). {limit}"
 
 
-def _card(pair: RunPair, one: ScoreChange, references: Sequence[Sentences]) -> str:
+def _card(pair: RunPair, change: ScoreChange, references: Sequence[Sentences]) -> str:
     """Return an example: its scores, both outputs, and its references."""
-    outputs = {"baseline": pair.baseline.predictions[one.id], "run": pair.run.predictions[one.id]}
-    words = {name: stems(text) for name, text in outputs.items()}
-    asked = stems(" ".join(sentence for reference in references for sentence in reference))
+    outputs = {"baseline": pair.baseline.predictions[change.id], "run": pair.run.predictions[change.id]}
+    output_stems = {name: stems(text) for name, text in outputs.items()}
+    reference_stems = stems(" ".join(sentence for reference in references for sentence in reference))
 
     def shared(stem: str) -> str | None:
-        """Return who shares a word with the reference: the mark's class, None for no mark."""
-        having = [name for name, of_text in words.items() if stem in of_text and stem in asked]
-        return "both" if len(having) == 2 else having[0] if having else None
+        """Return the mark's class, by which outputs share a word with the reference; None for no mark."""
+        sharing = [name for name, found in output_stems.items() if stem in found and stem in reference_stems]
+        return "both" if len(sharing) == 2 else sharing[0] if sharing else None
 
     labels = {"baseline": pair.baseline.label, "run": pair.run.label}
     texts = [_text(labels[name], name, text, shared) for name, text in outputs.items()]
     for number, reference in enumerate(references, 1):
         heading = "reference" if len(references) == 1 else f"reference {number}"
         texts.append(_text(heading, "reference", "\n".join(reference), shared))
-    way = "up" if one.difference > 0 else "down"
-    scores = f"{pair.main.heading} {one.baseline_score:.2f} → {one.score:.2f}"
+    way = "up" if change.difference > 0 else "down"
+    scores = f"{pair.main.heading} {change.baseline_score:.2f} → {change.score:.2f}"
     return (
-        f'<details class="example" open><summary><b class="{way}">{_with_minus(f"{one.difference:+.2f}")}</b> '
-        f'<code>{escape(one.id)}</code> <span class="soft">{escape(scores)}</span></summary>\n'
+        f'<details class="example" open><summary><b class="{way}">{_with_minus(f"{change.difference:+.2f}")}</b> '
+        f'<code>{escape(change.id)}</code> <span class="soft">{escape(scores)}</span></summary>\n'
         f'<div class="texts">{"".join(texts)}</div></details>'
     )
 
@@ -221,7 +215,7 @@ def _text(heading: str, kind: str, text: str, shared: Callable[[str], str | None
 
 
 def draw_comparison(pair: RunPair) -> bytes:
-    """Draw the mean differences and, beside them, the examples' differences in the main measure; return an SVG."""
+    """Draw the mean differences and the examples' differences in the main measure as an SVG."""
     import matplotlib as mpl
     import matplotlib.style
     from matplotlib.figure import Figure
@@ -256,7 +250,7 @@ def _draw_means(plot: "Axes", rows: Sequence[ComparisonRow]) -> None:
 
 
 def _draw_examples(plot: "Axes", pair: RunPair) -> None:
-    gaps = np.array([one.difference for one in pair.moved])
+    gaps = np.array([change.difference for change in pair.moved])
     steps = np.linspace(0, len(gaps) - 1, min(len(gaps), _MOST_STEPS)).round().astype(int)
     gaps, edges = gaps[steps], np.linspace(0, len(gaps), len(steps) + 1)
     plot.stairs(np.maximum(gaps, 0), edges, fill=True, color=_RUN_COLOUR)

@@ -1,9 +1,9 @@
-"""An inspection as files: one HTML page that needs nothing beside itself, and its views as a picture for papers.
+"""Writes an inspection as one self-contained HTML page, and its views as a figure.
 
-    Inspection --page--> HTML: who wrote what, a section for each view, the texts, the units
-               --write--> <n>.html, <n>.png
+    Inspection --inspection_page--> HTML: facts about the run, a section for each view, the texts, the units
+               --write_inspection--> <n>.html, <n>.png
 
-Whatever a system wrote is escaped, and the page's own script is the only one that a browser may run on it.
+Outputs of systems are escaped. The page allows the browser to run only the page's script.
 """
 
 import base64
@@ -27,10 +27,10 @@ from longsumbench.report.evidence.views import Plane, Relations, Selections, Sou
 from longsumbench.report.html import html_page
 from longsumbench.runs.record import split_variant
 
-_FIRST_WORDS = 70  # characters of a unit that are read before it is opened
+_FIRST_WORDS = 70  # characters of a closed unit
 _NO_TEXTS = (
-    "The title and the references are not shown: the texts that this run has read are not on this machine (its "
-    "work/corpus leads to no folder of the cache)."
+    "The title and the references are not shown: the texts of this run are not on this machine (its work/corpus "
+    "leads to no folder of the cache)."
 )
 _STYLE = """
 body { max-width: 104rem; }
@@ -59,7 +59,7 @@ figure.plane img { max-width: 100%; height: auto; display: block; border-radius:
 
 
 def write_inspection(inspection: Inspection, folder: Path) -> list[Path]:
-    """Write the page and the picture; return their paths."""
+    """Write the page and the figure; return their paths."""
     paths = [folder / f"{inspection.number}.{ending}" for ending in ("html", "png")]
     drawn = views(inspection.evidence)
     write_atomically(paths[0], inspection_page(inspection, drawn))
@@ -68,12 +68,7 @@ def write_inspection(inspection: Inspection, folder: Path) -> list[Path]:
 
 
 def inspection_page(inspection: Inspection, drawn: Sequence[View]) -> str:
-    """Return the page.
-
-    Args:
-        inspection: what is shown.
-        drawn: the views of its evidence.
-    """
+    """Return the HTML page of an inspection with the views `drawn`."""
     nothing = "" if drawn else "<p>There is no array in the evidence.</p>"
     main = "\n".join([*map(_view, drawn), nothing, _texts(inspection)])
     script = _script_of(drawn)
@@ -91,19 +86,19 @@ def inspection_page(inspection: Inspection, drawn: Sequence[View]) -> str:
 
 
 def _script_of(drawn: Iterable[View]) -> str:
-    """Return the page's own script: what its views need."""
+    """Return the script that the views need."""
     return HEAT_MAP_SCRIPT + (SOURCE_TEXT_SCRIPT if any(isinstance(view, SourceText) for view in drawn) else "")
 
 
 def _policy(script: str) -> str:
-    """Return what a browser may do on the page: nothing but show it and run its own script."""
+    """Return the Content-Security-Policy: the browser may run only the page's script."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     allowed = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
     return f'<meta http-equiv="Content-Security-Policy" content="{allowed}">\n'
 
 
 def _facts(inspection: Inspection) -> str:
-    """Return what was run, on what, and how the summary came out."""
+    """Return facts about the run, the example and the summary."""
     record, summary, example = inspection.record, inspection.summary, inspection.example
     scores = " · ".join(f"{heading} {score:.1f}" for heading, score in inspection.scores.items())
     written = (
@@ -141,20 +136,19 @@ def _view(view: View) -> str:
 
 
 def _plane(view: Plane) -> str:
-    """Return a view that only the picture draws."""
-    told, heading = escape(about_plane(view)), escape(f"{view.name}: {' × '.join(view.axes) or 'one number'}")
+    """Return the figure of a view that has no HTML form."""
+    caption, heading = escape(about_plane(view)), escape(f"{view.name}: {' × '.join(view.axes) or 'one number'}")
     image = ""
     if view.values.size:
         picture = base64.b64encode(draw_plane(view)).decode("ascii")
-        image = f'<img alt="{told}" src="data:image/png;base64,{picture}">'
-    return (
-        f'<section class="view">\n<h2>{heading}</h2>\n<p>{told}</p>\n<figure class="plane">{image}</figure>\n</section>'
-    )
+        image = f'<img alt="{caption}" src="data:image/png;base64,{picture}">'
+    figure = f'<figure class="plane">{image}</figure>'
+    return f'<section class="view">\n<h2>{heading}</h2>\n<p>{caption}</p>\n{figure}\n</section>'
 
 
 def _texts(inspection: Inspection) -> str:
-    """Return the summary and its references side by side."""
-    references = ["\n".join(one) for one in inspection.example.references] if inspection.example else []
+    """Return the summary and its references in columns."""
+    references = ["\n".join(reference) for reference in inspection.example.references] if inspection.example else []
     texts = [("summary", inspection.summary.text)]
     for place, reference in enumerate(references, 1):
         texts.append(("reference" if len(references) == 1 else f"reference {place}", reference))
@@ -168,12 +162,12 @@ def _or_nothing(text: str) -> str:
 
 
 def _units(texts: Sequence[str], drawn: Iterable[View]) -> str:
-    """Return the units' texts; those that were selected stand open."""
+    """Return the units' texts; selected units are open."""
     selected = next((view for view in drawn if isinstance(view, Selections)), None)
     boxes = []
     for unit, text in enumerate(texts):
         segments = selected.segments_of(unit) if selected else []
-        chips = "".join(f'<span class="chip {colour(one)}">{one + 1}</span>' for one in segments)
+        chips = "".join(f'<span class="chip {colour(segment)}">{segment + 1}</span>' for segment in segments)
         kind = colour(unit) if selected is None else colour(segments[0]) if segments else ""
         first = f'<span class="soft first">{escape(" ".join(text.split())[:_FIRST_WORDS])}</span>'
         body = f'<p class="text" id="unit-{unit + 1}">{_or_nothing(text)}</p>'

@@ -1,6 +1,6 @@
-"""`longsumbench inspect`: what a finished run looked at while it wrote one summary.
+"""`longsumbench inspect`: shows the evidence of one summary of a finished run.
 
-words of the command line → the run's record and files → Inspection: the summary, its evidence, scores and texts
+command line → the run's record and files → Inspection: the summary, its evidence, scores and texts
 """
 
 import shlex
@@ -23,12 +23,12 @@ class Inspection:
     """An example of a finished run.
 
     Attributes:
-        record: what the run was.
-        number: the example's place in its split, from 0.
-        summary: what was written for it.
-        evidence: what was looked at meanwhile.
-        scores: what tables call a type of ROUGE → F1, 0–100; empty where the example was not scored.
-        example: its texts; None where they are not on this machine.
+        record: the run's record.
+        number: index of the example in its split, from 0.
+        summary: the system's summary.
+        evidence: what the system looked at.
+        scores: heading of a type of ROUGE → F1, 0–100; empty if the example was not scored.
+        example: the texts; None if they are not on this machine.
     """
 
     record: RunRecord
@@ -40,20 +40,20 @@ class Inspection:
 
     @property
     def title(self) -> str:
-        """What is inspected, and who wrote it; first what fits into any heading."""
+        """Heading: dataset, example and run."""
         return f"{self.record.dataset}, example {self.summary.id}: {run_label(self.record)}"
 
 
 def inspect_example(run: str, example: str, results: Results) -> Inspection:
-    """Gather what there is of an example of a finished run.
+    """Read an example of a finished run.
 
     Args:
-        run: its folder, its id or a unique prefix of that.
-        example: its id, or its place in its split.
-        results: where ids of runs are looked for.
+        run: the run's folder, its id or a unique prefix of the id.
+        example: the example's id, or its index in the split.
+        results: where ids of runs are looked up.
 
     Raises:
-        UsageError: no run, or several, are meant; no such example, or one of which no evidence was kept.
+        UsageError: the run is unknown or ambiguous, the example is unknown, or its evidence was not kept.
         DataError: a file of the run is missing or damaged.
     """
     folder = results.find(run)
@@ -67,13 +67,13 @@ def inspect_example(run: str, example: str, results: Results) -> Inspection:
     evidence = _evidence_of(folder, number, summary.id, record)
     split = split_read_by(folder, record)
     texts = None if split is None else split[number]
-    _, of_summaries = output_files(len(record.checkpoints))[0]
-    scores = _scores_of(folder / of_summaries, summary.id)
+    _, scores_file = output_files(len(record.checkpoints))[0]
+    scores = _scores_of(folder / scores_file, summary.id)
     return Inspection(record, number, summary, evidence, scores, texts)
 
 
 def find_example(named: str, ids: Sequence[str], record: RunRecord) -> int:
-    """Return the place of an example that is named by its id or, where no id is that text, by its place.
+    """Return the index of the example with the id or, if there is none, with the index `named`.
 
     Raises:
         UsageError: there is no such example.
@@ -89,70 +89,47 @@ def find_example(named: str, ids: Sequence[str], record: RunRecord) -> int:
 
 
 def _places(ids: Sequence[str]) -> str:
-    return f"by their places, its examples are 0 to {len(ids) - 1}" if ids else "it summarized none"
+    return f"its examples have the indices 0 to {len(ids) - 1}" if ids else "it summarized none"
 
 
 def _evidence_of(folder: Path, number: int, name: str, record: RunRecord) -> Evidence:
-    """Return the evidence of an example.
-
-    Args:
-        folder: the run's.
-        number: the example's place in its split.
-        name: its id.
-        record: the run's.
-
-    Raises:
-        UsageError: none was kept.
-        DataError: its files are damaged, or are another example's.
-    """
+    """Return the evidence of the example at index `number`, with the id `name`."""
     found = kept_places(folder / "evidence")
     if number not in found:
         raise UsageError(_why_none(number, found, record))
     whose, evidence = read_evidence(folder / "evidence", number)
     if whose != name:
-        told = f"the evidence of '{whose}', where the run has '{name}'; run it again with overwrite=true"
-        raise DataError(told, folder / "evidence" / f"{number}.json")
+        message = f"the evidence is of '{whose}' instead of '{name}'; run it again with overwrite=true"
+        raise DataError(message, folder / "evidence" / f"{number}.json")
     return evidence
 
 
 def _why_none(number: int, found: set[int], record: RunRecord) -> str:
-    """Say why there is no evidence of an example, and what to do."""
+    """Return the message for an example without evidence."""
     words = [word for word in record.command if not word.startswith("decode.evidence=")]
-    more = f"the same command with decode.evidence=all keeps it of all: {shlex.join([*words, 'decode.evidence=all'])}"
+    more = f"decode.evidence=all keeps it for all examples: {shlex.join([*words, 'decode.evidence=all'])}"
     if found:
-        has = (
+        kept = (
             f"{len(found)} examples, {min(found)} to {max(found)}" if len(found) > 1 else f"example {min(found)} alone"
         )
-        return f"no evidence of example {number} was kept; {run_label(record)} has that of {has}; {more}"
+        return f"no evidence of example {number} was kept; {run_label(record)} has that of {kept}; {more}"
     if not num_wanted(asked := record.config.get("decode", {}).get("evidence", "none"), examples=1):
-        return (
-            f"{run_label(record)} was not asked for evidence (decode.evidence={asked}); if the system keeps any, {more}"
-        )
-    return (
-        f"{run_label(record)} has no evidence of any example: {record.model}, at least with these settings, keeps none"
-    )
+        return f"{run_label(record)} kept no evidence (decode.evidence={asked}); if the system supports it, {more}"
+    return f"{run_label(record)} has no evidence: {record.model} keeps none, at least with these settings"
 
 
 def _scores_of(path: Path, name: str) -> dict[str, float]:
-    """Return the ROUGE of an example of a run; nothing where it was not scored.
-
-    Args:
-        path: the table of the scores of the summaries that are looked at.
-        name: the example's id.
-
-    Raises:
-        DataError: the table is damaged.
-    """
+    """Return the ROUGE F1 of an example, 0–100; empty if it was not scored."""
     scores = read_scores(path) if path.is_file() else None
     if scores is None or name not in scores.index:
         return {}
     try:
         (row,) = PERCENT * scores.loc[[name], [f"{kind}_f" for kind in ROUGE_HEADINGS]].to_numpy()
         return dict(zip(ROUGE_HEADINGS.values(), row.tolist(), strict=True))
-    except (KeyError, ValueError) as error:  # a column is missing, or the id is there twice
+    except (KeyError, ValueError) as error:  # a column is missing, or the id occurs twice
         raise DataError(f"not a table of ROUGE scores ({error!r}); run it again with overwrite=true", path) from error
 
 
 def inspection_folder(results: Results, record: RunRecord) -> Path:
-    """Return where an inspection is written when no folder is named."""
+    """Return the default folder of an inspection."""
     return results.root / "inspections" / record.run_id

@@ -1,6 +1,6 @@
 """`longsumbench repro --check`: a run is done again, from nothing, and what it writes is compared with what it wrote.
 
-Reproduction --repeat--> a finished run in a folder of its own --compare--> Comparison
+Reproduction --repeat--> a finished run in a new folder --compare--> Comparison
 """
 
 import os
@@ -107,7 +107,7 @@ def _or_none(value: object) -> str:
 
 
 def _repeat(found: Reproduction, root: Path) -> Path:
-    """Do a run again in a folder with a cache of its own; return its run folder.
+    """Do a run again in a folder with a separate cache; return its run folder.
 
     Raises:
         DataError: the texts are other ones here.
@@ -124,8 +124,8 @@ def _repeat(found: Reproduction, root: Path) -> Path:
         except MissingArtifact:
             texts = load_texts(config.dataset, own)
         if texts.fingerprint != found.record.fingerprint:
-            told = f"{texts.fingerprint[:12]}, those of the run {found.record.fingerprint[:12]}"
-            raise DataError(f"dataset '{texts.name}' has other texts here: their fingerprint is {told}")
+            fingerprints = f"{texts.fingerprint[:12]}, those of the run {found.record.fingerprint[:12]}"
+            raise DataError(f"dataset '{texts.name}' has other texts here: their fingerprint is {fingerprints}")
         check_layout(own.root)
         for folder in shared.used.values():
             link = own.root / folder.parent.name / folder.name

@@ -1,6 +1,6 @@
-"""`longsumbench repro`: what it takes to repeat a finished run: code, packages, texts, machine, and its point's words.
+"""`longsumbench repro`: prints the steps that repeat a finished run: code, packages, texts, machine and command.
 
-RUN --reproduce--> Reproduction --> page, for a person; script, with the files it needs
+RUN --reproduce--> Reproduction --> page for people, or script with the files that it needs
 """
 
 import shlex
@@ -21,22 +21,22 @@ from longsumbench.runs.environment import file_at, project_name
 from longsumbench.runs.record import SHORT_ID, Results, RunRecord, run_label
 from longsumbench.runs.run_id import run_spec_on
 
-_WHEELS = "https://download.pytorch.org/whl"  # of PyTorch's builds with a local version: "+cpu"
+_WHEELS = "https://download.pytorch.org/whl"  # for builds of PyTorch with a local version: "+cpu"
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What it takes to repeat a run.
+    """The requirements for repeating a run.
 
     Attributes:
-        record: of the run.
-        folder: the run's.
-        rewritten: its configuration in today's words.
-        config_dir: the folder with more YAML files that it was given, if any.
-        same_run: whether today's code takes the words, on the same texts, for the very run.
-        patch: how the code differed from its commit; None where it did, and that is not there any more.
-        constraints: of all packages, as `pip install -c` takes them.
-        noted: whether these were written by the run; else they are put together from what is known.
+        record: the run's record.
+        folder: the run's folder.
+        rewritten: the run's configuration as overrides for today's code.
+        config_dir: the run's `--config-dir`, if any.
+        same_run: whether today's code gives the overrides the same run id, on the same texts.
+        patch: the code's changes to its commit, empty if there are none; None if they are lost.
+        constraints: versions of packages, for `pip install -c`.
+        noted: whether the run wrote `constraints`; if not, they come from its record and commit.
     """
 
     record: RunRecord
@@ -50,7 +50,7 @@ class Reproduction:
 
     @property
     def command(self) -> str:
-        """The one line to be typed into a shell."""
+        """The command line, quoted for a shell."""
         more = [] if self.config_dir is None else ["--config-dir", self.config_dir]
         team = ["torchrun", f"--nproc-per-node={self.processes}", "-m", "longsumbench"]
         suite = team if self.processes > 1 else ["longsumbench"]
@@ -58,43 +58,43 @@ class Reproduction:
 
     @property
     def processes(self) -> int:
-        """That worked on the run together."""
+        """Number of processes of the run."""
         return int(self.record.environment.get("processes", 1))
 
     @property
     def commit(self) -> str | None:
-        """Of the code; None of an installed package."""
+        """Commit of the code; None for an installed package."""
         commit: str | None = self.record.environment.get("commit")
         return commit
 
     @property
     def python(self) -> str:
-        """The name of the interpreter that it ran under ("python3.11")."""
+        """Name of the interpreter ("python3.11")."""
         return "python" + ".".join(str(self.record.environment.get("python", "3")).split(".")[:2])
 
 
 def reproduce(run: str, results: Results) -> Reproduction:
-    """Gather what it takes to repeat a run.
+    """Collect the requirements for repeating a run.
 
     Args:
-        run: its folder, its id or a unique prefix of that.
-        results: where ids of runs are looked for.
+        run: the run's folder, its id or a unique prefix of the id.
+        results: where ids of runs are looked up.
 
     Raises:
-        UsageError: no run, or several, are meant; today's code has no such system or dataset, or refuses its settings.
-        DataError: its record is damaged.
+        UsageError: the run is unknown or ambiguous, or today's code rejects its system, dataset or settings.
+        DataError: the run's record is damaged.
     """
     folder = results.find(run)
     record = RunRecord.read(folder)
     config_dir = _typed_config_dir(record.command)
     if config_dir is not None and not Path(config_dir).is_dir():
-        raise UsageError(f"{folder} was run with --config-dir {config_dir}: there is no such folder here")
+        raise UsageError(f"{folder} was run with --config-dir {config_dir}: there is no such folder")
     try:
         rewritten = rewrite(record.config, config_dir)
     except UsageError as problem:
-        kind = "has no such thing" if isinstance(problem, UnknownName) else "refuses its settings"
-        told = f"the code of today {kind}, that of its commit {record.environment.get('commit')} did not"
-        raise UsageError(f"{folder} cannot be repeated here: {told} ({problem})") from problem
+        kind = "does not know a name" if isinstance(problem, UnknownName) else "rejects its settings"
+        reason = f"today's code {kind} ({problem}); use its commit {record.environment.get('commit')}"
+        raise UsageError(f"{folder} cannot be repeated here: {reason}") from problem
     patch, constraints = folder / "work" / "patch.diff", folder / "work" / "constraints.txt"
     differed = patch.read_bytes() if patch.is_file() else b""
     return Reproduction(
@@ -112,7 +112,7 @@ def reproduce(run: str, results: Results) -> Reproduction:
 
 
 def _typed_config_dir(command: Sequence[str]) -> str | None:
-    """Return the folder with more YAML files that a command line names."""
+    """Return the value of `--config-dir` in a command line."""
     for word, following in pairwise([*command, ""]):
         name, sign, value = word.partition("=")
         if name == "--config-dir":
@@ -121,9 +121,9 @@ def _typed_config_dir(command: Sequence[str]) -> str | None:
 
 
 def is_same_run(config: RunConfig, record: RunRecord) -> bool:
-    """Tell whether a configuration, on the texts that a finished run has read, has that run's id.
+    """Return whether a configuration, on the texts of a finished run, has that run's id.
 
-    Whether these came with queries is not in the record: either will do.
+    The record does not contain whether the texts had queries, so both cases are tried.
     """
     system = registry.systems.load(config.model.name)(config.model)
     metrics = registry.corpora.load(config.dataset.name).metrics
@@ -132,7 +132,7 @@ def is_same_run(config: RunConfig, record: RunRecord) -> bool:
 
 
 def known_constraints(record: RunRecord) -> str:
-    """Return the versions that a record has and, of other packages, those of `constraints.txt` at its commit."""
+    """Return the versions in a record and, for other packages, in `constraints.txt` of its commit."""
     pins = {project_name(name): f"{name}=={found}" for name, found in record.environment.get("packages", {}).items()}
     for line in (file_at(str(record.environment.get("commit")), "constraints.txt") or "").splitlines():
         pins.setdefault(project_name(line.partition("==")[0]), line)
@@ -140,16 +140,13 @@ def known_constraints(record: RunRecord) -> str:
 
 
 def reproduction_page(found: Reproduction) -> str:
-    """Return what a person has to do, step by step, in the folder from which the run is named.
-
-    Code and packages get a folder of their own: where the command is typed, there may be others of the same names.
-    """
+    """Return the steps for a person; code and packages are put in a new folder."""
     work, own = found.folder / "work", f"repro-{found.record.run_id[:SHORT_ID]}"
     clone = f"{own}/longsumbench"
     constraints = shlex.quote(str(work / "constraints.txt")) if found.noted else "constraints.txt"
     steps = {
         "The code": _code(found, "<this repository>", clone, shlex.quote(str(work.absolute() / "patch.diff"))),
-        f"The packages: {_constraints_told(found)}": _packages(found, f"{own}/.venv", clone, constraints),
+        f"The packages: {_describe_constraints(found)}": _packages(found, f"{own}/.venv", clone, constraints),
         f"The texts: {_texts(found.record)}": [],
         f"The run, {_machine(found.record)}": [_settings(found.record), found.command],
     }
@@ -160,7 +157,7 @@ def reproduction_page(found: Reproduction) -> str:
 
 
 def write_reproduction(found: Reproduction, folder: Path) -> list[Path]:
-    """Write `repro.sh` and the files that it needs; return where they are."""
+    """Write `repro.sh` and the files that it needs; return their paths."""
     config = {key: value for key, value in found.record.config.items() if key not in NOT_OF_THE_POINT}
     shown = {**config, **{key: False for key in NOT_OF_THE_POINT if key in found.record.config}}
     contents: dict[str, str | bytes] = {
@@ -176,16 +173,16 @@ def write_reproduction(found: Reproduction, folder: Path) -> list[Path]:
 
 
 def reproduction_script(found: Reproduction) -> str:
-    """Return the steps as a shell script; it makes sure that the code of that day makes the same of the command."""
+    """Return the steps as a shell script, which first checks that the command gives the recorded configuration."""
     clone = '"$here/longsumbench"'
-    stop = "echo 'the command means another configuration at this commit (see above): not run' >&2; exit 1"
+    stop = "echo 'the command gives another configuration at this commit (see above): not run' >&2; exit 1"
     comments = [
         *_about(found.record),
         f"texts: {_texts(found.record)}",
-        f"packages: {_constraints_told(found)}",
+        f"packages: {_describe_constraints(found)}",
         *_remarks(found),
         "usage: bash repro.sh REPOSITORY     (the address of longsumbench's repository, or the folder of a clone)",
-        "Code and packages are put beside this script. Start it where relative paths lead to the texts.",
+        "Code and packages are put in the folder of this script. Start it in the folder to which paths are relative.",
     ]
     lines = [
         "#!/usr/bin/env bash",
@@ -202,12 +199,11 @@ def reproduction_script(found: Reproduction) -> str:
 
 
 def _shown(found: Reproduction) -> str:
-    """Return the command that shows the configuration, by one process."""
+    """Return the command that shows the configuration, with one process."""
     return f"longsumbench{found.command[found.command.index(' run ') :]} --show"
 
 
 def _about(record: RunRecord) -> list[str]:
-    """Say which run is repeated, and what was typed."""
     seed = "" if record.seed is None else f", seed {record.seed}"
     swept = " (the run is a point of this sweep)" if {"-m", "--multirun"} & set(record.command) else ""
     return [
@@ -217,14 +213,7 @@ def _about(record: RunRecord) -> list[str]:
 
 
 def _code(found: Reproduction, repository: str, clone: str, patch: str) -> Iterator[str]:
-    """Yield what gets the code that ran.
-
-    Args:
-        found: of the run.
-        repository: where it is cloned from, as a shell takes it; likewise the others.
-        clone: the folder for it.
-        patch: the file with its departure from its commit.
-    """
+    """Yield the commands that get the code; all arguments are quoted for a shell."""
     if found.commit is not None:
         yield f"git clone -q {repository} {clone}"
         yield f"git -C {clone} checkout -q {shlex.quote(found.commit)}"
@@ -233,14 +222,7 @@ def _code(found: Reproduction, repository: str, clone: str, patch: str) -> Itera
 
 
 def _packages(found: Reproduction, environment: str, clone: str, constraints: str) -> Iterator[str]:
-    """Yield what installs the versions that were installed.
-
-    Args:
-        found: of the run.
-        environment: the folder for them, as a shell takes it; likewise the others.
-        clone: the folder with the code.
-        constraints: the file with the versions.
-    """
+    """Yield the commands that install the packages; all arguments are quoted for a shell."""
     version = shlex.quote(f"longsumbench=={found.record.environment['longsumbench']}")
     suite = version if found.commit is None else f"-e {clone}"
     build = next((line for line in found.constraints.splitlines() if line.startswith("torch==")), "").partition("+")[2]
@@ -250,34 +232,28 @@ def _packages(found: Reproduction, environment: str, clone: str, constraints: st
     yield f"pip install{wheels} -c {constraints} {suite}"
 
 
-def _constraints_told(found: Reproduction) -> str:
-    """Say which versions `constraints.txt` holds, and how it is known."""
+def _describe_constraints(found: Reproduction) -> str:
     python = f"Python {found.record.environment.get('python')}"
     if found.noted:
-        return f"{python}, and what was installed then"
+        return f"{python}, and the packages installed then"
     known = ", ".join(f"{name} {version}" for name, version in found.record.environment.get("packages", {}).items())
-    return f"{python}, {known}; constraints.txt (--output writes it) has them and, of others, those of the commit's own"
+    return f"{python}, {known}; constraints.txt (--output writes it) adds the versions of the commit's constraints.txt"
 
 
 def _texts(record: RunRecord) -> str:
-    """Say what was read."""
     path = record.config["dataset"].get("path")
     place = record.corpus.get("source") or "" if path is None else f"at {path}, from where the run was started"
     return f"{record.dataset} ({place}), fingerprint {record.fingerprint[:12]}"
 
 
 def _machine(record: RunRecord) -> str:
-    """Say what the run had to compute on."""
     where = record.environment
     threads = "" if where.get("threads") is None else f", threads: {where['threads']}"
     return f"on {where.get('gpu') or 'the CPU'} ({where.get('processor')}, {where.get('cores')} cores{threads})"
 
 
 def _settings(record: RunRecord) -> str:
-    """Return what makes a shell's commands compute as the run did: on as many threads, on the GPU only if it did.
-
-    And by the code that was installed: torchrun would take that of a checkout in which it is typed.
-    """
+    """Return the command that sets the threads, hides an unused GPU, and makes torchrun import the installed code."""
     where = record.environment
     chosen = [f"OMP_NUM_THREADS={int(where.get('threads') or 1)}"]
     chosen += [] if where.get("gpu") else ["CUDA_VISIBLE_DEVICES="]
@@ -286,30 +262,29 @@ def _settings(record: RunRecord) -> str:
 
 
 def _remarks(found: Reproduction) -> Iterator[str]:
-    """Yield what a repeat may fail by."""
+    """Yield lines about possible differences of a repeat."""
     record, rewritten = found.record, found.rewritten
     if found.commit is None:
-        yield "The code was installed as a package, without a checkout: its commit is not known."
+        yield "The code was installed as a package, without a checkout: its commit is unknown."
     if found.patch is None:
-        yield "The code differed from its commit, and how is not known: work/patch.diff is empty or not there."
+        yield "The code differed from its commit, but the changes are lost: work/patch.diff is empty or missing."
     if found.same_run:
-        yield f"Today's code takes the command, on these texts, for the same run: its id is {record.run_id} again."
+        yield f"Today's code gives the command the same run id on these texts: {record.run_id}."
     else:
-        why = "settings or the outcome of a step have changed"
-        yield f"Today's code takes the command for another run, since {why}: use its commit."
+        reason = "settings or the outcome of a step have changed"
+        yield f"Today's code gives the command another run id, because {reason}: use its commit."
     if rewritten.gone:
-        yield f"Settings that no longer exist, to be added at that commit: {_listed(rewritten.gone)}"
+        yield f"Settings that no longer exist; add them at that commit: {_listed(rewritten.gone)}"
     if rewritten.unlike:
         differing = (f"{key} ({as_value(a)} then, {as_value(b)} now)" for key, (a, b) in rewritten.unlike.items())
         yield f"Settings whose default has changed since: {', '.join(differing)}"
     if rewritten.later:
-        yield f"Settings that came later, and what the command makes of them: {_listed(rewritten.later)}"
+        yield f"Newer settings, and their values in this command: {_listed(rewritten.later)}"
     if not record.repeatable:
-        yield "Training was ended by train.max_minutes, wherever it was then: a repeat ends elsewhere."
+        yield "Training was ended by train.max_minutes: a repeat ends at another step."
     if record.environment.get("gpu"):
-        yield "On a GPU, the last bits may differ from run to run, and with them single words."
+        yield "On a GPU, the last bits may differ between runs, and with them single words."
 
 
 def _listed(values: Mapping[str, Any]) -> str:
-    """Return settings as they are typed."""
     return ", ".join(as_word(key, value) for key, value in values.items())

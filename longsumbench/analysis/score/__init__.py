@@ -1,1 +1,1 @@
-"""Scores of files with outputs."""
+"""`longsumbench score`: scores the outputs of any system with ROUGE. Start reading with `score.py`."""

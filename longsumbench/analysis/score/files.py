@@ -1,11 +1,11 @@
-"""Outputs and references of any system, read from files and put side by side.
+"""Reads outputs and references of any system from files, and pairs them.
 
     JSON lines (.jsonl, .json)   {"id", "prediction"}; {"id", "references" | "reference" | "summary"}; or both in a row
     text (any other file)        line n of one belongs to line n of the other
-    a finished run               its predictions, against the references of the examples that it summarized
-    folders                      NAME.dec and NAME.ref, a sentence a line; NAME.A.ref, NAME.B.ref: several references
+    a finished run               its predictions, with the references of its examples
+    folders                      NAME.dec and NAME.ref, one sentence per line; NAME.A.ref, NAME.B.ref: two references
 
-Files may be packed (.gz). A text is running text, or a list of sentences; in folders it is always a list.
+Files may be compressed (.gz). A text is running text or a list of sentences; in folders it is always a list.
 """
 
 import re
@@ -23,17 +23,17 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.runs.record import Results, RunRecord, check_written, split_read_by
 
-RawText = str | Sentences  # running text, or its sentences as they were given
+RawText = str | Sentences  # running text, or its sentences
 Value = TypeVar("Value")
 _REFERENCE_FIELDS = ("references", "reference", "summary")
-_NAMED = 3  # ids that a message names
+_IDS_PRINTED = 3  # in a message
 _ROWS = re.compile(r".*\.jsonl?(\.gz)?", re.IGNORECASE)
 _JSON_LINES, _LINES, _FOLDER = "JSON lines", "lines of text", "a folder"
 
 
 @dataclass(frozen=True)
 class ScoredPair:
-    """A prediction and what it is scored against."""
+    """A prediction and its references."""
 
     id: str
     prediction: RawText
@@ -42,13 +42,13 @@ class ScoredPair:
 
 @dataclass(frozen=True)
 class PairedTexts:
-    """What was read.
+    """Predictions paired with their references.
 
     Attributes:
         pairs: in the order of the predictions.
         only_predicted: ids without references, which were left out.
         only_referenced: ids without a prediction, which were left out.
-        repeated: ids that stood twice with the same texts, and count once.
+        repeated: ids that occur twice with the same texts; they count once.
     """
 
     pairs: tuple[ScoredPair, ...]
@@ -58,10 +58,10 @@ class PairedTexts:
 
 
 def find_predictions(named: str, results: Results) -> Path:
-    """Return the file or folder that PREDICTIONS names, or the folder of a run that it names by its id.
+    """Return the file or folder `named`, or the folder of the run with this id.
 
     Raises:
-        DataError: there is neither.
+        DataError: there is no such file, folder or run.
     """
     path = Path(named).expanduser()
     if path.exists():
@@ -73,16 +73,16 @@ def find_predictions(named: str, results: Results) -> Path:
 
 
 def read_pairs(predictions: Path, references: Path | None = None, intersect: bool = False) -> PairedTexts:
-    """Read predictions and references, of the same kind on both sides.
+    """Read predictions and references of the same kind.
 
     Args:
         predictions: a file, a folder of .dec files, or a run's folder.
-        references: a file, or a folder of .ref files; None: they are beside the predictions, or are those of the run.
-        intersect: whether ids that only one side has are left out, and rows that say the same twice count once.
+        references: a file, or a folder of .ref files; None: the predictions' file or folder has them, or the run.
+        intersect: leave out ids that only one side has, and count repeated rows once.
 
     Raises:
         UsageError: the two sides are of different kinds, or lines of text have no references.
-        DataError: a file cannot be read or used, or the two sides do not belong together.
+        DataError: a file cannot be read, or the two sides do not match.
     """
     if references is None and (predictions / "record.json").is_file():
         return _pairs_of_run(predictions)
@@ -93,7 +93,7 @@ def read_pairs(predictions: Path, references: Path | None = None, intersect: boo
         raise UsageError(f"{predictions} is {kind}, {references} is {other}; both sides must be of one kind")
     if kind == _LINES:
         if references is None:
-            raise UsageError(f"{predictions} is lines of text: name a file of REFERENCES, line by line, behind it")
+            raise UsageError(f"{predictions} is lines of text: add a file of REFERENCES with the same lines")
         return _paired_lines(predictions, references)
     gold = references or predictions
     if kind == _FOLDER:
@@ -115,14 +115,7 @@ def read_pairs(predictions: Path, references: Path | None = None, intersect: boo
 
 
 def _pairs_of_run(folder: Path) -> PairedTexts:
-    """Return the summaries of a finished run with the references of their examples, in the run's order.
-
-    Args:
-        folder: the run's.
-
-    Raises:
-        DataError: a file of the run is missing or damaged, or its texts are not on this machine.
-    """
+    """Return the summaries of a finished run with the references of their examples, in the run's order."""
     record = RunRecord.read(folder)
     check_written(folder, record, ["predictions.jsonl"])
     texts, _ = _by_id(_rows(folder / "predictions.jsonl", _prediction_in), folder, intersect=False)
@@ -133,7 +126,7 @@ def _pairs_of_run(folder: Path) -> PairedTexts:
     places = {name: place for place, name in enumerate(split.ids)}
     if unknown := [name for name in texts if name not in places]:
         raise DataError(
-            f"{format_count(len(unknown), 'prediction')} of no example of the run's split (ids {first_ids(unknown)})",
+            f"{format_count(len(unknown), 'prediction')} not in the run's split (ids {first_ids(unknown)})",
             folder,
         )
     return PairedTexts(tuple(ScoredPair(name, text, split[places[name]].references) for name, text in texts.items()))
@@ -165,12 +158,12 @@ def pair_texts(
 
 
 def first_ids(ids: Sequence[str]) -> str:
-    """Name the first of some ids, for messages."""
-    return ", ".join(map(repr, ids[:_NAMED])) + (", …" if len(ids) > _NAMED else "")
+    """Format the first three ids for a message."""
+    return ", ".join(map(repr, ids[:_IDS_PRINTED])) + (", …" if len(ids) > _IDS_PRINTED else "")
 
 
 def _file_of_run(path: Path) -> Path:
-    """Return the file of predictions in a run's folder; any other path as it is."""
+    """Return the file of predictions in a run's folder; return any other path unchanged."""
     inside = path / "predictions.jsonl"
     return inside if inside.is_file() and not any(path.glob("*.dec")) else path
 
@@ -184,29 +177,22 @@ def _kind(path: Path) -> str:
 
 
 def _check_common(found: PairedTexts, predictions: Path, references: Path, intersect: bool) -> None:
-    """Check that each side has what the other has.
-
-    Raises:
-        DataError: one lacks ids and that was not allowed, or they have no id in common.
-    """
-    alone = {
+    """Raise DataError if ids differ without `intersect`, or if no id is on both sides."""
+    unpaired = {
         f"{format_count(len(found.only_predicted), 'prediction')} without references": found.only_predicted,
         f"{format_count(len(found.only_referenced), 'reference')} without a prediction": found.only_referenced,
     }
-    told = " and ".join(f"{what} (ids {first_ids(ids)})" for what, ids in alone.items() if ids)
+    message = " and ".join(f"{what} (ids {first_ids(ids)})" for what, ids in unpaired.items() if ids)
     where = f"{predictions} and {references}"
     if not found.pairs:
-        raise DataError(f"{where} have no id in common: {told}")
-    if told and not intersect:
-        raise DataError(f"{where}: {told}; correct the ids, or score the {len(found.pairs):,} others by --intersect")
+        raise DataError(f"{where} have no id in common: {message}")
+    if message and not intersect:
+        others = f"score the {len(found.pairs):,} others by --intersect"
+        raise DataError(f"{where}: {message}; correct the ids, or {others}")
 
 
 def _by_id(entries: Iterable[tuple[str, Value]], path: Path, intersect: bool) -> tuple[dict[str, Value], list[str]]:
-    """Return id → what was read, and the ids that stand twice with the same texts.
-
-    Raises:
-        DataError: an id stands twice with different texts, or at all where that was not allowed.
-    """
+    """Return id → value, and the ids that occur twice with the same value, which only `intersect` allows."""
     found: dict[str, Value] = {}
     same: dict[str, None] = {}  # sets that keep their order
     different: dict[str, None] = {}
@@ -225,12 +211,12 @@ def _by_id(entries: Iterable[tuple[str, Value]], path: Path, intersect: bool) ->
 
 
 def _twice(ids: Iterable[str]) -> str:
-    named = list(ids)
-    return f"{len(named):,} {'id stands' if len(named) == 1 else 'ids stand'} twice ({first_ids(named)})"
+    repeated = list(ids)
+    return f"{len(repeated):,} {'id occurs' if len(repeated) == 1 else 'ids occur'} twice ({first_ids(repeated)})"
 
 
 def _rows(path: Path, read: Callable[[Row], Value]) -> Iterator[tuple[str, Value]]:
-    """Yield (id, what `read` finds) of each row of a file of JSON lines."""
+    """Yield (id, `read(row)`) for each row of a file of JSON lines."""
     empty = True
     for number, line in enumerate(lines_of(path), start=1):
         if not line.strip():
@@ -254,8 +240,8 @@ def _prediction_in(row: Row) -> RawText:
 def _references_in(row: Row) -> tuple[RawText, ...]:
     given = [field for field in _REFERENCE_FIELDS if field in row]
     if len(given) != 1:
-        told = f"several of the fields {', '.join(given)}" if given else f"none of {', '.join(_REFERENCE_FIELDS)}"
-        raise BadRow(f"the row has {told}: give one, or name a file of REFERENCES that does")
+        fields = f"several of the fields {', '.join(given)}" if given else f"none of {', '.join(_REFERENCE_FIELDS)}"
+        raise BadRow(f"the row has {fields}: give one, or add a file of REFERENCES")
     value = row[given[0]]
     if given[0] == "references" and isinstance(value, list):
         return tuple(_text(item, "references") for item in value)
@@ -267,8 +253,8 @@ def _text(value: Any, field: str) -> RawText:
         return value
     if isinstance(value, list | tuple) and all(isinstance(sentence, str) for sentence in value):
         return tuple(sentence for sentence in value if sentence.strip())
-    odd = "NaN" if value != value else json_type(value)  # NaN alone is not itself
-    raise BadRow(f"the field '{field}' must be text or a list of sentences, not {odd}")
+    kind = "NaN" if value != value else json_type(value)  # only NaN differs from itself
+    raise BadRow(f"the field '{field}' must be text or a list of sentences, not {kind}")
 
 
 def _paired_lines(predictions: Path, references: Path) -> PairedTexts:
@@ -283,7 +269,7 @@ def _paired_lines(predictions: Path, references: Path) -> PairedTexts:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a text file, without their ends."""
+    """Yield the lines of a text file without line breaks."""
     number = 0
     for number, line in enumerate(lines_of(path), start=1):
         try:
@@ -297,7 +283,7 @@ def _lines(path: Path) -> Iterator[str]:
 def _folders(
     predictions: Path, references: Path
 ) -> tuple[list[tuple[str, RawText]], list[tuple[str, tuple[RawText, ...]]]]:
-    """Read a folder of .dec files and one of .ref files; the ids are the files' names, or else the numbers in them."""
+    """Read a folder of .dec files and one of .ref files; ids are the file names, or the numbers in them."""
     decoded, gold = _files(predictions, ".dec"), _files(references, ".ref")
     names = {file.stem for file in decoded}
     if not names & {_owner(file.stem, names) for file in gold}:
@@ -316,19 +302,19 @@ def _folders(
 def _files(folder: Path, ending: str) -> list[Path]:
     found = sorted(file for file in folder.glob(f"*{ending}") if file.is_file())
     if not found:
-        run = "" if ending != ".dec" else " and no record.json: it is neither outputs nor a finished run"
+        run = "" if ending != ".dec" else " and no record.json: it contains neither outputs nor a finished run"
         raise DataError(f"the folder has no {ending} files{run}", folder)
     return found
 
 
 def _owner(stem: str, names: set[str]) -> str:
-    """Return the prediction that a reference's name means: its own name, or that without ".A"."""
+    """Return the name of the prediction for a reference: the same name, or the name without ".A"."""
     head = stem.rpartition(".")[0]
     return head if head in names and stem not in names else stem
 
 
 def _number(stem: str) -> str:
-    """Return the last number in a name, without leading zeros; the name where it has none."""
+    """Return the last number in a name without leading zeros, or the name if it has no number."""
     numbers = re.findall(r"\d+", stem)
     return (numbers[-1].lstrip("0") or "0") if numbers else stem
 

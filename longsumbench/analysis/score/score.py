@@ -1,6 +1,6 @@
-"""`longsumbench score`: outputs of any system against their references.
+"""`longsumbench score`: scores the outputs of any system.
 
-files --scored_files--> pairs --split--> two Sides --RougeScorer--> a row an example --aggregate--> Report
+files --read_pairs--> pairs --split_sides--> two TextTables --score_sides--> a row per example --aggregate--> Report
 """
 
 import json
@@ -31,22 +31,22 @@ from longsumbench.rouge.scorer import ROUGE_TYPES, RougeScorer
 from longsumbench.rouge.signature import signature
 
 _PERL_DECIMALS = 5
-_LONG_PAIR = 10**10  # characters of one text × characters of the other; shorter pairs fit into any memory
-_GIVEN = "given"  # in a signature: the texts came as lists of sentences
+_LONG_PAIR = 10**10  # characters of one text × characters of the other; shorter pairs fit into memory
+_GIVEN = "given"  # in a signature: the texts are lists of sentences
 
 
 @dataclass(frozen=True)
 class Report:
-    """What came out.
+    """The result of `longsumbench score`.
 
     Attributes:
         scores: type → {"p", "r", "f", "f_lo", "f_hi"}, 0–100.
-        scored: the examples' own scores, and what of them was empty.
-        mode: whose ROUGE it is.
+        scored: per-example scores, and the number of empty texts.
+        mode: "google" or "perl".
         signature: how the scores were computed.
-        warnings: what seems to be wrong with the texts.
+        warnings: probable errors in the texts.
         left_out: "empty_references", "only_predicted" and "only_referenced" → ids that are in no mean.
-        outputs: what the predictions are like, from `describe_outputs`.
+        outputs: statistics of the predictions, from `describe_outputs`.
     """
 
     scores: Mapping[str, Mapping[str, float]]
@@ -63,7 +63,7 @@ class Report:
         return {kind: score["f"] for kind, score in self.scores.items()}
 
     def render(self) -> str:
-        """Draw the table, with what was counted and the signature."""
+        """Return the table for the terminal, with counts and the signature."""
         counts = [format_count(len(self.scored.per_example), "example")]
         counts += [f"{len(ids):,} left out ({why.replace('_', ' ')})" for why, ids in self.left_out.items() if ids]
         if self.scored.empty_predictions:
@@ -79,7 +79,7 @@ class Report:
         return terminal("; ".join(counts), [block]) + f"\n\n{self.signature}"
 
     def to_json(self) -> str:
-        """Return everything but the examples' own scores as a JSON object on one line."""
+        """Return everything except per-example scores as a JSON object on one line."""
         values = {
             **self.scores,
             "n": len(self.scored.per_example),
@@ -92,7 +92,7 @@ class Report:
         return json.dumps(values, ensure_ascii=False, allow_nan=False)
 
     def write_per_example(self, path: Path) -> None:
-        """Write the examples' own scores as CSV, 0–1: in full precision, in perl mode with its five digits."""
+        """Write per-example scores as CSV, 0–1: in full precision, or with five digits in perl mode."""
         write_scores(path, self.scored.per_example, _PERL_DECIMALS if self.mode == "perl" else None)
 
 
@@ -156,10 +156,16 @@ def score(
 
 
 def score_files(predictions: Path, references: Path | None, options: ScoreOptions, intersect: bool = False) -> Report:
-    """Score files of any system, which are read by `read_pairs`.
+    """Score files of any system; print warnings about the texts on stderr before scoring.
+
+    Args:
+        predictions: see `read_pairs`, as for `references` and `intersect`.
+        references: None if they are in the predictions' file or folder.
+        options: how they are scored.
+        intersect: leave out ids that only one side has.
 
     Raises:
-        SuiteError: something the user can act on.
+        SuiteError: a file, an option or the environment is invalid.
     """
     return _score_pairs(read_pairs(predictions, references, intersect), options)
 
@@ -170,15 +176,15 @@ def _score_pairs(paired: PairedTexts, options: ScoreOptions) -> Report:
     sides = split_sides(paired.pairs)
     predicted, referenced = sides
     outputs = describe_outputs([" ".join(text) for text in predicted.split], [[text] for text in referenced.split])
-    warnings = [*_passed_over(paired), *find_warnings(*sides, drops=scorer.tokenizer == "default")]
+    warnings = [*_describe_left_out(paired), *find_warnings(*sides, drops=scorer.tokenizer == "default")]
     warnings += output_warnings(outputs)
-    _tell(warnings)
+    _print_warnings(warnings)
     scored = score_sides(scorer, paired.pairs, *sides, zero_for_empty)
     if scored.empty_references:
         share = f"{len(scored.empty_references):,} of {len(paired.pairs):,} examples"
-        reason = f"no reference holds a word that the tokenizer keeps ({first_ids(scored.empty_references)})"
-        warnings.append(f"left out of the means: {share}, for {reason}")
-        _tell(warnings[-1:])
+        reason = f"no reference has a word that the tokenizer keeps ({first_ids(scored.empty_references)})"
+        warnings.append(f"left out of the means: {share}, because {reason}")
+        _print_warnings(warnings[-1:])
     scores = aggregate(scored.per_example, options.resamples, perl_resampling=options.resampling == "perl")
     signed = signature(scorer, len(scored.per_example), _splitting(*sides), zero_for_empty)
     left_out = {
@@ -190,7 +196,7 @@ def _score_pairs(paired: PairedTexts, options: ScoreOptions) -> Report:
 
 
 def split_sides(pairs: Sequence[ScoredPair]) -> tuple[TextTable, TextTable]:
-    """Split all running text into sentences, both sides alike; lists of sentences stay as they are."""
+    """Split running text on both sides into sentences; keep lists of sentences."""
     ids = [pair.id for pair in pairs]
     predictions = [pair.prediction for pair in pairs]
     owners = [pair.id for pair in pairs for _ in pair.references]
@@ -208,17 +214,10 @@ def score_sides(
     references: TextTable,
     zero_for_empty: bool = False,
 ) -> Scored:
-    """Score each prediction against its references.
-
-    Args:
-        scorer: how.
-        pairs: what belongs together.
-        predictions: the sentences of each pair's prediction.
-        references: those of their references, of one pair after the other.
-        zero_for_empty: as in `score_files`.
+    """Score each prediction against its references; `predictions` and `references` are from `split_sides(pairs)`.
 
     Raises:
-        EnvironmentProblem: a pair is too long for this machine's memory.
+        EnvironmentProblem: a pair does not fit into this machine's memory.
     """
     rows: dict[str, list[float]] = {}
     unusable, empty = [], 0
@@ -241,14 +240,14 @@ def score_sides(
 
 
 def _check_memory(name: str, prediction: Sentences, references: Sequence[Sentences]) -> None:
-    """Check that a pair of very long texts can be matched: a bit for each word here and each there, at the most."""
+    """Raise EnvironmentProblem if a pair of very long texts does not fit into memory, at one bit per pair of words."""
     length = sum(map(len, prediction))
     for reference in references:
         if length * sum(map(len, reference)) < _LONG_PAIR:
             continue
         words = sum(len(sentence.split()) for sentence in prediction)
         against = [sentence.lower().split() for sentence in reference]
-        rows = max(map(len, against)) + len(set(chain.from_iterable(against)))  # of its longest sentence, of its words
+        rows = max(map(len, against)) + len(set(chain.from_iterable(against)))  # longest sentence + distinct words
         needed, free = words * rows / 8 / 1e9, psutil.virtual_memory().available / 1e9
         if needed > free:
             sizes = f"{words:,} words against {sum(map(len, against)):,}, {max(map(len, against)):,} in one sentence"
@@ -259,7 +258,7 @@ def _check_memory(name: str, prediction: Sentences, references: Sequence[Sentenc
 
 
 def _splitting(predictions: TextTable, references: TextTable) -> str:
-    """Name for the signature who split the texts into sentences."""
+    """Return the part of the signature that names the sentence splitter of each side."""
     ways = [
         "+".join(sorted({_GIVEN if isinstance(text, tuple) else sentences.SPLITTER_NAME for text in side.texts}))
         for side in (predictions, references)
@@ -272,20 +271,19 @@ def _sentences(text: RawText) -> tuple[str, ...]:
 
 
 def _half(score: Mapping[str, float]) -> float:
-    """Return half the width of the interval."""
     return (score["f_hi"] - score["f_lo"]) / 2
 
 
-def _passed_over(paired: PairedTexts) -> Iterator[str]:
-    """Tell of what `--intersect` passed over."""
-    told = (
+def _describe_left_out(paired: PairedTexts) -> Iterator[str]:
+    """Yield a line for each kind of id that `--intersect` left out."""
+    groups = (
         ("prediction", "without references left out", paired.only_predicted),
         ("reference", "without a prediction left out", paired.only_referenced),
         ("id", "found twice with the same texts, each counted once", paired.repeated),
     )
-    yield from (f"{format_count(len(ids), noun)} {what} ({first_ids(ids)})" for noun, what, ids in told if ids)
+    yield from (f"{format_count(len(ids), noun)} {what} ({first_ids(ids)})" for noun, what, ids in groups if ids)
 
 
-def _tell(warnings: Sequence[str]) -> None:
+def _print_warnings(warnings: Sequence[str]) -> None:
     for line in warnings:
         print_line(f"warning: {line}")

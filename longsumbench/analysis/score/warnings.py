@@ -1,4 +1,4 @@
-"""What usually goes wrong with outputs before they are scored: found, counted, and what it does to a score."""
+"""Finds common errors in outputs and references, and describes their effect on scores."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,13 +10,13 @@ from longsumbench.rouge.tokenizer import dropped_share
 from longsumbench.sentences import split_summary
 
 _SENTENCE_ENDS = ("<n>", "<q>", "[SEP]", "[X_SEP]")  # what systems write between sentences
-_TAGS = ("<s>", "</s>", "<t>", "</t>", "[CLS]", "<pad>")  # what they write around them
+_TAGS = ("<s>", "</s>", "<t>", "</t>", "[CLS]", "<pad>")  # what systems write around sentences
 _MANY, _FEW = 0.5, 0.1  # shares of a side's texts
-_LONG_SENTENCE = 60  # words; beyond it, one sentence is rather several that were not split
-_LEAST_CUT = 3  # references of one length that are no chance
-_CUT_SHARE = 0.05  # of the references, that are cut at one length or end in an ellipsis
-_LEAST_CUT_WORDS = 20  # shorter references meet at one length by chance
-_DROPPED_SHARE = 0.02  # of the letters and digits; a name with an accent now and then stays below it
+_LONG_SENTENCE = 60  # words; a longer sentence is probably unsplit text
+_LEAST_CUT = 3  # references of the same length; fewer may be chance
+_CUT_SHARE = 0.05  # share of references cut at one length or ending in an ellipsis
+_LEAST_CUT_WORDS = 20  # shorter references have the same length by chance
+_DROPPED_SHARE = 0.02  # of the letters and digits; a few accents stay below it
 
 _WORD_IN = re.compile(r"[a-z]+", re.IGNORECASE)
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
@@ -26,13 +26,13 @@ _ELLIPSIS = re.compile(r"(?:\.\.\.|…|\. \. \.)\s*\Z")
 
 @dataclass(frozen=True)
 class TextTable:
-    """All predictions, or all references; one row a text.
+    """All predictions or all references, one row per text.
 
     Attributes:
         name: "predictions" or "references".
-        ids: of the examples that the texts belong to.
-        texts: as they were read.
-        split: their sentences, as they are scored.
+        ids: ids of the texts' examples.
+        texts: the texts as read.
+        split: the sentences to be scored.
     """
 
     name: str
@@ -41,44 +41,38 @@ class TextTable:
     split: Sequence[Sentences]
 
     def said(self, found: Sequence[int]) -> str:
-        """Name some texts by their number and the first of them ("3 of 10 references (e.g. 'a')")."""
+        """Describe the rows `found` by their number and the first id: "3 of 10 references (e.g. 'a')"."""
         return f"{len(found):,} of {len(self.ids):,} {self.name} (e.g. {self.ids[found[0]]!r})"
 
 
 def find_warnings(predictions: TextTable, references: TextTable, drops: bool) -> list[str]:
-    """Return a sentence about each thing that goes wrong.
-
-    Args:
-        predictions: all of them.
-        references: all of them.
-        drops: whether the tokenizer drops what is neither a–z nor 0–9.
-    """
+    """Return a sentence about each probable error; `drops` means that the tokenizer keeps only a–z and 0–9."""
     both = ((predictions, references), (references, predictions))
-    found = [told for side, _ in both for told in _literal_marks(side)]
-    found += [told for side, other in both for told in _unsplit(side, other)]
-    found += [told for side, other in both for told in _lower_cased(side, other)]
+    found = [line for side, _ in both for line in _literal_marks(side)]
+    found += [line for side, other in both for line in _unsplit(side, other)]
+    found += [line for side, other in both for line in _lower_cased(side, other)]
     found += _cut(references)
     if drops:
-        found += [told for side, _ in both for told in _dropped(side)]
+        found += [line for side, _ in both for line in _dropped(side)]
     return found
 
 
 def _literal_marks(side: TextTable) -> Iterator[str]:
-    """Tell of marks that stand in the texts as characters."""
+    """Find sentence marks and tags in the texts."""
     texts = [text if isinstance(text, str) else "\n".join(text) for text in side.texts]
     suspects = [row for row, text in enumerate(texts) if "<" in text or "[" in text]
     for mark in (*_SENTENCE_ENDS, *_TAGS):
         if found := [row for row in suspects if mark in texts[row]]:
             words = " ".join(_WORD_IN.findall(mark)).lower()
             if mark in _SENTENCE_ENDS:
-                effect = "and ends no sentence, which costs R-Lsum most; put a line break in its place"
+                effect = "and ends no sentence, which lowers R-Lsum most; replace it by a line break"
             else:
-                effect = "which shifts every score; take it out"
+                effect = "which changes every score; remove it"
             yield f"literal {mark} in {side.said(found)}: it is scored as '{words}', {effect}"
 
 
 def _unsplit(side: TextTable, other: TextTable) -> Iterator[str]:
-    """Tell of a side whose texts are one line each, where those of the other are split."""
+    """Find texts of one line if the other side's texts are split."""
     lines = [_lines(text) for text in side.texts]
     several = sum(_lines(text) > 1 for text in other.texts)
     if several < _MANY * len(other.texts) or sum(count > 1 for count in lines) > _FEW * len(lines):
@@ -88,9 +82,9 @@ def _unsplit(side: TextTable, other: TextTable) -> Iterator[str]:
         return
     given = sum(isinstance(side.texts[row], tuple) for row in found)
     if given:
-        effect = "one-item lists are scored as one sentence, which moves R-Lsum by 20 to 30 points; split both alike"
+        effect = "one-item lists are scored as one sentence, which changes R-Lsum by 20 to 30 points; split both alike"
     else:
-        effect = "the splitter finds their sentences, the other side names its own; R-Lsum wants both split alike"
+        effect = "the splitter splits this side only; R-Lsum needs both sides split in the same way"
     yield f"{side.said(found)} are one unsplit line, while the {other.name} are split into sentences: {effect}"
 
 
@@ -99,24 +93,24 @@ def _lines(text: RawText) -> int:
 
 
 def _looks_unsplit(text: RawText) -> bool:
-    """Tell whether a text of one line is rather several sentences."""
+    """Return whether a text of one line probably has several sentences."""
     line = text if isinstance(text, str) else text[0]
     return len(line.split()) > _LONG_SENTENCE or len(split_summary(line)) > 1
 
 
 def _lower_cased(side: TextTable, other: TextTable) -> Iterator[str]:
-    """Tell of a side without capitals, where the other has them."""
+    """Find lower-cased texts if the other side has capitals."""
     found = [row for row, sentences in enumerate(side.split) if " ".join(sentences).islower()]
     without = sum(" ".join(sentences).islower() for sentences in other.split)
     if found and len(found) >= (1 - _FEW) * len(side.split) and without <= _FEW * len(other.split):
-        effect = "words match all the same, but such text is often tokenized otherwise (ca n't, -lrb-); compare a few"
+        effect = "words still match, but such text is often tokenized differently (ca n't, -lrb-); compare a few"
         yield f"{side.said(found)} are lower-cased, the {other.name} are not: {effect}"
 
 
 def _cut(side: TextTable) -> Iterator[str]:
-    """Tell of references that end where a limit was."""
+    """Find references that were cut at a length limit."""
     texts = [text if isinstance(text, str) else " ".join(text) for text in side.texts]
-    effect = "scores against cut references are not comparable with others; use the whole ones"
+    effect = "scores against cut references are not comparable with others; use complete references"
     elided = [row for row, text in enumerate(texts) if _ELLIPSIS.search(text)]
     if len(elided) > _CUT_SHARE * len(texts):
         yield f"{side.said(elided)} end in an ellipsis, as if cut: {effect}"
@@ -132,7 +126,7 @@ def _cut(side: TextTable) -> Iterator[str]:
 
 
 def _dropped(side: TextTable) -> Iterator[str]:
-    """Tell of texts that lose letters and digits to the default tokenizer."""
+    """Find texts whose letters and digits the default tokenizer drops."""
     rows = [row for row, text in enumerate(side.split) if any(map(_beyond_ascii, text))]
     share = dropped_share(" ".join(sentence for row in rows for sentence in side.split[row]))
     if share >= _DROPPED_SHARE:
@@ -141,7 +135,6 @@ def _dropped(side: TextTable) -> Iterator[str]:
 
 
 def _beyond_ascii(sentence: str) -> bool:
-    """Tell whether a sentence holds a letter or a digit that is not ASCII."""
     if sentence.isascii():
         return False
     return any(letter.isalnum() for stretch in _BEYOND_ASCII.findall(sentence) for letter in stretch)

@@ -69,7 +69,7 @@ def test_the_page_of_little(tmp_path: Path) -> None:
     stats = described(ToySplit("test", [replace(SECOND, references=())]), overlaps=())
     paths = write_dataset_page(stats, tmp_path)
     assert [path.name for path in paths] == ["stats.csv", "stats.md", "stats.html"]
-    assert "There is one split only." in render_stats(stats)
+    assert "There is only one split." in render_stats(stats)
     assert Reading(paths[2].read_text(encoding="utf-8")).open == []
 
 

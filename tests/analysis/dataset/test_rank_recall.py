@@ -130,7 +130,7 @@ def test_published_numbers_stand_beside_wikisum() -> None:
         ("rank=tfidf dataset=pydoc,probe", 2, "has several values"),
         ("rank=tfidf unit=page", 2, "unit=page; allowed: paragraph, section"),
         ("rank=tfidf device=gpu", 2, "device=gpu"),
-        ("rank=tfidf stray", 2, "'stray' is no setting: write key=value"),
+        ("rank=tfidf stray", 2, "'stray' is not a setting: write key=value"),
         ("rank=tfidf --cvs x", 2, "unknown flag '--cvs' (did you mean '--csv'?)"),
         ("rank=tfidf --csv .", 2, "--csv . is a folder: give a file name"),
         (

@@ -202,7 +202,7 @@ def test_systems_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert main(["stats", *words.split(), "--csv", str(tmp_path / "all.csv")]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "tokens 1: tokens of trunc, flat_transformer, of a sample drawn by seed 1: 5 of 24 train, 5 of 6" in shown
-    assert ": its ranker, lstm, is not trained for this: texts are read in their own order" in shown
+    assert ": its ranker, lstm, is not trained: texts are read in the order of the source" in shown
     assert "random: keeps no ledger" in shown
     table = pd.read_csv(tmp_path / "all.csv")
     read = table[(table["what"] == "reading") & table["statistic"].str.endswith("_words")]
@@ -275,7 +275,7 @@ def test_what_is_printed_in_papers_stands_beside() -> None:
     assert line.split()[-4:] == ["8154.3", "–", "197.8", "–"]
     line = next(line for line in shown.splitlines() if line.startswith("SEAL"))
     assert line.split()[-5:] == ["215k", "10k", "24.2k", "460", "754"]
-    assert "in print" not in render_stats(described(ToySplit("test", [SECOND])))
+    assert "Published sizes" not in render_stats(described(ToySplit("test", [SECOND])))
 
 
 @pytest.mark.parametrize(
@@ -285,10 +285,10 @@ def test_what_is_printed_in_papers_stands_beside() -> None:
         ("sample=0", 2, "sample=0 is below 1"),
         ("sample=few", 2, "sample='few' is not of type int"),
         ("model=trnc", 2, "unknown model 'trnc' (did you mean 'trunc'?)"),
-        ("model.input_length=5", 2, "'model.input_length=5' says how a system reads, and none is named"),
+        ("model.input_length=5", 2, "'model.input_length=5' needs a system: add model=NAME"),
         ("model=trunc model.input_lenth=5", 2, "unknown setting 'model.input_lenth'"),
         ("dataset=pydoc,probe", 2, "has several values"),
-        ("stray", 2, "'stray' is no setting: write key=value"),
+        ("stray", 2, "'stray' is not a setting: write key=value"),
         ("rank=tfidf --output x", 2, "--output cannot be combined with rank="),
         ("--csv .", 2, "--csv . is a folder: give a file name"),
         ("run=nothing results_dir=TEXTS", 2, "no finished run is called 'nothing'"),

@@ -114,7 +114,7 @@ def test_intervals_that_cannot_be_computed_are_left_out() -> None:
         "nan"
         not in table + fusion_page(found, draw_fusion(found)["svg"]).split("base64")[0] + found.csv() + found.runs_csv()
     )
-    assert "a share that rests on one example has none" in table
+    assert "a share of one example has no interval" in table
 
 
 def test_words_that_one_source_alone_gives() -> None:
@@ -160,7 +160,7 @@ def test_what_cannot_be_looked_at() -> None:
     found = find_fusions(drawn([example("e", FILLED, reference=[FUSED]), *empty]), FusionSettings())
     assert found.without == 2
     assert "2 examples left out" in found.render()
-    with pytest.raises(DataError, match="nothing to be fused"):
+    with pytest.raises(DataError, match="nothing to fuse"):
         find_fusions(drawn(empty), FusionSettings())
 
 

@@ -82,10 +82,10 @@ def test_which_encoders_cannot_be_meant(bert: Path, tmp_path: Path) -> None:
     (tmp_path / "broken" / "modules.json").write_text("[")
     (tmp_path / "empty").mkdir()
     for folder, told in (
-        (dense, "layers that are not read here .Dense."),
+        (dense, "unsupported layers .Dense."),
         (weighted, "pools by pooling_mode_weightedmean_tokens"),
         (prompted, "puts a prompt before each text"),
-        (broken, "modules.json is no JSON file"),
+        (broken, "modules.json is not valid JSON"),
         (str(tmp_path / "empty"), "no config.json"),
     ):
         with pytest.raises(UsageError, match=told) as error:

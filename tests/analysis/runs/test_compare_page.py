@@ -53,7 +53,7 @@ def test_the_page_is_whole_in_itself(build: Callable[[], Comparison]) -> None:
 
 
 def test_what_was_written_is_read_as_it_was() -> None:
-    """Outputs, references and ids stand on the page character by character; an empty output is told."""
+    """Outputs, references and ids are on the page character by character; an empty output is marked."""
     text = Reading(comparison_page(two(HOSTILE, "<id>"))).text
     assert text.count(HOSTILE) == 2
     assert "<id>" in text
@@ -101,8 +101,8 @@ def test_the_verdict_by_hand() -> None:
         "trunc (trunc000) scores 9.80 R-Lsum lower than lead (lead0000) (95 % interval −9.8"
     )
     assert "corrected p <0.001)." in verdict(lower)
-    assert verdict(level).startswith("The two cannot be told apart by R-Lsum: +0.00 (95 % interval −3.")
-    assert "would often go unseen with 40 examples" in verdict(level)
+    assert verdict(level).startswith("The two are not distinguishable by R-Lsum: +0.00 (95 % interval −3.")
+    assert "would often not be found with 40 examples" in verdict(level)
 
 
 def test_the_verdict_on_few_examples() -> None:

@@ -123,12 +123,12 @@ def test_what_is_printed_and_written(finished: Callable[..., Path], typed: Typed
         ("nobody 0", "no finished run is called 'nobody' under"),
         ("l 0", "2 runs begin with 'l': lead00000000 (lead on arxiv), looker000000 (looker on arxiv); type more"),
         ("looker cc", "no example that looker (looker00) summarized has the id 'cc' (did you mean 'c'?)"),
-        ("looker nothing", "has the id 'nothing'; by their places, its examples are 0 to 3"),
-        ("looker 4", "looker (looker00) summarized no example 4; by their places, its examples are 0 to 3"),
-        ("looker -1", "has the id '-1'; by their places"),
+        ("looker nothing", "has the id 'nothing'; its examples have the indices 0 to 3"),
+        ("looker 4", "looker (looker00) summarized no example 4; its examples have the indices 0 to 3"),
+        ("looker -1", "has the id '-1'; its examples"),
         ("looker 3", "no evidence of example 3 was kept; looker (looker00) has that of 3 examples, 0 to 2; "),
         ("looker d", "no evidence of example 3 was kept; looker (looker00) has that of 3 examples, 0 to 2; "),
-        ("lead 0", "lead (lead0000) has no evidence of any example: lead, at least with these settings, keeps none"),
+        ("lead 0", "lead (lead0000) has no evidence: lead keeps none, at least with these settings"),
         ("looker a --outptu x", "unknown flag '--outptu' (did you mean '--output'?)"),
         ("looker a b", "unknown argument 'b'"),
     ],
@@ -146,11 +146,11 @@ def test_the_command_that_keeps_more_is_told(finished: Callable[..., Path], type
     """The line can be copied: the run's own command, asking for all evidence instead of what it asked for."""
     finished()
     command = "longsumbench run model=looker 'dataset.path=my texts' decode.evidence=all"
-    assert typed("looker", "d")[2].endswith(f"the same command with decode.evidence=all keeps it of all: {command}\n")
+    assert typed("looker", "d")[2].endswith(f"decode.evidence=all keeps it for all examples: {command}\n")
     for asked in ("none", "0"):
         finished("blind", kept=0, config={"decode": {"evidence": asked}})
         told = typed("blind", "d")[2]
-        assert f"blind (blind000) was not asked for evidence (decode.evidence={asked})" in told
+        assert f"blind (blind000) kept no evidence (decode.evidence={asked})" in told
         assert told.endswith("'dataset.path=my texts' decode.evidence=all\n")
 
 
@@ -196,7 +196,7 @@ def score_twice(folder: Path) -> None:
         (damage_text, "0.json: not the evidence of an example ("),
         (damage_arrays, "0.json: not the evidence of an example ("),
         (lose_arrays, "0.json: not the evidence of an example ("),
-        (swap_examples, "0.json: the evidence of '2', where the run has 'a'; run it again with overwrite=true"),
+        (swap_examples, "0.json: the evidence is of '2' instead of 'a'; run it again with overwrite=true"),
         (lose_predictions, "predictions.jsonl missing; the same `longsumbench run` command makes the run again: "),
         (lose_a_column, "scores.csv: not a table of ROUGE scores ("),
         (score_twice, "scores.csv: not a table of ROUGE scores ("),

@@ -275,8 +275,8 @@ def test_what_is_compared_where_files_are_missing(copied: Callable[..., Path], l
     [
         ({"repeatable": False}, 2, "is not repeatable: its training was ended by train.max_minutes"),
         ({"fingerprint": "0" * 64}, 3, "dataset 'jsonl' has other texts here: their fingerprint is "),
-        ({"config": {"model.length": "-3"}}, 2, "cannot be repeated here: the code of today refuses its settings"),
-        ({"config": {"model.name": "sael"}}, 2, "the code of today has no such thing, that of its commit"),
+        ({"config": {"model.length": "-3"}}, 2, "today's code rejects its settings"),
+        ({"config": {"model.name": "sael"}}, 2, "cannot be repeated here: today's code does not know a name"),
         ({"command": ["longsumbench", "run", "--config-dir", "gone"]}, 2, "--config-dir gone: there is no such folder"),
     ],
 )
@@ -315,7 +315,7 @@ def test_differences_are_said_before_the_repeat(
     for told in (
         "python: 3.10.1 in the run",
         "torch: 1.0 in the run",
-        "how is not known",
+        "the changes are lost",
         "the run was on a GPU (H200)",
     ):
         assert told in output.err
@@ -330,9 +330,9 @@ def test_the_page_says_what_is_not_known(copied: Callable[..., Path], tmp_path: 
     (folder / "work" / "patch.diff").unlink()
     found = reproduce(str(folder), Results(tmp_path))
     text = reproduction_page(found)
-    assert "The code differed from its commit, and how is not known" in text
-    assert "Settings that no longer exist, to be added at that commit: model.old=3" in text
-    assert "another run, since settings or the outcome of a step have changed: use its commit" in text
+    assert "The code differed from its commit, but the changes are lost" in text
+    assert "Settings that no longer exist; add them at that commit: model.old=3" in text
+    assert "another run id, because settings or the outcome of a step have changed: use its commit" in text
     assert "(the run is a point of this sweep)" in text
     assert "dataset.strict=false" in found.command
     own = [line for line in reproduction_script(found).splitlines() if not line.startswith("#")]
@@ -367,7 +367,7 @@ def test_an_empty_patch_of_changed_code_is_no_patch(copied: Callable[..., Path],
     """Code that differed, by a patch that says nothing (git did not answer in time), is not taken for the commit's."""
     folder = copied(environment={"patched": True})
     (folder / "work" / "patch.diff").write_bytes(b"")
-    assert "how is not known" in reproduction_page(reproduce(str(folder), Results(tmp_path)))
+    assert "the changes are lost" in reproduction_page(reproduce(str(folder), Results(tmp_path)))
 
 
 def test_a_run_of_several_processes_says_how_many(copied: Callable[..., Path], tmp_path: Path) -> None:

@@ -121,14 +121,14 @@ def test_ids_that_stand_twice(rows: Written, intersect: bool) -> None:
     """Different texts under one id are an error; equal ones, empty ones too, count once if ids are intersected."""
     theirs = rows("theirs.jsonl", *(referenced(name) for name in "abc"))
     unlike = rows("unlike.jsonl", *(predicted(name, name + "x" * n) for n in (0, 1, 2) for name in "abc"))
-    with pytest.raises(DataError, match=r"unlike.jsonl: 3 ids stand twice \('a', 'b', 'c'\), with different texts"):
+    with pytest.raises(DataError, match=r"unlike.jsonl: 3 ids occur twice \('a', 'b', 'c'\), with different texts"):
         read_pairs(unlike, theirs, intersect)
     alike = rows("alike.jsonl", *(predicted(name, "") for name in "abcb"))
     if intersect:
         found = read_pairs(alike, theirs, intersect)
         assert ([pair.id for pair in found.pairs], found.repeated) == (["a", "b", "c"], ("b",))
     else:
-        with pytest.raises(DataError, match=r"1 id stands twice \('b'\), with the same text; .* --intersect"):
+        with pytest.raises(DataError, match=r"1 id occurs twice \('b'\), with the same text; .* --intersect"):
             read_pairs(alike, theirs, intersect)
 
 
@@ -214,5 +214,5 @@ def test_sides_of_different_kinds(tmp_path: Path, rows: Written) -> None:
     (tmp_path / "a.txt").write_text("x\n")
     with pytest.raises(UsageError, match=r"a.txt is lines of text, .*good.jsonl is JSON lines; both sides"):
         read_pairs(tmp_path / "a.txt", good)
-    with pytest.raises(UsageError, match="name a file of REFERENCES"):
+    with pytest.raises(UsageError, match="add a file of REFERENCES"):
         read_pairs(tmp_path / "a.txt")

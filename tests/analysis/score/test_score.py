@@ -126,7 +126,7 @@ def test_json(files: tuple[Path, Path], typed: Typed) -> None:
     assert (values["n"], values["empty_predictions"]) == (2, 1)
     assert values["left_out"] == {"empty_references": ["c"], "only_predicted": [], "only_referenced": []}
     assert [f"warning: {line}" for line in values["warnings"]] == told
-    assert told[-1].startswith("warning: left out of the means: 1 of 3 examples, for no reference holds a word")
+    assert told[-1].startswith("warning: left out of the means: 1 of 3 examples, because no reference has a word")
 
 
 def test_the_same_texts_in_every_format(files: tuple[Path, Path], tmp_path: Path, typed: Typed) -> None:

@@ -47,7 +47,12 @@ def test_short_texts_of_few_words_are_not_warned_of(texts: list[tuple[list[str],
 
 @pytest.mark.parametrize(
     ("mark", "word", "advice"),
-    [("<n>", "n", "put a line break"), ("<q>", "q", "put"), ("[SEP]", "sep", "put"), ("</s>", "s", "take it out")],
+    [
+        ("<n>", "n", "replace it by a"),
+        ("<q>", "q", "replace"),
+        ("[SEP]", "sep", "replace"),
+        ("</s>", "s", "remove it"),
+    ],
 )
 @pytest.mark.parametrize("as_lists", [False, True])
 def test_literal_marks(mark: str, word: str, advice: str, as_lists: bool) -> None:
@@ -79,7 +84,7 @@ def test_one_side_is_not_split(swapped: bool) -> None:
     """One-item lists against lists of sentences cost 20 to 30 points; unsplit strings are split by the splitter."""
     whole: tuple[RawText, ...] = tuple((text,) for text in GOOD)
     name = "references" if swapped else "predictions"
-    for unsplit, effect in ((whole, "one-item lists are scored as one sentence"), (GOOD, "the splitter finds")):
+    for unsplit, effect in ((whole, "one-item lists are scored as one sentence"), (GOOD, "the splitter splits")):
         for split in (lists(GOOD), tuple(text.replace(". ", ".\n") for text in GOOD)):
             (line,) = told(split, unsplit) if swapped else told(unsplit, split)
             assert line.startswith(f"4 of 4 {name} (e.g. 'a') are one unsplit line")
@@ -95,7 +100,7 @@ def test_a_lower_cased_side() -> None:
     """It is told where the other side has capitals, and only there."""
     lower = tuple(text.lower() for text in GOOD)
     (line,) = told(lower, GOOD)
-    assert line.startswith("4 of 4 predictions (e.g. 'a') are lower-cased, the references are not: words match all")
+    assert line.startswith("4 of 4 predictions (e.g. 'a') are lower-cased, the references are not: words still")
     assert [line.partition(" (")[0] for line in told(GOOD, lower)] == ["4 of 4 references"]
     assert told(lower, lower) == []
 
