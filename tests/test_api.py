@@ -213,7 +213,7 @@ def test_a_trained_system_summarizes_texts(toy: dict[str, Any], capsys: pytest.C
     for texts, problem in ((["  "], "text 1: there is no text"), ("text", "put a single text into a list")):
         with pytest.raises(SuiteError, match=problem):
             system.summarize(texts)
-    with pytest.raises(UsageError, match="of a fitted system these can be set"):
+    with pytest.raises(UsageError, match="a trained system has these settings"):
         longsumbench.load_system(record, model={"name": "lead"})
 
 
@@ -248,7 +248,7 @@ def test_scores_are_those_of_the_command(tmp_path: Path, capsys: pytest.CaptureF
         ),
         (["a"], [3], {}, "example 1: the field 'references' must be text"),
         (["a"], ["a"], {"mode": "prl"}, r"mode=prl \(did you mean 'perl'\?\)"),
-        (["a"], ["a"], {"resampling": "perl"}, "--resampling perl goes with --mode perl"),
+        (["a"], ["a"], {"resampling": "perl"}, "--resampling perl needs --mode perl"),
         (["a"], ["a"], {"resamples": 5}, "--resamples=5 is below 100"),
     ],
 )
