@@ -92,7 +92,7 @@ def differences(found: Reproduction) -> Iterator[str]:
             as_many = " (its repeat takes as many)" if name == "threads" else ""
             yield f"{name}: {_or_none(before)} in the run, {_or_none(today)} here{as_many}"
     if found.patch is None:
-        yield "the code differed from its commit in the run, and how is not known"
+        yield "the code differed from its commit in the run, but the changes are lost"
     elif found.patch != patch():
         yield "the code differs from its commit in another way than in the run"
     if not found.same_run:
