@@ -2,7 +2,7 @@
 
 `hydra/launcher=joblib` works on points in processes of this machine, `hydra/launcher=slurm_cpu|slurm_gpu` in an array
 job of a cluster, `hydra/sweeper=optuna` asks for one point after the other. All are plug-ins of Hydra: they are handed
-numbers of points, and a task (`jobs.Sent`) that knows what these mean.
+numbers of points, and a task (`worker.Sent`) that knows what these mean.
 """
 
 import importlib.util

@@ -1,6 +1,6 @@
 """The points of one `longsumbench run`: carried out here, or by a launcher of Hydra's, and what became of them.
 
-A point alone is run, and raises what goes wrong. A sweep has a folder (`sweeps`), in which every point tells what
+A point alone is run, and raises what goes wrong. A sweep has a folder (`state`), in which every point tells what
 becomes of it: so a launcher may lose a process, or a machine, and no other point's result with it. What has not ended
 is begun again, with the others at first, alone once it was at work when two processes died.
 """

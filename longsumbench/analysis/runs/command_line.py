@@ -1,4 +1,4 @@
-"""From a resolved configuration to the fewest words of a command line that mean it: what `planning` does, reversed.
+"""From a resolved configuration to the fewest words of a command line that mean it: what `runs.plan` does, reversed.
 
 Words are looked for under today's settings and YAML files; what these cannot say is named.
 """
