@@ -19,6 +19,7 @@ from support.waiting import PATIENCE
 
 from longsumbench.cli.main import main
 from longsumbench.errors import EnvironmentProblem, UsageError
+from longsumbench.progress import print_line
 from longsumbench.runs.plan import plan
 from longsumbench.sweeps import worker as jobs
 from longsumbench.sweeps.launchers import Engine, LaunchBroke, problem_of
@@ -195,7 +196,7 @@ def test_a_point_that_cannot_be_begun_has_failed(
     """What a launcher would keep to itself, and take for a death, is the point's reason, and stands in its log."""
     (folder.points / "1.lock").mkdir(parents=True)
     job = Job({1: plan([*words, "model=lead"])[0]}, ("longsumbench",), folder)
-    job._work_alone(1)
+    job.work(1, say=print_line, alone=True)
     told = f"cannot use {folder.points / '1.lock'} (Is a directory)"
     assert f"failed: {told}" in capsys.readouterr().err
     state = folder.state(1)
