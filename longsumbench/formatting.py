@@ -66,3 +66,8 @@ def format_bytes(size: float) -> str:
     if 0 < size < 1e5:
         return "< 0.1 MB"
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.1f} MB"
+
+
+def format_plain_value(value: object) -> str:
+    """Return a value as it is typed on the command line."""
+    return {"None": "null", "True": "true", "False": "false"}.get(str(value), str(value))

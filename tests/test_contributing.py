@@ -1,6 +1,7 @@
 """The examples of CONTRIBUTING.md work as they are written there."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -21,12 +22,15 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         path = tmp_path / "site" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(code, encoding="utf-8")
-    entry_points = "\n".join(re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL))
+    project = tomllib.loads("\n".join(re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL)))["project"]
+    groups = (
+        f"[{group}]\n" + "\n".join(f"{name} = {target}" for name, target in named.items())
+        for group, named in project["entry-points"].items()
+    )
     metadata = tmp_path / "site" / "mine-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n", encoding="utf-8")
-    lines = re.sub(r'\[project\.entry-points\."([\w.]+)"\]', r"[\1]", entry_points).replace('"', "")
-    (metadata / "entry_points.txt").write_text(lines, encoding="utf-8")
+    (metadata / "entry_points.txt").write_text("\n".join(groups), encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path / "site")
     return tmp_path / "results"
 

@@ -36,7 +36,7 @@ def _head_of(word: str) -> str:
     return word.lstrip("+~").partition("=")[0].partition(".")[0]
 
 
-def plan_description(words: Sequence[str]) -> tuple[DatasetSettings, StatsSettings, list[tuple[RunConfig, str]]]:
+def plan_stats(words: Sequence[str]) -> tuple[DatasetSettings, StatsSettings, list[tuple[RunConfig, str]]]:
     """Compose and check the settings of `longsumbench stats` without rankers.
 
     Args:
@@ -68,7 +68,7 @@ def plan_description(words: Sequence[str]) -> tuple[DatasetSettings, StatsSettin
     return texts, settings, [(planned.config, planned.variant) for planned in points.values()]
 
 
-def plan_stats(words: Sequence[str]) -> tuple[DatasetSettings, RankRecallSettings, RankerSettings]:
+def plan_rank_recall(words: Sequence[str]) -> tuple[DatasetSettings, RankRecallSettings, RankerSettings]:
     """Compose and check the settings of `longsumbench stats` with rankers.
 
     Args:

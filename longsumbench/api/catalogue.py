@@ -58,7 +58,7 @@ def list_settings(model: str | None) -> str:
         schemas = {"model": registry.config_of(model), **schemas}
     rows = []
     for prefix, schema in schemas.items():
-        meanings = comments(schema)
+        meanings = field_comments(schema)
         for item in fields(schema):
             if item.name not in (*SECTIONS, "model") or prefix:
                 key = f"{prefix}.{item.name}" if prefix else item.name
@@ -67,7 +67,7 @@ def list_settings(model: str | None) -> str:
     return tabulate(rows, headers=["setting", "default", "meaning"], tablefmt="plain", disable_numparse=True)
 
 
-def comments(schema: type) -> dict[str, str]:
+def field_comments(schema: type) -> dict[str, str]:
     """Return field → the comment on its source line, inherited fields included."""
     found = {}
     for owner in reversed(schema.__mro__[:-1]):

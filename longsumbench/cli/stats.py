@@ -56,11 +56,11 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 def _ranked_paragraphs(options: argparse.Namespace) -> str:
     from longsumbench.analysis.dataset.rank_recall import rank_recall
-    from longsumbench.analysis.plan import plan_stats
+    from longsumbench.analysis.plan import plan_rank_recall
 
     if options.output:
         raise UsageError("--output cannot be combined with rank=: write the numbers with --csv")
-    asked = plan_stats(options.overrides)
+    asked = plan_rank_recall(options.overrides)
     table = output_file(options.csv, "--csv")
     found = rank_recall(*asked)
     if table is not None:
@@ -72,10 +72,10 @@ def _description(options: argparse.Namespace) -> str:
     from longsumbench.analysis.dataset.page import write_dataset_page
     from longsumbench.analysis.dataset.stats import describe_dataset
     from longsumbench.analysis.dataset.tables import render_stats, stats_csv
-    from longsumbench.analysis.plan import plan_description
+    from longsumbench.analysis.plan import plan_stats
     from longsumbench.files import writable_folder, write_atomically
 
-    asked = plan_description(options.overrides)
+    asked = plan_stats(options.overrides)
     table = output_file(options.csv, "--csv")
     folder = writable_folder(Path(options.output).expanduser(), "--output") if options.output else None
     try:

@@ -9,11 +9,11 @@ from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS,
 from longsumbench.leaderboards.notes import table_notes
 from longsumbench.report.tables import Block, Stressed, Tied
 from longsumbench.runs.record import (
-    RANKED_BY,
+    DEFAULT_RANKING_SCORE,
     SHORT_ID,
     RunRecord,
     measured_mean,
-    ranked_by,
+    ranking_score,
     source_seen,
     split_variant,
 )
@@ -27,7 +27,7 @@ MEASURE_HEADINGS = {  # measures that tables show; other metrics show their firs
     "fact_recall_repeated": "repeated",
     "fact_recall_overruled": "over-\nruled",
 }
-_ROUGE_WITH_MEASURES = (RANKED_BY,)  # the CSV has all types of ROUGE
+_ROUGE_WITH_MEASURES = (DEFAULT_RANKING_SCORE,)  # the CSV has all types of ROUGE
 _WHO, _COST = ("model", "variant", "seed"), ("source\nseen", "steps", "train\ntime", "run")
 TABLE_COLUMNS = (*_WHO, *ROUGE_HEADINGS.values(), *_COST)
 _VIEW_WIDTHS = (("model", 20), ("variant", 30))
@@ -104,7 +104,7 @@ def numbers_shown(members: Sequence[RunRecord], part: str = "f") -> dict[str, st
     Only the CSV has metrics that were requested in addition to the dataset's own. Tables of ROUGE precision or recall
     show ROUGE only.
     """
-    first = ranked_by(members[0], part)
+    first = ranking_score(members[0], part)
     if first in ROUGE_HEADINGS:
         return ROUGE_HEADINGS
     measured = {name for record in members for name in record.measures}

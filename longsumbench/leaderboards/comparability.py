@@ -2,7 +2,8 @@
 
 from pathlib import PurePath
 
-from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, ranked_by
+from longsumbench.formatting import format_plain_value
+from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, ranking_score
 
 ROUGE_HEADINGS = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
 ROUGE_PARTS = {"f": "F1", "p": "precision", "r": "recall"}  # name in scores → name in tables
@@ -47,15 +48,11 @@ def _dataset_settings(record: RunRecord) -> dict[str, str]:
     path = settings.get("path")
     settings["path"] = path and (PurePath(path).name or path)
     settings["strict"] = settings.get("strict") is not False  # null is the default; old records have true
-    return {key: _plain(value) for key, value in settings.items()}
+    return {key: format_plain_value(value) for key, value in settings.items()}
 
 
 def ranking_key(record: RunRecord, part: str = "f") -> tuple[bool, float, str, str, int, str]:
     """Return a sorting key: best first, oracles last; ties are sorted by name, variant and seed."""
-    score = measured_mean(record, ranked_by(record, part), part)
+    score = measured_mean(record, ranking_score(record, part), part)
     assert score is not None
     return record.oracle, -score[0], record.model, record.variant, record.seed or 0, record.run_id
-
-
-def _plain(value: object) -> str:
-    return {"None": "null", "True": "true", "False": "false"}.get(str(value), str(value))

@@ -20,7 +20,7 @@ from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, comparison_key, describe_difference
 from longsumbench.leaderboards.curve_points import CurvePoint, SeedScores, average_seeds, latest_per_seed
 from longsumbench.leaderboards.notes import HUB_NAME, describe_budget
-from longsumbench.runs.record import SHORT_ID, RunRecord, ranked_by
+from longsumbench.runs.record import SHORT_ID, RunRecord, ranking_score
 
 _MOST_KEYS = 2
 NO_SETTING = ""  # value of a setting that a system does not have
@@ -118,7 +118,7 @@ class SweepCurves:
 
     def ranked_by(self) -> str:
         """Return the number by which most runs of the first group are ranked."""
-        names = [ranked_by(record) for record in self.groups[0].records()]
+        names = [ranking_score(record) for record in self.groups[0].records()]
         return max(sorted(set(names)), key=names.count)
 
     def values(self, index: int, group: Group | None = None) -> list[str]:

@@ -6,10 +6,10 @@ from pathlib import PurePath
 from typing import Any
 
 from longsumbench.api.config import LATER_SETTINGS
-from longsumbench.formatting import format_count
-from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS, _plain
+from longsumbench.formatting import format_count, format_plain_value
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS
 from longsumbench.metrics.output_facts import output_warnings
-from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, ranked_by
+from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, ranking_score
 
 PLANTED = "fact_recall"
 _MEANING = {  # of measures by which runs are ranked
@@ -62,7 +62,7 @@ def _about_outputs(members: Sequence[RunRecord]) -> list[str]:
 
 def caution(members: Sequence[RunRecord]) -> str:
     """Return a warning if no trained run's 95 % interval lies above Lead's; empty otherwise."""
-    name = ranked_by(members[0])
+    name = ranking_score(members[0])
     highs = [high for _, high in _intervals([one for one in members if one.model == _LEAD and not one.oracle], name)]
     lows = [low for low, _ in _intervals([one for one in members if one.fit["steps"]], name)]
     if not highs or not lows or max(lows) > max(highs):
@@ -80,7 +80,7 @@ def _intervals(members: Iterable[RunRecord], name: str) -> list[tuple[float, flo
 
 def _about_ranking(record: RunRecord) -> str:
     """Describe the measure by which a run is ranked, and its value at chance; empty if ranked by ROUGE."""
-    name = ranked_by(record)
+    name = ranking_score(record)
     chance = record.measures.get(f"{name}_chance")
     reached = f"; chance reaches {chance['mean']:.1f}" if chance else ""
     return "" if name in ROUGE_HEADINGS else f"{_MEANING.get(name, f'Ranked by {name} (0–100)')}{reached}."
@@ -125,7 +125,7 @@ def describe_training_differences(members: Sequence[RunRecord]) -> str:
     for key in dict.fromkeys(key for recipe, _ in recipes for key in recipe if key not in _IGNORED):
         runs: dict[str, list[str]] = {}
         for recipe, run in recipes:
-            runs.setdefault(_plain(recipe.get(key, LATER_SETTINGS.get(key))), []).append(run)
+            runs.setdefault(format_plain_value(recipe.get(key, LATER_SETTINGS.get(key))), []).append(run)
         if len(runs) > 1:
             values = ", ".join(f"{value} ({', '.join(sorted(runs[value]))})" for value in sorted(runs))
             differences.append(f"{key} {values}")

@@ -12,7 +12,7 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.modeling.neural_system import Encode, NeuralSystem, Rows
 from longsumbench.modeling.paragraph_orders import Orders
 from longsumbench.modeling.paragraphs import Limits, Paragraph, best_paragraphs, join_sentences, paragraphs_of
-from longsumbench.modeling.rankers import RankedConfig, RankedUnits
+from longsumbench.modeling.ranked_systems import RankedConfig, RankedUnits
 from longsumbench.modeling.units import EncodedSentence, Units, group_units, prepend_query
 
 DECIDE_UNITS: tuple[str, ...] = (

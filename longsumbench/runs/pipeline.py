@@ -58,7 +58,15 @@ from longsumbench.runs.predictions import (
 )
 from longsumbench.runs.processes import of_this_process
 from longsumbench.runs.rank_tasks import Assistants, assistants
-from longsumbench.runs.record import RANKED_BY, Results, RunRecord, RunSpec, TornRecord, output_files, ranked_by
+from longsumbench.runs.record import (
+    DEFAULT_RANKING_SCORE,
+    Results,
+    RunRecord,
+    RunSpec,
+    TornRecord,
+    output_files,
+    ranking_score,
+)
 from longsumbench.runs.run_id import config_identity, run_spec
 
 BASELINES = ("lead", "random", "oracle")
@@ -187,7 +195,7 @@ def _carry_out(
             perl_resampling=config.score.resampling == "perl",
         )
         measures = _measured(dataset_metrics, per_example, config)
-        first = next(iter(measures), RANKED_BY)
+        first = next(iter(measures), DEFAULT_RANKING_SCORE)
         measures |= _measured(asked, per_example, config)
     seconds = seconds_of_decoding(workdir / "decoding.jsonl")
     facts |= {"fit": asdict(report), **_measure(point, split, written[0], scored[0], seconds)}
@@ -323,7 +331,7 @@ def _add_measures(point: Point, metrics: Sequence[Metric], split: Split, folder:
         measures={**measures, **_measured(metrics, added, config)},
         checkpoints=tuple(checkpoints),
         units={**record.units, **metric_units(metrics)},
-        ranked_by=ranked_by(record),
+        ranked_by=ranking_score(record),
         measured_by={**record.measured_by, **{metric.name: metric.signature(record.n) for metric in metrics}},
     ).write(folder)
 

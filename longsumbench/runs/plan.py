@@ -40,6 +40,7 @@ from longsumbench.conf import CONF
 from longsumbench.corpora.reading.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.files import digest
+from longsumbench.formatting import format_plain_value
 from longsumbench.progress import print_line, track
 from longsumbench.runs.override_advice import not_an_override, unknown_choice, unknown_setting
 from longsumbench.runs.run_id import config_identity
@@ -413,7 +414,7 @@ def format_setting(value: Any) -> str:
         return f"[{','.join(map(format_setting, value))}]"
     if isinstance(value, str) and "/" in value and Path(value).expanduser().is_dir():
         return Path(value).name
-    return {"None": "null", "True": "true", "False": "false"}.get(str(value), str(value))
+    return format_plain_value(value)
 
 
 def format_override(override: str) -> str:

@@ -112,7 +112,7 @@ _SHAPE: dict[str, Any] = {
     "checkpoints": [{"step": COUNTS, "means": {str: float}, str: _VALUE}],
     "outputs": {str: float},
 }
-RANKED_BY = "rougeLsum"  # for datasets without a metric of their own
+DEFAULT_RANKING_SCORE = "rougeLsum"  # for datasets without a metric of their own
 SHORT_ID = 8
 _BETWEEN_SETTINGS = re.compile(r",(?![^\[\]]*\])")  # commas outside brackets
 
@@ -248,7 +248,7 @@ class RunRecord:
 
 
 def _misfit_of_rank(content: Mapping[str, Any]) -> str:
-    """Return an error if `ranked_by` is not among the measures, or an empty text."""
+    """Return an error if `ranking_score` is not among the measures, or an empty text."""
     name = content["ranked_by"]
     known = name in (None, *content["scores"], *content["measures"])
     return "" if known else f"ranked_by={name[:LONGEST_SHOWN]!r} was not measured"
@@ -361,11 +361,11 @@ def source_seen(record: RunRecord) -> float | None:
     return percent(whole - sum(cut[unit] for cut in record.source["cuts"]), whole)
 
 
-def ranked_by(record: RunRecord, part: str = "f") -> str:
+def ranking_score(record: RunRecord, part: str = "f") -> str:
     """Return the ROUGE type or measure that decides a run's rank; for precision and recall always a ROUGE type."""
     if part != "f":
-        return RANKED_BY
-    return record.ranked_by or next(iter(record.measures), RANKED_BY)
+        return DEFAULT_RANKING_SCORE
+    return record.ranked_by or next(iter(record.measures), DEFAULT_RANKING_SCORE)
 
 
 def measured_mean(record: RunRecord, name: str, part: str = "f") -> tuple[float, float | None, float | None] | None:

@@ -30,7 +30,7 @@ from longsumbench.runs.pipeline import BASELINES, Point, run_point, score_baseli
 from longsumbench.runs.plan import Planned
 from longsumbench.runs.processes import first_process
 from longsumbench.runs.rank_tasks import TASKS
-from longsumbench.runs.record import Results, RunRecord, measured_mean, ranked_by
+from longsumbench.runs.record import Results, RunRecord, measured_mean, ranking_score
 from longsumbench.sweeps.state import DONE, FAILED, FOUND, RUNNING, PointState, Sweep
 
 _SECONDS_BETWEEN_NOTES = 2.0  # of what a point is doing
@@ -250,7 +250,7 @@ def _score(outcome: JobOutcome) -> float | None:
     if outcome.failed:
         return None
     record = outcome.records[0]
-    found = measured_mean(record, ranked_by(record))
+    found = measured_mean(record, ranking_score(record))
     return found[0] if found else None
 
 

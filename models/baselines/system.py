@@ -13,7 +13,7 @@ from longsumbench.api.ranker import UNRANKED, LearnedRanker, RankerSettings, lea
 from longsumbench.api.system import FitReport, Split, Summary, System
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import DataError, UsageError
-from longsumbench.modeling.rankers import RankedUnits, find_ranker
+from longsumbench.modeling.ranked_systems import RankedUnits, find_ranker
 from longsumbench.modeling.ranking import lexrank, rank
 from longsumbench.models.baselines.config import LeadConfig, LexRankConfig, OracleConfig, RandomConfig
 from longsumbench.rouge.scorer import RougeScorer

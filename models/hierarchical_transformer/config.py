@@ -6,7 +6,7 @@ from typing import Annotated
 from longsumbench.api.bounds import Between, Count, Depth, Heads, OneOf, Text, TokenCount, Width
 from longsumbench.api.config import check_network
 from longsumbench.errors import UsageError
-from longsumbench.modeling.rankers import RankedConfig
+from longsumbench.modeling.ranked_systems import RankedConfig
 from longsumbench.models.hierarchical_transformer.entities import available
 
 _Graph = Annotated[str, OneOf("none", "similarity", "discourse")]

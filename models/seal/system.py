@@ -15,7 +15,7 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.modeling.collate import UnitCollator, row_of_units, stored_rows
 from longsumbench.modeling.neural_system import Encode, NeuralSystem, Rows, network_sizes, special_ids
 from longsumbench.modeling.nn.initialization import xavier
-from longsumbench.modeling.rankers import RankedUnits
+from longsumbench.modeling.ranked_systems import RankedUnits
 from longsumbench.modeling.units import (
     Units,
     group_units,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from longsumbench.api.bounds import Between, Heads, Text, TokenCount, Width
 from longsumbench.api.config import check_network
-from longsumbench.modeling.rankers import RankedConfig
+from longsumbench.modeling.ranked_systems import RankedConfig
 
 StackDepth = Annotated[int, Between(2, 1_000)]  # the second layer is the first that attends to the source
 

@@ -131,7 +131,7 @@ def test_every_section_has_a_schema() -> None:
 
 
 def test_worked_checks() -> None:
-    """`allowed` and `at_least` let through what they should."""
+    """`check_choice` and `check_minimum` let through what they should."""
     check_choice("a", "x", ("x", "y"))
     check_minimum("a", None, 1)
     check_minimum("a", 1, 1)

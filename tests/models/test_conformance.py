@@ -89,7 +89,7 @@ def test_it_says_what_it_is(name: str) -> None:
 def test_every_setting_is_explained(name: str) -> None:
     """Behind every setting stands what it means; `longsumbench list settings` shows it."""
     schema = registry.systems.load(name).Config
-    assert {item.name for item in fields(schema)} - set(catalogue.comments(schema)) <= {"name"}
+    assert {item.name for item in fields(schema)} - set(catalogue.field_comments(schema)) <= {"name"}
 
 
 @pytest.mark.parametrize("name", NAMES)

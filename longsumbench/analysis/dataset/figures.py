@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from longsumbench.analysis.dataset.readings import Reading
 from longsumbench.analysis.dataset.stats import DatasetStats
 from longsumbench.analysis.dataset.tables import (
     ROUGE,
@@ -21,7 +22,6 @@ from longsumbench.analysis.dataset.tables import (
     format_number,
     ledger_entries,
 )
-from longsumbench.analysis.dataset.what_is_read import Reading
 from longsumbench.metrics.extractive import Extractive
 from longsumbench.metrics.novelty import NovelNgrams
 from longsumbench.report.palette import COLOURS, GREY

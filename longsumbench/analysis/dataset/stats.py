@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from longsumbench.analysis.dataset.near_duplicates import DuplicatePair, NearDuplicates, SplitOverlap
-from longsumbench.analysis.dataset.what_is_read import FittedReader, Reading, SharedTokenizer, fit_reader, tokenizers
+from longsumbench.analysis.dataset.readings import FittedReader, Reading, SharedTokenizer, fit_reader, tokenizers
 from longsumbench.api import registry
 from longsumbench.api.bounds import Count, Seed, Text, check_settings
 from longsumbench.api.config import DatasetSettings, Decoding, RunConfig, Scoring

@@ -11,8 +11,8 @@ import pandas as pd
 
 from longsumbench.analysis.dataset.near_duplicates import SHINGLE_WORDS, SIMILARITY, SplitOverlap
 from longsumbench.analysis.dataset.published_sizes import PUBLISHED_SIZES, PublishedSize
+from longsumbench.analysis.dataset.readings import NO_LEDGER, Reading
 from longsumbench.analysis.dataset.stats import COUNTED, DatasetStats, SplitStats
-from longsumbench.analysis.dataset.what_is_read import NO_LEDGER, Reading
 from longsumbench.api.documents import Cut, Truncation
 from longsumbench.formatting import format_count, percent
 from longsumbench.leaderboards.truncation import cut_shares, format_share, ledger_block

@@ -37,12 +37,12 @@ from longsumbench.metrics.statistics import (
 from longsumbench.report.tables import TIED, Block, Tied, terminal
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import (
-    RANKED_BY,
+    DEFAULT_RANKING_SCORE,
     SHORT_ID,
     Results,
     RunRecord,
     check_written,
-    ranked_by,
+    ranking_score,
     run_label,
     run_name,
     split_read_by,
@@ -481,7 +481,7 @@ def compare_pair(
 ) -> RunPair:
     """Build a pair, with its examples sorted by the change of the main measure; ties are in the order of the ids."""
     found = {row.measure: row for row in rows}
-    main = found.get(ranked_by(baseline.record), found[RANKED_BY])
+    main = found.get(ranking_score(baseline.record), found[DEFAULT_RANKING_SCORE])
     scores = zip(ids, baseline.scores_of(main.measure, ids), run.scores_of(main.measure, ids), strict=True)
     moved = [ScoreChange(name, float(before), float(after)) for name, before, after in scores]
     applies = [change for change in moved if math.isfinite(change.difference)]

@@ -1,6 +1,6 @@
 """`longsumbench repro --check`: a run is done again, from nothing, and what it writes is compared with what it wrote.
 
-Reproduction --repeat--> a finished run in a new folder --compare--> Comparison
+Reproduction --repeat--> a finished run in a new folder --compare_repeat--> RepeatComparison
 """
 
 import os

@@ -13,9 +13,9 @@ from support.toys import ToySplit
 
 from longsumbench.analysis.dataset.near_duplicates import DuplicatePair, SplitOverlap
 from longsumbench.analysis.dataset.page import dataset_page, write_dataset_page
+from longsumbench.analysis.dataset.readings import Reading as WhatIsRead
 from longsumbench.analysis.dataset.stats import DatasetStats, StatsSettings, read_splits
 from longsumbench.analysis.dataset.tables import number_rows, render_stats, stats_blocks, stats_markdown
-from longsumbench.analysis.dataset.what_is_read import Reading as WhatIsRead
 from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
 
 LEDGER = Truncation(100, 50, (Cut("a", 10, 5), Cut("b", 60, 31)))

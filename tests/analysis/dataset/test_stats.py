@@ -12,6 +12,7 @@ import pytest
 from support.run_records import record
 from support.toys import TINY, ToySplit, tiny_overrides, write_jsonl
 
+from longsumbench.analysis.dataset.readings import Reading as WhatIsRead
 from longsumbench.analysis.dataset.stats import (
     DatasetStats,
     StatsSettings,
@@ -29,7 +30,6 @@ from longsumbench.analysis.dataset.tables import (
     render_stats,
     summarize_lengths,
 )
-from longsumbench.analysis.dataset.what_is_read import Reading as WhatIsRead
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
 from longsumbench.cli.main import main

@@ -16,7 +16,7 @@ from longsumbench.api.documents import Document, Example, Section
 from longsumbench.api.ranker import Ranker, RankerSettings, texts_to_rank
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import DataError
-from longsumbench.modeling.rankers import find_ranker
+from longsumbench.modeling.ranked_systems import find_ranker
 from longsumbench.modeling.ranking import rank, tfidf_with_title
 from longsumbench.modeling.tokenizer import trained_tokenizer
 from longsumbench.modeling.training import trainer as training

@@ -16,8 +16,8 @@ from longsumbench.api.documents import Document, Section
 from longsumbench.api.ranker import LearnedRanker, RankerSettings, learned_ranker, texts_to_rank
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UnknownName, UsageError
-from longsumbench.modeling import rankers as learned_ranking
-from longsumbench.modeling.rankers import find_ranker, order_by
+from longsumbench.modeling import ranked_systems as learned_ranking
+from longsumbench.modeling.ranked_systems import find_ranker, order_by
 from longsumbench.modeling.ranking import tfidf_with_title
 from longsumbench.models.rankers.lstm import LstmRanker
 from longsumbench.models.seal.config import TruncConfig
