@@ -2,8 +2,9 @@
 
 python benchmarks/read_corpora.py [FOLDER] [--only DATASET …] [--limit EXAMPLES] [--workers PROCESSES]
 
-FOLDER (default: ../shared/data) has a folder for each dataset, which is read by `load_texts` with an empty cache. Each dataset is read in a fresh process, so that its peak memory is its own; so is that of the processes
-that help it with large files, of which the largest is shown.
+FOLDER (default: ../shared/data) has a folder for each dataset, which is read by `load_texts` with an empty cache.
+Each dataset is read in a fresh process, so that its peak memory is its own; so is that of the processes that help it
+with large files, of which the largest is shown.
 """
 
 import argparse

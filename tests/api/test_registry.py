@@ -1,19 +1,14 @@
 """Names → systems, corpora, metrics, rankers."""
 
-import re
 import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import MappingProxyType
 
 import pytest
-from support.paths import ROOT
 
 from longsumbench.api import registry
-from longsumbench.api.config import Decoding
-from longsumbench.api.documents import Document, Example, Section
 from longsumbench.api.registry import Registry
-from longsumbench.api.system import Summary
 from longsumbench.errors import UnknownName, UsageError
 
 KIND = Registry("model", "longsumbench.systems", MappingProxyType({"path": "pathlib:Path", "gone": "nowhere:Thing"}))
@@ -90,17 +85,3 @@ def test_settings_are_found_where_there_is_no_module_for_them(tmp_path: Path, mo
     built_in = MappingProxyType({"tail": "tail.system:Tail"})
     monkeypatch.setattr(registry, "systems", Registry("model", "longsumbench.systems", built_in))
     assert registry.config_of("tail") is registry.systems.load("tail").Config
-
-
-def test_the_documented_system_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The system that CONTRIBUTING.md shows, named by its entry point, loads and writes what it says."""
-    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    (tmp_path / "last").mkdir()
-    (tmp_path / "last" / "system.py").write_text(guide.split("```python\n")[1].split("```")[0], encoding="utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    name, target = re.findall(r'^(\w+) = "(last\.system:\w+)"$', guide, re.MULTILINE)[0]
-    plug_in(monkeypatch, **{name: target})
-    kind = registry.systems.load("last")
-    example = Example("a", None, None, (Document(None, (Section(None, (("One two.", "Three four."),)),)),), ())
-    (summary,) = kind(kind.Config(words=3)).summarize([example], Decoding())
-    assert summary == Summary("a", "two. Three four.")
