@@ -36,6 +36,7 @@ def ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     monkeypatch.syspath_prepend(str(tmp_path))
     group = "longsumbench.systems"
     points = [
+        EntryPoint("another", "faulty_package.elsewhere:Another", group),  # of the same package, and not to blame
         EntryPoint("faulty", "faulty_package:Faulty", group),
         EntryPoint("broken", "broken_package:Broken", group),
     ]

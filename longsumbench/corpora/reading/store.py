@@ -5,7 +5,7 @@ import json
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 from longsumbench.api.documents import Example, count_words
 from longsumbench.cache.artifacts import reading_artifact
@@ -164,7 +164,13 @@ class ReadSplit:
     def __len__(self) -> int:
         return len(self.source_words)
 
-    def __getitem__(self, index: int) -> Example:
+    @overload
+    def __getitem__(self, index: int) -> Example: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Example]: ...
+    def __getitem__(self, index: int | slice) -> Example | list[Example]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
         if not -len(self) <= index < len(self):
             raise IndexError(f"{self.name} has {len(self)} examples, not an example {index}")
         return self._example(self._table().column("example")[index % len(self)])

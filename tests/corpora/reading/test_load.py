@@ -77,6 +77,7 @@ def test_a_split_is_a_sequence(tmp_path: Path, stages: ArtifactCache) -> None:
     assert list(split.reference_words) == [2] * 5
     assert type(split.source_words[0]) is int
     assert len(split) == 5
+    assert split[-2:] == [split[3], split[4]]
     with pytest.raises(IndexError):
         split[5]
 
