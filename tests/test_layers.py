@@ -69,3 +69,10 @@ def test_what_is_light_imports_no_torch(statement: str) -> None:
     """The contracts, the datasets and the baselines load neither torch nor transformers."""
     code = f"{statement}\nimport sys\nassert not {{'torch', 'transformers'}} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_reader_passes_few_functions() -> None:
+    """From the command to a system's forward there are at most 14 functions."""
+    command = [sys.executable, str(ROOT / "benchmarks" / "hops.py")]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert int(done.stdout.splitlines()[-1].split()[0]) <= 14, done.stdout

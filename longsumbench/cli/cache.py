@@ -23,10 +23,10 @@ Runs share the stages in the cache: read corpora, tokenizers, units, labels, ran
 deleted stage again when it needs it. Runs and tables do not change. prune keeps and reports a stage that is in use or
 being built.
 A run checks sizes and times of the files it uses. verify also compares their contents. The next run that needs a
-damaged stage builds it again; the damaged files are left over.
-Killed processes also leave unfinished stages over. The same command would continue them. prune deletes what is left
-over after a day; --left-over deletes it at once, and nothing else. The cache is the user's cache folder, or the folder
-in the environment variable LONGSUMBENCH_CACHE (docs/how-to/cache.md).
+damaged stage builds it again and keeps the damaged files.
+A killed process leaves an unfinished stage, which the same command continues. prune deletes unfinished and damaged
+stages after a day; --left-over deletes them at once, and nothing else. The cache is the user's cache folder, or the
+folder in the environment variable LONGSUMBENCH_CACHE (docs/how-to/cache.md).
 """
 
 

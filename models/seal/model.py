@@ -294,7 +294,8 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
     def select(self, reading: Snippets, history: Tensor) -> tuple[Tensor, GateSelection]:
         """Score all snippets and select, as EA, once for each segment of a summary, given the earlier segments.
 
-        `history` [Q, T] is the decoder input that predicts T tokens.
+        `history` [Q, T] is the decoder input that predicts T tokens. Returns scores [Q, m, U] and a selection of Q·m
+        rows.
         """
         queries, width = history.shape
         count, length = self.segments_of(width)
