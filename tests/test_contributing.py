@@ -1,6 +1,8 @@
-"""The examples of CONTRIBUTING.md work as they are written there."""
+"""The Python of CONTRIBUTING.md and README.md works as it is written there."""
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -70,3 +72,10 @@ def test_a_dataset_and_a_metric(package: Path, tmp_path: Path) -> None:
     (letters / "test.jsonl").write_text("\n".join(rows), encoding="utf-8")
     words = ["dataset=letters", f"dataset.path={letters}", "model=last", "score.metrics=[number_recall]"]
     assert run(package, *words).measures["number_recall"]["mean"] == 50.0
+
+
+def test_python_of_the_readme(tmp_path: Path) -> None:
+    """Its lines run one after the other in an empty folder."""
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert "rouge1" in done.stdout
