@@ -166,9 +166,7 @@ class RankedConfig:
     ranker_dimension: Width = 256  # width of the LSTM ranker (Hierarchical Transformer §4)
     ranker_steps: Count = 5_000  # optimizer steps of the ranker's training (not in the paper)
     ranker_batch_size: BatchSize = 8  # titles a step, each with about 2,000 tokens of paragraphs (not in the paper)
-    unit: UnitToRank = (
-        "paragraph"  # paragraph | section | snippet (sentences packed to paragraph_length): what is ranked
-    )
+    unit: UnitToRank = "paragraph"  # paragraph | section | snippet (sentences packed to paragraph_length)
     paragraph_length: TokenCount = 500  # maximum tokens of a paragraph (not in the paper; the release's default)
     input_length: TokenCount = 1600  # maximum input tokens, the title included (Hierarchical Transformer §4)
     test_input_length: TokenCount | None = None  # input_length of examples to summarize; None: as in training
