@@ -29,7 +29,7 @@ def run_cell(source: str, names: dict[str, Any]) -> list[Output]:
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(compile(tree, "<cell>", "exec"), names)  # noqa: S102 - the project's own notebook
         if isinstance(last, ast.Expr):
-            value = eval(compile(ast.Expression(last.value), "<cell>", "eval"), names)  # noqa: S307 - likewise
+            value = eval(compile(ast.Expression(last.value), "<cell>", "eval"), names)  # noqa: S307 - the same
     outputs: list[Output] = []
     if text := printed.getvalue():
         outputs.append({"output_type": "stream", "name": "stdout", "text": text.splitlines(keepends=True)})

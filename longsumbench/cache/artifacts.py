@@ -42,14 +42,14 @@ def cache_folder() -> Path:
     return user_cache_path("longsumbench")
 
 
-def user_cache() -> "ArtifactCache":
-    """Return the user's cache.
+def user_cache(**options: Any) -> "ArtifactCache":
+    """Return the user's cache; `options` are fields of `ArtifactCache`.
 
     Raises:
         EnvironmentProblem: nothing can be written there.
     """
     folder = writable_folder(cache_folder(), f"the environment variable {CACHE_VARIABLE}")
-    return ArtifactCache(folder, say=print_line)
+    return ArtifactCache(folder, **{"say": print_line, **options})
 
 
 class MissingArtifact(Exception):

@@ -22,13 +22,12 @@ from longsumbench.api.documents import Example, total_truncation
 from longsumbench.api.metric import Metric, Scored
 from longsumbench.api.system import FitReport, Split, Summary, System
 from longsumbench.cache.artifacts import (
-    CACHE_VARIABLE,
     ArtifactCache,
     MissingArtifact,
-    cache_folder,
     is_older,
     locked_artifact,
     refuse_damaged,
+    user_cache,
 )
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, as_suite_error
@@ -147,9 +146,8 @@ def run_point(point: Point) -> RunRecord:
 @contextmanager
 def _stages_of(point: Point) -> Iterator[ArtifactCache]:
     """Yield the user's cache; after a bug, check whether a damaged stage caused it; release all stages."""
-    cache = writable_folder(cache_folder(), f"the environment variable {CACHE_VARIABLE}")
     rebuild = frozenset({"checkpoint"} if point.config.overwrite else ())
-    stages = ArtifactCache(cache, rebuild, before=point.since, say=point.say)
+    stages = user_cache(rebuild=rebuild, before=point.since, say=point.say)
     try:
         yield stages
     except Exception as error:
