@@ -16,7 +16,7 @@ from typing import Any
 from longsumbench.cli.main import main
 from longsumbench.modeling.nn.encoder_decoder import UnitsToText
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).resolve().parents[1]
 SHORT = ("train.max_steps=2", "train.eval_steps=2", "train.eval_examples=2", "decode.limit=2", "baselines=false")
 
 
@@ -45,11 +45,11 @@ def hops() -> list[str]:
             main([*words, *SHORT])
         except Reached as found:
             stack = found.args[0]
-    own = [frame for frame in stack if any(part in frame.filename for part in ("/longsumbench/", "/models/"))]
+    places = [(Path(one.filename).resolve(), one) for one in stack]
     return [
-        f"{Path(one.filename).resolve().relative_to(ROOT)}:{one.lineno} {one.name}"
-        for one in own
-        if ".venv" not in one.filename
+        f"{path.relative_to(ROOT)}:{one.lineno} {one.name}"
+        for path, one in places
+        if any(path.is_relative_to(ROOT / folder) for folder in ("longsumbench", "models"))
     ]
 
 
