@@ -1,8 +1,11 @@
 """Progress of long steps: a bar with the time left on a terminal, otherwise a line every 15 seconds.
 
 A step that takes more than four seconds prints a line even before its first item is done.
+
+The logger "longsumbench" shows lines on stderr; `longsumbench -q` shows only warnings, and no progress.
 """
 
+import logging
 import sys
 import threading
 import time
@@ -15,6 +18,7 @@ from tqdm import tqdm
 from longsumbench.formatting import escape_line
 
 _Item = TypeVar("_Item")
+_log = logging.getLogger("longsumbench")  # of all modules of the suite
 SECONDS_UNTIL_SHOWN = 4.0  # before the first line of a step
 SECONDS_BETWEEN_LINES = 15.0
 _watchers: list[Callable[["Progress"], None]] = []
@@ -124,7 +128,7 @@ def track(
 @contextmanager
 def phase(what: str) -> Iterator[None]:
     """Print the name of a step without items ("loading the libraries") if it takes more than four seconds."""
-    line = threading.Timer(SECONDS_UNTIL_SHOWN, print_line, [f"{what} …"])
+    line = threading.Timer(SECONDS_UNTIL_SHOWN, _log.info, [f"{what} …"])
     line.daemon = True
     line.start()
     try:
@@ -133,7 +137,15 @@ def phase(what: str) -> Iterator[None]:
         line.cancel()
 
 
-def print_line(line: str) -> None:
-    """Print a line to stderr above the progress bars, with control characters escaped."""
-    tqdm.write(escape_line(line), file=sys.stderr)
-    sys.stderr.flush()
+class LogHandler(logging.Handler):
+    """Shows log lines on stderr above the progress bars, with control characters escaped."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show a line."""
+        tqdm.write(escape_line(self.format(record)), file=sys.stderr)
+        sys.stderr.flush()
+
+
+_log.handlers[:] = [LogHandler()]
+_log.propagate = False
+_log.setLevel(logging.INFO)

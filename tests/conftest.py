@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from support.logs import listening
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache
 
@@ -57,6 +58,14 @@ def no_lines_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """Print no line because something took long: what a test compares must not depend on speed."""
     monkeypatch.setattr("longsumbench.progress.SECONDS_UNTIL_SHOWN", 1e6)
     monkeypatch.setattr("longsumbench.progress.SECONDS_BETWEEN_LINES", 1e6)
+
+
+@pytest.fixture
+def log_lines() -> Iterator[list[str]]:
+    """The lines that the suite logs in a test."""
+    lines: list[str] = []
+    with listening(lines.append):
+        yield lines
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """What reaches a terminal has no control characters; what goes to a file or a pipe is data."""
 
 import json
+import logging
 import sys
 import unicodedata
 from pathlib import Path
@@ -10,7 +11,6 @@ from support.toys import write_jsonl
 
 from longsumbench.cli.main import main
 from longsumbench.formatting import escape_line, escape_lines, print_text
-from longsumbench.progress import print_line
 from longsumbench.report.tables import Block, terminal
 
 HOSTILE = "\x1b[31mred\x07\r\n\x9b2J\u202eevil\u2066x\u2028y"
@@ -34,7 +34,7 @@ def test_a_text_is_escaped_as_python_writes_it() -> None:
 
 def test_messages_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     """What is told on stderr is one line, whatever it names; a table's cell is one line, too."""
-    print_line(f"example {HOSTILE}")
+    logging.getLogger("longsumbench").info(f"example {HOSTILE}")
     assert capsys.readouterr().err == f"example {ESCAPED}\n"
     assert main(["inspect", HOSTILE, "0", "--results-dir", "nowhere"]) == 2
     assert ESCAPED in capsys.readouterr().err

@@ -11,6 +11,7 @@ exclusively. Every user shares `<key>.used`, so that no process deletes the stag
 
 import errno
 import json
+import logging
 import math
 import os
 import shutil
@@ -25,7 +26,8 @@ from longsumbench.cache.checksums import find_damage, replace_text, write_checks
 from longsumbench.cache.locks import exclusive_lock, hold_shared_lock, release_shared_lock
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, as_suite_error, naming_path
 from longsumbench.files import digest, writable_folder
-from longsumbench.progress import print_line
+
+_log = logging.getLogger(__name__)
 
 CACHE_VARIABLE = "LONGSUMBENCH_CACHE"
 LAYOUT = 1  # of a cache folder; increases when older versions cannot read the stages
@@ -49,7 +51,7 @@ def user_cache(**options: Any) -> "ArtifactCache":
         EnvironmentProblem: nothing can be written there.
     """
     folder = writable_folder(cache_folder(), f"the environment variable {CACHE_VARIABLE}")
-    return ArtifactCache(folder, **{"say": print_line, **options})
+    return ArtifactCache(folder, **options)
 
 
 class MissingArtifact(Exception):
@@ -70,7 +72,6 @@ class ArtifactCache:
         before: seconds since 1970; `rebuild` deletes only what was begun before.
         finished_only: raise an error for a missing stage instead of building it.
         used: stage name → folder, for the stages of this run; the run links to them.
-        say: shows a line to the user.
         in_use: paths of the shared locks that protect returned stages from deletion.
         together: a context in which other processes may help to build a stage's folder.
     """
@@ -79,7 +80,6 @@ class ArtifactCache:
     rebuild: frozenset[str] = frozenset()
     before: float = math.inf
     used: dict[str, Path] = field(default_factory=dict)
-    say: Callable[[str], None] = print
     finished_only: bool = False
     in_use: set[Path] = field(default_factory=set)
     together: Callable[[Path], AbstractContextManager[object]] = nullcontext
@@ -126,7 +126,7 @@ class ArtifactCache:
         """Yield a folder to fill, and publish it afterwards; yield None if another process has finished the stage."""
         partial, used, name = side_path(folder, "partial"), side_path(folder, "used"), folder.parent.name
         release_shared_lock(used)  # the builder may wait until nobody shares it
-        with locked_artifact(side_path(folder, "lock"), name, self.say):
+        with locked_artifact(side_path(folder, "lock"), name):
             if rebuild and is_older(folder / "inputs.json", self.before):
                 self._discard_unused(folder)
             self._set_damaged_aside(folder)
@@ -157,11 +157,11 @@ class ArtifactCache:
             with self._unused(folder):
                 folder.rename(aside)
             damage = f"damaged: {folder.parent.name} {folder} ({_summary(problems)})"
-            self.say(f"{damage}; it is built again, and the damaged one is kept as {aside.name}")
+            _log.info(f"{damage}; it is built again, and the damaged one is kept as {aside.name}")
 
     def _unused(self, folder: Path) -> AbstractContextManager[None]:
         message = f"waiting for other processes that use the {folder.parent.name}"
-        return exclusive_lock(side_path(folder, "used"), lambda other: self.say(message))
+        return exclusive_lock(side_path(folder, "used"), lambda other: _log.info(message))
 
 
 def check_layout(root: Path) -> None:
@@ -199,12 +199,12 @@ def side_path(folder: Path, what: str) -> Path:
 
 
 @contextmanager
-def locked_artifact(path: Path, what: str, say: Callable[[str], None]) -> Iterator[None]:
+def locked_artifact(path: Path, what: str) -> Iterator[None]:
     """Hold a lock; report when this process waits for another one or continues the work of a killed one."""
     with exclusive_lock(
         path,
-        lambda other: say(f"waiting for another process: {what} ({other})"),
-        lambda killed: say(f"taking over from {killed.name}, which ended before it was done: {what}"),
+        lambda other: _log.info(f"waiting for another process: {what} ({other})"),
+        lambda killed: _log.info(f"taking over from {killed.name}, which ended before it was done: {what}"),
     ):
         yield
 

@@ -3,10 +3,11 @@
 Every step writes its result to disk. An interrupted run continues from there.
 """
 
+import logging
 import math
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -68,6 +69,8 @@ from longsumbench.runs.record import (
 )
 from longsumbench.runs.run_id import config_identity, run_spec
 
+_log = logging.getLogger(__name__)
+
 BASELINES = ("lead", "random", "oracle")
 
 
@@ -79,7 +82,6 @@ class Point:
         config: the resolved configuration.
         variant: the overrides that differ from the recipe, as the table shows them.
         command: the command line as typed.
-        say: shows one line to the user.
         timings: step → seconds so far.
         started: start time on the monotonic clock.
         carried_out: False if the run was already finished.
@@ -91,7 +93,6 @@ class Point:
     config: RunConfig
     variant: str = ""
     command: tuple[str, ...] = ()
-    say: Callable[[str], None] = print
     timings: dict[str, float] = field(default_factory=dict)
     started: float = field(default_factory=time.monotonic)
     carried_out: bool = False
@@ -128,7 +129,7 @@ def run_point(point: Point) -> RunRecord:
                 record = RunRecord.read(folder)
         if record is None:
             (folder / "work").mkdir(parents=True, exist_ok=True)
-            with locked_artifact(folder / "work" / ".lock", f"the same run, {folder}", point.say):
+            with locked_artifact(folder / "work" / ".lock", f"the same run, {folder}"):
                 if config.overwrite and is_older(folder / "config.yaml", point.since):
                     delete_run_files(folder)
                 if not _is_finished(folder):  # another process may have finished it
@@ -139,7 +140,7 @@ def run_point(point: Point) -> RunRecord:
                     return RunRecord.read(folder)
                 record = RunRecord.read(folder)
         if not point.quiet:
-            point.say(f"already finished: {config.model.name} on {config.dataset.name}, {folder}")
+            _log.info(f"already finished: {config.model.name} on {config.dataset.name}, {folder}")
         return record
 
 
@@ -147,7 +148,7 @@ def run_point(point: Point) -> RunRecord:
 def _stages_of(point: Point) -> Iterator[ArtifactCache]:
     """Yield the user's cache; after a bug, check whether a damaged stage caused it; release all stages."""
     rebuild = frozenset({"checkpoint"} if point.config.overwrite else ())
-    stages = user_cache(rebuild=rebuild, before=point.since, say=point.say)
+    stages = user_cache(rebuild=rebuild, before=point.since)
     try:
         yield stages
     except Exception as error:
@@ -269,22 +270,22 @@ def _add_evidence(point: Point, system: System, texts: Texts, stages: ArtifactCa
     """
     config, split = point.config, texts.splits[point.config.dataset.split]
     missing, run = _num_missing_evidence(config, system, split, folder), f"{config.model.name} on {config.dataset.name}"
-    point.say(f"already finished, except for the evidence of {format_count(missing, 'example')}: {run}, {folder}")
+    _log.info(f"already finished, except for the evidence of {format_count(missing, 'example')}: {run}, {folder}")
     found = replace(stages, rebuild=frozenset(), finished_only=True)
     train, validation = texts.splits.get("train"), texts.splits.get("validation")
     try:
         report = system.fit(train, validation, config.train, folder / "work", found)
     except MissingArtifact as stage:
-        point.say(f"no evidence is added: the {stage} of that run is not in the cache; overwrite=true repeats the run")
+        _log.info(f"no evidence is added: the {stage} of that run is not in the cache; overwrite=true repeats the run")
         return
     if not _is_fitted_by(report, folder):
         reason = "the weights in the cache may differ from those that wrote the summaries"
-        point.say(f"no evidence is added: {reason}; overwrite=true repeats the run")
+        _log.info(f"no evidence is added: {reason}; overwrite=true repeats the run")
         return
     summarize_split(system, split, config.decode, folder / "predictions.jsonl", evidence=folder / "evidence")
     if left := _num_missing_evidence(config, system, split, folder):
         reason = "their summaries differ on this machine"
-        point.say(f"no evidence of {format_count(left, 'example')} is added: {reason}; overwrite=true repeats the run")
+        _log.info(f"no evidence of {format_count(left, 'example')} is added: {reason}; overwrite=true repeats the run")
 
 
 def _num_missing_evidence(config: RunConfig, system: System, split: Split, folder: Path) -> int:
@@ -310,7 +311,7 @@ def _add_measures(point: Point, metrics: Sequence[Metric], split: Split, folder:
     """Score the summaries of a finished run with more metrics. Its rank does not change."""
     config, record = point.config, RunRecord.read(folder)
     names = ", ".join(metric.name for metric in metrics)
-    point.say(f"already finished, except for {names}: {config.model.name} on {config.dataset.name}, {folder}")
+    _log.info(f"already finished, except for {names}: {config.model.name} on {config.dataset.name}, {folder}")
     tables, each = [], []
     for predictions, scores in output_files(len(record.checkpoints)):
         table, pairs = read_scores(folder / scores), _scorable(split, read_summaries(folder / predictions))
@@ -374,9 +375,9 @@ def score_baseline(point: Point, name: str, taken: set[str]) -> Iterator[RunReco
         return
     taken.add(key)
     try:
-        yield run_point(Point(config, command=point.command, say=point.say, quiet=True))
+        yield run_point(Point(config, command=point.command, quiet=True))
     except DataError as error:
-        point.say(f"{name} is not in the table: {error}")
+        _log.info(f"{name} is not in the table: {error}")
 
 
 def _describe(point: Point, system: System, spec: RunSpec, texts: Texts) -> dict[str, Any]:
@@ -458,7 +459,7 @@ def _report_torn_record(point: Point, folder: Path) -> None:
         try:
             _own_record(folder)
         except TornRecord:
-            point.say(f"the record of this run cannot be read; the run is repeated: {folder / 'record.json'}")
+            _log.info(f"the record of this run cannot be read; the run is repeated: {folder / 'record.json'}")
 
 
 def delete_run_files(folder: Path) -> None:

@@ -6,6 +6,7 @@ The dataclasses decide which settings exist.
 """
 
 import copy
+import logging
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -41,9 +42,11 @@ from longsumbench.corpora.reading.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.files import digest
 from longsumbench.formatting import format_plain_value
-from longsumbench.progress import print_line, track
+from longsumbench.progress import track
 from longsumbench.runs.override_advice import not_an_override, unknown_choice, unknown_setting
 from longsumbench.runs.run_id import config_identity
+
+_log = logging.getLogger(__name__)
 
 GROUPS = ("model", "dataset", "scale", "train", "decode", "score", "experiment")
 _SETTINGS = ("model", *SECTIONS)
@@ -341,7 +344,7 @@ def _drop_foreign_settings(points: Sequence[DictConfig]) -> None:
     for models in dict.fromkeys(", ".join(names) for names in without.values()):
         keys = ", ".join(f"model.{key}" for key, names in without.items() if ", ".join(names) == models)
         have = "have" if ", " in models else "has"
-        print_line(f"left out for {models}, which {have} no such settings: {keys}")
+        _log.info(f"left out for {models}, which {have} no such settings: {keys}")
 
 
 def _settle_point(

@@ -97,7 +97,7 @@ TASKS = {"train": _train_along, "summarize": _summarize_along}  # all that the o
 @contextmanager
 def _read_again(config: RunConfig) -> Iterator[tuple[System, Texts, ArtifactCache]]:
     """Give a run's system, not fitted, its texts, and the stages that are finished."""
-    stages = ArtifactCache(cache_folder(), say=lambda line: None, finished_only=True)
+    stages = ArtifactCache(cache_folder(), finished_only=True)
     try:
         system: System = registry.systems.load(config.model.name)(config.model)
         yield system, load_texts(config.dataset, stages), stages

@@ -9,6 +9,7 @@
 
 import glob
 import json
+import logging
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,7 +30,8 @@ from longsumbench.files import (
     write_atomically,
 )
 from longsumbench.formatting import percent
-from longsumbench.progress import print_line
+
+_log = logging.getLogger(__name__)
 
 FORMAT = 1  # of record.json
 _NAMED = 3  # most runs in a message
@@ -282,7 +284,7 @@ class Results:
     def leave_out(self, problem: DataError) -> None:
         """Report an unusable file on stderr, once."""
         if str(problem) not in self.named:
-            print_line(f"left out: {problem}")
+            _log.info(f"left out: {problem}")
         self.named.add(str(problem))
 
     def datasets(self) -> list[str]:

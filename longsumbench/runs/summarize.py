@@ -4,6 +4,7 @@ command line → checkpoint, inputs, decoding settings → summaries
 """
 
 import json
+import logging
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,10 +25,12 @@ from longsumbench.corpora.own_files import Input, check_input, merge_inputs, pla
 from longsumbench.errors import DataError, UnknownName, UsageError, did_you_mean, suite_errors
 from longsumbench.files import BadFile, read_json
 from longsumbench.formatting import for_stdout, format_count
-from longsumbench.progress import Progress, print_line
+from longsumbench.progress import Progress
 from longsumbench.runs.evidence import num_wanted
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.record import Results, RunRecord, run_name
+
+_log = logging.getLogger(__name__)
 
 _SHARED = ("seed", "device")  # top-level settings that apply to decoding
 # Decode settings of a run that depend on its split and machine.
@@ -68,7 +71,7 @@ def summarize_files(
         printed = for_stdout(_to_json(summary) if as_json else text)
         tqdm.write(printed, file=sys.stdout)  # above the progress bar
         sys.stdout.flush()
-        print_line(describe_losses(item, summary))
+        _log.info(describe_losses(item, summary))
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ class FittedSystem:
     def write(self, inputs: Sequence[Input]) -> Iterator[tuple[Input, Summary]]:
         """Yield each input with its summary, showing the progress."""
         if warning := unlike_what_was_learned(self.system, inputs):
-            print_line(warning)
+            _log.info(warning)
         with Progress("summarizing", len(inputs), "texts") as progress:
             for pair in zip(inputs, summarize_inputs(self.system, inputs, self.decoding), strict=True):
                 yield pair

@@ -1,5 +1,6 @@
 """Show the progress of sweeps. It reads only their files, so it works on any machine with the results folder."""
 
+import logging
 import shlex
 import time
 from collections.abc import Iterator, Sequence
@@ -10,7 +11,6 @@ from tabulate import tabulate
 
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import escape_line, for_stdout, format_duration
-from longsumbench.progress import print_line
 from longsumbench.sweeps.state import (
     DONE,
     ENDED,
@@ -24,6 +24,8 @@ from longsumbench.sweeps.state import (
     seconds_left,
     sweeps_in,
 )
+
+_log = logging.getLogger(__name__)
 
 _LONGEST = 86_400.0  # most seconds between two updates: larger values can overflow `sleep`
 
@@ -61,7 +63,7 @@ def _leave_out_damaged(sweeps: Sequence[Sweep]) -> Iterator[Sweep]:
     if len(damaged) == len(sweeps):
         raise damaged[0]
     for problem in damaged:
-        print_line(f"left out: {problem}")
+        _log.info(f"left out: {problem}")
 
 
 def heading(sweep: Sweep) -> str:

@@ -5,11 +5,12 @@ becomes of it: so a launcher may lose a process, or a machine, and no other poin
 is begun again, with the others at first, alone once it was at work when two processes died.
 """
 
+import logging
 import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,13 +20,15 @@ from tabulate import tabulate
 from longsumbench.errors import EnvironmentProblem, PointsFailed, SuiteError
 from longsumbench.files import writable_folder
 from longsumbench.formatting import escape_line, format_count
-from longsumbench.progress import Progress, print_line
+from longsumbench.progress import Progress
 from longsumbench.runs.plan import Planned, format_override, plan, split_sweep_overrides
 from longsumbench.runs.record import RunRecord, TornRecord
 from longsumbench.sweeps.launchers import HERE, MOST_JOBS, Engine, LaunchBroke
 from longsumbench.sweeps.state import DONE, ENDED, FAILED, SAME, PointState, Sweep, sweep_folder
 from longsumbench.sweeps.status import describe_outcome, describe_progress, present_state, status_table
 from longsumbench.sweeps.worker import Job, JobOutcome, Sent, check_scale, run_job
+
+_log = logging.getLogger(__name__)
 
 _ON_THIS_MACHINE = (HERE, "joblib")  # launchers
 _PATIENCE = 2  # processes that died while at work on a point, before it is run alone
@@ -79,7 +82,7 @@ class Launch:
         self._taken |= {planned.identity for planned in self.points}
         if not self.sweep:
             for planned in self.points:
-                run_job(planned, self.command, self.say, self._taken, JobOutcome(self.finished), sweep=False)
+                run_job(planned, self.command, self._taken, JobOutcome(self.finished), sweep=False)
             return
         with self._conducting([planned.identity for planned in self.points]) as folder:
             self._carry_out(folder, self.points)
@@ -171,7 +174,7 @@ class Launch:
                 same = states[number].reason
                 self.say(f"{self._point(number)}: {planned.name}{same and f': {same}'}")
                 if number in job.points:
-                    job.work(number, self._said_and_logged(job.sweep.log(number)))
+                    job.work(number)
                 states[number] = job.sweep.state(number)
                 progress.advance(1, describe_progress(list(states.values())))
 
@@ -304,18 +307,8 @@ class Launch:
         found = runs - self.done - len(self.failed)
         self.say(f"{format_count(runs, 'run')}: {self.done} done, {found} found finished, {len(self.failed)} failed")
 
-    def _said_and_logged(self, log: Path) -> Callable[[str], None]:
-        """Return what shows a line, and keeps it in the log of a point."""
-
-        def say(line: str) -> None:
-            self.say(line)
-            with suppress(OSError), log.open("a", encoding="utf-8") as file:
-                file.write(line + "\n")
-
-        return say
-
     def say(self, line: str) -> None:
         """Show a line, the same one once."""
         if line not in self._said:
-            print_line(line)
+            _log.info(line)
         self._said.add(line)

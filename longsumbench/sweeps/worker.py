@@ -6,6 +6,7 @@ job fail gives up the others.
 """
 
 import faulthandler
+import logging
 import math
 import os
 import pickle
@@ -14,7 +15,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +25,7 @@ from longsumbench.api import registry
 from longsumbench.api.config import RunConfig
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError, as_suite_error
 from longsumbench.files import write_atomically
-from longsumbench.progress import Progress, print_line, watching_progress
+from longsumbench.progress import Progress, watching_progress
 from longsumbench.runs.bug_report import as_reported_error
 from longsumbench.runs.pipeline import BASELINES, Point, run_point, score_baseline
 from longsumbench.runs.plan import Planned
@@ -33,12 +34,12 @@ from longsumbench.runs.rank_tasks import TASKS
 from longsumbench.runs.record import Results, RunRecord, measured_mean, ranking_score
 from longsumbench.sweeps.state import DONE, FAILED, FOUND, RUNNING, PointState, Sweep
 
+_log = logging.getLogger(__name__)
+
 _SECONDS_BETWEEN_NOTES = 2.0  # of what a point is doing
 _SECONDS_BETWEEN_LOOKS = 1.0  # at who conducts the sweep
 _GRACE = 60.0  # seconds from a point's timeout until its separate process is ended from outside Python
 _LONGEST = 1e8  # seconds, some three years, that a clock can be set to: a limit above that is none
-
-Say = Callable[[str], None]
 
 _at_work = threading.Lock()  # held while this process works on a point
 
@@ -91,27 +92,26 @@ class Job:
         share_a_cluster_job()
         with _at_work, _printing_to(self.sweep.log(number)), first_process(TASKS) as first:
             if first:
-                self.work(number, say=print_line, alone=True)
+                self.work(number, alone=True)
         if os.getppid() != conductor:  # it was killed: nobody asks this process for more, nor ends it
             os._exit(0)
 
-    def work(self, number: int, say: Say, alone: bool = False) -> JobOutcome:
+    def work(self, number: int, alone: bool = False) -> JobOutcome:
         """Work on a point; write what becomes of it. What goes wrong with the sweep's own files is its failure, too.
 
         Args:
             number: the point's.
-            say: shows a line to the user.
             alone: whether the process is the point's own, and may be ended with it.
         """
         planned, outcome = self.points[number], JobOutcome()
         with (
-            _noting(True, say) as failures,
-            self.sweep.working(number, lambda who: say(f"another process works on this point ({who})")),
+            _noting(True) as failures,
+            self.sweep.working(number, lambda who: _log.info(f"another process works on this point ({who})")),
         ):
             state = begun(self.sweep.state(number))
             self.sweep.note(number, state)
             with watching_progress(Notes(self.sweep, number, state)), limited(planned.config.timeout_minutes, alone):
-                run_job(planned, self.command, say, self.taken, outcome, since=self.since)
+                run_job(planned, self.command, self.taken, outcome, since=self.since)
             self.sweep.note(number, _ended(state, outcome))
         if failures:
             outcome.failed = failures[0]
@@ -163,7 +163,6 @@ def end_with(conductor: int) -> None:
 def run_job(
     planned: Planned,
     command: tuple[str, ...],
-    say: Say,
     taken: set[str],
     outcome: JobOutcome,
     sweep: bool = True,
@@ -174,7 +173,6 @@ def run_job(
     Args:
         planned: the point.
         command: everything as typed.
-        say: shows a line to the user.
         taken: identities of what need not be scored as a baseline; those that are scored here are added.
         outcome: is filled as things end.
         sweep: whether a failure is noted instead of raised.
@@ -183,16 +181,16 @@ def run_job(
     Raises:
         SuiteError: the only point failed, which is no sweep's.
     """
-    point = Point(planned.config, planned.variant, command, say, since=since)
+    point = Point(planned.config, planned.variant, command, since=since)
     if too_large_for_a_cpu(planned.config):
-        say("scale=paper is meant for a GPU, and none is used: on a CPU choose scale=tiny or scale=small")
-    with _noting(sweep, say) as failures:
+        _log.info("scale=paper is meant for a GPU, and none is used: on a CPU choose scale=tiny or scale=small")
+    with _noting(sweep) as failures:
         outcome.records.append(run_point(point))
         outcome.carried_out = point.carried_out
     outcome.failed = "".join(failures)
     if planned.config.baselines and not outcome.failed:
         for name in BASELINES:
-            with _noting(sweep, say, f"{name} with {planned.name}: ") as failures:
+            with _noting(sweep, f"{name} with {planned.name}: ") as failures:
                 if name != planned.config.model.name:
                     outcome.records.extend(score_baseline(point, name, taken))
             if failures:
@@ -200,7 +198,7 @@ def run_job(
 
 
 @contextmanager
-def _noting(sweep: bool, say: Say, what: str = "") -> Iterator[list[str]]:
+def _noting(sweep: bool, what: str = "") -> Iterator[list[str]]:
     """In a sweep, put the reason of a failure into the list instead of ending with it; `what` is said before it."""
     failures: list[str] = []
     try:
@@ -209,7 +207,7 @@ def _noting(sweep: bool, say: Say, what: str = "") -> Iterator[list[str]]:
         if not sweep:
             raise as_suite_error(error) or error from error
         failures.append(str(out_of_stretches(error) or as_reported_error(error)))
-        say(f"failed: {what}{failures[0]}")
+        _log.info(f"failed: {what}{failures[0]}")
 
 
 def out_of_stretches(error: Exception) -> SuiteError | None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.logs import listening
 from support.permissions import heeded
 from support.toys import next_line, start_python
 from support.waiting import PATIENCE, wait_until
@@ -26,7 +27,7 @@ from longsumbench.cache.locks import exclusive_lock, is_lock_shared, release_sha
 from longsumbench.files import digest
 
 BUILDER = """
-import sys, time
+import logging, sys, time
 from pathlib import Path
 from longsumbench.cache.artifacts import ArtifactCache
 
@@ -39,7 +40,12 @@ def build(folder):
         time.sleep(0.02)
     (folder / "whole").write_text("from " + name)
 
-store = ArtifactCache(root / "cache", say=lambda text: (root / f"waiting-{name}").touch())
+class Waiting(logging.Handler):
+    def emit(self, record):
+        (root / f"waiting-{name}").touch()
+
+logging.getLogger("longsumbench").addHandler(Waiting())
+store = ArtifactCache(root / "cache")
 print((store.get("corpus", {"x": 1}, build) / "whole").read_text())
 """
 USER = """
@@ -135,8 +141,9 @@ def test_a_killed_builder_holds_no_lock(tmp_path: Path) -> None:
     killed.send_signal(signal.SIGKILL)
     killed.communicate(timeout=PATIENCE)
     found: list[str] = []
-    store = ArtifactCache(tmp_path / "cache", say=found.append)
-    folder = store.get("corpus", {"x": 1}, lambda partial: found.append((partial / "half").read_text()))
+    store = ArtifactCache(tmp_path / "cache")
+    with listening(found.append):
+        folder = store.get("corpus", {"x": 1}, lambda partial: found.append((partial / "half").read_text()))
     assert found[0].startswith(f"taking over from process {killed.pid} on ")
     assert found[1:] == ["from killed"]
     assert not (folder / "whole").exists()
@@ -184,7 +191,8 @@ def test_who_waits_for_a_stage_does_not_hold_what_is_waited_for(tmp_path: Path) 
         told.append(is_lock_shared(side_path(folder, "used")))
         building.__exit__(None, None, None)
 
-    ArtifactCache(tmp_path, frozenset({"checkpoint"}), say=finished).get("checkpoint", {}, writes("new"))
+    with listening(finished):
+        ArtifactCache(tmp_path, frozenset({"checkpoint"})).get("checkpoint", {}, writes("new"))
     assert told == [False]
 
 
@@ -200,8 +208,9 @@ def test_a_stage_in_use_is_not_built_anew_under_its_user(tmp_path: Path) -> None
         user.communicate("\n", timeout=PATIENCE)
 
     folder = ArtifactCache(tmp_path).get("checkpoint", {}, never)
-    store = ArtifactCache(tmp_path, rebuild=frozenset({"checkpoint"}), say=let_go)
-    assert (store.get("checkpoint", {}, writes("new")) / "text").read_text(encoding="utf-8") == "new"
+    store = ArtifactCache(tmp_path, rebuild=frozenset({"checkpoint"}))
+    with listening(let_go):
+        assert (store.get("checkpoint", {}, writes("new")) / "text").read_text(encoding="utf-8") == "new"
     assert told == ["waiting for other processes that use the checkpoint"]
 
 

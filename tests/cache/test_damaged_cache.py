@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from support.logs import listening
 from support.permissions import heeded
 from support.toys import TINY, next_line, start_python, tiny_overrides, tiny_recipe, write_jsonl
 
@@ -94,16 +95,17 @@ class Toy:
     def use(self) -> tuple[str, list[str]]:
         """Read the texts and fit the system; return a hash of everything that came of it, and the lines said."""
         said: list[str] = []
-        store = ArtifactCache(self.root, say=said.append)
+        store = ArtifactCache(self.root)
         data = DatasetSettings(name="jsonl", path=str(self.texts), workers=1)
-        try:
-            texts = load_texts(data, store)
-            kind = registry.systems.load("trunc")
-            system = kind(kind.Config(**TINY))
-            train, validation = texts.splits["train"], texts.splits["validation"]
-            system.fit(train, validation, tiny_recipe(max_steps=0), self.folder, store)
-        finally:
-            store.release()
+        with listening(said.append):
+            try:
+                texts = load_texts(data, store)
+                kind = registry.systems.load("trunc")
+                system = kind(kind.Config(**TINY))
+                train, validation = texts.splits["train"], texts.splits["validation"]
+                system.fit(train, validation, tiny_recipe(max_steps=0), self.folder, store)
+            finally:
+                store.release()
         parts = [json.dumps(one.to_dict()) for split in texts.splits.values() for one in split]
         parts += [system.tokenizer.backend_tokenizer.to_str(), *map(str, system.model.state_dict().items())]
         parts += [
@@ -315,8 +317,9 @@ def test_a_damaged_stage_in_use_is_left_to_its_users(tmp_path: Path) -> None:
     (path,) = tmp_path.glob("units/*/text")
     path.write_text("y")
     os.utime(path, (1, 1))
-    store = ArtifactCache(tmp_path, say=say)
-    folder = store.get("units", {}, lambda folder: (folder / "text").write_text("x") and None)
+    store = ArtifactCache(tmp_path)
+    with listening(say):
+        folder = store.get("units", {}, lambda folder: (folder / "text").write_text("x") and None)
     assert (folder / "text").read_text() == "x"
     assert ["waiting" in said[0], "damaged" in said[1], len(said)] == [True, True, 2]
 

@@ -45,7 +45,7 @@ from pathlib import Path
 from longsumbench.cache.artifacts import ArtifactCache
 root = Path(sys.argv[1])
 for number in range(60):
-    store = ArtifactCache(root, say=lambda line: None)
+    store = ArtifactCache(root)
     for x in range(3):
         folder = store.get("units", {"x": x}, lambda folder: (folder / "text").write_text(str(x)))
         assert (folder / "text").read_text() == str(x), folder

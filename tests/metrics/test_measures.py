@@ -87,14 +87,10 @@ def files_of(config: RunConfig, record: RunRecord) -> Path:
     return Results(Path(config.results_dir)).find(record.run_id)
 
 
-def silent(line: str) -> None:
-    """Say nothing."""
-
-
 def test_a_run_is_scored_beside_rouge(tmp_path: Path) -> None:
     """Lead reads thirteen words: the bridge is right wherever it stands in them, the mill never; the record says so."""
     config = configured(tmp_path)
-    record = run_point(Point(config, say=silent))
+    record = run_point(Point(config))
     means = {name: measure["mean"] for name, measure in record.measures.items()}
     assert next(iter(means)) == "fact_recall"
     assert means["fact_recall"] == 50.0
@@ -111,7 +107,7 @@ def test_a_run_is_scored_beside_rouge(tmp_path: Path) -> None:
 def test_the_record_holds_the_means_of_the_scores_file(tmp_path: Path) -> None:
     """Measures are those of scores.csv, whose first columns are ROUGE's."""
     config = configured(tmp_path)
-    record = run_point(Point(config, say=silent))
+    record = run_point(Point(config))
     table = read_scores(Results(Path(config.results_dir)).find(record.run_id) / "scores.csv")
     assert list(table.columns[:12]) == [f"{kind}_{part}" for kind in record.scores for part in "prf"]
     assert aggregate_measures(table.iloc[:, 12:], 100) == record.measures
@@ -119,9 +115,9 @@ def test_the_record_holds_the_means_of_the_scores_file(tmp_path: Path) -> None:
 
 def test_rouge_is_the_same_without_facts(tmp_path: Path) -> None:
     """Naming a metric changes neither texts nor ROUGE; without one, nothing is added to scores or record."""
-    with_facts = run_point(Point(configured(tmp_path), say=silent))
+    with_facts = run_point(Point(configured(tmp_path)))
     plain = configured(tmp_path, "plain_reports")
-    without = run_point(Point(plain, say=silent))
+    without = run_point(Point(plain))
     assert (without.scores, without.fingerprint) == (with_facts.scores, with_facts.fingerprint)
     assert without.measures == {}
     assert with_facts.signature == f"{without.signature}|fact_recall:1"
@@ -143,7 +139,7 @@ def test_another_version_of_a_metric_is_another_run(tmp_path: Path, monkeypatch:
 def test_the_command_says_where_the_picture_stands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Table and picture stand beside each other, and `leaderboard` names the picture, though not among LaTeX."""
     for length in ("13", "reference"):
-        run_point(Point(configured(tmp_path, length=length), say=silent))
+        run_point(Point(configured(tmp_path, length=length)))
     picture = tmp_path / "results" / "leaderboard" / "reports-recall.png"
     assert main(["leaderboard", "--results-dir", str(tmp_path / "results")]) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
@@ -157,9 +153,9 @@ def test_the_command_says_where_the_picture_stands(tmp_path: Path, capsys: pytes
 def test_what_is_asked_for_is_measured_in_its_unit(tmp_path: Path) -> None:
     """Lead copies: all of its words stand in the source, in one stretch; nothing else of the run changes."""
     plain = configured(tmp_path, "plain_reports")
-    before = run_point(Point(plain, say=silent))
+    before = run_point(Point(plain))
     asked = asking(replace(plain, results_dir=str(tmp_path / "other")), "extractive", "length_ratio", "novel_ngrams")
-    record = run_point(Point(asked, say=silent))
+    record = run_point(Point(asked))
     means = {name: measure["mean"] for name, measure in record.measures.items()}
     written = means["length_summary"]
     assert (means["extractive_coverage"], means["novel_ngrams_4"]) == (100.0, 0.0)
@@ -172,30 +168,30 @@ def test_what_is_asked_for_is_measured_in_its_unit(tmp_path: Path) -> None:
 
 def test_a_dataset_that_names_a_metric_is_ranked_by_it(tmp_path: Path) -> None:
     """Whatever else is asked for, and in whatever order."""
-    record = run_point(Point(asking(configured(tmp_path), "repetition", "fact_recall"), say=silent))
+    record = run_point(Point(asking(configured(tmp_path), "repetition", "fact_recall")))
     assert record.ranked_by == next(iter(record.measures)) == "fact_recall"
     assert record.signature.endswith("|fact_recall:1")
     assert list(record.measured_by) == ["repetition"]
 
 
-def test_a_finished_run_is_scored_by_what_it_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_finished_run_is_scored_by_what_it_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log_lines: list[str]) -> None:
     """Nothing is fitted or summarized again, what was scored stays to the last bit, and all is as if asked at once."""
-    plain, said = configured(tmp_path), list[str]()
-    folder = files_of(plain, run_point(Point(plain, say=silent)))
+    plain = configured(tmp_path)
+    folder = files_of(plain, run_point(Point(plain)))
     before = RunRecord.read(folder)
     scores = read_scores(folder / "scores.csv")
     with monkeypatch.context() as blocked:
         for step in ("fit", "summarize"):
             blocked.setattr(Lead, step, None, raising=False)
-        after = run_point(Point(asking(plain, "extractive", "repetition"), say=said.append))
-    assert [line.partition(" on ")[0] for line in said] == ["already finished, except for extractive, repetition: lead"]
+        after = run_point(Point(asking(plain, "extractive", "repetition")))
+    assert [line.partition(" on ")[0] for line in log_lines] == ["already finished, except for extractive, repetition: lead"]
     assert replace(after, measures=before.measures, units={}, measured_by={}) == before
     assert list(after.measures)[: len(before.measures)] == list(before.measures)
     table = read_scores(folder / "scores.csv")
     assert table[list(scores.columns)].equals(scores)
     added = aggregate_measures(table[table.columns.difference(scores.columns, sort=False)], 100, in_units=after.units)
     assert added == {name: measure for name, measure in after.measures.items() if name not in before.measures}
-    again = run_point(Point(asking(replace(plain, overwrite=True), "extractive", "repetition"), say=silent))
+    again = run_point(Point(asking(replace(plain, overwrite=True), "extractive", "repetition")))
     assert (again.run_id, again.measures, again.measured_by) == (after.run_id, after.measures, after.measured_by)
     assert (again.units, again.ranked_by) == (after.units, after.ranked_by)
 
@@ -209,24 +205,22 @@ def test_points_of_a_sweep_that_ask_for_other_measures(tmp_path: Path, capsys: p
     assert "already finished, except for repetition" in capsys.readouterr().err
 
 
-def test_what_was_measured_stays(tmp_path: Path) -> None:
+def test_what_was_measured_stays(tmp_path: Path, log_lines: list[str]) -> None:
     """Asked for something else, or for nothing, a run keeps what it has; asked again, it says that it is finished."""
-    plain, said = configured(tmp_path, "plain_reports"), list[str]()
-    run_point(Point(asking(plain, "extractive"), say=silent))
-    both = run_point(Point(asking(plain, "repetition"), say=silent))
+    plain = configured(tmp_path, "plain_reports")
+    run_point(Point(asking(plain, "extractive")))
+    both = run_point(Point(asking(plain, "repetition")))
     assert list(both.measured_by) == ["extractive", "repetition"]
     for config in (plain, asking(plain, "repetition", "extractive")):
-        assert run_point(Point(config, say=said.append)) == both
-    assert [line.partition(":")[0] for line in said] == ["already finished"] * 2
+        assert run_point(Point(config)) == both
+    assert [line.partition(":")[0] for line in log_lines] == ["already finished"] * 2
 
 
 def test_another_model_measures_anew(tmp_path: Path) -> None:
     """Coherence by another model replaces the one before, in scores and record, and its signature says so."""
     plain = configured(tmp_path, "plain_reports")
     first, second = (
-        run_point(
-            Point(asking(plain, "coherence", "repetition", coherence_model=str(write_bert(folder, seed))), say=silent)
-        )
+        run_point(Point(asking(plain, "coherence", "repetition", coherence_model=str(write_bert(folder, seed)))))
         for seed, folder in ((1, tmp_path / "a"), (2, tmp_path / "b"))
     )
     assert first.run_id == second.run_id
@@ -272,7 +266,7 @@ def test_a_table_is_ranked_by_rouge_whatever_is_asked_for(tmp_path: Path, capsys
     """Asked measures stand in the CSV in their units, and a line under the table's heading names them."""
     best, worst = (asking(configured(tmp_path, "plain_reports", length=length), "extractive") for length in ("13", "5"))
     for config in (worst, best):
-        run_point(Point(config, say=silent))
+        run_point(Point(config))
     assert main(["leaderboard", "--results-dir", str(tmp_path / "results")]) == 0
     said = capsys.readouterr().out
     assert "Also measured, in the CSV: extractive." in said

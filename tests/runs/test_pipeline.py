@@ -69,10 +69,6 @@ def with_baselines(point: Point) -> list[RunRecord]:
     return [run_point(point), *(record for name in names for record in score_baseline(point, name, taken))]
 
 
-def silent(line: str) -> None:
-    """Say nothing."""
-
-
 @pytest.mark.parametrize("model", ["lead", "random", "oracle", "trunc"])
 def test_where_and_how_fast_does_not_decide(model: str, toy: Path, tmp_path: Path) -> None:
     """Device, workers, results folder, the same texts elsewhere, and what is done beside a run, leave its id alone."""
@@ -152,7 +148,7 @@ def test_other_texts_decide(toy: Path) -> None:
 def test_a_run_leaves_its_files(toy: Path) -> None:
     """Configuration, record, predictions in the data's order, scores for each example, and links to its stages."""
     config = configured(toy, "trunc")
-    record = run_point(Point(config, say=silent))
+    record = run_point(Point(config))
     folder = folder_of(config, record)
     assert {path.name for path in folder.iterdir()} == {"config.yaml", "record.json", PREDICTIONS, "scores.csv", "work"}
     ids = [json.loads(line)["id"] for line in (toy / "test.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -166,7 +162,7 @@ def test_a_run_leaves_its_files(toy: Path) -> None:
 def test_the_record_is_complete(toy: Path) -> None:
     """A trained run's record says what it was, on which texts, at what cost, and with which code."""
     config = configured(toy, "trunc", seed=3)
-    record = run_point(Point(config, variant="x=1", command=("longsumbench", "run"), say=silent))
+    record = run_point(Point(config, variant="x=1", command=("longsumbench", "run")))
     written = json.loads((folder_of(config, record) / "record.json").read_text(encoding="utf-8"))
     assert written == json.loads(json.dumps(asdict(record)))
     assert (record.model, record.dataset, record.split, record.variant) == ("trunc", "jsonl", "test", "x=1")
@@ -191,30 +187,30 @@ def test_the_record_is_complete(toy: Path) -> None:
 @pytest.mark.parametrize(("model", "seed"), [("lead", None), ("random", 1), ("oracle", None)])
 def test_a_seed_that_decides_nothing_is_not_recorded(model: str, seed: int | None, toy: Path) -> None:
     """Only a run that depends on a seed has one in its record."""
-    assert run_point(Point(configured(toy, model), say=silent)).seed == seed
+    assert run_point(Point(configured(toy, model))).seed == seed
 
 
-def test_the_second_time_nothing_is_done(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_second_time_nothing_is_done(toy: Path, monkeypatch: pytest.MonkeyPatch, log_lines: list[str]) -> None:
     """A finished run is found, said in one line, and none of its files is touched."""
-    config, said = configured(toy), []
-    first = Point(config, say=silent)
+    config = configured(toy)
+    first = Point(config)
     record = run_point(first)
     monkeypatch.setattr(pipeline, "_carry_out", lambda *_: pytest.fail("done again"))
-    again = Point(config, say=said.append)
+    again = Point(config)
     assert run_point(again).run_id == record.run_id
-    assert said == [f"already finished: lead on jsonl, {folder_of(config, record)}"]
+    assert log_lines == [f"already finished: lead on jsonl, {folder_of(config, record)}"]
     assert (first.carried_out, again.carried_out) == (True, False)
 
 
-def test_overwriting_does_it_again(toy: Path) -> None:
+def test_overwriting_does_it_again(toy: Path, log_lines: list[str]) -> None:
     """With overwrite=true a finished run is thrown away and done again, its training too."""
-    config, said = configured(toy, "trunc"), []
-    folder = folder_of(config, run_point(Point(config, say=silent)))
+    config = configured(toy, "trunc")
+    folder = folder_of(config, run_point(Point(config)))
     (folder / PREDICTIONS).write_text("", encoding="utf-8")
     checkpoint = (folder / "work" / "checkpoint" / "fit.json").resolve()
     before = checkpoint.stat().st_mtime_ns
-    run_point(Point(replace(config, overwrite=True), say=said.append))
-    assert not said
+    run_point(Point(replace(config, overwrite=True)))
+    assert not log_lines
     assert (folder / PREDICTIONS).read_text(encoding="utf-8").count("\n") == 8
     assert checkpoint.stat().st_mtime_ns > before
 
@@ -222,8 +218,8 @@ def test_overwriting_does_it_again(toy: Path) -> None:
 def test_overwriting_leaves_what_was_begun_since(toy: Path) -> None:
     """A sweep's point whose process died does not throw away again what it has done anew."""
     config, began = configured(toy), time.time() - 60
-    run_point(Point(config, say=silent))
-    again = Point(replace(config, overwrite=True), say=silent, since=began)
+    run_point(Point(config))
+    again = Point(replace(config, overwrite=True), since=began)
     run_point(again)
     assert not again.carried_out
 
@@ -231,7 +227,7 @@ def test_overwriting_leaves_what_was_begun_since(toy: Path) -> None:
 def test_a_run_that_is_emptied_this_moment_is_done_again(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between two looks of this process another one, told to overwrite it, may have deleted its record."""
     config = configured(toy)
-    folder = folder_of(config, first := run_point(Point(config, say=silent)))
+    folder = folder_of(config, first := run_point(Point(config)))
     looked: list[Path] = []
 
     def emptied(config: RunConfig, system: Any, texts: Any, where: Path) -> bool:
@@ -241,7 +237,7 @@ def test_a_run_that_is_emptied_this_moment_is_done_again(toy: Path, monkeypatch:
         return False
 
     monkeypatch.setattr(pipeline, "_is_incomplete", emptied)
-    again = Point(config, say=silent)
+    again = Point(config)
     assert run_point(again).scores == first.scores
     assert again.carried_out
     assert looked
@@ -250,19 +246,19 @@ def test_a_run_that_is_emptied_this_moment_is_done_again(toy: Path, monkeypatch:
 def test_a_run_without_a_record_is_not_summarized_again(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is missing of a run is done, what is there is kept: the same scores without asking the system."""
     config = configured(toy)
-    record = run_point(Point(config, say=silent))
+    record = run_point(Point(config))
     (folder_of(config, record) / "record.json").unlink()
     system = registry.systems.load("lead")
     monkeypatch.setattr(system, "summarize", lambda *_: pytest.fail("summarized again"))
-    assert run_point(Point(config, say=silent)).scores == record.scores
+    assert run_point(Point(config)).scores == record.scores
 
 
 def test_a_record_that_came_with_a_checkout_is_no_finished_run(toy: Path) -> None:
     """Records are committed, predictions are not: where only the record stands, the run is done, to the same scores."""
     config = configured(toy)
-    record = run_point(Point(config, say=silent))
+    record = run_point(Point(config))
     (folder_of(config, record) / "predictions.jsonl").unlink()
-    again = Point(config, say=silent)
+    again = Point(config)
     assert run_point(again).scores == record.scores
     assert again.carried_out
 
@@ -272,35 +268,31 @@ def test_a_missing_split_is_told(toy: Path) -> None:
     (toy / "validation.jsonl").unlink()
     config = configured(toy)
     with pytest.raises(DataError, match=r"has no validation split; choose dataset\.split=train, test"):
-        run_point(Point(replace(config, dataset=replace(config.dataset, split="validation")), say=silent))
+        run_point(Point(replace(config, dataset=replace(config.dataset, split="validation"))))
 
 
-def test_baselines_stand_beside_a_run(toy: Path) -> None:
+def test_baselines_stand_beside_a_run(toy: Path, log_lines: list[str]) -> None:
     """The first run on a dataset brings lead, random and oracle along, on the same examples; the next finds them."""
-    config, said = configured(toy, "oracle"), []
-    records = with_baselines(Point(config, say=said.append))
+    config = configured(toy, "oracle")
+    records = with_baselines(Point(config))
     assert [record.model for record in records] == ["oracle", "lead", "random"]
     assert len({(record.examples, record.fingerprint, record.signature) for record in records}) == 1
-    with_baselines(Point(config, say=said.append))
-    assert len(said) == 1  # of the run itself; baselines are found without a word
-    assert len(with_baselines(Point(replace(config, baselines=False), say=silent))) == 1
+    with_baselines(Point(config))
+    assert len(log_lines) == 1  # of the run itself; baselines are found without a word
+    assert len(with_baselines(Point(replace(config, baselines=False)))) == 1
 
 
 def test_baselines_have_one_seed(toy: Path) -> None:
     """Whatever the seed of a run, its baselines are the same runs."""
-    ids = [
-        [one.run_id for one in with_baselines(Point(configured(toy, "oracle", seed=seed), say=silent))]
-        for seed in (1, 2)
-    ]
+    ids = [[one.run_id for one in with_baselines(Point(configured(toy, "oracle", seed=seed)))] for seed in (1, 2)]
     assert ids[0] == ids[1]
 
 
-def test_baselines_that_need_a_train_split_are_left_out(tmp_path: Path) -> None:
+def test_baselines_that_need_a_train_split_are_left_out(tmp_path: Path, log_lines: list[str]) -> None:
     """Without a training split, lead and random are left out of the table, each in one line."""
-    said: list[str] = []
     config = configured(write_jsonl(tmp_path / "toy", train=0, validation=0), "oracle")
-    assert [record.model for record in with_baselines(Point(config, say=said.append))] == ["oracle"]
-    assert [line.partition(":")[0] for line in said] == ["lead is not in the table", "random is not in the table"]
+    assert [record.model for record in with_baselines(Point(config))] == ["oracle"]
+    assert [line.partition(":")[0] for line in log_lines] == ["lead is not in the table", "random is not in the table"]
 
 
 def test_two_processes_do_a_run_once(tmp_path: Path) -> None:
@@ -347,62 +339,58 @@ def outcome(config: RunConfig) -> dict[str, bytes]:
 
 def test_a_run_keeps_the_evidence_it_is_asked_for(watched: RunConfig) -> None:
     """Evidence stands in the run's folder, and how much of it does not decide the run."""
-    run_point(Point(watched, say=silent))
+    run_point(Point(watched))
     assert kept_places(evidence_folder(watched)) == {0, 1}
     assert run_id(asking(watched, "none")) == run_id(asking(watched, "all")) == run_id(watched)
 
 
-def test_a_finished_run_is_given_more_evidence(watched: RunConfig) -> None:
+def test_a_finished_run_is_given_more_evidence(watched: RunConfig, log_lines: list[str]) -> None:
     """One line says of how many examples; record, predictions and scores stay; the next time there is nothing to do."""
-    said: list[str] = []
-    run_point(Point(watched, say=silent))
+    run_point(Point(watched))
     before = outcome(watched)
-    point = Point(asking(watched, "all"), say=said.append)
+    point = Point(asking(watched, "all"))
     run_point(point)
     folder = evidence_folder(watched)
     assert kept_places(folder) == set(range(8))
     assert outcome(watched) == before
     told = f"already finished, except for the evidence of 6 examples: watching on jsonl, {folder.parent}"
-    assert (said, point.carried_out) == ([told], False)
+    assert (log_lines, point.carried_out) == ([told], False)
     asked = len(Watching.batches)
     for fewer in ("all", "3", "none"):
-        run_point(Point(asking(watched, fewer), say=said.append))
-    assert said[1:] == [f"already finished: watching on jsonl, {folder.parent}"] * 3
+        run_point(Point(asking(watched, fewer)))
+    assert log_lines[1:] == [f"already finished: watching on jsonl, {folder.parent}"] * 3
     assert (len(Watching.batches), kept_places(folder)) == (asked, set(range(8)))
 
 
-def test_a_run_without_its_checkpoint_is_given_no_evidence(watched: RunConfig) -> None:
-    """Weights that are gone are not trained again for it: that is said, and the run stays finished."""
-    said: list[str] = []
-    record = run_point(Point(watched, say=silent))
+def test_a_run_without_its_checkpoint_is_given_no_evidence(watched: RunConfig, log_lines: list[str]) -> None:
+    """Weights that are gone are not trained again for it: that is log_lines, and the run stays finished."""
+    record = run_point(Point(watched))
     before = outcome(watched)
     shutil.rmtree(cache_folder() / "checkpoint")
-    assert run_point(Point(asking(watched, "all"), say=said.append)).run_id == record.run_id
-    assert "the checkpoint of that run is not in the cache; overwrite=true repeats the run" in said[1]
+    assert run_point(Point(asking(watched, "all"))).run_id == record.run_id
+    assert "the checkpoint of that run is not in the cache; overwrite=true repeats the run" in log_lines[1]
     assert (kept_places(evidence_folder(watched)), outcome(watched)) == ({0, 1}, before)
     assert not list(cache_folder().glob("checkpoint/*"))
 
 
-def test_other_weights_give_no_evidence(watched: RunConfig, tmp_path: Path) -> None:
+def test_other_weights_give_no_evidence(watched: RunConfig, tmp_path: Path, log_lines: list[str]) -> None:
     """Where another run has trained the same system anew, its weights are not those that wrote the summaries."""
-    said: list[str] = []
-    run_point(Point(watched, say=silent))
-    run_point(Point(replace(watched, results_dir=str(tmp_path / "other"), overwrite=True), say=silent))
-    run_point(Point(asking(watched, "all"), say=said.append))
-    assert "the weights in the cache may differ from those" in said[1]
+    run_point(Point(watched))
+    run_point(Point(replace(watched, results_dir=str(tmp_path / "other"), overwrite=True)))
+    run_point(Point(asking(watched, "all")))
+    assert "the weights in the cache may differ from those" in log_lines[1]
     assert kept_places(evidence_folder(watched)) == {0, 1}
 
 
 def test_summaries_that_come_out_differently_get_no_evidence(
-    watched: RunConfig, monkeypatch: pytest.MonkeyPatch
+    watched: RunConfig, monkeypatch: pytest.MonkeyPatch, log_lines: list[str]
 ) -> None:
-    """Where the second decoding does not write the same, its evidence is left out, which is said."""
-    said: list[str] = []
-    run_point(Point(watched, say=silent))
+    """Where the second decoding does not write the same, its evidence is left out, which is log_lines."""
+    run_point(Point(watched))
     before = outcome(watched)
     monkeypatch.setattr(Watching, "suffix", " But.")
-    run_point(Point(asking(watched, "all"), say=said.append))
-    assert said[1].startswith("no evidence of 6 examples is added: their summaries differ on this machine")
+    run_point(Point(asking(watched, "all")))
+    assert log_lines[1].startswith("no evidence of 6 examples is added: their summaries differ on this machine")
     assert (kept_places(evidence_folder(watched)), outcome(watched)) == ({0, 1}, before)
 
 
@@ -410,9 +398,9 @@ def test_a_killed_run_keeps_no_evidence_of_other_weights(watched: RunConfig, mon
     """Trained anew after a kill, a run throws away what the old weights looked at."""
     monkeypatch.setattr(Watching, "fails_at", 1)
     with pytest.raises(KeyboardInterrupt):
-        run_point(Point(asking(watched, "all"), say=silent))
+        run_point(Point(asking(watched, "all")))
     (evidence_folder(watched) / "7.safetensors").touch()
     shutil.rmtree(cache_folder() / "checkpoint")
     monkeypatch.setattr(Watching, "fails_at", None)
-    run_point(Point(asking(watched, "1"), say=silent))
+    run_point(Point(asking(watched, "1")))
     assert {path.stem for path in evidence_folder(watched).iterdir()} == {"0"}

@@ -19,7 +19,6 @@ from support.waiting import PATIENCE
 
 from longsumbench.cli.main import main
 from longsumbench.errors import EnvironmentProblem, UsageError
-from longsumbench.progress import print_line
 from longsumbench.runs.plan import plan
 from longsumbench.sweeps import worker as jobs
 from longsumbench.sweeps.launchers import Engine, LaunchBroke, problem_of
@@ -68,7 +67,7 @@ class Scripted(Engine):
         for number in task.order:
             what = self.does(number, len(task.order))  # type: ignore[attr-defined]
             if what == "work":
-                task.work(number, say=lambda line: None)
+                task.work(number)
             elif what == "die":
                 task.sweep.note(number, jobs_begun(task.sweep.state(number)))
                 raise LaunchBroke("a worker was killed")
@@ -196,7 +195,7 @@ def test_a_point_that_cannot_be_begun_has_failed(
     """What a launcher would keep to itself, and take for a death, is the point's reason, and stands in its log."""
     (folder.points / "1.lock").mkdir(parents=True)
     job = Job({1: plan([*words, "model=lead"])[0]}, ("longsumbench",), folder)
-    job.work(1, say=print_line, alone=True)
+    job.work(1, alone=True)
     told = f"cannot use {folder.points / '1.lock'} (Is a directory)"
     assert f"failed: {told}" in capsys.readouterr().err
     state = folder.state(1)
@@ -222,7 +221,7 @@ def test_what_hung_is_not_tried_again(words: list[str]) -> None:
                     os.utime(task.sweep.log(number), (began + 1, began + 1))
             if len(self.rounds) > 1:  # type: ignore[attr-defined]
                 for number in task.order:
-                    task.work(number, say=lambda line: None)
+                    task.work(number)
             raise LaunchBroke("a worker ended")
 
     engine = Hanging(lambda number, together: "")

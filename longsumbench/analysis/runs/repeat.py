@@ -3,6 +3,7 @@
 Reproduction --repeat--> a finished run in a new folder --compare_repeat--> RepeatComparison
 """
 
+import logging
 import os
 import shutil
 import sys
@@ -19,11 +20,12 @@ from longsumbench.errors import DataError, NotRepeated, UsageError
 from longsumbench.formatting import print_text
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.metrics.aggregate import read_scores
-from longsumbench.progress import print_line
 from longsumbench.runs.environment import environment, patch
 from longsumbench.runs.pipeline import Point, run_point
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord, output_files
+
+_log = logging.getLogger(__name__)
 
 _FACTS = ("longsumbench", "commit", "python", "system", "processor", "cores", "threads", "gpu")  # that numbers hang on
 
@@ -66,7 +68,7 @@ def check_repeat(found: Reproduction) -> RepeatComparison:
     if not found.record.repeatable:
         raise UsageError(f"{found.folder} is not repeatable: its training was ended by train.max_minutes")
     for line in differences(found):
-        print_line(line)
+        _log.info(line)
     root = Path(tempfile.mkdtemp(prefix="longsumbench-repro-"))
     compared = None
     try:
@@ -116,8 +118,8 @@ def _repeat(found: Reproduction, root: Path) -> Path:
     if config.device == "auto" and not found.record.environment.get("gpu"):
         parts = {name: replace(getattr(config, name), device="cpu") for name in ("train", "decode", "score")}
         config = replace(config, device="cpu", **parts)
-    shared = ArtifactCache(cache_folder(), say=print_line, finished_only=True)
-    own = ArtifactCache(root / "cache", say=print_line)
+    shared = ArtifactCache(cache_folder(), finished_only=True)
+    own = ArtifactCache(root / "cache")
     try:
         try:
             texts = load_texts(config.dataset, shared)
@@ -132,7 +134,7 @@ def _repeat(found: Reproduction, root: Path) -> Path:
             link.parent.mkdir(parents=True)
             link.symlink_to(folder.resolve(), target_is_directory=True)
         command = ("longsumbench", "run", *found.rewritten.words)
-        point = Point(config, found.rewritten.planned.variant, command, print_line)
+        point = Point(config, found.rewritten.planned.variant, command)
         with with_cache(own.root), _with_threads(found.record.environment.get("threads")):
             record = run_point(point)
     finally:

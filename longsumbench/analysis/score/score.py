@@ -4,6 +4,7 @@ files --read_pairs--> pairs --split_sides--> two TextTables --score_sides--> a r
 """
 
 import json
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -25,10 +26,12 @@ from longsumbench.leaderboards.comparability import ROUGE_HEADINGS as HEADINGS
 from longsumbench.metrics.aggregate import aggregate, write_scores
 from longsumbench.metrics.output_facts import describe_outputs, output_warnings
 from longsumbench.metrics.rouge import Rouge
-from longsumbench.progress import Progress, print_line
+from longsumbench.progress import Progress
 from longsumbench.report.tables import Block, terminal
 from longsumbench.rouge.scorer import ROUGE_TYPES, RougeScorer
 from longsumbench.rouge.signature import signature
+
+_log = logging.getLogger(__name__)
 
 _PERL_DECIMALS = 5
 _LONG_PAIR = 10**10  # characters of one text × characters of the other; shorter pairs fit into memory
@@ -286,4 +289,4 @@ def _describe_left_out(paired: PairedTexts) -> Iterator[str]:
 
 def _print_warnings(warnings: Sequence[str]) -> None:
     for line in warnings:
-        print_line(f"warning: {line}")
+        _log.info(f"warning: {line}")

@@ -8,6 +8,7 @@ two splits are counted; each load warns about them. With `dataset.strict=true` t
 """
 
 import json
+import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -31,7 +32,9 @@ from longsumbench.corpora.reading.source import as_examples
 from longsumbench.corpora.reading.store import ReadSplit, SplitWriter
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
-from longsumbench.progress import Progress, print_line
+from longsumbench.progress import Progress
+
+_log = logging.getLogger(__name__)
 
 _VERSION = 3  # version of the normal form on disk
 _MEGABYTE = 1_000_000
@@ -244,7 +247,7 @@ def _report_overlaps(texts: Texts, is_error: bool) -> None:
 
 @cache  # once for a sweep, or for a run with its baselines
 def _warn(problem: str) -> None:
-    print_line(f"warning: {problem}")
+    _log.info(f"warning: {problem}")
 
 
 def _check_not_empty(name: str, counts: Mapping[str, int], skipped: Mapping[str, Mapping[str, int]]) -> None:

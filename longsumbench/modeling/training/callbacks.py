@@ -1,5 +1,6 @@
 """Callbacks of the Trainer: budget, progress, loss checks, timed checkpoints, the best weights."""
 
+import logging
 import math
 import shutil
 import time
@@ -14,7 +15,9 @@ from transformers.trainer_callback import ExportableState, TrainerControl, Train
 from longsumbench.errors import UsageError
 from longsumbench.interrupts import SignalNote
 from longsumbench.modeling.training.data_parallel import num_trained_on, of_all, of_the_first, place
-from longsumbench.progress import Progress, print_line
+from longsumbench.progress import Progress
+
+_log = logging.getLogger(__name__)
 
 _SECONDS_BETWEEN_SAVES = 300.0  # a killed training loses at most this, a step and a validation
 
@@ -93,7 +96,7 @@ class ShowProgress(TrainerCallback):
         """Count the steps of earlier processes as done."""
         self.progress.start_at(state.global_step)
         if state.global_step and place() == 0:
-            print_line(f"{self.progress.what}: resumed at step {state.global_step}")
+            _log.info(f"{self.progress.what}: resumed at step {state.global_step}")
 
     def on_log(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: Any = None, **_: Any

@@ -5,6 +5,7 @@ Several processes train as one process does with the same batch: see `data_paral
 
 import io
 import json
+import logging
 import math
 import time
 import warnings
@@ -56,7 +57,9 @@ from longsumbench.modeling.training.data_parallel import (
     place,
     wait,
 )
-from longsumbench.progress import Progress, print_line, track
+from longsumbench.progress import Progress, track
+
+_log = logging.getLogger(__name__)
 
 transformers.utils.logging.set_verbosity_error()  # its advice is not for users of the suite
 transformers.utils.logging.disable_progress_bar()
@@ -344,7 +347,7 @@ def found_checkpoint(folder: Path) -> str | None:
         before = len(list(Path(found).glob("rng_state*.pth")))
         if before != num_processes():
             change = f"{before} started and {num_processes()} continue: dropout differs from a training with either"
-            print_line(f"processes that train: {change}")
+            _log.info(f"processes that train: {change}")
     return found
 
 

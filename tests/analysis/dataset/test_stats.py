@@ -149,7 +149,7 @@ def test_the_best_extract_is_the_systems(tmp_path: Path) -> None:
     folder = write_jsonl(tmp_path / "texts")
     words = ["model=oracle", "dataset=jsonl", f"dataset.path={folder}", f"results_dir={tmp_path}", "baselines=false"]
     (planned,) = plan(words)
-    of_run = run_point(Point(planned.config, say=lambda line: None))
+    of_run = run_point(Point(planned.config))
     stats = describe_dataset(DatasetSettings("jsonl", str(folder)), StatsSettings(duplicates=False))
     test = next(split for split in stats.splits if split.name == "test")
     n, scores = oracle_scores(test)
