@@ -103,6 +103,7 @@ def steps(folder: Path) -> dict[str, float]:
 def straight_line(overrides: Sequence[str]) -> dict[str, float]:
     """Do the distinct work of the sweep with nothing around it; return step → seconds."""
     from longsumbench.api import registry
+    from longsumbench.api.system import FitContext
     from longsumbench.cache.artifacts import ArtifactCache
     from longsumbench.corpora.reading.load import load_texts
     from longsumbench.metrics.aggregate import aggregate, aggregate_measures, columns_in, score_all
@@ -126,7 +127,7 @@ def straight_line(overrides: Sequence[str]) -> dict[str, float]:
         stages = ArtifactCache(Path(name))
         texts = load_texts(config.dataset, stages)
         lap("read")
-        system.fit(texts.splits.get("train"), texts.splits.get("validation"), config.train, Path(name) / "work", stages)
+        system.fit(FitContext.of(texts.splits, config.train, stages))
         lap("fit")
         rouge, *others = (registry.metrics.load(name)(config.score) for name in ("rouge", *texts.metrics))
         split = texts.splits[config.dataset.split]

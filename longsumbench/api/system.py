@@ -136,6 +136,28 @@ class FitReport:
     averaged: tuple[tuple[int, float], ...] = ()
 
 
+@dataclass(frozen=True)
+class FitContext:
+    """What a system is fitted with.
+
+    Attributes:
+        train: None if the dataset has no training split.
+        validation: None if the dataset has no validation split.
+        recipe: how to train, and for how long.
+        stages: the cache of finished stages, shared between runs.
+    """
+
+    train: Split | None
+    validation: Split | None
+    recipe: Recipe
+    stages: ArtifactCache
+
+    @classmethod
+    def of(cls, splits: Mapping[str, Split], recipe: Recipe, stages: ArtifactCache) -> Self:
+        """Take the training and validation split from a dataset's splits by name."""
+        return cls(splits.get("train"), splits.get("validation"), recipe, stages)
+
+
 class System(ABC):
     """Base class of all systems.
 
@@ -178,30 +200,18 @@ class System(ABC):
             UsageError: an example cannot be summarized with these settings.
         """
 
-    def fit(
-        self, train: Split | None, validation: Split | None, recipe: Recipe, workdir: Path, stages: ArtifactCache
-    ) -> FitReport:
+    def fit(self, context: FitContext) -> FitReport:
         """Train on the training split. The default does nothing.
-
-        Args:
-            train: None if the dataset has no such split.
-            validation: None if the dataset has no such split.
-            recipe: how to train, and for how long.
-            workdir: the run's folder for logs and links.
-            stages: the cache of finished stages, shared between runs.
 
         Raises:
             DataError: the system needs a split that is missing.
         """
         return FitReport()
 
-    def ready_to_read(  # noqa: B027 - most read any text as it is
-        self, train: Split | None, validation: Split | None, recipe: Recipe, stages: ArtifactCache
-    ) -> None:
+    def ready_to_read(self, context: FitContext) -> None:  # noqa: B027 - most read any text as it is
         """Make what is needed to read texts (a tokenizer, a ranker), without training; the first step of `fit`.
 
-        `source_ledger` and `reference_ledger` can be called after it. The arguments are those of `fit`. The default
-        does nothing.
+        `source_ledger` and `reference_ledger` can be called after it. The default does nothing.
 
         Raises:
             DataError: the system needs a split that is missing.

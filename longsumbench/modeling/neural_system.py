@@ -19,7 +19,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
 from longsumbench.api.config import TRAINED_TOKENIZERS, Decoding, Recipe, without_later_settings
 from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
-from longsumbench.api.system import Evidence, FitReport, Split, Summary, System, read_checkpoint
+from longsumbench.api.system import Evidence, FitContext, FitReport, Split, Summary, System, read_checkpoint
 from longsumbench.cache.artifacts import ArtifactCache, reading_artifact
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.files import write_atomically
@@ -89,17 +89,16 @@ class NeuralSystem(System):
     def build_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
         """Build the network with random weights; the caller has set the seed."""
 
-    def fit(
-        self, train: Split | None, validation: Split | None, recipe: Recipe, workdir: Path, stages: ArtifactCache
-    ) -> FitReport:
+    def fit(self, context: FitContext) -> FitReport:
         """Train on the training split, or load the cached checkpoint of the same training.
 
         Raises:
             DataError: there is no training split, or it is empty; the recipe keeps or averages the best checkpoints,
                 and there is no validation split.
         """
+        train, validation, recipe, stages = context.train, context.validation, context.recipe, context.stages
         _check_best(recipe, validation)
-        self.ready_to_read(train, validation, recipe, stages)
+        self.ready_to_read(context)
         assert train is not None
         rows = self._rows(train, len(train), stages)
         rows = self.add_columns(rows, self._units_inputs(train, len(train)), stages)
@@ -123,22 +122,21 @@ class NeuralSystem(System):
             self.tokenizer, self.model = self._open(self.checkpoint)
             return read_report(self.checkpoint)
 
-    def ready_to_read(
-        self, train: Split | None, validation: Split | None, recipe: Recipe, stages: ArtifactCache
-    ) -> None:
+    def ready_to_read(self, context: FitContext) -> None:
         """Train or load the tokenizer, then `prepare`.
 
         Raises:
             DataError: there is no training split, or it is empty.
         """
+        train = context.train
         if train is None or not len(train):
             problem = f"model={self.config.name} learns from a training split, and the dataset has none"
             raise DataError(f"{problem}; add one, or choose model=oracle, or model=lead model.length=<words>")
         self.state["multi_document"] = train.multi_document
         if train.queried:
             self.state["queried"] = QUERIES_VERSION
-        self.tokenizer = self._find_tokenizer(train, stages)
-        self.prepare(train, validation, recipe, stages)
+        self.tokenizer = self._find_tokenizer(train, context.stages)
+        self.prepare(context)
 
     def source_ledger(self, example: Example) -> Truncation:
         """Return the ledger of an example's units."""
@@ -157,7 +155,7 @@ class NeuralSystem(System):
         with reading_artifact(self.checkpoint):
             self.model = self._open(kept_folder(self.checkpoint, number))[1]
 
-    def prepare(self, train: Split, validation: Split | None, recipe: Recipe, stages: ArtifactCache) -> None:
+    def prepare(self, context: FitContext) -> None:
         """Fit what `units` needs besides the tokenizer; by default nothing."""
 
     def _train(self, folder: Path, rows: Any, validation: Any, recipe: Recipe, stages: ArtifactCache) -> None:

@@ -25,7 +25,7 @@ from longsumbench.api.bounds import (
 from longsumbench.api.config import Decoding, RankerName, Recipe
 from longsumbench.api.documents import Example
 from longsumbench.api.ranker import UNRANKED, LearnedRanker, Ranker, RankerSettings, learned_ranker
-from longsumbench.api.system import Split, Summary, System
+from longsumbench.api.system import FitContext, Split, Summary, System
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
 from longsumbench.modeling.ranking import rank
@@ -116,10 +116,11 @@ class RankedUnits(System):
             self.ranker = registry.rankers.load(self.config.rank)
         return self.ranker
 
-    def prepare(self, train: Split, validation: Split | None, recipe: Recipe, stages: ArtifactCache) -> None:
+    def prepare(self, context: FitContext) -> None:
         """Load the ranker; fit a learned one."""
         if self.config.rank != UNRANKED:
-            self.ranker = find_ranker(self.config.rank, train, validation, self.ranker_settings(recipe), stages)
+            settings = self.ranker_settings(context.recipe)
+            self.ranker = find_ranker(self.config.rank, context.train, context.validation, settings, context.stages)
 
     def units_also_decided_by(self) -> dict[str, Any]:
         """Return the identity of a learned ranker."""

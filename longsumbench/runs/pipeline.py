@@ -21,7 +21,7 @@ from longsumbench.api import registry
 from longsumbench.api.config import Decoding, RunConfig
 from longsumbench.api.documents import Example, total_truncation
 from longsumbench.api.metric import Metric, Scored
-from longsumbench.api.system import FitReport, Split, Summary, System
+from longsumbench.api.system import FitContext, FitReport, Split, Summary, System
 from longsumbench.cache.artifacts import (
     ArtifactCache,
     MissingArtifact,
@@ -176,7 +176,7 @@ def _carry_out(
     if team is not None:
         stages.together = team.training
     with point.timed("fit"), _naming_split_files(texts):
-        report = system.fit(texts.splits.get("train"), texts.splits.get("validation"), config.train, workdir, stages)
+        report = system.fit(FitContext.of(texts.splits, config.train, stages))
     _link_stages(workdir, stages)
     _keep_predictions_of(report, folder)
     with point.timed("summarize"):
@@ -272,9 +272,8 @@ def _add_evidence(point: Point, system: System, texts: Texts, stages: ArtifactCa
     missing, run = _num_missing_evidence(config, system, split, folder), f"{config.model.name} on {config.dataset.name}"
     _log.info(f"already finished, except for the evidence of {format_count(missing, 'example')}: {run}, {folder}")
     found = replace(stages, rebuild=frozenset(), finished_only=True)
-    train, validation = texts.splits.get("train"), texts.splits.get("validation")
     try:
-        report = system.fit(train, validation, config.train, folder / "work", found)
+        report = system.fit(FitContext.of(texts.splits, config.train, found))
     except MissingArtifact as stage:
         _log.info(f"no evidence is added: the {stage} of that run is not in the cache; overwrite=true repeats the run")
         return

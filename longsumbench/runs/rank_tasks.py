@@ -11,7 +11,7 @@ from typing import Any
 
 from longsumbench.api import registry
 from longsumbench.api.config import SECTIONS, RunConfig, build_settings
-from longsumbench.api.system import System
+from longsumbench.api.system import FitContext, System
 from longsumbench.cache.artifacts import ArtifactCache, MissingArtifact, cache_folder
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import EnvironmentProblem, SuiteError
@@ -68,11 +68,11 @@ def assistants(system: System, config: RunConfig, folder: Path) -> Assistants | 
 
 def _train_along(team: Team, arguments: Mapping[str, Any]) -> None:
     """Train with the first process, which saves what comes of it."""
-    config, folder, stage = _read_arguments(arguments, _TRAINING)
+    config, _, stage = _read_arguments(arguments, _TRAINING)
     with _read_again(config) as (system, texts, stages):
         stages.together = lambda _: team.group(config.train.device)
         try:
-            _fit(system, texts, config, folder, stages)
+            system.fit(FitContext.of(texts.splits, config.train, stages))
         except MissingArtifact as missing:
             if missing.folder.resolve() != stage.resolve():
                 raise RuntimeError(f"process {team.rank} would train {missing.folder}, not {stage}") from missing
@@ -81,10 +81,10 @@ def _train_along(team: Team, arguments: Mapping[str, Any]) -> None:
 
 def _summarize_along(team: Team, arguments: Mapping[str, Any]) -> None:
     """Write this process's share of some batches of summaries into separate files."""
-    config, folder, number, predictions, log, evidence, batches = _read_arguments(arguments, _SUMMARIZING)
+    config, _, number, predictions, log, evidence, batches = _read_arguments(arguments, _SUMMARIZING)
     team.take_gpu(config.decode.device)
     with _read_again(config) as (system, texts, stages):
-        _fit(system, texts, config, folder, stages)
+        system.fit(FitContext.of(texts.splits, config.train, stages))
         if number > 1:
             system.use_kept(number)
         split, crew = texts.splits[config.dataset.split], WriterGroup(team.rank, team.size)
@@ -103,11 +103,6 @@ def _read_again(config: RunConfig) -> Iterator[tuple[System, Texts, ArtifactCach
         yield system, load_texts(config.dataset, stages), stages
     finally:
         stages.release()
-
-
-def _fit(system: System, texts: Texts, config: RunConfig, folder: Path, stages: ArtifactCache) -> None:
-    """Fit a system as the run does."""
-    system.fit(texts.splits.get("train"), texts.splits.get("validation"), config.train, folder / "work", stages)
 
 
 def _read_arguments(arguments: Mapping[str, Any], readers: Mapping[str, Callable[[Any], Any]]) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from pathlib import Path
 from random import Random as Dice
 from statistics import fmean
 from typing import Any, ClassVar
@@ -10,8 +9,7 @@ from typing import Any, ClassVar
 from longsumbench.api.config import Decoding, Recipe
 from longsumbench.api.documents import Cut, Example, Truncation, count_words
 from longsumbench.api.ranker import UNRANKED, LearnedRanker, RankerSettings, learned_ranker, texts_to_rank
-from longsumbench.api.system import FitReport, Split, Summary, System
-from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.api.system import FitContext, FitReport, Summary, System
 from longsumbench.errors import DataError, UsageError
 from longsumbench.modeling.ranked_systems import RankedUnits, find_ranker
 from longsumbench.modeling.ranking import lexrank, rank
@@ -27,22 +25,19 @@ class FixedLength(System):
         super().__init__(config)
         self.oracle = config.length == "reference"
 
-    def fit(
-        self, train: Split | None, validation: Split | None, recipe: Recipe, workdir: Path, stages: ArtifactCache
-    ) -> FitReport:
+    def fit(self, context: FitContext) -> FitReport:
         """Learn the length, as `ready_to_read` does."""
-        self.ready_to_read(train, validation, recipe, stages)
+        self.ready_to_read(context)
         return FitReport()
 
-    def ready_to_read(
-        self, train: Split | None, validation: Split | None, recipe: Recipe, stages: ArtifactCache
-    ) -> None:
+    def ready_to_read(self, context: FitContext) -> None:
         """Learn the mean length of the training targets if `model.length=train`.
 
         Raises:
             DataError: there is no training split.
         """
         if self.config.length == "train":
+            train = context.train
             if train is None or len(train) == 0:
                 raise DataError("model.length=train needs a train split: choose model.length=<words> or =reference")
             self.state["length"] = max(1, round(fmean(train.reference_words)))
@@ -95,17 +90,16 @@ class Lead(RankedUnits, FixedLength):
         """Return the default settings of a learned ranker, with the recipe's seed and device."""
         return RankerSettings(seed=recipe.seed, device=recipe.device)
 
-    def ready_to_read(
-        self, train: Split | None, validation: Split | None, recipe: Recipe, stages: ArtifactCache
-    ) -> None:
+    def ready_to_read(self, context: FitContext) -> None:
         """Learn the length, and fit the ranker.
 
         Raises:
             DataError: there is no training split.
         """
-        super().ready_to_read(train, validation, recipe, stages)
+        super().ready_to_read(context)
         if self.config.rank != UNRANKED:
-            self.ranker = find_ranker(self.config.rank, train, validation, self.ranker_settings(recipe), stages)
+            settings = self.ranker_settings(context.recipe)
+            self.ranker = find_ranker(self.config.rank, context.train, context.validation, settings, context.stages)
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Yield the first words of every example, one sentence per line; the ledger counts words."""

@@ -1,16 +1,13 @@
 """The system ETADS: what it reads, its network and its evidence."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from longsumbench.api.config import Recipe
 from longsumbench.api.documents import Example
-from longsumbench.api.system import WINDOW_AXIS, Evidence, FitReport, Split
-from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.api.system import WINDOW_AXIS, Evidence, FitContext, FitReport
 from longsumbench.errors import UsageError
 from longsumbench.modeling.neural_system import Encode, NeuralSystem, network_sizes, special_ids
 from longsumbench.modeling.nn.device import choose_device
@@ -38,19 +35,17 @@ class Etads(NeuralSystem):
         super().__init__(config)
         self.keeps_evidence = bool(config.focus_layers or config.saliency_layers)
 
-    def fit(
-        self, train: Split | None, validation: Split | None, recipe: Recipe, workdir: Path, stages: ArtifactCache
-    ) -> FitReport:
+    def fit(self, context: FitContext) -> FitReport:
         """Check that the device supports `focus_form`, then train.
 
         Raises:
             UsageError: `focus_form` is flex, and there is no GPU.
             DataError: there is no training split, or it is empty.
         """
-        on_gpu = choose_device(recipe.device).type == "cuda"
+        on_gpu = choose_device(context.recipe.device).type == "cuda"
         if self.config.focus_form == "flex" and self.config.focus_layers and not on_gpu:
             raise UsageError("model.focus_form=flex needs a GPU: on a CPU choose model.focus_form=plain")
-        return super().fit(train, validation, recipe, workdir, stages)
+        return super().fit(context)
 
     def units(self, example: Example, encode: Encode) -> Units:
         """Return one unit: the query and the title, if any, and the text, cut at `input_length`."""

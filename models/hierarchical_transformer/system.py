@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from longsumbench.api.config import Recipe
 from longsumbench.api.documents import Example
-from longsumbench.api.system import ATTENDED_AXIS, Evidence, Split
-from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.api.system import ATTENDED_AXIS, Evidence, FitContext
 from longsumbench.modeling.best_paragraphs import DECIDE_UNITS, BestParagraphs
 from longsumbench.modeling.collate import UnitCollator
 from longsumbench.modeling.neural_system import Encode, network_sizes, special_ids
@@ -105,11 +103,11 @@ class HierarchicalTransformer(TransformerSystem):
         number = config.num_paragraphs if training else config.test_num_paragraphs or config.num_paragraphs
         return replace(limits, num_paragraphs=number)
 
-    def prepare(self, train: Split, validation: Split | None, recipe: Recipe, stages: ArtifactCache) -> None:
+    def prepare(self, context: FitContext) -> None:
         """Check that spaCy is installed if it is needed; then fit or load the ranker."""
         if self.config.graph == "discourse":
             find_entities(self.config.entities, self.config.spacy_model)
-        super().prepare(train, validation, recipe, stages)
+        super().prepare(context)
 
     def identity(self) -> dict[str, Any]:
         """Return the settings, and the spaCy pipeline of a discourse graph."""

@@ -10,9 +10,8 @@ import torch
 from torch import Tensor
 from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from longsumbench.api.config import Recipe
 from longsumbench.api.documents import Example
-from longsumbench.api.system import REFERENCE_AXIS, Evidence, Split
+from longsumbench.api.system import REFERENCE_AXIS, Evidence, FitContext, Split
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
 from longsumbench.modeling.checkpoints import SAFE_LOADING, check_vocabulary, load_network, reading_checkpoint
@@ -43,21 +42,19 @@ class PageSum(NeuralSystem):
         self.keeps_evidence = config.decoding == "page"
         self.gives_attention = config.decoding == "global"
 
-    def ready_to_read(
-        self, train: Split | None, validation: Split | None, recipe: Recipe, stages: ArtifactCache
-    ) -> None:
+    def ready_to_read(self, context: FitContext) -> None:
         """Check that the texts have the pages of the locality; then make or load the tokenizer.
 
         Raises:
             UsageError: the texts have no sections, or a single document each.
             DataError: there is no training split, or it is empty.
         """
-        locality = self.config.locality
+        locality, train = self.config.locality, context.train
         if train is not None and locality == "document" and not train.multi_document:
             raise UsageError("model.locality=document, but each text is a single document: choose spatial")
         if train is not None and locality == "discourse" and not _has_sections(train):
             raise UsageError("model.locality=discourse, but the texts have no sections: choose spatial")
-        super().ready_to_read(train, validation, recipe, stages)
+        super().ready_to_read(context)
 
     def _find_tokenizer(self, train: Split, stages: ArtifactCache) -> PreTrainedTokenizerBase:
         tokenizer = super()._find_tokenizer(train, stages)

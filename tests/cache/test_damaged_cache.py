@@ -16,6 +16,7 @@ from support.toys import TINY, next_line, start_python, tiny_overrides, tiny_rec
 
 from longsumbench.api import registry
 from longsumbench.api.config import DatasetSettings
+from longsumbench.api.system import FitContext
 from longsumbench.cache.artifacts import CACHE_VARIABLE, LAYOUT_FILE, ArtifactCache, MissingArtifact, refuse_damaged
 from longsumbench.cache.checksums import CHECKSUMS, find_damage
 from longsumbench.cli.main import main
@@ -103,7 +104,7 @@ class Toy:
                 kind = registry.systems.load("trunc")
                 system = kind(kind.Config(**TINY))
                 train, validation = texts.splits["train"], texts.splits["validation"]
-                system.fit(train, validation, tiny_recipe(max_steps=0), self.folder, store)
+                system.fit(FitContext(train, validation, tiny_recipe(max_steps=0), store))
             finally:
                 store.release()
         parts = [json.dumps(one.to_dict()) for split in texts.splits.values() for one in split]

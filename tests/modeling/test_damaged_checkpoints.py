@@ -23,6 +23,7 @@ from torch import Tensor
 from longsumbench.analysis.locality.sentence_vectors import Encoder
 from longsumbench.api import registry
 from longsumbench.api.config import Decoding, Recipe, Scoring, build_settings
+from longsumbench.api.system import FitContext
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import SuiteError
 from longsumbench.metrics.bertscore import BertScore
@@ -75,7 +76,7 @@ def begin(folder: Path) -> None:
     """As a training from `model.init` begins."""
     system = PageSum(PageSumConfig(page_size=16, num_pages=3, decode_length=24, init=str(folder)))
     system.identity()
-    system.ready_to_read(TRAIN, None, Recipe(), ArtifactCache(folder.parent / "stages"))
+    system.ready_to_read(FitContext(TRAIN, None, Recipe(), ArtifactCache(folder.parent / "stages")))
     system.model = system._initial_model()
     system.try_out("cpu", f"model.init={folder}")
     list(system.summarize([example(1)], ON_CPU))

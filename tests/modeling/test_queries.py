@@ -10,6 +10,7 @@ from support.toys import TINY_FOR_ALL, ToySplit, tiny_recipe
 from longsumbench.api import registry
 from longsumbench.api.config import build_settings
 from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
+from longsumbench.api.system import FitContext
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.units import EncodedSentence, Query, Units, prepend_query
@@ -41,11 +42,12 @@ def fitted(name: str, folder: Path, query: str | None = QUESTION, **settings: An
     values = {key: value for key, value in TINY_FOR_ALL.items() if key in known}
     system: NeuralSystem = kind(build_settings(kind.Config, {**values, **settings}, "model."))
     system.fit(
-        toys("train", 12, query=query),
-        toys("validation", 4, 12, query),
-        tiny_recipe(max_steps=1),
-        folder,
-        ArtifactCache(folder),
+        FitContext(
+            toys("train", 12, query=query),
+            toys("validation", 4, 12, query),
+            tiny_recipe(max_steps=1),
+            ArtifactCache(folder),
+        )
     )
     return system
 

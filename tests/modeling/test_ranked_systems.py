@@ -14,6 +14,7 @@ from longsumbench.api import registry
 from longsumbench.api.config import Decoding, Recipe
 from longsumbench.api.documents import Document, Section
 from longsumbench.api.ranker import LearnedRanker, RankerSettings, learned_ranker, texts_to_rank
+from longsumbench.api.system import FitContext
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UnknownName, UsageError
 from longsumbench.modeling import ranked_systems as learned_ranking
@@ -36,7 +37,7 @@ class QuickTrunc(Trunc):
 
 def fitted(stages: ArtifactCache, rank: str = "lstm", seed: int = 1) -> QuickTrunc:
     system = QuickTrunc(TruncConfig(**{**TINY, "rank": rank}))
-    system.fit(TRAIN, VALIDATION, tiny_recipe(max_steps=1, seed=seed), stages.root, stages)
+    system.fit(FitContext(TRAIN, VALIDATION, tiny_recipe(max_steps=1, seed=seed), stages))
     return system
 
 

@@ -10,6 +10,7 @@ from transformers import BartConfig
 
 from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api.system import FitContext
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.modeling import tokenizer as tokenization
@@ -186,7 +187,7 @@ def test_a_system_writes_with_words(stages: ArtifactCache) -> None:
     )
     assert pieces.identity()["tokenizer"] == "trained" != words.identity()["tokenizer"]
     for system in (pieces, words):
-        system.fit(split, None, recipe, stages.root, stages)
+        system.fit(FitContext(split, None, recipe, stages))
     assert len(list((stages.root / "tokenizer").glob("*/tokenizer.json"))) == 2
     known = set(words.tokenizer.get_vocab())
     for summary in words.summarize(split.examples[:3], Decoding(device="cpu")):

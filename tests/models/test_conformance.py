@@ -18,7 +18,7 @@ from support.toys import TINY_FOR_ALL, ToySplit, tiny_recipe
 from longsumbench.api import catalogue, registry
 from longsumbench.api.config import Decoding, build_settings
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.api.system import AXES, REFERENCE_AXIS, Summary, System
+from longsumbench.api.system import AXES, REFERENCE_AXIS, FitContext, Summary, System
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
 
@@ -40,7 +40,7 @@ def fitted(name: str, folder: Path) -> System:
     """Return the system, fitted on toys; the stages are kept in the folder."""
     system = built(name)
     train, validation = ToySplit.of("train", 24), ToySplit.of("validation", 6, start=24)
-    system.fit(train, validation, tiny_recipe(max_steps=4), folder, ArtifactCache(folder))
+    system.fit(FitContext(train, validation, tiny_recipe(max_steps=4), ArtifactCache(folder)))
     return system
 
 
@@ -187,7 +187,7 @@ def test_what_it_says_it_would_read_is_what_it_reads(system: System, tmp_path_fa
     name, folder = system.config.name, tmp_path_factory.getbasetemp() / "conformance"
     unfitted, train = built(name), ToySplit.of("train", 24)
     unfitted.ready_to_read(
-        train, ToySplit.of("validation", 6, start=24), tiny_recipe(max_steps=4), ArtifactCache(folder)
+        FitContext(train, ToySplit.of("validation", 6, start=24), tiny_recipe(max_steps=4), ArtifactCache(folder))
     )
     for example in [*TEST, *ODD.values()]:
         (summary,) = summarize(system, [example])

@@ -18,7 +18,7 @@ from support.watching import Watching, WatchingConfig, with_watching
 from longsumbench.api import registry
 from longsumbench.api.config import Decoding, build_settings
 from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
-from longsumbench.api.system import Evidence, Summary, System
+from longsumbench.api.system import Evidence, FitContext, Summary, System
 from longsumbench.cache.artifacts import ArtifactCache, cache_folder
 from longsumbench.cli.main import main, parse_words
 from longsumbench.corpora.own_files import Input
@@ -55,7 +55,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = {key: value for key, value in TINY.items() if key in known}
     system: System = system_class(build_settings(system_class.Config, settings, "model."))
     folder = tmp_path_factory.mktemp("fitted")
-    system.fit(ToySplit.of("train", 24), None, tiny_recipe(max_steps=2), folder, ArtifactCache(folder / "stages"))
+    system.fit(FitContext(ToySplit.of("train", 24), None, tiny_recipe(max_steps=2), ArtifactCache(folder / "stages")))
     (folder / "checkpoint").mkdir()
     system.save(folder / "checkpoint")
     return folder / "checkpoint"

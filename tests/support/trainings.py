@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from longsumbench.api.config import Recipe
-from longsumbench.api.system import FitReport
+from longsumbench.api.system import FitContext, FitReport
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cache.checksums import CHECKSUMS
 from longsumbench.models.seal.system import Trunc
@@ -17,7 +17,7 @@ TRAIN, VALIDATION = ToySplit.of("train", 40), ToySplit.of("validation", 9, start
 
 def fit(stages: ArtifactCache, recipe: Recipe, train: ToySplit = TRAIN, **settings: Any) -> tuple[Trunc, FitReport]:
     system = Trunc(Trunc.Config(**{**TINY, "dropout": 0.1, **settings}))
-    return system, system.fit(train, VALIDATION, recipe, stages.root, stages)
+    return system, system.fit(FitContext(train, VALIDATION, recipe, stages))
 
 
 def weights(system: Trunc) -> dict[str, torch.Tensor]:

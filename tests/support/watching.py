@@ -10,10 +10,9 @@ from typing import ClassVar
 import numpy as np
 
 from longsumbench.api import registry
-from longsumbench.api.config import Decoding, Recipe
+from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Cut, Example, Truncation
-from longsumbench.api.system import Evidence, FitReport, Split, Summary, System
-from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.api.system import Evidence, FitContext, FitReport, Summary, System
 
 
 @dataclass
@@ -42,16 +41,14 @@ class Watching(System):
     fails_at: ClassVar[int | None] = None
     suffix: ClassVar[str] = ""
 
-    def fit(
-        self, train: Split | None, validation: Split | None, recipe: Recipe, workdir: Path, stages: ArtifactCache
-    ) -> FitReport:
+    def fit(self, context: FitContext) -> FitReport:
         """Learn nothing, in a stage of its own."""
 
         def build(folder: Path) -> None:
             self.save(folder)
             (folder / "fit.json").write_text(json.dumps({"seconds": time.time()}), encoding="utf-8")
 
-        folder = stages.get("checkpoint", asdict(self.config), build)
+        folder = context.stages.get("checkpoint", asdict(self.config), build)
         return FitReport(**json.loads((folder / "fit.json").read_text(encoding="utf-8")))
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:

@@ -11,7 +11,7 @@ from longsumbench.api import registry
 from longsumbench.api.config import RunConfig
 from longsumbench.api.documents import Example, Truncation, total_truncation
 from longsumbench.api.ranker import UNRANKED, learned_ranker
-from longsumbench.api.system import Split, System
+from longsumbench.api.system import FitContext, Split, System
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.runs.record import split_variant
 
@@ -138,7 +138,7 @@ def fit_reader(
         note = f"its ranker, {ranker}, is not trained: texts are read in the order of the source"
         note = f"{note}; train_ranker=true ranks them as a run does"
     system: System = registry.systems.load(model.name)(model)
-    system.ready_to_read(splits.get("train"), splits.get("validation"), config.train, stages)
+    system.ready_to_read(FitContext.of(splits, config.train, stages))
     reader = FittedReader(system, Reading(model.name, variant, note))
     tokenizer: Any = getattr(system, "tokenizer", None)  # of a NeuralSystem; importing that class would import torch
     encode: Any = getattr(system, "encode", None)

@@ -14,7 +14,7 @@ from support.run_records import record
 from support.toys import TINY, TINY_FOR_ALL, ToySplit, tiny_overrides, tiny_recipe, write_jsonl
 from support.trainings import files, fit, restless, training_batch, weights
 
-from longsumbench.api.system import FitReport
+from longsumbench.api.system import FitContext, FitReport
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cli.main import main
 from longsumbench.errors import DataError, UsageError
@@ -189,14 +189,14 @@ def test_what_cannot_be_meant_is_refused(stages: ArtifactCache) -> None:
     for setting in ("keep_best", "average_weights"):
         system = Trunc(Trunc.Config(**TINY))
         with pytest.raises(DataError, match=rf"^train\.{setting}=2 chooses checkpoints by .*; add one, or choose"):
-            system.fit(TRAIN, None, tiny_recipe(**{setting: 2}), stages.root, stages)
+            system.fit(FitContext(TRAIN, None, tiny_recipe(**{setting: 2}), stages))
     assert not stages.root.exists()
 
 
 def test_without_training_there_is_one(stages: ArtifactCache) -> None:
     """max_steps=0 scores a checkpoint as it is, whatever is asked for."""
     system = Trunc(Trunc.Config(**TINY))
-    report = system.fit(TRAIN, None, tiny_recipe(max_steps=0, keep_best=3), stages.root, stages)
+    report = system.fit(FitContext(TRAIN, None, tiny_recipe(max_steps=0, keep_best=3), stages))
     assert (report.kept, report.averaged) == ((), ())
 
 

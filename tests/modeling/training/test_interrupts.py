@@ -17,6 +17,7 @@ from support.toys import TINY, heed_interrupts, tiny_overrides, tiny_recipe, wri
 from support.trainings import TRAIN, files, fit, restless, weights
 
 from longsumbench.api.config import Recipe
+from longsumbench.api.system import FitContext
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
 from longsumbench.interrupts import delayed_interrupts, sigterm_as_interrupt
@@ -236,7 +237,7 @@ def test_weights_that_are_no_numbers_are_not_kept(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(training.ShowProgress, "on_step_end", spoil)
     with pytest.raises(UsageError, match="training: a weight is nan at step 1; lower"):
-        Trunc(Trunc.Config(**TINY)).fit(TRAIN, None, tiny_recipe(max_steps=1), tmp_path, ArtifactCache(tmp_path))
+        Trunc(Trunc.Config(**TINY)).fit(FitContext(TRAIN, None, tiny_recipe(max_steps=1), ArtifactCache(tmp_path)))
     assert not [path for path in tmp_path.glob("checkpoint/*") if path.suffix == ""]
 
 

@@ -11,6 +11,7 @@ from support.trainings import TRAIN, VALIDATION, fit, training_batch, weights
 from transformers import TrainerCallback
 
 from longsumbench.api.config import Recipe
+from longsumbench.api.system import FitContext
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.modeling.neural_system import read_report
 from longsumbench.modeling.training import trainer as training
@@ -264,7 +265,7 @@ def test_no_steps_is_no_training(stages: ArtifactCache) -> None:
 def test_without_validation_the_last_weights_are_used(stages: ArtifactCache) -> None:
     """No validation split: no validation loss, and the best step is the last."""
     system = Trunc(Trunc.Config(**TINY))
-    report = system.fit(TRAIN, None, tiny_recipe(max_steps=5), stages.root, stages)
+    report = system.fit(FitContext(TRAIN, None, tiny_recipe(max_steps=5), stages))
     assert (report.validation_loss, report.best_step) == (None, 5)
 
 

@@ -12,7 +12,7 @@ from longsumbench.api import registry
 from longsumbench.api.config import Decoding, Recipe, build_settings
 from longsumbench.api.documents import Cut, Document, Example, Section, Sentences, Truncation, count_words
 from longsumbench.api.ranker import LearnedRanker, RankerSettings, Scores
-from longsumbench.api.system import System
+from longsumbench.api.system import FitContext, System
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import DataError, UsageError
 from longsumbench.models.baselines.config import LeadConfig, LexRankConfig, OracleConfig, RandomConfig
@@ -66,7 +66,7 @@ class Train(list[Example]):
 
 
 def fitted(system: System, train: Any, folder: Path) -> System:
-    system.fit(train, None, Recipe(), folder, ArtifactCache(folder))
+    system.fit(FitContext(train, None, Recipe(), ArtifactCache(folder)))
     return system
 
 

@@ -12,7 +12,7 @@ from support.toys import TINY, ToySplit, tiny_recipe
 
 from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.api.system import WINDOW_AXIS
+from longsumbench.api.system import WINDOW_AXIS, FitContext
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
 from longsumbench.modeling.units import EncodedSentence
@@ -27,7 +27,7 @@ GREEDY = Decoding(max_length=8, device="cpu")
 def fitted(folder: Path, steps: int = 3, **settings: Any) -> Etads:
     """Return the system, trained for a few steps."""
     system = Etads(EtadsConfig(**{**SMALL, **settings}))
-    system.fit(ToySplit.of("train", 24), None, tiny_recipe(max_steps=steps), folder, ArtifactCache(folder))
+    system.fit(FitContext(ToySplit.of("train", 24), None, tiny_recipe(max_steps=steps), ArtifactCache(folder)))
     return system
 
 
@@ -65,7 +65,7 @@ def test_it_learns(variant: str, tmp_path: Path) -> None:
     """In forty steps the loss falls by more than a third, in every variant."""
     system = Etads(EtadsConfig(**{**SMALL, **VARIANTS[variant]}))
     recipe = tiny_recipe(max_steps=40, learning_rate=0.005)
-    report = system.fit(ToySplit.of("train", 24), None, recipe, tmp_path, ArtifactCache(tmp_path))
+    report = system.fit(FitContext(ToySplit.of("train", 24), None, recipe, ArtifactCache(tmp_path)))
     assert report.first_loss is not None
     assert report.last_loss is not None
     assert report.last_loss < 0.67 * report.first_loss

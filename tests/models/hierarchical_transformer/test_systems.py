@@ -12,7 +12,7 @@ from support.toys import TINY_FOR_ALL, ToySplit, tiny_recipe
 from longsumbench.api import registry
 from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.api.system import ATTENDED_AXIS
+from longsumbench.api.system import ATTENDED_AXIS, FitContext
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.modeling.best_paragraphs import BestParagraphs
@@ -39,7 +39,7 @@ def built(name: str, **settings: Any) -> BestParagraphs:
 def fitted(name: str, folder: Path, steps: int = 3, **settings: Any) -> BestParagraphs:
     """Return a small system, trained for a few steps."""
     system = built(name, **settings)
-    system.fit(ToySplit.of("train", 24), None, tiny_recipe(max_steps=steps), folder, ArtifactCache(folder))
+    system.fit(FitContext(ToySplit.of("train", 24), None, tiny_recipe(max_steps=steps), ArtifactCache(folder)))
     return system
 
 
@@ -131,7 +131,7 @@ def test_reading_more_is_not_trained_again(tmp_path: Path) -> None:
     train, recipe, reports = ToySplit.of("train", 24), tiny_recipe(max_steps=3), []
     for number in (None, 3):
         system = built("hierarchical_transformer", test_num_paragraphs=number)
-        reports.append(system.fit(train, None, recipe, tmp_path, stages))
+        reports.append(system.fit(FitContext(train, None, recipe, stages)))
         assert system.limits(training=False).num_paragraphs == (number or system.config.num_paragraphs)
     assert reports[0] == reports[1]
     assert len(list((tmp_path / "checkpoint").glob("*/fit.json"))) == 1
@@ -171,7 +171,7 @@ def test_paragraphs_are_ranked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             return found
 
         monkeypatch.setattr(system, "order", counted)
-        system.fit(train, None, recipe, tmp_path, stages)
+        system.fit(FitContext(train, None, recipe, stages))
     assert asked == train.ids
     for system in systems:  # what was kept is what each would find by itself
         assert list(system._rows(train, len(train), stages)["units"]) == [system.row(one)["units"] for one in train]
@@ -210,7 +210,7 @@ def test_it_learns(name: str, tmp_path: Path) -> None:
     """In forty steps the loss falls by more than a third."""
     system = built(name, source_loss=False)
     recipe = tiny_recipe(max_steps=40, learning_rate=0.005)
-    report = system.fit(ToySplit.of("train", 24), None, recipe, tmp_path, ArtifactCache(tmp_path))
+    report = system.fit(FitContext(ToySplit.of("train", 24), None, recipe, ArtifactCache(tmp_path)))
     assert report.first_loss is not None
     assert report.last_loss is not None
     assert report.last_loss < 0.67 * report.first_loss

@@ -17,6 +17,7 @@ from transformers import BartForConditionalGeneration, BartModel, T5Config, T5Fo
 
 from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api.system import FitContext
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cli.main import main
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
@@ -53,7 +54,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def fitted(init: Path | str, stages: ArtifactCache, steps: int = 2, **changes: Any) -> PageSum:
     """Return a PageSum after a few steps from a checkpoint."""
     system = PageSum(PageSumConfig(**{**TINY, "init": str(init), **changes}))
-    system.fit(TRAIN, None, tiny_recipe(max_steps=steps, learning_rate=1e-4), stages.root, stages)
+    system.fit(FitContext(TRAIN, None, tiny_recipe(max_steps=steps, learning_rate=1e-4), stages))
     return system
 
 

@@ -14,6 +14,7 @@ from transformers import PreTrainedTokenizerBase
 
 from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Cut, Document, Example, Section
+from longsumbench.api.system import FitContext
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import DataError, UsageError
 from longsumbench.modeling.generation import decode
@@ -32,7 +33,7 @@ TEXTS = ToySplit.of("test", 4, start=40).examples
 def fitted(stages: ArtifactCache, split: ToySplit | None = None, steps: int = 2, **changes: Any) -> PageSum:
     """Return a PageSum after a few steps on a split."""
     system = PageSum(PageSumConfig(**{**TINY, **changes}))
-    system.fit(split or ToySplit.of("train", 12), None, tiny_recipe(max_steps=steps), stages.root, stages)
+    system.fit(FitContext(split or ToySplit.of("train", 12), None, tiny_recipe(max_steps=steps), stages))
     return system
 
 
@@ -271,7 +272,7 @@ def test_no_training_split_is_told_as_of_any_system(locality: str, tmp_path: Pat
     """Without a training split there is nothing to learn from, whatever the locality."""
     system = PageSum(PageSumConfig(**{**TINY, "locality": locality}))
     with pytest.raises(DataError, match="learns from a training split"):
-        system.fit(None, None, tiny_recipe(), tmp_path, stages)
+        system.fit(FitContext(None, None, tiny_recipe(), stages))
 
 
 CROWD = text_of(*(((f"Part {number}", (f"Text number {number}.",)),) for number in range(500)))

@@ -10,6 +10,7 @@ from support.toys import TINY_FOR_ALL, ToySplit, example, tiny_recipe
 from longsumbench.api import registry
 from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api.system import FitContext
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
 from longsumbench.modeling.units import EncodedSentence
@@ -32,7 +33,7 @@ def tiny(name: str, **changes: Any) -> Any:
 def fitted(name: str, stages: ArtifactCache, split: ToySplit | None = None, steps: int = 2, **changes: Any) -> Any:
     """Return such a system after a few steps on a split."""
     system = tiny(name, **changes)
-    system.fit(split or ToySplit.of("train", 12), None, tiny_recipe(max_steps=steps), stages.root, stages)
+    system.fit(FitContext(split or ToySplit.of("train", 12), None, tiny_recipe(max_steps=steps), stages))
     return system
 
 

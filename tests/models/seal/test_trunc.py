@@ -8,6 +8,7 @@ from transformers import AutoTokenizer, PegasusConfig, PegasusForConditionalGene
 
 from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api.system import FitContext
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
 from longsumbench.modeling.units import EncodedSentence
@@ -74,7 +75,7 @@ def test_a_checkpoint_loads_with_from_pretrained_alone(tmp_path: Path, stages: A
     """The saved folder is an ordinary model and tokenizer folder."""
     system = Trunc(TruncConfig(**TINY))
     split = ToySplit.of("train", 8)
-    system.fit(split, None, tiny_recipe(max_steps=1), stages.root, stages)
+    system.fit(FitContext(split, None, tiny_recipe(max_steps=1), stages))
     system.save(tmp_path)
     model = TruncForConditionalGeneration.from_pretrained(tmp_path)
     tokenizer = AutoTokenizer.from_pretrained(tmp_path)
@@ -87,21 +88,21 @@ def test_training_goes_on_from_a_checkpoint(tmp_path: Path, stages: ArtifactCach
     """model.init=FOLDER starts with that folder's weights and tokenizer; other sizes are refused."""
     split = ToySplit.of("train", 8)
     first = Trunc(TruncConfig(**TINY))
-    first.fit(split, None, tiny_recipe(max_steps=3), stages.root, stages)
+    first.fit(FitContext(split, None, tiny_recipe(max_steps=3), stages))
     first.save(tmp_path)
     second = Trunc(TruncConfig(**{**TINY, "init": str(tmp_path), "vocabulary_size": 999}))
-    second.fit(split, None, tiny_recipe(max_steps=0), stages.root, stages)
+    second.fit(FitContext(split, None, tiny_recipe(max_steps=0), stages))
     assert all(torch.equal(value, second.model.state_dict()[key]) for key, value in first.model.state_dict().items())
     for change in ({"d_model": 64}, {"num_heads": 4}):
         other = Trunc(TruncConfig(**{**TINY, "init": str(tmp_path), **change}))
         with pytest.raises(UsageError, match="does not fit"):
-            other.fit(split, None, tiny_recipe(max_steps=0), stages.root, stages)
+            other.fit(FitContext(split, None, tiny_recipe(max_steps=0), stages))
 
 
 def test_a_checkpoint_is_known_by_its_content(tmp_path: Path, stages: ArtifactCache) -> None:
     """Moved, it is the same start; with other weights at the same place, another."""
     first = Trunc(TruncConfig(**TINY))
-    first.fit(ToySplit.of("train", 8), None, tiny_recipe(max_steps=0), stages.root, stages)
+    first.fit(FitContext(ToySplit.of("train", 8), None, tiny_recipe(max_steps=0), stages))
     known = []
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
@@ -151,7 +152,7 @@ def test_ranked_snippets_come_best_first() -> None:
 def test_summaries_tell_whether_they_ended(stages: ArtifactCache) -> None:
     """An output that fills its limit is marked incomplete, and never longer than the limit."""
     system = Trunc(TruncConfig(**TINY))
-    system.fit(ToySplit.of("train", 8), None, tiny_recipe(max_steps=0), stages.root, stages)
+    system.fit(FitContext(ToySplit.of("train", 8), None, tiny_recipe(max_steps=0), stages))
     for summary in system.summarize([example(1), example(2)], Decoding(max_length=3, device="cpu")):
         assert summary.tokens is not None
         assert summary.tokens == 3 or summary.complete
