@@ -25,7 +25,7 @@ from tabulate import tabulate
 from torch import Tensor
 from torch.nn import functional as F
 
-from longsumbench.modeling.neural_system import network_sizes
+from longsumbench.modeling.network import network_sizes
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.models.etads.config import EtadsConfig
 from longsumbench.models.etads.focus import FocusWindows, flex_focus, plain_focus, rank_two_focus
@@ -60,7 +60,7 @@ def main() -> None:
 def network(variant: str, device: str) -> Any:
     """Return a network at the paper's size, the same every time."""
     torch.manual_seed(0)
-    sizes = network_sizes(PAPER.dimension, PAPER.dropout, PAPER.vocabulary_size, (PAD, START, END))
+    sizes = network_sizes(PAPER, PAPER.vocabulary_size, (PAD, START, END))
     config = EtadsModelConfig(
         **sizes,
         activation_function="relu",

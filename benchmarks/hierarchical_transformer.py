@@ -25,7 +25,7 @@ from tabulate import tabulate
 from torch import Tensor
 from transformers import PegasusConfig, PegasusForConditionalGeneration
 
-from longsumbench.modeling.neural_system import network_sizes
+from longsumbench.modeling.network import network_sizes
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.models.hierarchical_transformer.config import HierarchicalTransformerConfig
 from longsumbench.models.hierarchical_transformer.model import (
@@ -65,7 +65,7 @@ def main() -> None:
 def network(name: str, device: str) -> Any:
     """Return a network at the paper's size, the same every time."""
     torch.manual_seed(0)
-    sizes = network_sizes(PAPER.dimension, PAPER.dropout, PAPER.vocabulary_size, SPECIAL)
+    sizes = network_sizes(PAPER, PAPER.vocabulary_size, SPECIAL)
     config = HierarchicalTransformerModelConfig(
         **{**sizes, "activation_function": "relu", "decoder_start_token_id": START, **NETWORKS[name]}
     )
@@ -85,7 +85,7 @@ def text(name: str, device: str, paragraphs: int = PARAGRAPHS) -> dict[str, Tens
 def libraries(device: str) -> Callable[[], None]:
     """Return a training step of the library's Pegasus with 7 encoder layers."""
     torch.manual_seed(0)
-    sizes = network_sizes(PAPER.dimension, PAPER.dropout, PAPER.vocabulary_size, SPECIAL)
+    sizes = network_sizes(PAPER, PAPER.vocabulary_size, SPECIAL)
     config = PegasusConfig(
         **{**sizes, "encoder_layers": 7, "max_position_embeddings": PARAGRAPHS * LENGTH, "decoder_start_token_id": 1}
     )

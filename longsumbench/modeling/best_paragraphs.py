@@ -1,74 +1,62 @@
-"""Systems that read the best paragraphs of an example, in the order of a ranker."""
+"""Readers of the best paragraphs of an example, in the order of a ranker."""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import ClassVar
 
-from longsumbench.api.config import Recipe
 from longsumbench.api.documents import Example
-from longsumbench.api.ranker import RANKABLE_UNITS, LearnedRanker, RankerSettings
+from longsumbench.api.ranker import RANKABLE_UNITS
 from longsumbench.api.system import Split
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.modeling.neural_system import Encode, NeuralSystem, Rows
 from longsumbench.modeling.paragraph_orders import Orders
 from longsumbench.modeling.paragraphs import Limits, Paragraph, best_paragraphs, join_sentences, paragraphs_of
-from longsumbench.modeling.ranked_systems import RankedConfig, RankedUnits
+from longsumbench.modeling.ranked_systems import RankedConfig
+from longsumbench.modeling.unit_reader import Rows, UnitReader
 from longsumbench.modeling.units import EncodedSentence, Units, group_units, prepend_query
 
-DECIDE_UNITS: tuple[str, ...] = (
-    "rank",
-    "ranker_dimension",
-    "ranker_steps",
-    "ranker_batch_size",
-    "unit",
-    "paragraph_length",
-    "input_length",
-)
 
-
-class BestParagraphs(RankedUnits, NeuralSystem):
-    """Base of the systems that read the title and the best paragraphs.
+class BestParagraphs(UnitReader):
+    """Reads the title and the best paragraphs as one unit.
 
     The input length of training may differ from that of summarizing (`test_input_length`).
     """
 
-    units_decided_by = DECIDE_UNITS
+    units_decided_by: ClassVar[tuple[str, ...]] = (
+        "rank",
+        "ranker_dimension",
+        "ranker_steps",
+        "ranker_batch_size",
+        "unit",
+        "paragraph_length",
+        "input_length",
+    )
     reading_settings = frozenset({"test_input_length"})
     config: RankedConfig
-    _orders: Orders | None = None  # set while `_rows` runs
+    _orders: Orders | None = None  # set while `rows` runs
 
-    def _rows(self, split: Split, examples: int, stages: ArtifactCache) -> Rows:
-        """As NeuralSystem, except: the orders of a learned ranker are cached, and shared between runs."""
-        if isinstance(self.ranker, LearnedRanker) and self.config.unit in RANKABLE_UNITS:
-            decided_by = {"ranker": self.ranker.identity, "unit": self.config.unit}
-            self._orders = Orders(split, examples, self._ranked, decided_by, stages)
+    def rows(self, split: Split, examples: int, stages: ArtifactCache) -> Rows:
+        """As UnitReader, except: the orders of a learned ranker are cached, and shared between systems."""
+        unit = self.config.unit
+
+        def rank(example: Example) -> list[int]:
+            return self.ranking.order(example, [paragraph.text for paragraph in paragraphs_of(example, unit)])
+
+        if self.ranking.learned and unit in RANKABLE_UNITS:
+            decided_by = {**self.ranking.fitted_identity(), "unit": unit}
+            self._orders = Orders(split, examples, rank, decided_by, stages)
         try:
-            return super()._rows(split, examples, stages)
+            return super().rows(split, examples, stages)
         finally:
             self._orders = None
 
-    def _ranked(self, example: Example) -> list[int]:
-        return self.order(example, [paragraph.text for paragraph in paragraphs_of(example, self.config.unit)])
-
-    def ranker_settings(self, recipe: Recipe) -> RankerSettings:
-        """Return the settings of a learned ranker."""
-        config = self.config
-        unit = config.unit if config.unit in RANKABLE_UNITS else RANKABLE_UNITS[0]
-        return replace(
-            super().ranker_settings(recipe),
-            dimension=config.ranker_dimension,
-            steps=config.ranker_steps,
-            batch_size=config.ranker_batch_size,
-            unit=unit,
-        )
-
-    def training_units(self, example: Example, encode: Encode) -> Units:
+    def training_units(self, example: Example) -> Units:
         """Return the units of an example of the training or validation split."""
-        return self.read(example, encode, self.limits(training=True))
+        return self.read(example, self.limits(training=True))
 
-    def units(self, example: Example, encode: Encode) -> Units:
+    def units(self, example: Example) -> Units:
         """Return the units of an example to summarize."""
-        return self.read(example, encode, self.limits(training=False))
+        return self.read(example, self.limits(training=False))
 
     def limits(self, training: bool) -> Limits:
         """Return the limits of the input."""
@@ -76,11 +64,11 @@ class BestParagraphs(RankedUnits, NeuralSystem):
         length = config.input_length if training else config.test_input_length or config.input_length
         return Limits(None, config.paragraph_length, length)
 
-    def read(self, example: Example, encode: Encode, limits: Limits) -> Units:
+    def read(self, example: Example, limits: Limits) -> Units:
         """Return the query, the title and the best paragraphs as one unit, cut at the input length."""
-        query = self.query(example, encode, limits.input_length)
+        query = self.query(example, limits.input_length)
         limits = replace(limits, input_length=limits.input_length - len(query))
-        separate = self.marked(self.best(example, encode, limits)[0])
+        separate = self.marked(self.best(example, limits)[0])
         units = prepend_query(group_units(separate, [0] * len(separate.ids)), query)
         return units if any(units.ids) else replace(units, ids=(), documents=(), words=())
 
@@ -88,29 +76,25 @@ class BestParagraphs(RankedUnits, NeuralSystem):
         """Add separators to units that will be joined; by default none."""
         return units
 
-    def best(self, example: Example, encode: Encode, limits: Limits) -> tuple[Units, list[Paragraph]]:
+    def best(self, example: Example, limits: Limits) -> tuple[Units, list[Paragraph]]:
         """Return the title and the best paragraphs as units, and these paragraphs."""
-        paragraphs, encoded = self.paragraphs(example, encode, limits.paragraph_length)
-        title = encode([example.title])[0] if example.title else None
-        if self._orders is None:
-            order = self.order(example, [paragraph.text for paragraph in paragraphs])
-        else:
-            order = self._orders(example.id)
+        paragraphs, encoded = self.paragraphs(example, limits.paragraph_length)
+        title = self.encode([example.title])[0] if example.title else None
+        texts = [paragraph.text for paragraph in paragraphs]
+        order = self._orders(example.id) if self._orders else self.ranking.order(example, texts)
         ranked = [paragraphs[index] for index in order]
         documents = [paragraph.place[0] for paragraph in ranked]
         units = best_paragraphs(title, [encoded[index] for index in order], documents, limits)
         return units, ranked[: len(units.ids) - 1]
 
-    def paragraphs(
-        self, example: Example, encode: Encode, snippet_length: int
-    ) -> tuple[list[Paragraph], list[EncodedSentence]]:
+    def paragraphs(self, example: Example, snippet_length: int) -> tuple[list[Paragraph], list[EncodedSentence]]:
         """Return the paragraphs, sections or snippets to rank, and their tokens.
 
         Snippets have at most `snippet_length` tokens, or are one longer sentence.
         """
         unit = self.config.unit
         found = paragraphs_of(example, "sentence" if unit == "snippet" else unit)
-        sentences = encode([sentence for paragraph in found for sentence in paragraph.sentences])
+        sentences = self.encode([sentence for paragraph in found for sentence in paragraph.sentences])
         encoded, start = [], 0
         for paragraph in found:
             encoded.append(join_sentences(sentences[start : start + len(paragraph.sentences)]))

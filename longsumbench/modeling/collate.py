@@ -29,6 +29,7 @@ def row_of_units(units: Units, labels: Sequence[int] = ()) -> dict[str, Any]:
         "unit_documents": list(units.documents),
         "labels": list(labels),
         "length": sum(len(ids) for ids in units.ids),
+        **units.columns,
     }
 
 

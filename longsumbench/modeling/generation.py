@@ -3,8 +3,9 @@
 Letters: B examples, T output tokens.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -12,7 +13,26 @@ from transformers import GenerationConfig, PreTrainedModel
 
 from longsumbench.api.config import Decoding
 from longsumbench.errors import UsageError
+from longsumbench.modeling.nn.device import choose_device
 from longsumbench.modeling.nn.penalties import Penalties, RankedGeneration
+from longsumbench.modeling.units import Units
+
+
+@dataclass(frozen=True)
+class Written:
+    """A decoded summary, from which evidence is computed.
+
+    Attributes:
+        units: what was read.
+        ids: the tokens, without start and end.
+        complete: True if the end token was written.
+        reference: the tokens of the first reference under `decode.reference_evidence`, else None.
+    """
+
+    units: Units
+    ids: Sequence[int]
+    complete: bool = True
+    reference: Sequence[int] | None = None
 
 
 def generation_config(model: PreTrainedModel, decoding: Decoding, limit: int) -> GenerationConfig:
@@ -53,12 +73,12 @@ def ranked_search(model: PreTrainedModel, decoding: Decoding) -> AbstractContext
 def decode(
     model: PreTrainedModel, batch: Mapping[str, Tensor], decoding: Decoding, limit: int
 ) -> tuple[list[list[int]], list[bool]]:
-    """Decode a batch of summaries.
+    """Decode a batch of summaries on the device of the settings.
 
     Returns:
         Token ids of each summary without start and end token; whether each summary has an end token.
     """
-    model.eval()
+    model.to(choose_device(decoding.device)).eval()
     inputs = {name: value.to(model.device) for name, value in batch.items() if name != "labels"}
     with ranked_search(model, decoding):
         outputs = model.generate(**inputs, generation_config=generation_config(model, decoding, limit))

@@ -1,13 +1,13 @@
-"""Fitting of learned rankers, and the base of systems whose units a ranker orders. Imports no torch.
+"""The order in which a system reads an example's texts, and the settings of systems with one. Imports no torch.
 
 A plain ranker is a function (`ranking`). A learned one is a class: it is fitted once for the same texts and settings,
 cached as the stage "ranker", and then called like a function. `longsumbench.api.registry.rankers` lists both by name.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from longsumbench.api import registry
 from longsumbench.api.bounds import (
@@ -22,10 +22,10 @@ from longsumbench.api.bounds import (
     Width,
     check_settings,
 )
-from longsumbench.api.config import Decoding, RankerName, Recipe
+from longsumbench.api.config import RankerName, Recipe
 from longsumbench.api.documents import Example
-from longsumbench.api.ranker import UNRANKED, LearnedRanker, Ranker, RankerSettings, learned_ranker
-from longsumbench.api.system import FitContext, Split, Summary, System
+from longsumbench.api.ranker import RANKABLE_UNITS, UNRANKED, LearnedRanker, Ranker, RankerSettings, learned_ranker
+from longsumbench.api.system import FitContext, Split
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
 from longsumbench.modeling.ranking import rank
@@ -70,22 +70,25 @@ def order_by(ranker: Ranker, example: Example, texts: Sequence[str], setting: st
         raise UsageError(f"{missing}: {choices}") from problem
 
 
-class RankedUnits(System):
-    """Mixin for systems with `config.rank`, "none" or a registered ranker; precedes their other base class.
+class Ranking:
+    """The order of an example's texts by the setting `rank`; without it, or with "none", the order of the source.
 
-    A learned ranker is fitted before units are made. Units and checkpoint depend on it; it is saved in the checkpoint's
-    folder `ranker/`.
+    A learned ranker is fitted by `prepare`, and saved in the checkpoint's folder `ranker/`.
 
     Attributes:
-        ranker: set by `prepare` and `load`; None if nothing is ranked.
+        name: "none", or a registered ranker.
+        ranker: set by `prepare` and `load`; a plain one by its first use.
     """
 
-    ranker: Ranker | None = None
+    def __init__(self, config: Any) -> None:
+        self.config = config
+        self.name: str = getattr(config, "rank", UNRANKED)
+        self.ranker: Ranker | None = None
 
-    def ranker_settings(self, recipe: Recipe) -> RankerSettings:
-        """Return the settings of a learned ranker; a trained tokenizer of the system gives the vocabulary size."""
-        own = {"vocabulary_size": self.config.vocabulary_size} if self.config.tokenizer == "trained" else {}
-        return RankerSettings(seed=recipe.seed, device=recipe.device, **own)
+    @property
+    def learned(self) -> LearnedRanker | None:
+        """The fitted ranker if it learns, else None."""
+        return self.ranker if isinstance(self.ranker, LearnedRanker) else None
 
     def check_examples(self, examples: Iterable[Example]) -> None:
         """Check that every example has the title or query that a plain ranker needs.
@@ -93,69 +96,69 @@ class RankedUnits(System):
         Raises:
             UsageError: an example has neither.
         """
-        super().check_examples(examples)
-        if self.config.rank != UNRANKED and not learned_ranker(self.config.rank):
+        if self.name != UNRANKED and not learned_ranker(self.name):
             for example in examples:
                 if example.topic is None:
                     self.order(example, ["any text"])
 
-    def order(self, example: Example, paragraphs: Sequence[str]) -> list[int]:
-        """Return the indices of an example's paragraphs from the best to the worst; rank=none keeps their order.
+    def prepare(self, context: FitContext) -> None:
+        """Load the ranker; fit a learned one."""
+        if self.name != UNRANKED:
+            settings = self.settings(context.recipe)
+            self.ranker = find_ranker(self.name, context.train, context.validation, settings, context.stages)
+
+    def settings(self, recipe: Recipe) -> RankerSettings:
+        """Return the settings of a learned ranker; a trained tokenizer of the system gives the vocabulary size."""
+        config, own = self.config, {}
+        if getattr(config, "tokenizer", None) == "trained":
+            own["vocabulary_size"] = config.vocabulary_size
+        if isinstance(config, RankedConfig):
+            own |= {name: getattr(config, f"ranker_{name}") for name in ("dimension", "steps", "batch_size")}
+            own["unit"] = config.unit if config.unit in RANKABLE_UNITS else RANKABLE_UNITS[0]
+        return RankerSettings(seed=recipe.seed, device=recipe.device, **own)
+
+    def order(self, example: Example, texts: Sequence[str]) -> list[int]:
+        """Return the indices of an example's texts from the best to the worst.
 
         Raises:
             UsageError: the ranker needs a title or a query, and the example has neither.
         """
-        if self.config.rank == UNRANKED:
-            return list(range(len(paragraphs)))
-        return order_by(self._loaded_ranker(), example, paragraphs, f"model.rank={self.config.rank}")
-
-    def _loaded_ranker(self) -> Ranker:
+        if self.name == UNRANKED:
+            return list(range(len(texts)))
         if self.ranker is None:
-            if learned_ranker(self.config.rank):
-                raise RuntimeError(f"the ranker '{self.config.rank}' learns: fit or load the system first")
-            self.ranker = registry.rankers.load(self.config.rank)
-        return self.ranker
+            if learned_ranker(self.name):
+                raise RuntimeError(f"the ranker '{self.name}' learns: fit or load the system first")
+            self.ranker = registry.rankers.load(self.name)
+        return order_by(self.ranker, example, texts, f"model.rank={self.name}")
 
-    def prepare(self, context: FitContext) -> None:
-        """Load the ranker; fit a learned one."""
-        if self.config.rank != UNRANKED:
-            settings = self.ranker_settings(context.recipe)
-            self.ranker = find_ranker(self.config.rank, context.train, context.validation, settings, context.stages)
-
-    def units_also_decided_by(self) -> dict[str, Any]:
-        """Return the identity of a learned ranker."""
-        return {"ranker": self.ranker.identity} if isinstance(self.ranker, LearnedRanker) else {}
+    def use_device(self, device: str) -> None:
+        """Set where a learned ranker runs ("auto", "cpu", "cuda")."""
+        if self.learned:
+            self.learned.device = device
 
     def identity(self) -> dict[str, Any]:
-        """Return the settings and the version of a learned ranker."""
-        kind = learned_ranker(self.config.rank)
-        return {**super().identity(), **({"ranker": kind.version} if kind else {})}
+        """Return the version of a learned ranker, fitted or not."""
+        kind = learned_ranker(self.name)
+        return {"ranker": kind.version} if kind else {}
 
-    def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
-        """Decode one batch; a learned ranker runs on the same device."""
-        if isinstance(self.ranker, LearnedRanker):
-            self.ranker.device = decoding.device
-        return super().summarize(examples, decoding)  # type: ignore[safe-super]  # implemented by NeuralSystem
+    def fitted_identity(self) -> dict[str, Any]:
+        """Return the identity of a learned ranker that is fitted."""
+        return {"ranker": self.learned.identity} if self.learned else {}
 
     def save(self, folder: Path) -> None:
-        """Save the system, and a learned ranker in the folder `ranker/`."""
-        super().save(folder)
-        if isinstance(self.ranker, LearnedRanker):
+        """Save a learned ranker in the folder `ranker/` of a checkpoint."""
+        if self.learned:
             (folder / "ranker").mkdir(exist_ok=True)
-            self.ranker.save(folder / "ranker")
+            self.learned.save(folder / "ranker")
 
-    @classmethod
-    def load(cls, folder: Path) -> Self:
+    def load(self, folder: Path) -> None:
         """Load what `save` wrote.
 
         Raises:
-            UsageError: the folder is not a checkpoint of this system.
             DataError: a file is damaged or missing.
         """
-        system = super().load(folder)
-        if kind := learned_ranker(system.config.rank):
-            system.ranker = kind.load(folder / "ranker")
-        return system
+        if kind := learned_ranker(self.name):
+            self.ranker = kind.load(folder / "ranker")
 
 
 @dataclass

@@ -4,10 +4,11 @@ A unit is a list of token ids with the index of its document. The caller tokeniz
 special ones; the caller adds those and reserves their places.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, islice
 from operator import itemgetter
+from typing import Any
 
 from longsumbench.api.config import check_minimum
 from longsumbench.api.documents import Cut, Truncation
@@ -55,6 +56,7 @@ class Units:
         words: unit → number of whole words in it.
         truncation: the example's ledger: the size of the input, and what no unit contains.
         query_length: number of query tokens at the start of every unit with text; not counted in `words`.
+        columns: further values of the example's row, such as a graph between the units.
     """
 
     ids: tuple[list[int], ...]
@@ -62,6 +64,7 @@ class Units:
     words: tuple[int, ...]
     truncation: Truncation
     query_length: int = 0
+    columns: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

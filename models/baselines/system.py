@@ -1,17 +1,18 @@
 """The systems lead, random, LexRank and oracle: points of comparison for other summarizers."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from pathlib import Path
 from random import Random as Dice
 from statistics import fmean
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
-from longsumbench.api.config import Decoding, Recipe
+from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Cut, Example, Truncation, count_words
-from longsumbench.api.ranker import UNRANKED, LearnedRanker, RankerSettings, learned_ranker, texts_to_rank
+from longsumbench.api.ranker import UNRANKED, learned_ranker, texts_to_rank
 from longsumbench.api.system import FitContext, FitReport, Summary, System
 from longsumbench.errors import DataError, UsageError
-from longsumbench.modeling.ranked_systems import RankedUnits, find_ranker
+from longsumbench.modeling.ranked_systems import Ranking
 from longsumbench.modeling.ranking import lexrank, rank
 from longsumbench.models.baselines.config import LeadConfig, LexRankConfig, OracleConfig, RandomConfig
 from longsumbench.rouge.scorer import RougeScorer
@@ -72,7 +73,7 @@ class FixedLength(System):
             raise DataError(f"{named}: the length in its state, {length!r}, is not a number of words; fit it again")
 
 
-class Lead(RankedUnits, FixedLength):
+class Lead(FixedLength):
     """The first words of the source; the last sentence is cut at the length (Hierarchical Transformer, §4).
 
     With `title` and `rank`: the first words of the title and the ranked paragraphs, as in that paper.
@@ -83,12 +84,17 @@ class Lead(RankedUnits, FixedLength):
 
     def __init__(self, config: LeadConfig) -> None:
         super().__init__(config)
+        self.ranking = Ranking(config)
         if learned_ranker(config.rank):
             self.decided_by = frozenset({"seed"})  # type: ignore[misc] # only the ranker's training uses it
 
-    def ranker_settings(self, recipe: Recipe) -> RankerSettings:
-        """Return the default settings of a learned ranker, with the recipe's seed and device."""
-        return RankerSettings(seed=recipe.seed, device=recipe.device)
+    def check_examples(self, examples: Iterable[Example]) -> None:
+        """Check that every example has the title or query that its ranker needs, if there is one."""
+        self.ranking.check_examples(examples)
+
+    def identity(self) -> dict[str, Any]:
+        """Return the settings and the version of a learned ranker."""
+        return {**super().identity(), **self.ranking.identity()}
 
     def ready_to_read(self, context: FitContext) -> None:
         """Learn the length, and fit the ranker.
@@ -97,14 +103,11 @@ class Lead(RankedUnits, FixedLength):
             DataError: there is no training split.
         """
         super().ready_to_read(context)
-        if self.config.rank != UNRANKED:
-            settings = self.ranker_settings(context.recipe)
-            self.ranker = find_ranker(self.config.rank, context.train, context.validation, settings, context.stages)
+        self.ranking.prepare(context)
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Yield the first words of every example, one sentence per line; the ledger counts words."""
-        if isinstance(self.ranker, LearnedRanker):
-            self.ranker.device = decoding.device
+        self.ranking.use_device(decoding.device)
         for example in examples:
             title = [example.title] if self.config.title and example.title else []
             sentences = [*title, *self._sentences(example)]
@@ -115,8 +118,20 @@ class Lead(RankedUnits, FixedLength):
         if self.config.rank == UNRANKED:
             return list(example.sentences())
         paragraphs = list(example.texts("paragraph"))
-        order = self.order(example, texts_to_rank(example))
+        order = self.ranking.order(example, texts_to_rank(example))
         return list(chain.from_iterable(paragraphs[index] for index in order))
+
+    def save(self, folder: Path) -> None:
+        """Save the settings, the length and a learned ranker."""
+        super().save(folder)
+        self.ranking.save(folder)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Load what `save` wrote."""
+        system = super().load(folder)
+        system.ranking.load(folder)
+        return system
 
 
 class LexRank(FixedLength):

@@ -1,19 +1,21 @@
 """The system ETADS: what it reads, its network and its evidence."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel
 
 from longsumbench.api.documents import Example
 from longsumbench.api.system import WINDOW_AXIS, Evidence, FitContext, FitReport
 from longsumbench.errors import UsageError
-from longsumbench.modeling.neural_system import Encode, NeuralSystem, network_sizes, special_ids
+from longsumbench.modeling.generation import Written
+from longsumbench.modeling.network import Network, network_sizes, special_ids
+from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.modeling.nn.initialization import sinusoidal, xavier
 from longsumbench.modeling.nn.recording import recorded
 from longsumbench.modeling.tokenizer import token_texts
+from longsumbench.modeling.unit_reader import UnitReader
 from longsumbench.modeling.units import Units, join_units, prepend_query, split_snippets
 from longsumbench.models.etads.config import EtadsConfig
 from longsumbench.models.etads.focus import Focus
@@ -21,13 +23,53 @@ from longsumbench.models.etads.model import EtadsForConditionalGeneration, Etads
 from longsumbench.models.etads.saliency import Gate
 
 
+class EtadsReader(UnitReader):
+    """Reads the leading tokens of the title and the text as one unit."""
+
+    units_decided_by = ("input_length",)
+    config: EtadsConfig
+
+    def units(self, example: Example) -> Units:
+        """Return one unit: the query and the title, if any, and the text, cut at `input_length`."""
+        sentences = [list(document.sentences()) for document in example.documents]
+        if example.title and sentences:
+            sentences[0].insert(0, example.title)
+        encoded = [self.encode(document) for document in sentences]
+        longest = max((sum(len(sentence.ids) for sentence in document) for document in encoded), default=0)
+        units = split_snippets(encoded, max(1, longest), max(1, len(encoded)))
+        query = self.query(example, self.config.input_length)
+        return prepend_query(join_units(units, self.config.input_length - len(query)), query)
+
+
+class EtadsNetwork(Network):
+    """The network; its positions start as sinusoids (ETADS §3.1)."""
+
+    Model = EtadsForConditionalGeneration
+    free_settings = frozenset({"focus_form"})
+    config: EtadsConfig
+
+    def build(self, reader: UnitReader) -> PreTrainedModel:
+        """Build the model with random weights."""
+        config, tokenizer = self.config, reader.tokenizer
+        model = self.Model(
+            EtadsModelConfig(
+                **network_sizes(config, len(tokenizer), special_ids(tokenizer)),
+                activation_function="relu",
+                max_position_embeddings=max(config.input_length, config.decode_length),
+                focus_layers=config.focus_layers or [],
+                saliency_layers=config.saliency_layers or [],
+                focus_form=config.focus_form,
+            )
+        )
+        xavier(model, config.d_model)
+        sinusoidal(model.model.encoder.embed_positions, model.model.decoder.embed_positions)
+        return model
+
+
 class Etads(NeuralSystem):
     """ETADS: a Transformer over the leading tokens, with focus in the encoder and selection in the decoder."""
 
-    Config = EtadsConfig
-    Model = EtadsForConditionalGeneration
-    units_decided_by = ("input_length",)
-    free_settings = frozenset({"focus_form"})
+    Config, Reader, Network = EtadsConfig, EtadsReader, EtadsNetwork
     gives_attention = True
     config: EtadsConfig
 
@@ -47,49 +89,11 @@ class Etads(NeuralSystem):
             raise UsageError("model.focus_form=flex needs a GPU: on a CPU choose model.focus_form=plain")
         return super().fit(context)
 
-    def units(self, example: Example, encode: Encode) -> Units:
-        """Return one unit: the query and the title, if any, and the text, cut at `input_length`."""
-        sentences = [list(document.sentences()) for document in example.documents]
-        if example.title and sentences:
-            sentences[0].insert(0, example.title)
-        encoded = [encode(document) for document in sentences]
-        longest = max((sum(len(sentence.ids) for sentence in document) for document in encoded), default=0)
-        units = split_snippets(encoded, max(1, longest), max(1, len(encoded)))
-        query = self.query(example, encode, self.config.input_length)
-        return prepend_query(join_units(units, self.config.input_length - len(query)), query)
-
-    def build_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
-        """Build the network; its positions start as sinusoids (ETADS §3.1)."""
-        config = self.config
-        model = self.Model(
-            EtadsModelConfig(
-                **network_sizes(config.dimension, config.dropout, len(tokenizer), special_ids(tokenizer)),
-                activation_function="relu",
-                max_position_embeddings=max(config.input_length, config.decode_length),
-                focus_layers=config.focus_layers or [],
-                saliency_layers=config.saliency_layers or [],
-                focus_form=config.focus_form,
-            )
-        )
-        xavier(model, config.d_model)
-        sinusoidal(model.model.encoder.embed_positions, model.model.decoder.embed_positions)
-        return model
-
-    def evidence(
-        self,
-        read: Sequence[Units],
-        outputs: Sequence[Sequence[int]],
-        complete: Sequence[bool],
-        references: Sequence[Sequence[int] | None],
-    ) -> list[Evidence]:
+    def evidence(self, written: Written) -> Evidence:
         """Return every token's foci, and its saliency for every token of the output."""
-        return list(map(self._evidence_of, read, outputs))
-
-    @torch.inference_mode()
-    def _evidence_of(self, units: Units, output: Sequence[int]) -> Evidence:
-        model = self.model.eval()
-        with recorded(model, Focus) as windows, recorded(model, Gate) as saliencies:
-            model(**self.fed_once_more(units, output))
+        with recorded(self.model, Focus) as windows, recorded(self.model, Gate) as saliencies:
+            self.decode_again(written)
+        units, output = written.units, written.ids
         arrays: dict[str, Any] = {}
         axes: dict[str, tuple[str, ...]] = {}
         ids = units.ids[0] if units.ids else []

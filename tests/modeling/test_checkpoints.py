@@ -7,11 +7,9 @@ import psutil
 import pytest
 import torch
 from support.tiny_bart import write_bart
-from support.toys import TINY_FOR_ALL, ToySplit
+from support.toys import ToySplit, build_tiny
 from transformers import BartForConditionalGeneration
 
-from longsumbench.api import registry
-from longsumbench.api.config import build_settings
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.modeling.checkpoints import check_memory, load_network
 from longsumbench.modeling.tokenizer import train_tokenizer
@@ -22,11 +20,8 @@ TOKENIZER = train_tokenizer(ToySplit.of("train", 12), 320)
 
 def tiny(name: str) -> Any:
     """Return a tiny system that starts at random."""
-    system_class = registry.systems.load(name)
-    known = set(system_class.Config.__dataclass_fields__)
-    settings = {key: value for key, value in TINY_FOR_ALL.items() if key in known}
-    system = system_class(build_settings(system_class.Config, settings, "model."))
-    system.tokenizer = TOKENIZER
+    system = build_tiny(name)
+    system.reader.tokenizer = TOKENIZER
     return system
 
 
@@ -40,16 +35,16 @@ def test_the_count_is_that_of_the_weights(name: str, monkeypatch: pytest.MonkeyP
     """A network needs the bytes of its weights, no more and no less, and counting changes no random number."""
     system = tiny(name)
     torch.manual_seed(1)
-    expected = system.build_model(TOKENIZER)
+    expected = system.network.build(system.reader)
     tensors = {id(one): one for one in (*expected.parameters(), *expected.buffers())}
     size = sum(one.nbytes for one in tensors.values())
     torch.manual_seed(1)
     free(size, monkeypatch)
-    built = system._initial_model()
+    built = system.network.initial_model(system.reader)
     assert all(torch.equal(one, two) for one, two in zip(built.parameters(), expected.parameters(), strict=True))
     free(size - 1, monkeypatch)
     with pytest.raises(EnvironmentProblem, match=f"the weights of model={name} need .* GB of memory, .* are free"):
-        system._initial_model()
+        system.network.initial_model(system.reader)
 
 
 @pytest.mark.parametrize("name", NEURAL)
@@ -59,7 +54,7 @@ def test_a_network_beyond_any_memory(name: str, width: int) -> None:
     system = tiny(name)
     system.config.d_model = width
     with pytest.raises(EnvironmentProblem, match=f"model={name}"):
-        system._initial_model()
+        system.network.initial_model(system.reader)
 
 
 def test_a_checkpoint_beyond_the_memory(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,6 @@ import shutil
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,11 @@ import torch
 from safetensors.torch import load_file, save_file
 from support.tiny_bart import write_bart
 from support.tiny_bert import write_bert
-from support.toys import TINY, ToySplit, example
+from support.toys import ToySplit, build_tiny, example
 from torch import Tensor
 
 from longsumbench.analysis.locality.sentence_vectors import Encoder
-from longsumbench.api import registry
-from longsumbench.api.config import Decoding, Recipe, Scoring, build_settings
+from longsumbench.api.config import Decoding, Recipe, Scoring
 from longsumbench.api.system import FitContext
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import SuiteError
@@ -55,11 +53,9 @@ Damage = Callable[[Path], object]
 
 def trunc(folder: Path) -> Path:
     """Write the checkpoint of a tiny Trunc that has learned nothing."""
-    system_class: Any = registry.systems.load("trunc")
-    known = {item.name for item in fields(system_class.Config)}
-    system = system_class(build_settings(system_class.Config, {key: TINY[key] for key in known & set(TINY)}, "model."))
-    system.tokenizer = train_tokenizer(TRAIN, 320)
-    system.model = system.build_model(system.tokenizer)
+    system = build_tiny("trunc")
+    system.reader.tokenizer = train_tokenizer(TRAIN, 320)
+    system.model = system.network.build(system.reader)
     folder.mkdir()
     system.save(folder)
     return folder
@@ -77,7 +73,7 @@ def begin(folder: Path) -> None:
     system = PageSum(PageSumConfig(page_size=16, num_pages=3, decode_length=24, init=str(folder)))
     system.identity()
     system.ready_to_read(FitContext(TRAIN, None, Recipe(), ArtifactCache(folder.parent / "stages")))
-    system.model = system._initial_model()
+    system.model = system.network.initial_model(system.reader)
     system.try_out("cpu", f"model.init={folder}")
     list(system.summarize([example(1)], ON_CPU))
 
@@ -85,7 +81,8 @@ def begin(folder: Path) -> None:
 def tokenize(folder: Path) -> None:
     """As `model.tokenizer` is read."""
     config = PageSumConfig(page_size=16, decode_length=24, init="random", tokenizer=str(folder))
-    tokenizer = PageSum(config)._find_tokenizer(TRAIN, ArtifactCache(folder.parent / "stages"))
+    context = FitContext(TRAIN, None, Recipe(), ArtifactCache(folder.parent / "stages"))
+    tokenizer = PageSum(config).network.tokenizer(context)
     assert max(tokenizer(" ".join(example(1).sentences())).input_ids) < len(tokenizer)
 
 

@@ -5,13 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.toys import TINY_FOR_ALL, ToySplit, tiny_recipe
+from support.toys import ToySplit, fit_tiny
 
 from longsumbench.api import registry
-from longsumbench.api.config import build_settings
 from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
-from longsumbench.api.system import FitContext
-from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.units import EncodedSentence, Query, Units, prepend_query
 
@@ -35,39 +32,27 @@ def toys(name: str, size: int, start: int = 0, query: str | None = QUESTION) -> 
     return ToySplit(name, [replace(one, query=query) for one in split.examples], queried=query is not None)
 
 
-def fitted(name: str, folder: Path, query: str | None = QUESTION, **settings: Any) -> NeuralSystem:
+def fitted(name: str, folder: Path, query: str | None = QUESTION, **settings: Any) -> Any:
     """Return a tiny system, fitted on toys with a query."""
-    kind = registry.systems.load(name)
-    known = kind.Config.__dataclass_fields__
-    values = {key: value for key, value in TINY_FOR_ALL.items() if key in known}
-    system: NeuralSystem = kind(build_settings(kind.Config, {**values, **settings}, "model."))
-    system.fit(
-        FitContext(
-            toys("train", 12, query=query),
-            toys("validation", 4, 12, query),
-            tiny_recipe(max_steps=1),
-            ArtifactCache(folder),
-        )
-    )
-    return system
+    return fit_tiny(name, folder, toys("train", 12, query=query), steps=1, **settings)
 
 
 @pytest.fixture(scope="module", params=NEURAL)
-def system(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> NeuralSystem:
+def system(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Every built-in system that reads by units."""
     return fitted(request.param, tmp_path_factory.getbasetemp() / "queries")
 
 
-def text_of(system: NeuralSystem, ids: list[int]) -> list[int]:
+def text_of(system: Any, ids: list[int]) -> list[int]:
     """Return a unit's tokens without the special ones."""
     return [token for token in ids if token not in system.tokenizer.all_special_ids]
 
 
-def test_every_unit_with_text_begins_with_the_query(system: NeuralSystem) -> None:
+def test_every_unit_with_text_begins_with_the_query(system: Any) -> None:
     """The query's tokens come first in every unit, in training as in writing; a unit without text stays empty."""
     example = toys("test", 1, 44).examples[0]
-    asked = system.encode([QUESTION])[0].ids
-    for units in (system.units(example, system.encode), system.training_units(example, system.encode)):
+    asked = system.reader.encode([QUESTION])[0].ids
+    for units in (system.reader.units(example), system.reader.training_units(example)):
         kept = list(asked)[: units.query_length]
         texts = [text_of(system, ids) for ids in units.ids if ids]
         assert kept
@@ -75,7 +60,7 @@ def test_every_unit_with_text_begins_with_the_query(system: NeuralSystem) -> Non
         assert all(text[: len(kept)] == kept and len(text) > len(kept) for text in texts)
 
 
-def test_units_stay_within_their_length(system: NeuralSystem) -> None:
+def test_units_stay_within_their_length(system: Any) -> None:
     """The query takes of a unit's room, at most half; beside a group of CA it takes half a snippet."""
     example = toys("test", 1, 44).examples[0]
     config = system.config
@@ -86,28 +71,28 @@ def test_units_stay_within_their_length(system: NeuralSystem) -> None:
         longest = getattr(config, LENGTHS[config.name])
         most_asked = longest // 2
     for query in (QUESTION, " ".join(f"word{number % 7}" for number in range(300))):
-        units = system.units(replace(example, query=query), system.encode)
+        units = system.reader.units(replace(example, query=query))
         assert max(map(len, units.ids)) <= longest
         assert 0 < units.query_length <= most_asked
 
 
-def test_the_ledger_counts_the_query_once(system: NeuralSystem) -> None:
+def test_the_ledger_counts_the_query_once(system: Any) -> None:
     """The source is longer by the query, however many units it stands before; what is cut of it is told."""
     example = toys("test", 1, 44).examples[0]
-    alone = system.units(replace(example, query=None), system.encode).truncation
+    alone = system.reader.units(replace(example, query=None)).truncation
     for query in (QUESTION, " ".join(f"word{number % 7}" for number in range(300))):
-        whole = system.encode([query])[0]
-        units = system.units(replace(example, query=query), system.encode)
+        whole = system.reader.encode([query])[0]
+        units = system.reader.units(replace(example, query=query))
         assert units.truncation.tokens == alone.tokens + len(whole.ids)
         assert units.truncation.words == alone.words + len(query.split())
         cut = sum(one.tokens for one in units.truncation.cuts if one.cause == "query")
         assert cut == len(whole.ids) - units.query_length
 
 
-def test_another_query_is_another_input(system: NeuralSystem) -> None:
+def test_another_query_is_another_input(system: Any) -> None:
     """Two questions about one text are told apart, and no question is a third thing."""
     example = toys("test", 1, 44).examples[0]
-    read = [system.units(replace(example, query=query), system.encode).ids for query in (QUESTION, "word2", None)]
+    read = [system.reader.units(replace(example, query=query)).ids for query in (QUESTION, "word2", None)]
     assert read[0] != read[1] != read[2] != read[0]
 
 
@@ -123,10 +108,10 @@ def test_proxy_labels_are_those_of_the_text(name: str, tmp_path: Path) -> None:
     """A snippet's label does not depend on the query before it."""
     system = fitted(name, tmp_path)
     example = toys("train", 1, 44).examples[0]
-    row = system.row(example)
+    row = system.reader.row(example)
     assert row["query_length"] > 0
     bare = {**row, "units": [unit[row["query_length"] :] for unit in row["units"]], "query_length": 0}
-    assert system.labels_of(row) == system.labels_of(bare)  # type: ignore[attr-defined]
+    assert system.reader.labels_of(row) == system.reader.labels_of(bare)
 
 
 def test_worked_query() -> None:
@@ -147,4 +132,4 @@ def test_a_ranker_goes_by_the_query_too(tmp_path: Path) -> None:
     example = Example("x", None, "which boats?", (document,), (("Slow.",),))
     system = fitted("trunc", tmp_path, rank="tfidf")
     assert example.topic == "which boats?"
-    assert system.order(example, texts)[0] == 1  # type: ignore[attr-defined]
+    assert system.reader.ranking.order(example, texts)[0] == 1

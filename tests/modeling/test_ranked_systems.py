@@ -11,14 +11,14 @@ import pytest
 from support.toys import TINY, ToySplit, example, tiny_recipe
 
 from longsumbench.api import registry
-from longsumbench.api.config import Decoding, Recipe
+from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Document, Section
 from longsumbench.api.ranker import LearnedRanker, RankerSettings, learned_ranker, texts_to_rank
 from longsumbench.api.system import FitContext
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UnknownName, UsageError
 from longsumbench.modeling import ranked_systems as learned_ranking
-from longsumbench.modeling.ranked_systems import find_ranker, order_by
+from longsumbench.modeling.ranked_systems import Ranking, find_ranker, order_by
 from longsumbench.modeling.ranking import tfidf_with_title
 from longsumbench.models.rankers.lstm import LstmRanker
 from longsumbench.models.seal.config import TruncConfig
@@ -27,16 +27,16 @@ from longsumbench.models.seal.system import Trunc
 TRAIN, VALIDATION = ToySplit.of("train", 16), ToySplit.of("validation", 4, start=500)
 
 
-class QuickTrunc(Trunc):
-    """As Trunc, except: its ranker learns for a moment."""
+@pytest.fixture(autouse=True)
+def _quick_ranker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let rankers learn for a moment."""
+    settings = Ranking.settings
+    quick = {"dimension": 8, "steps": 3, "batch_size": 2}
+    monkeypatch.setattr(Ranking, "settings", lambda self, recipe: replace(settings(self, recipe), **quick))
 
-    def ranker_settings(self, recipe: Recipe) -> RankerSettings:
-        """Return settings of a few quick steps."""
-        return replace(super().ranker_settings(recipe), dimension=8, steps=3, batch_size=2)
 
-
-def fitted(stages: ArtifactCache, rank: str = "lstm", seed: int = 1) -> QuickTrunc:
-    system = QuickTrunc(TruncConfig(**{**TINY, "rank": rank}))
+def fitted(stages: ArtifactCache, rank: str = "lstm", seed: int = 1) -> Trunc:
+    system = Trunc(TruncConfig(**{**TINY, "rank": rank}))
     system.fit(FitContext(TRAIN, VALIDATION, tiny_recipe(max_steps=1, seed=seed), stages))
     return system
 
@@ -77,8 +77,8 @@ def test_a_missing_title_names_the_example() -> None:
     system = Trunc(TruncConfig(**TINY, rank="tfidf"))
     message = r"'toy-3' has no title and no query, and model\.rank=tfidf needs one: choose model\.rank="
     with pytest.raises(UsageError, match=message):
-        system.order(untitled, ["a", "b"])
-    assert Trunc(TruncConfig(**TINY)).order(untitled, ["a", "b"]) == [0, 1]
+        system.reader.ranking.order(untitled, ["a", "b"])
+    assert Trunc(TruncConfig(**TINY)).reader.ranking.order(untitled, ["a", "b"]) == [0, 1]
 
 
 @pytest.mark.parametrize(("rank", "refused"), [("none", 0), ("lexrank", 0), ("lstm", 0), ("tfidf", 1), ("title", 1)])
@@ -106,7 +106,7 @@ def test_plain_ranking_keeps_its_keys(stages: ArtifactCache) -> None:
     for rank in ("none", "title"):
         system = fitted(stages, rank)
         assert system.identity() == asdict(system.config)
-        assert system.units_also_decided_by() == {}
+        assert system.reader.ranking.fitted_identity() == {}
     assert not (stages.root / "ranker").exists()
     for path in [*stages.root.glob("units/*/inputs.json"), *stages.root.glob("checkpoint/*/inputs.json")]:
         assert "ranker" not in json.loads(path.read_text())
@@ -115,13 +115,12 @@ def test_plain_ranking_keeps_its_keys(stages: ArtifactCache) -> None:
 def test_a_learned_ranker_decides_units_and_checkpoint(stages: ArtifactCache) -> None:
     """Both keys name it; another one, of another seed, makes other units; the same one is found, and nothing redone."""
     first = fitted(stages)
-    decided = [
-        json.loads((stages.used[stage] / "inputs.json").read_text())["ranker"] for stage in ("units", "checkpoint")
-    ]
-    assert decided == [first.units_also_decided_by()["ranker"]] * 2
+    decided = {name: json.loads((folder / "inputs.json").read_text()) for name, folder in stages.used.items()}
+    identity = first.reader.ranking.fitted_identity()["ranker"]
+    assert decided["units"]["ranker"] == decided["checkpoint"]["units"]["ranker"] == identity
     assert first.identity()["ranker"] == LstmRanker.version
     again = fitted(replace(stages, finished_only=True))
-    assert again.units_also_decided_by() == first.units_also_decided_by()
+    assert again.reader.ranking.fitted_identity() == first.reader.ranking.fitted_identity()
     before = len(list(stages.root.glob("units/*/inputs.json")))
     fitted(stages, seed=2)
     assert len(list(stages.root.glob("units/*/inputs.json"))) == 2 * before
@@ -139,19 +138,20 @@ def test_a_checkpoint_keeps_the_ranker(stages: ArtifactCache, tmp_path: Path) ->
     assert (stages.used["checkpoint"] / "ranker" / "model.safetensors").is_file()
     (tmp_path / "kept").mkdir()
     system.save(tmp_path / "kept")
-    again = QuickTrunc.load(tmp_path / "kept")
+    again = Trunc.load(tmp_path / "kept")
     texts = ["kadan lofel", "midan", "nugor kahit redan"]
-    assert [again.order(one, texts) for one in tests] == [system.order(one, texts) for one in tests]
+    orders = [[of.reader.ranking.order(one, texts) for one in tests] for of in (system, again)]
+    assert orders[0] == orders[1]
     decoding = Decoding(max_length=6, device="cpu")
     assert list(again.summarize(tests, decoding)) == list(system.summarize(tests, decoding))
-    assert isinstance(again.ranker, LearnedRanker)
-    assert again.ranker.device == "cpu"
+    assert isinstance(again.reader.ranking.ranker, LearnedRanker)
+    assert again.reader.ranking.ranker.device == "cpu"
 
 
 def test_an_unfitted_system_cannot_order_by_what_it_has_not_learned() -> None:
     """A learned ranker is there after `fit` or `load` only."""
     with pytest.raises(RuntimeError, match="fit or load"):
-        Trunc(TruncConfig(**TINY, rank="lstm")).order(example(1), ["a"])
+        Trunc(TruncConfig(**TINY, rank="lstm")).reader.ranking.order(example(1), ["a"])
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from support.toys import TINY
+from support.toys import build_tiny
 from transformers import PegasusConfig, PegasusForConditionalGeneration
 
 from longsumbench.api import registry
@@ -110,9 +110,8 @@ def test_ids_of_earlier_runs_stay() -> None:
 def test_settings_reach_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """`decode` hands its penalties to the model for one search, also a failing one, and none to the library's own."""
     torch.manual_seed(0)
-    kind = registry.systems.load("trunc")
-    one = kind(kind.Config(**{key: value for key, value in TINY.items() if key in kind.Config.__dataclass_fields__}))
-    model = kind.Model(one.model_config(40, (0, 1, 2))).eval()
+    network = build_tiny("trunc").network
+    model = network.Model(network.model_config(40, (0, 1, 2))).eval()
     ids = torch.randint(3, 40, (2, 1, 6))
     inputs = {"input_ids": ids, "unit_mask": torch.ones_like(ids, dtype=torch.bool), "unit_documents": ids[..., 0] * 0}
     seen: list[Penalties | None] = []

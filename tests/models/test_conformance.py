@@ -9,14 +9,13 @@ import sys
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from support.toys import TINY_FOR_ALL, ToySplit, tiny_recipe
+from support.toys import ToySplit, build_tiny, fit_tiny, tiny_recipe
 
 from longsumbench.api import catalogue, registry
-from longsumbench.api.config import Decoding, build_settings
+from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.api.system import AXES, REFERENCE_AXIS, FitContext, Summary, System
 from longsumbench.cache.artifacts import ArtifactCache
@@ -27,18 +26,9 @@ GREEDY = Decoding(max_length=10, device="cpu")
 TEST = ToySplit.of("test", 6, start=30).examples
 
 
-def built(name: str, **settings: Any) -> System:
-    """Return the system, as small as its settings allow, not fitted."""
-    system_class = registry.systems.load(name)
-    known = {item.name for item in fields(system_class.Config)}
-    values = {key: value for key, value in TINY_FOR_ALL.items() if key in known}
-    system: System = system_class(build_settings(system_class.Config, {**values, **settings}, "model."))
-    return system
-
-
 def fitted(name: str, folder: Path) -> System:
     """Return the system, fitted on toys; the stages are kept in the folder."""
-    system = built(name)
+    system: System = build_tiny(name)
     train, validation = ToySplit.of("train", 24), ToySplit.of("validation", 6, start=24)
     system.fit(FitContext(train, validation, tiny_recipe(max_steps=4), ArtifactCache(folder)))
     return system
@@ -65,6 +55,10 @@ ODD = {
     "unicode": Example("odd", "标题", None, (document("你好，世界。", "naïve – “café” 🦜\u2028!"),), (("世界",),)),
     "two references": Example("odd", "t", None, (document("One two.", "Three."),), (("One.",), ("Three.", "Two."))),
     "an empty reference": Example("odd", "t", None, (document("One two.", "Three."),), ((),)),
+    "no text at all": Example("odd", "t", None, (), (("One.",),)),
+    "a long sentence": Example("odd", "t", None, (document(" ".join(["long"] * 300)),), (("One.",),)),
+    "equal sentences": Example("odd", "t", None, (document(*["a b c"] * 30), document("a b c")), (("One.",),)),
+    "many documents": Example("odd", "t", None, tuple(document(f"Text {i}.") for i in range(500)), (("Text.",),)),
 }
 
 
@@ -117,7 +111,7 @@ def test_systems_and_corpora_are_described() -> None:
 def test_an_unknown_setting_is_refused(name: str) -> None:
     """A setting that the system does not have is an error that names it."""
     with pytest.raises(UsageError, match=r"unknown setting 'model\.no_such_setting'"):
-        built(name, no_such_setting=1)
+        build_tiny(name, no_such_setting=1)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -172,6 +166,26 @@ def test_odd_examples_are_summarized(kind: str, system: System) -> None:
     assert (alone.id, alone.text) == ("odd", beside[1].text)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_odd_examples_are_learned_from(name: str, tmp_path: Path) -> None:
+    """A system that was trained on odd examples alone summarizes each of them, alone as in a batch."""
+    odd = [replace(example, id=kind) for kind, example in ODD.items()]
+    system = fit_tiny(name, tmp_path, ToySplit("train", odd, multi_document=True))
+    texts = [one.text for one in summarize(system, odd)]
+    assert [summarize(system, [example])[0].text for example in odd] == texts
+
+
+@pytest.mark.parametrize("name", sorted(name for name in NAMES if registry.systems.load(name).shares_work))
+def test_it_learns(name: str, tmp_path: Path) -> None:
+    """In forty steps the loss of a neural system falls by a third."""
+    plain = {"rank": "none", "source_loss": False, "dropout": 0.0}
+    known = registry.systems.load(name).Config.__dataclass_fields__
+    system = build_tiny(name, **{key: value for key, value in plain.items() if key in known})
+    recipe = tiny_recipe(max_steps=40)
+    report = system.fit(FitContext(ToySplit.of("train", 24), None, recipe, ArtifactCache(tmp_path)))
+    assert report.last_loss < 0.67 * report.first_loss
+
+
 def test_the_ledger_balances(system: System) -> None:
     """What was cut is never more than there was, in tokens and in words, and no count is negative."""
     for summary in summarize(system, [*TEST, *ODD.values()]):
@@ -185,7 +199,7 @@ def test_the_ledger_balances(system: System) -> None:
 def test_what_it_says_it_would_read_is_what_it_reads(system: System, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Ready to read, without training, a system tells the ledgers of its summaries; or nothing, as one without any."""
     name, folder = system.config.name, tmp_path_factory.getbasetemp() / "conformance"
-    unfitted, train = built(name), ToySplit.of("train", 24)
+    unfitted, train = build_tiny(name), ToySplit.of("train", 24)
     unfitted.ready_to_read(
         FitContext(train, ToySplit.of("validation", 6, start=24), tiny_recipe(max_steps=4), ArtifactCache(folder))
     )

@@ -9,11 +9,15 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from longsumbench.api.config import Recipe
+from longsumbench.api import registry
+from longsumbench.api.config import Recipe, build_settings
 from longsumbench.api.documents import Document, Example, Section, count_words
+from longsumbench.api.system import FitContext
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import DataError
 
 WORDS = [f"{first}{second}" for first in ("ka", "lo", "mi", "nu", "re") for second in ("dan", "fel", "gor", "hit")]
@@ -121,6 +125,21 @@ def tiny_recipe(**changes: object) -> Recipe:
         "device": "cpu",
     }
     return Recipe(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def build_tiny(name: str, **settings: Any) -> Any:
+    """Return a registered system, as small as its settings allow, not fitted."""
+    kind = registry.systems.load(name)
+    values = {key: value for key, value in TINY_FOR_ALL.items() if key in kind.Config.__dataclass_fields__}
+    return kind(build_settings(kind.Config, {**values, **settings}, "model."))
+
+
+def fit_tiny(name: str, folder: Path, train: ToySplit | None = None, steps: int = 2, **settings: Any) -> Any:
+    """Return such a system after a few training steps; its stages are in the folder."""
+    system = build_tiny(name, **settings)
+    train = train or ToySplit.of("train", 24)
+    system.fit(FitContext(train, None, tiny_recipe(max_steps=steps), ArtifactCache(folder)))
+    return system
 
 
 def write_jsonl(folder: Path, train: int = 24, validation: int = 6, test: int = 8) -> Path:

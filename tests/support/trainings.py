@@ -27,7 +27,7 @@ def weights(system: Trunc) -> dict[str, torch.Tensor]:
 def training_batch(system: Trunc, example: Any) -> dict[str, torch.Tensor]:
     from longsumbench.modeling.collate import UnitCollator
 
-    return UnitCollator(system.tokenizer.pad_token_id)([system.row(example)])
+    return UnitCollator(system.tokenizer.pad_token_id)([system.reader.row(example)])
 
 
 UP_AND_DOWN = {"max_steps": 14, "eval_steps": 2, "learning_rate": 0.3, "schedule": "constant", "warmup_steps": 8}

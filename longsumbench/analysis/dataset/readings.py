@@ -140,14 +140,13 @@ def fit_reader(
     system: System = registry.systems.load(model.name)(model)
     system.ready_to_read(FitContext.of(splits, config.train, stages))
     reader = FittedReader(system, Reading(model.name, variant, note))
-    tokenizer: Any = getattr(system, "tokenizer", None)  # of a NeuralSystem; importing that class would import torch
-    encode: Any = getattr(system, "encode", None)
-    if tokenizer is not None and encode is not None:
+    units: Any = getattr(system, "reader", None)  # of a NeuralSystem; importing that class would import torch
+    if units is not None:
         from longsumbench.modeling.tokenizer import tokenizer_identity
 
         reader.reading.has_tokens = True
-        reader.tokenizer = tokenizer_identity(tokenizer)
-        reader.count = lambda sentences: sum(len(sentence.ids) for sentence in encode(sentences))
+        reader.tokenizer = tokenizer_identity(units.tokenizer)
+        reader.count = lambda sentences: sum(len(sentence.ids) for sentence in units.encode(sentences))
     return reader
 
 

@@ -23,7 +23,8 @@ from longsumbench.leaderboards.blocks import remarks
 from longsumbench.leaderboards.notes import describe_training_differences
 from longsumbench.metrics.aggregate import column_means, mean_scores, read_scores
 from longsumbench.modeling import neural_system as neural
-from longsumbench.modeling.neural_system import NeuralSystem, read_report
+from longsumbench.modeling.fit_report import read_report
+from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.training import trainer as training
 from longsumbench.modeling.training.callbacks import lowest_losses
 from longsumbench.models.seal.system import Trunc

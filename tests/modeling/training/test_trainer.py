@@ -13,7 +13,7 @@ from transformers import TrainerCallback
 from longsumbench.api.config import Recipe
 from longsumbench.api.system import FitContext
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.modeling.neural_system import read_report
+from longsumbench.modeling.fit_report import read_report
 from longsumbench.modeling.training import trainer as training
 from longsumbench.modeling.training.batch_plan import WordBatches
 from longsumbench.modeling.training.trainer import EpochSampler, learning_rate, newest_checkpoint
@@ -150,14 +150,14 @@ def test_a_torn_report_is_no_report(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """A full disk while the report is written leaves none, and the next run finishes the stage."""
     import errno
 
-    from longsumbench.modeling import neural_system as neural
+    from longsumbench.modeling import fit_report
 
     def full(path: Path, text: str) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     store = ArtifactCache(tmp_path)
     with monkeypatch.context() as patched:
-        patched.setattr(neural, "write_atomically", full)
+        patched.setattr(fit_report, "write_atomically", full)
         with pytest.raises(OSError, match="No space"):
             fit(store, tiny_recipe(max_steps=2))
     _, report = fit(store, tiny_recipe(max_steps=2))
@@ -169,7 +169,7 @@ def test_counts_by_hand(stages: ArtifactCache) -> None:
     train = ToySplit.of("train", 8)
     system, report = fit(stages, tiny_recipe(max_steps=6, batch_size=4, accumulation=2), train=train)
     assert (report.steps, report.examples, report.ended_by) == (6, 48, "max_steps")
-    rows = [system.row(example) for example in train]
+    rows = [system.reader.row(example) for example in train]
     assert report.source_tokens == 6 * sum(row["length"] for row in rows)
     assert report.target_tokens == 6 * sum(len(row["labels"]) for row in rows)
 

@@ -7,7 +7,7 @@ import torch
 from support.etads_networks import PAD, VARIANTS, batch, labels, network
 from support.rescoring import COVERAGES, check_rescored
 
-from longsumbench.modeling.neural_system import network_sizes
+from longsumbench.modeling.network import network_sizes
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.models.etads.config import EtadsConfig
 from longsumbench.models.etads.focus import FocusAttention
@@ -21,7 +21,7 @@ PAPER = EtadsConfig()
 
 def at_paper_size(**changes: Any) -> EtadsForConditionalGeneration:
     """Return the network at the paper's size, its weights never made."""
-    sizes = network_sizes(PAPER.dimension, PAPER.dropout, 50_000, (0, 1, 2))
+    sizes = network_sizes(PAPER, 50_000, (0, 1, 2))
     with torch.device("meta"):
         return EtadsForConditionalGeneration(EtadsModelConfig(**{**sizes, "max_position_embeddings": 400, **changes}))
 

@@ -65,7 +65,7 @@ def written(system: PageSum) -> list[str]:
 
 def opened(folder: Path, **changes: Any) -> Any:
     """Return PageSum's network as it starts from a folder's checkpoint."""
-    return PageSum(PageSumConfig(**{**TINY, "init": str(folder), **changes})).adopt(folder)
+    return PageSum(PageSumConfig(**{**TINY, "init": str(folder), **changes})).network.initial_model(None)
 
 
 def of_stock(inputs: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -355,7 +355,7 @@ def test_texts_with_the_names_of_special_tokens(tmp_path: Path, stages: Artifact
     tokenizer.save_pretrained(folder)
     system = fitted(folder, stages, steps=0)
     named = "BERT fills in <mask> until </s>."
-    (encoded,) = system.encode([named])
+    (encoded,) = system.reader.encode([named])
     assert system.tokenizer.decode(encoded.ids, skip_special_tokens=True).strip() == named
     masked = Example("masked", None, None, (Document(None, (Section(None, ((named,),)),)),), ((named,),))
     (summary,) = system.summarize([masked], replace(BEAMS, reference_evidence=True))
@@ -369,6 +369,6 @@ def test_pages_as_long_as_the_checkpoint_allows(checkpoint: Path, stages: Artifa
     split = {"page_size": longest, "num_pages": 2, "decode_length": longest}
     system = fitted(checkpoint, stages, steps=1, **split)
     long = example(1, sentences=20)
-    assert [len(page) for page in system.units(long, system.encode).ids] == [longest, longest]
+    assert [len(page) for page in system.reader.units(long).ids] == [longest, longest]
     (summary,) = system.summarize([long], Decoding(min_length=longest, device="cpu"))
     assert summary.tokens == longest

@@ -110,5 +110,5 @@ def test_units_are_made_again_whenever_pages_would_change() -> None:
     """Of the settings, only those are left out of what decides the pages that are about the network or the start."""
     system = registry.systems.load("pagesum")
     network = {"decoding", "init", "size", *SIZES["base"], "dropout", "tokenizer", "vocabulary_size"}
-    others = set(asdict(PageSumConfig())) - set(system.units_decided_by)
+    others = set(asdict(PageSumConfig())) - set(system.Reader.units_decided_by)
     assert others == network | {"name", "decode_length"}  # the last two are always there

@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from support.toys import TINY_FOR_ALL, ToySplit, example, tiny_recipe
+from support.toys import TINY_FOR_ALL, ToySplit, example, fit_tiny, tiny_recipe
 from transformers import PreTrainedTokenizerBase
 
 from longsumbench.api.config import Decoding
@@ -21,6 +21,7 @@ from longsumbench.modeling.generation import decode
 from longsumbench.modeling.tokenizer import token_texts, train_tokenizer
 from longsumbench.modeling.units import EncodedSentence
 from longsumbench.models.pagesum.config import PageSumConfig
+from longsumbench.models.pagesum.reader import PageReader
 from longsumbench.models.pagesum.system import PageSum
 from longsumbench.runs.plan import check_evidence
 
@@ -30,11 +31,9 @@ TINY = {key: value for key, value in TINY_FOR_ALL.items() if key in KNOWN}
 TEXTS = ToySplit.of("test", 4, start=40).examples
 
 
-def fitted(stages: ArtifactCache, split: ToySplit | None = None, steps: int = 2, **changes: Any) -> PageSum:
+def fitted(stages: ArtifactCache, split: ToySplit | None = None, steps: int = 2, **changes: Any) -> Any:
     """Return a PageSum after a few steps on a split."""
-    system = PageSum(PageSumConfig(**{**TINY, **changes}))
-    system.fit(FitContext(split or ToySplit.of("train", 12), None, tiny_recipe(max_steps=steps), stages))
-    return system
+    return fit_tiny("pagesum", stages.root, split, steps, **changes)
 
 
 class Letters:
@@ -52,9 +51,9 @@ class Letters:
 
 def pages_of(one: Example, **settings: Any) -> tuple[list[str], Any]:
     """Return the pages of an example as text, and its ledger."""
-    system = PageSum(PageSumConfig(init="random", **settings))
-    system.tokenizer = Letters()  # type: ignore[assignment]
-    units = system.units(one, Letters())
+    reader = PageReader(PageSumConfig(init="random", **settings))
+    reader.tokenizer = reader.encode = Letters()  # type: ignore[assignment, method-assign]
+    units = reader.units(one)
     assert len(units.documents) == len(units.words) == len(units.ids)
     return ["".join(map(chr, ids)) for ids in units.ids], units
 
@@ -109,12 +108,12 @@ def test_what_does_not_fit_is_in_the_ledger() -> None:
 @pytest.mark.parametrize(("fidelity", "expected"), [("default", "<ab>"), ("official", "ab>")])
 def test_targets(fidelity: str, expected: str, stages: ArtifactCache) -> None:
     """The default learns to write `<s>` first, the release does not; the longest target has decode_length tokens."""
-    system = PageSum(PageSumConfig(fidelity=fidelity))
-    system.tokenizer = Letters()  # type: ignore[assignment]
-    assert "".join(map(chr, system.target([ord("a"), ord("b")]))) == expected
+    reader = PageReader(PageSumConfig(fidelity=fidelity))
+    reader.tokenizer = Letters()  # type: ignore[assignment]
+    assert "".join(map(chr, reader.target([ord("a"), ord("b")]))) == expected
     long = Example("x", None, None, example(1).documents, ((" ".join(["word"] * 99),),))
     trained = fitted(stages, steps=0, fidelity=fidelity)
-    labels = trained.row(long)["labels"]
+    labels = trained.reader.row(long)["labels"]
     special = (trained.tokenizer.bos_token_id, trained.tokenizer.eos_token_id)
     assert len(labels) == TINY["decode_length"]
     assert labels[-1] == special[1]
@@ -126,7 +125,7 @@ def test_every_summary_begins_with_the_start_token(fidelity: str, tmp_path: Path
     """Whatever was fed in training, writing begins with `</s> <s>`, in a system that was saved and loaded, too."""
     system = fitted(stages, steps=0, fidelity=fidelity)
     system.save(tmp_path)
-    batch = system.collator()([system.row(TEXTS[0])])
+    batch = system.reader.collator()([system.reader.row(TEXTS[0])])
     start = system.tokenizer.bos_token_id
     assert system.model.config.decoder_start_token_id == system.tokenizer.eos_token_id
     for model in (system.model, PageSum.load(tmp_path).model):
@@ -137,9 +136,8 @@ def test_every_summary_begins_with_the_start_token(fidelity: str, tmp_path: Path
 
 def weighed(system: PageSum, one: Example, fed: torch.Tensor) -> torch.Tensor:
     """Return the confidences of an example's pages when a decoder's input is fed as a whole: [P, T]."""
-    row = {"units": system.units(one, system.encode).ids, "unit_documents": [], "labels": []}
     with torch.no_grad():
-        pages = system.model.model.encoder(**system.collator()([row]))
+        pages = system.model.model.encoder(**system.reader.collate([system.reader.units(one)]))
         weights: torch.Tensor = system.model.decode(pages, fed[None]).confidences
     return weights[0, :, 0]
 
@@ -156,7 +154,7 @@ def test_evidence_is_what_each_token_was_predicted_by(
     steps = len(seen[0][0]) - 2  # the first two tokens are `</s> <s>`, which nothing predicts
     if summary.complete:
         steps -= 1  # the end
-    evidence, units = summary.evidence, system.units(one, system.encode)
+    evidence, units = summary.evidence, system.reader.units(one)
     assert evidence is not None
     confidence = evidence.arrays["confidence"]
     assert confidence.shape == (3, steps)
@@ -179,7 +177,7 @@ def test_evidence_of_the_reference(fidelity: str, stages: ArtifactCache) -> None
     assert summary.evidence is not None
     assert (summary, set(plain.evidence.arrays)) == (plain, {"confidence"})
     found = summary.evidence.arrays["reference_confidence"]
-    fed = system.model.shifted(torch.tensor([system.row(one)["labels"]]))[0]
+    fed = system.model.shifted(torch.tensor([system.reader.row(one)["labels"]]))[0]
     first = 0 if fidelity == "official" else 1  # behind `<s>`
     np.testing.assert_allclose(found, weighed(system, one, fed)[:, first:-1], rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(found.sum(0), 1, rtol=1e-5)
@@ -273,29 +271,3 @@ def test_no_training_split_is_told_as_of_any_system(locality: str, tmp_path: Pat
     system = PageSum(PageSumConfig(**{**TINY, "locality": locality}))
     with pytest.raises(DataError, match="learns from a training split"):
         system.fit(FitContext(None, None, tiny_recipe(), stages))
-
-
-CROWD = text_of(*(((f"Part {number}", (f"Text number {number}.",)),) for number in range(500)))
-ODD = [
-    *(text_of((("Aim", ("One two.", "Three.")), ("", ()), (None, ()), ("End", ("Four five.",)))) for _ in range(2)),
-    text_of(((" ".join(["long"] * 50), ("Text.",)),)),
-    text_of(((None, (" ".join(["long"] * 300),)),)),
-    text_of((("Only names", ()), ("More", ()))),
-    CROWD,
-    NOTHING,
-    text_of(((None, ("One two.",)),)),
-]
-
-
-@pytest.mark.parametrize("fidelity", ["default", "official"])
-@pytest.mark.parametrize("locality", ["spatial", "discourse", "document"])
-def test_odd_texts_are_learned_from_and_summarized(locality: str, fidelity: str, stages: ArtifactCache) -> None:
-    """Empty sections, names as long as pages, 500 documents, no text at all: each alone as beside the others."""
-    system = fitted(stages, split_of(*ODD, multi_document=True), locality=locality, fidelity=fidelity)
-    together = list(system.summarize(ODD, BEAMS))
-    for one, beside in zip(ODD, together, strict=True):
-        (alone,) = system.summarize([one], BEAMS)
-        assert alone.text == beside.text
-        assert sum(cut.words for cut in beside.truncation.cuts) <= beside.truncation.words == one.source_words()
-    causes = {cut.cause for cut in together[ODD.index(CROWD)].truncation.cuts}
-    assert ("max_pages" in causes) == (locality != "spatial")

@@ -300,7 +300,7 @@ def test_parameter_counts(system: Any, parameters: int) -> None:
     ⌊1024 / 56⌋ = 18 learned vectors; EA's scorer has no cross-attention; SEAL's brings it to 39M, the stated sizes.
     """
     with torch.device("meta"):
-        model = system.Model(system.model_config(vocabulary=32_776, special=(0, 1, 2)))
+        model = system.network.Model(system.network.model_config(vocabulary=32_776, special=(0, 1, 2)))
     assert sum(weight.numel() for weight in model.parameters()) == parameters
 
 

@@ -1,45 +1,36 @@
 """CA, EA and SEAL as systems: units, labels, evidence, and odd input."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from support.toys import TINY_FOR_ALL, ToySplit, example, tiny_recipe
+from support.toys import example, fit_tiny
 
-from longsumbench.api import registry
 from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.api.system import FitContext
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
+from longsumbench.modeling.unit_reader import UnitReader
 from longsumbench.modeling.units import EncodedSentence
 from longsumbench.models.seal.config import CAConfig, EAConfig, SealConfig
 from longsumbench.models.seal.gate import select
-from longsumbench.models.seal.system import CA, EA, Seal
+from longsumbench.models.seal.readers import CAReader, EAReader, SealReader
+from longsumbench.models.seal.system import EANetwork
 
 GREEDY = Decoding(max_length=20, device="cpu")
-NAMES = ["trunc", "ca", "ea", "seal"]
-
-
-def tiny(name: str, **changes: Any) -> Any:
-    """Return a system of the family, as small as can be."""
-    system_class = registry.systems.load(name)
-    known = system_class.Config.__dataclass_fields__
-    settings = {key: value for key, value in TINY_FOR_ALL.items() if key in known}
-    return system_class(system_class.Config(**{**settings, **changes}))
-
-
-def fitted(name: str, stages: ArtifactCache, split: ToySplit | None = None, steps: int = 2, **changes: Any) -> Any:
-    """Return such a system after a few steps on a split."""
-    system = tiny(name, **changes)
-    system.fit(FitContext(split or ToySplit.of("train", 12), None, tiny_recipe(max_steps=steps), stages))
-    return system
 
 
 def encode(sentences: list[str]) -> list[EncodedSentence]:
     """A token a letter, for cases worked by hand."""
     return [EncodedSentence([ord(letter) for letter in text.replace(" ", "")], len(text.split())) for text in sentences]
+
+
+def hand(reader: UnitReader, **state: Any) -> Any:
+    """Return a reader with a token a letter, that knows this of the training texts."""
+    reader.encode, reader.state = encode, state  # type: ignore[method-assign, assignment]
+    return reader
 
 
 def text_of(*documents: tuple[str, ...], summary: str = "a b") -> Example:
@@ -55,15 +46,14 @@ def letters(units: Any) -> list[str]:
 
 def test_groups_of_consecutive_snippets() -> None:
     """Of a single document, snippets aa, bb, cc make groups of two: aabb, cc."""
-    system = CA(CAConfig(snippet_length=2, num_snippets=9, group_size=2, extractive_length=2))
-    assert letters(system.units(text_of(("aa", "bb", "cc")), encode)) == ["aabb", "cc"]
+    reader = hand(CAReader(CAConfig(snippet_length=2, num_snippets=9, group_size=2, extractive_length=2)))
+    assert letters(reader.units(text_of(("aa", "bb", "cc")))) == ["aabb", "cc"]
 
 
 def test_a_group_for_each_document() -> None:
     """Of several documents, each is a group; those beyond `max_documents` join the last one, and are counted."""
-    system = CA(CAConfig(snippet_length=2, num_snippets=9, max_documents=2, extractive_length=2))
-    system.state["multi_document"] = True
-    units = system.units(text_of(("aa", "bb"), ("cc",), ("dd",), ("ee",)), encode)
+    config = CAConfig(snippet_length=2, num_snippets=9, max_documents=2, extractive_length=2)
+    units = hand(CAReader(config), multi_document=True).units(text_of(("aa", "bb"), ("cc",), ("dd",), ("ee",)))
     assert letters(units) == ["aabb", "ccddee"]
     assert units.documents == (0, 1)
     assert units.truncation.documents_merged == 2
@@ -72,15 +62,14 @@ def test_a_group_for_each_document() -> None:
 
 def test_snippets_know_their_document() -> None:
     """EA and SEAL embed the index of a snippet's document, where there are several; the last embedding is shared."""
-    system = EA(EAConfig(snippet_length=2, num_snippets=9, max_documents=2, extractive_length=2))
-    single = system.units(text_of(("aa", "bb"), ("cc",), ("dd",)), encode)
-    assert single.documents == (0, 0, 1, 2)
-    assert system.own_dimensions()["max_documents"] == 0
-    system.state["multi_document"] = True
-    several = system.units(text_of(("aa", "bb"), ("cc",), ("dd",)), encode)
+    config = EAConfig(snippet_length=2, num_snippets=9, max_documents=2, extractive_length=2)
+    text, network = text_of(("aa", "bb"), ("cc",), ("dd",)), EANetwork(config)
+    assert hand(EAReader(config)).units(text).documents == (0, 0, 1, 2)
+    assert network.own_sizes(multi_document=False)["max_documents"] == 0
+    several = hand(EAReader(config), multi_document=True).units(text)
     assert several.documents == (0, 0, 1, 1)
     assert several.truncation.documents_merged == 1
-    assert system.own_dimensions()["max_documents"] == 2
+    assert network.own_sizes(multi_document=True)["max_documents"] == 2
 
 
 @pytest.mark.parametrize(
@@ -100,46 +89,42 @@ def test_vectors_of_a_group(multi_document: bool, settings: dict[str, int], vect
 
 def test_labels_of_a_training_row() -> None:
     """Target 1 2 3 4 end, segments of 3: 1 2 3 | 4. Snippet 1 2 3 labels them 1, 0; snippet 2 3 9 4: 2·1/(3+2), 0."""
-    system = Seal(SealConfig(segment_length=3, snippet_length=4, extractive_length=8))
-
-    class End:
-        eos_token_id = 0
-
-    system.tokenizer = End()  # type: ignore[assignment]
-    row = {"units": [[1, 2, 3], [2, 3, 9, 4]], "labels": [1, 2, 3, 4, 0]}
-    assert np.allclose(system.labels_of(row), [[1, 0.4], [0, 0]])
-    whole = EA(EAConfig(snippet_length=4, extractive_length=8))
-    whole.tokenizer = End()  # type: ignore[assignment]
+    segments = SealReader(SealConfig(segment_length=3, snippet_length=4, extractive_length=8))
+    whole = EAReader(EAConfig(snippet_length=4, extractive_length=8))
+    segments.tokenizer = whole.tokenizer = SimpleNamespace(eos_token_id=0)  # type: ignore[assignment]
+    row = {"units": [[1, 2, 3], [2, 3, 9, 4]], "labels": [1, 2, 3, 4, 0], "query_length": 0}
+    assert np.allclose(segments.labels_of(row), [[1, 0.4], [0, 0]])
     assert np.allclose(whole.labels_of(row), [[2 * 2 / (2 + 3), 2 * 1 / (3 + 3)]])
 
 
 def test_labels_are_made_again_only_when_they_would_change(stages: ArtifactCache) -> None:
     """Another extractive length finds units and labels; another segment length finds the units and makes labels."""
-    fitted("seal", stages)
+    fit_tiny("seal", stages.root)
     made = lambda name: len(list((stages.root / name).glob("*/rows.arrow")))  # noqa: E731
     assert (made("units"), made("labels")) == (1, 1)
-    fitted("seal", stages, extractive_length=16)
+    fit_tiny("seal", stages.root, extractive_length=16)
     assert (made("units"), made("labels")) == (1, 1)
-    fitted("seal", stages, segment_length=5)
+    fit_tiny("seal", stages.root, segment_length=5)
     assert (made("units"), made("labels")) == (1, 2)
-    fitted("seal", stages, proxy_measure="recall")
+    fit_tiny("seal", stages.root, proxy_measure="recall")
     assert (made("units"), made("labels")) == (1, 3)
 
 
 def test_a_batch_brings_its_labels_along(stages: ArtifactCache) -> None:
     """Collated labels are those of the rows, 0 where an example has fewer segments or snippets."""
-    system = fitted("seal", stages, steps=0, segment_length=5)
-    rows = [system.row(example(number, sentences)) for number, sentences in ((1, 6), (2, 2))]
+    system = fit_tiny("seal", stages.root, steps=0, segment_length=5)
+    reader = system.reader
+    rows = [reader.row(example(number, sentences)) for number, sentences in ((1, 6), (2, 2))]
     for row in rows:
-        row["proxy_labels"] = system.labels_of(row)
-    batch = system.collator()(rows)
+        row["proxy_labels"] = reader.labels_of(row)
+    batch = reader.collator()(rows)
     segments = -(-batch["labels"].shape[1] // 5)
     assert batch["proxy_labels"].shape == (2, segments, batch["input_ids"].shape[1])
     for row, of_row in zip(rows, batch["proxy_labels"], strict=True):
         there = np.array(row["proxy_labels"])
         assert np.allclose(of_row[: there.shape[0], : there.shape[1]], there)
         assert of_row.sum() == pytest.approx(there.sum())
-    assert "proxy_labels" not in system.collator()([system.row(example(1, 6))])
+    assert "proxy_labels" not in reader.collator()([reader.row(example(1, 6))])
 
 
 def squeezed(text: str) -> str:
@@ -150,10 +135,10 @@ def squeezed(text: str) -> str:
 @pytest.mark.parametrize("name", ["ea", "seal"])
 def test_evidence_says_what_the_decoder_saw(name: str, stages: ArtifactCache) -> None:
     """A segment saw as many tokens as fit, of the best snippets, whole but for the last; its text is the summary's."""
-    system = fitted(name, stages, extractive_length=20, snippet_length=16)
+    system = fit_tiny(name, stages.root, extractive_length=20, snippet_length=16)
     for summary in system.summarize([example(3, 6), example(4, 1)], GREEDY):
         evidence = summary.evidence
-        lengths = np.array([len(system.encode([text])[0].ids) for text in evidence.texts["unit"]])
+        lengths = np.array([len(system.reader.encode([text])[0].ids) for text in evidence.texts["unit"]])
         scores, taken = evidence.arrays["scores"], evidence.arrays["selected_tokens"]
         count = 1 if name == "ea" else -(-(summary.tokens + summary.complete) // 6)
         assert scores.shape == taken.shape == (count, len(lengths))
@@ -171,7 +156,7 @@ def test_evidence_is_what_the_search_selected(
     beams: int, stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Computed once more, scores and selections of every segment are among those that the search worked with."""
-    system = fitted("seal", stages, extractive_length=20, snippet_length=16)
+    system = fit_tiny("seal", stages.root, extractive_length=20, snippet_length=16)
     seen: list[np.ndarray[Any, Any]] = []
 
     def spy(*arguments: Any) -> Any:
@@ -207,36 +192,13 @@ def test_wrong_settings_name_their_key(config: type, settings: dict[str, Any], t
         config(**settings)
 
 
-CROWD = text_of(*((f"Text number {number}.",) for number in range(2_000)))
-ODD_TEXTS = {
-    "one snippet": text_of(("One two.",)),
-    "one-token snippets": text_of(tuple("a" for _ in range(30))),
-    "2,000 documents": CROWD,
-    "no text at all": text_of(()),
-    "a long sentence": text_of((" ".join(["long"] * 300),)),
-}
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_odd_texts_are_learned_from_and_summarized(name: str, stages: ArtifactCache) -> None:
-    """One snippet, one-token snippets, 2,000 documents, an endless sentence, nothing at all; summaries of one word."""
-    split = ToySplit("train", list(ODD_TEXTS.values()), multi_document=True)
-    system = fitted(name, stages, split, snippet_length=1 if name != "trunc" else 16, num_snippets=2_500)
-    together = list(system.summarize(split.examples, GREEDY))
-    for one, beside in zip(split.examples, together, strict=True):
-        (alone,) = system.summarize([one], GREEDY)
-        assert alone.text == beside.text
-    merged = together[2].truncation.documents_merged
-    assert merged == (0 if name == "trunc" else 2_000 - TINY_FOR_ALL["max_documents"])
-
-
 def test_another_sizes_checkpoint_is_refused(tmp_path: Path, stages: ArtifactCache) -> None:
     """model.init=FOLDER of a SEAL with other sizes, or of EA, is one line that names what differs."""
-    fitted("seal", stages, steps=0).save(tmp_path)
+    fit_tiny("seal", stages.root, steps=0).save(tmp_path)
     for change, told in (({"d_model": 64}, "d_model is 32 there and 64 here"), ({"scorer_layers": 2}, "scorer_layers")):
         with pytest.raises(UsageError, match=told):
-            fitted("seal", stages, init=str(tmp_path), **change)
+            fit_tiny("seal", stages.root, init=str(tmp_path), **change)
     longer = {"extractive_length": 48, "segment_length": 8, "decode_length": 48}  # no weight depends on these
-    assert fitted("seal", stages, steps=0, init=str(tmp_path), **longer).model.config.segment_length == 8
+    assert fit_tiny("seal", stages.root, steps=0, init=str(tmp_path), **longer).model.config.segment_length == 8
     with pytest.raises(UsageError, match="is a checkpoint of 'seal', not of 'ea'"):
-        fitted("ea", stages, init=str(tmp_path))
+        fit_tiny("ea", stages.root, init=str(tmp_path))

@@ -1,20 +1,21 @@
+import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-from support.toys import TINY, ToySplit, example, tiny_recipe
+from support.toys import build_tiny, example, fit_tiny
 from transformers import AutoTokenizer, PegasusConfig, PegasusForConditionalGeneration
 
 from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Document, Example, Section
-from longsumbench.api.system import FitContext
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
 from longsumbench.modeling.units import EncodedSentence
 from longsumbench.models.seal.config import TruncConfig
 from longsumbench.models.seal.model import TruncForConditionalGeneration, TruncModelConfig
-from longsumbench.models.seal.system import Trunc
+from longsumbench.models.seal.readers import TruncReader
 
 SMALL = {
     "vocab_size": 60,
@@ -73,9 +74,7 @@ def test_post_norm_has_no_last_norm_and_normalises_every_sublayer() -> None:
 
 def test_a_checkpoint_loads_with_from_pretrained_alone(tmp_path: Path, stages: ArtifactCache) -> None:
     """The saved folder is an ordinary model and tokenizer folder."""
-    system = Trunc(TruncConfig(**TINY))
-    split = ToySplit.of("train", 8)
-    system.fit(FitContext(split, None, tiny_recipe(max_steps=1), stages))
+    system = fit_tiny("trunc", stages.root, steps=1)
     system.save(tmp_path)
     model = TruncForConditionalGeneration.from_pretrained(tmp_path)
     tokenizer = AutoTokenizer.from_pretrained(tmp_path)
@@ -84,35 +83,18 @@ def test_a_checkpoint_loads_with_from_pretrained_alone(tmp_path: Path, stages: A
         assert torch.equal(model.state_dict()[name], value)
 
 
-def test_training_goes_on_from_a_checkpoint(tmp_path: Path, stages: ArtifactCache) -> None:
-    """model.init=FOLDER starts with that folder's weights and tokenizer; other sizes are refused."""
-    split = ToySplit.of("train", 8)
-    first = Trunc(TruncConfig(**TINY))
-    first.fit(FitContext(split, None, tiny_recipe(max_steps=3), stages))
-    first.save(tmp_path)
-    second = Trunc(TruncConfig(**{**TINY, "init": str(tmp_path), "vocabulary_size": 999}))
-    second.fit(FitContext(split, None, tiny_recipe(max_steps=0), stages))
-    assert all(torch.equal(value, second.model.state_dict()[key]) for key, value in first.model.state_dict().items())
-    for change in ({"d_model": 64}, {"num_heads": 4}):
-        other = Trunc(TruncConfig(**{**TINY, "init": str(tmp_path), **change}))
-        with pytest.raises(UsageError, match="does not fit"):
-            other.fit(FitContext(split, None, tiny_recipe(max_steps=0), stages))
-
-
-def test_a_checkpoint_is_known_by_its_content(tmp_path: Path, stages: ArtifactCache) -> None:
-    """Moved, it is the same start; with other weights at the same place, another."""
-    first = Trunc(TruncConfig(**TINY))
-    first.fit(FitContext(ToySplit.of("train", 8), None, tiny_recipe(max_steps=0), stages))
-    known = []
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        first.save(tmp_path / name)
-        known.append(Trunc(TruncConfig(**{**TINY, "init": str(tmp_path / name)})).identity())
-    assert known[0] == known[1]
-    with torch.no_grad():
-        first.model.lm_head.weight.add_(1)
+def test_training_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
+    """model.init=FOLDER starts with that folder's weights and tokenizer, and its content is the identity."""
+    first = fit_tiny("trunc", tmp_path / "cache", steps=3)
+    (tmp_path / "a").mkdir()
     first.save(tmp_path / "a")
-    assert Trunc(TruncConfig(**{**TINY, "init": str(tmp_path / "a")})).identity() != known[0]
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    second = fit_tiny("trunc", tmp_path / "cache", steps=0, init=str(tmp_path / "a"), vocabulary_size=999)
+    assert all(torch.equal(value, second.model.state_dict()[key]) for key, value in first.model.state_dict().items())
+    assert build_tiny("trunc", init=str(tmp_path / "b"), vocabulary_size=999).identity() == second.identity()
+    first.model.lm_head.weight.data.add_(1)
+    first.save(tmp_path / "b")
+    assert build_tiny("trunc", init=str(tmp_path / "b"), vocabulary_size=999).identity() != second.identity()
 
 
 def encode(sentences: list[str]) -> list[EncodedSentence]:
@@ -126,8 +108,9 @@ def text_of(*documents: tuple[str, ...]) -> Example:
 
 def test_hand_worked_units() -> None:
     """Snippets of at most 4: "aaa", "bb"+"c", "dddd|d" cut; joined and cut at 8: a a a b b c d d."""
-    system = Trunc(TruncConfig(input_length=8, snippet_length=4, num_snippets=3))
-    units = system.units(text_of(("aaa", "bb", "c"), ("ddddd", "ee")), encode)
+    reader = TruncReader(TruncConfig(input_length=8, snippet_length=4, num_snippets=3))
+    reader.encode = encode  # type: ignore[method-assign, assignment]
+    units = reader.units(text_of(("aaa", "bb", "c"), ("ddddd", "ee")))
     assert ["".join(map(chr, ids)) for ids in units.ids] == ["aaabbcdd"]
     assert {cut.cause: cut.tokens for cut in units.truncation.cuts} == {
         "snippet_length": 1,
@@ -138,21 +121,16 @@ def test_hand_worked_units() -> None:
 
 def test_ranked_snippets_come_best_first() -> None:
     """With rank=title the snippet that shares the title's word is read first."""
-    system = Trunc(TruncConfig(input_length=5, snippet_length=3, rank="title"))
-
-    class Letters:
-        def batch_decode(self, ids: Any) -> list[str]:
-            return ["".join(map(chr, one)) for one in ids]
-
-    system.tokenizer = Letters()  # type: ignore[assignment]
-    units = system.units(text_of(("aaa", "bb", "ccc")), encode)
+    reader = TruncReader(TruncConfig(input_length=5, snippet_length=3, rank="title"))
+    decoder = SimpleNamespace(batch_decode=lambda ids: ["".join(map(chr, one)) for one in ids])
+    reader.encode, reader.tokenizer = encode, decoder  # type: ignore[method-assign, assignment]
+    units = reader.units(text_of(("aaa", "bb", "ccc")))
     assert "".join(map(chr, units.ids[0])) == "bbaaa"
 
 
-def test_summaries_tell_whether_they_ended(stages: ArtifactCache) -> None:
+def test_summaries_tell_whether_they_ended(tmp_path: Path) -> None:
     """An output that fills its limit is marked incomplete, and never longer than the limit."""
-    system = Trunc(TruncConfig(**TINY))
-    system.fit(FitContext(ToySplit.of("train", 8), None, tiny_recipe(max_steps=0), stages))
+    system = fit_tiny("trunc", tmp_path, steps=0)
     for summary in system.summarize([example(1), example(2)], Decoding(max_length=3, device="cpu")):
         assert summary.tokens is not None
         assert summary.tokens == 3 or summary.complete

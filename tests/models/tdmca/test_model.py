@@ -12,12 +12,13 @@ from torch.nn import functional as F
 from longsumbench.api.documents import Truncation
 from longsumbench.errors import UsageError
 from longsumbench.modeling.collate import row_of_units
-from longsumbench.modeling.neural_system import network_sizes
+from longsumbench.modeling.network import network_sizes
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.modeling.nn.positions import sinusoid
 from longsumbench.modeling.units import Units
 from longsumbench.models.tdmca import model as tdmca
 from longsumbench.models.tdmca.attention import CompressedAttention, Compression, LocalAttention, Past
+from longsumbench.models.tdmca.config import TdmcaConfig
 from longsumbench.models.tdmca.model import SourceCountingCollator, TdmcaForConditionalGeneration, TdmcaModelConfig
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -427,10 +428,9 @@ def test_weights_at_the_paper_s_size() -> None:
     A layer has 4 · (512² + 512) weights for attention, 2 · 512 · 2,048 + 2,048 + 512 for the feed-forward, and 2 norms
     of 2 · 512; a convolution has 3 · 512² + 512.
     """
-    sizes = {"d_model": 512, "d_ff": 2048, "num_heads": 8, "encoder_layers": 5, "decoder_layers": 5}
     with torch.device("meta"):
         model = TdmcaForConditionalGeneration(
-            TdmcaModelConfig(**network_sizes(sizes.__getitem__, 0.1, 32_000, (PAD, START, END)))
+            TdmcaModelConfig(**network_sizes(TdmcaConfig(), 32_000, (PAD, START, END)))
         )
     layer = 4 * (512**2 + 512) + 2 * 512 * 2048 + 2048 + 512 + 2 * 2 * 512
     convolutions = 2 * 2 * (3 * 512**2 + 512)

@@ -1,0 +1,45 @@
+"""The files of a checkpoint stage that describe its training."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import datasets
+
+from longsumbench.api.documents import Cut, Truncation
+from longsumbench.api.system import FitReport
+from longsumbench.files import write_atomically
+
+_REPORT = "fit.json"  # written last
+
+
+def kept_folder(checkpoint: Path, number: int) -> Path:
+    """Return the folder of the n-th best weights of a checkpoint stage; the best are in the stage's folder."""
+    return checkpoint if number == 1 else checkpoint / "kept" / str(number)
+
+
+def is_trained(folder: Path) -> bool:
+    """Return True if a folder has the weights of a finished training."""
+    return (folder / _REPORT).is_file()
+
+
+def write_report(folder: Path, report: FitReport, rows: datasets.Dataset, special: int) -> None:
+    """Write a report with the ledger of the training targets, which have `special` special tokens each."""
+    whole = rows["target_tokens"]
+    kept = [len(labels) - special for labels in rows["labels"]]
+    tokens_cut = sum(whole) - sum(kept)
+    cuts = (Cut("decode_length", tokens_cut, sum(rows["target_words_cut"])),) if tokens_cut else ()
+    ledger = Truncation(sum(whole), sum(rows["target_words"]), cuts)
+    num_cut = sum(before > after for before, after in zip(whole, kept, strict=True))
+    content = {**asdict(report), "targets": asdict(ledger), "targets_cut": num_cut}
+    write_atomically(folder / _REPORT, json.dumps(content))
+
+
+def read_report(folder: Path) -> FitReport:
+    """Read the report of a checkpoint stage."""
+    content = json.loads((folder / _REPORT).read_text(encoding="utf-8"))
+    ledger = content.pop("targets")
+    cuts = tuple(Cut(**cut) for cut in ledger.pop("cuts"))
+    for name in ("validation_losses", "kept", "averaged"):  # missing in files of earlier versions
+        content[name] = tuple((step, loss) for step, loss in content.get(name, ()))
+    return FitReport(**content, targets=Truncation(**ledger, cuts=cuts))

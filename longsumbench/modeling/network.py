@@ -1,0 +1,160 @@
+"""How a neural system's network is built, and how it starts from a checkpoint (`model.init`)."""
+
+from abc import ABC, abstractmethod
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from longsumbench.api.config import TRAINED_TOKENIZERS
+from longsumbench.api.system import FitContext, read_checkpoint
+from longsumbench.errors import DataError, UsageError
+from longsumbench.modeling import tokenizer as tokenization
+from longsumbench.modeling.checkpoints import (
+    FETCH_AGAIN,
+    check_files,
+    check_memory,
+    check_vocabulary,
+    load_network,
+    model_digest,
+)
+from longsumbench.modeling.unit_reader import UnitReader
+
+_FREE = {"dropout", "label_smoothing", "use_cache", "dtype", "architectures", "transformers_version", "_name_or_path"}
+
+
+class Network(ABC):
+    """A class of transformers' models, and how one is built from a system's settings.
+
+    Attributes:
+        Model: a `PreTrainedModel` with `generate` that takes `input_ids` and `unit_mask` [B, U, L].
+        free_settings: settings of the model's configuration that a checkpoint's weights do not depend on.
+        config: the system's settings.
+    """
+
+    Model: ClassVar[type[PreTrainedModel]]
+    free_settings: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, config: Any) -> None:
+        self.config = config
+
+    @abstractmethod
+    def build(self, reader: UnitReader) -> PreTrainedModel:
+        """Build the model with random weights; the caller has set the seed."""
+
+    def initial_folder(self) -> Path | None:
+        """Return the folder of the initial checkpoint; None if the weights are initialized at random.
+
+        Raises:
+            UsageError: the checkpoint does not exist, or is of another system or architecture.
+            EnvironmentProblem: it is on the hub, has no local copy, and cannot be fetched.
+        """
+        if self.config.init == "random":
+            return None
+        folder = Path(self.config.init)
+        read_checkpoint(folder, type(self.config))
+        check_files(folder)
+        return folder
+
+    def initial_model(self, reader: UnitReader) -> PreTrainedModel:
+        """Return the model that training starts from.
+
+        Raises:
+            UsageError: the initial checkpoint does not fit the settings.
+            EnvironmentProblem: the model does not fit into memory.
+        """
+        folder = self.initial_folder()
+        check_memory(lambda: self.build(reader), f"model={self.config.name}")
+        model = self.build(reader)
+        if folder:
+            _, initial = self.open(folder)
+            if difference := self._first_difference(model, initial):
+                raise UsageError(f"model.init={self.config.init} does not fit the other settings: {difference}")
+            model.load_state_dict(initial.state_dict())
+        return model
+
+    def _first_difference(self, model: PreTrainedModel, initial: PreTrainedModel) -> str:
+        """Describe the first setting that differs between two models; empty if none does."""
+        wanted, found = model.config.to_dict(), initial.config.to_dict()
+        for key in sorted((set(wanted) & set(found)) - self.free_settings - _FREE):
+            if wanted[key] != found[key]:
+                return f"{key} is {found[key]} there and {wanted[key]} here"
+        return ""
+
+    def tokenizer(self, context: FitContext) -> PreTrainedTokenizerBase:
+        """Return the initial checkpoint's tokenizer; without one, train or load what `model.tokenizer` names."""
+        kind, size = self.config.tokenizer, self.config.vocabulary_size
+        if folder := self.initial_folder():
+            return self.open(folder)[0]
+        if kind in TRAINED_TOKENIZERS:
+            assert context.train is not None
+            return tokenization.trained_tokenizer(context.train, size, context.stages, kind)
+        tokenizer = tokenization.load_tokenizer(kind)
+        check_vocabulary(tokenizer, len(tokenizer), f"model.tokenizer={kind}")
+        return tokenizer
+
+    def identity(self) -> dict[str, Any]:
+        """Return `init` and `tokenizer` as JSON values; hashes of the content replace paths.
+
+        Raises:
+            UsageError: the checkpoint or tokenizer does not exist.
+            EnvironmentProblem: it is on the hub, and cannot be fetched.
+        """
+        kind = self.config.tokenizer
+        if folder := self.initial_folder():
+            return {"init": model_digest(folder), "tokenizer": "the checkpoint's"}
+        if kind not in TRAINED_TOKENIZERS:
+            return {"tokenizer": tokenization.tokenizer_identity(tokenization.load_tokenizer(kind))}
+        return {"tokenizer": f"words {tokenization.WORDS_VERSION}"} if kind == "words" else {}
+
+    def open(self, folder: Path) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
+        """Load tokenizer and model of a checkpoint of this system.
+
+        Raises:
+            UsageError: the checkpoint is of another system or network.
+            DataError: a file is damaged.
+        """
+        read_checkpoint(folder, type(self.config))
+        named = f"the checkpoint {folder}"
+        model, missing, unexpected = load_network(self.Model, folder, named)
+        if different := missing | unexpected:
+            names = ", ".join(sorted(different)[:3])
+            raise UsageError(f"the weights in {folder} are not those of the network in its config.json: {names} …")
+        if model.config.decoder_start_token_id is None:
+            raise DataError(f"{named}: its config.json lacks decoder_start_token_id; {FETCH_AGAIN}")
+        tokenizer = tokenization.load_tokenizer(folder)
+        check_vocabulary(tokenizer, model.config.vocab_size, named)
+        return tokenizer, model
+
+
+def special_ids(tokenizer: PreTrainedTokenizerBase) -> tuple[int, int | None, int]:
+    """Return the ids of the padding, start and end token; the start token may be None."""
+    return tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id
+
+
+def network_sizes(config: Any, vocabulary: int, special: tuple[int, int | None, int]) -> dict[str, Any]:
+    """Return arguments of transformers' configuration of an encoder-decoder with shared, scaled embeddings.
+
+    Args:
+        config: a system's settings: dropout, d_model, d_ff, num_heads, encoder_layers and decoder_layers, which its
+            method `dimension` returns if it has one.
+        vocabulary: number of entries of the tokenizer.
+        special: its `special_ids`; without a start token, decoding starts with the padding token, as in T5.
+    """
+    pad, start, end = special
+    dimension = getattr(config, "dimension", partial(getattr, config))
+    return {
+        "vocab_size": vocabulary,
+        "d_model": dimension("d_model"),
+        **{f"{stack}_ffn_dim": dimension("d_ff") for stack in ("encoder", "decoder")},
+        **{f"{stack}_layers": dimension(f"{stack}_layers") for stack in ("encoder", "decoder")},
+        **{f"{stack}_attention_heads": dimension("num_heads") for stack in ("encoder", "decoder")},
+        "dropout": config.dropout,
+        "scale_embedding": True,
+        "pad_token_id": pad,
+        "decoder_start_token_id": pad if start is None else start,
+        "bos_token_id": start,
+        "eos_token_id": end,
+        "forced_eos_token_id": None,
+    }

@@ -1,0 +1,148 @@
+"""How a neural system reads: an example → its units → rows on disk → batches."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, TypeAlias
+
+import datasets
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+from longsumbench.api.documents import Cut, Example, Truncation
+from longsumbench.api.system import FitContext, Split
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.modeling import tokenizer as tokenization
+from longsumbench.modeling.collate import UnitCollator, row_of_units, stored_rows
+from longsumbench.modeling.ranked_systems import Ranking
+from longsumbench.modeling.units import QUERIES_VERSION, EncodedSentence, Query, Units
+from longsumbench.progress import track
+
+Rows: TypeAlias = datasets.Dataset
+
+# "units" rises when rows of units change, "queries" when units with queries do.
+READER_VERSIONS = {"units": 2, "queries": QUERIES_VERSION, "tokenizer": tokenization.TOKENIZER_VERSION}
+
+
+class UnitReader(ABC):
+    """One way to read examples. A subclass defines `units`, and names the settings that these depend on.
+
+    Attributes:
+        units_decided_by: the settings that `units` depends on; texts are tokenized again if one of them changes.
+        reading_settings: settings that change only the input of examples to summarize; runs that differ only in these
+            share one training.
+        Collator: rows → a batch.
+        config: the system's settings.
+        version: the system's version.
+        ranking: the order by the setting `rank`, for readers that use it.
+        tokenizer: set by the system's `ready_to_read` and `load`.
+        state: "multi_document", "queried": facts about the training texts; set with the tokenizer.
+    """
+
+    units_decided_by: ClassVar[tuple[str, ...]] = ()
+    reading_settings: ClassVar[frozenset[str]] = frozenset()
+    Collator: ClassVar[type[UnitCollator]] = UnitCollator
+    tokenizer: PreTrainedTokenizerBase
+
+    def __init__(self, config: Any, version: int = 1) -> None:
+        self.config, self.version = config, version
+        self.state: Mapping[str, Any] = {}
+        self.ranking = Ranking(config)
+
+    @abstractmethod
+    def units(self, example: Example) -> Units:
+        """Split an example into units, each with the example's `query` before its text."""
+
+    def training_units(self, example: Example) -> Units:
+        """Split an example of the training or validation split into units; by default as `units`."""
+        return self.units(example)
+
+    def prepare(self, context: FitContext) -> None:
+        """Check the texts, and fit what `units` needs besides the tokenizer; here the ranker.
+
+        It is called before `tokenizer` is set, so that texts are refused before any work.
+        """
+        self.ranking.prepare(context)
+
+    def identity(self) -> dict[str, Any]:
+        """Return JSON values, known before fitting, on which `units` depends besides settings, tokenizer and texts."""
+        return self.ranking.identity()
+
+    def inputs(self) -> dict[str, Any]:
+        """Return JSON values that decide the units of a given text."""
+        return {
+            "system": self.config.name,
+            "settings": {name: getattr(self.config, name) for name in (*self.units_decided_by, "decode_length")},
+            "tokenizer": tokenization.tokenizer_identity(self.tokenizer),
+            "texts": dict(self.state),
+            "version": [READER_VERSIONS["units"], self.version],
+            **self.identity(),
+            **self.ranking.fitted_identity(),
+        }
+
+    @property
+    def multi_document(self) -> bool:
+        """True if the training texts have several documents each."""
+        return bool(self.state.get("multi_document", False))
+
+    def encode(self, sentences: Sequence[str]) -> list[EncodedSentence]:
+        """Tokenize consecutive sentences, without special tokens."""
+        return tokenization.encode_sentences(self.tokenizer, sentences)
+
+    def query(self, example: Example, unit_length: int) -> Query:
+        """Return the query that starts every unit of an example; empty if the example has none.
+
+        Choice, not in the papers: the query is the first sentence of every unit, and counts in `unit_length`.
+        """
+        return Query.within(self.encode([example.query])[0], unit_length) if example.query else Query()
+
+    def target(self, ids: Sequence[int]) -> list[int]:
+        """Add the special tokens to a target."""
+        return [*ids, self.tokenizer.eos_token_id]
+
+    def reference(self, example: Example) -> tuple[EncodedSentence, EncodedSentence]:
+        """Return an example's first reference, and its leading tokens that fit into a target."""
+        whole = self.encode([" ".join(example.references[0])])[0] if example.references else EncodedSentence([], 0)
+        return whole, whole.head(self.config.decode_length - len(self.target([])))
+
+    def reference_ledger(self, example: Example) -> Truncation:
+        """Return the ledger of an example's first reference, which is cut at `decode_length`."""
+        whole, kept = self.reference(example)
+        tokens, words = len(whole.ids) - len(kept.ids), whole.words - kept.words
+        return Truncation(len(whole.ids), whole.words, (Cut("decode_length", tokens, words),) if tokens else ())
+
+    def training_rows(self, split: Split, stages: ArtifactCache) -> Rows:
+        """Return all examples of the training split as rows; a network with more targets adds columns here."""
+        return self.rows(split, len(split), stages)
+
+    def rows(self, split: Split, examples: int, stages: ArtifactCache) -> Rows:
+        """Return the first examples of a split as rows; they are cached as the stage "units"."""
+        inputs = {**self.inputs(), "split": split.fingerprint, "examples": examples}
+        rows = (self.row(split[index]) for index in track(range(examples), f"tokenizing {split.name}", examples))
+        return stored_rows("units", inputs, self.features(), rows, stages)
+
+    def features(self) -> datasets.Features:
+        """Return the columns of a row; a reader whose units have more `columns` overrides this."""
+        ids = datasets.List(datasets.Value("int32"))
+        names = ("length", "source_words", "target_tokens", "target_words", "target_words_cut", "query_length")
+        counts = dict.fromkeys(names, datasets.Value("int32"))
+        return datasets.Features({"units": datasets.List(ids), "unit_documents": ids, "labels": ids, **counts})
+
+    def row(self, example: Example) -> dict[str, Any]:
+        """Return an example as a training row; the target is its first reference."""
+        units, (whole, kept) = self.training_units(example), self.reference(example)
+        return {
+            **row_of_units(units, self.target(kept.ids)),
+            "source_words": example.source_words(),
+            "target_tokens": len(whole.ids),
+            "target_words": whole.words,
+            "target_words_cut": whole.words - kept.words,
+            "query_length": units.query_length,
+        }
+
+    def collator(self) -> UnitCollator:
+        """Return the collator of rows."""
+        return self.Collator(self.tokenizer.pad_token_id)
+
+    def collate(self, read: Sequence[Units]) -> dict[str, Tensor]:
+        """Return the batch of some examples' units, without targets."""
+        return self.collator()([row_of_units(units) for units in read])

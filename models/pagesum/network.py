@@ -1,0 +1,142 @@
+"""PageSum's network: at random, or with the weights of a BART checkpoint."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+from longsumbench.api.system import FitContext
+from longsumbench.errors import EnvironmentProblem, UsageError
+from longsumbench.modeling.checkpoints import (
+    SAFE_LOADING,
+    check_vocabulary,
+    load_network,
+    model_folder,
+    read_config,
+    reading_checkpoint,
+)
+from longsumbench.modeling.network import Network, network_sizes, special_ids
+from longsumbench.modeling.nn.initialization import sinusoidal, xavier
+from longsumbench.modeling.tokenizer import load_tokenizer
+from longsumbench.modeling.unit_reader import UnitReader
+from longsumbench.models.pagesum.config import SIZES, PageSumConfig
+from longsumbench.models.pagesum.model import PageSumForConditionalGeneration, PageSumModelConfig
+
+_ADOPTED = ("bart", PageSumModelConfig.model_type)  # model types whose checkpoints it can start from
+
+
+class PageSumNetwork(Network):
+    """As Network, except: it starts from checkpoints of BART or PageSum."""
+
+    Model = PageSumForConditionalGeneration
+    config: PageSumConfig
+
+    def build(self, reader: UnitReader) -> PreTrainedModel:
+        """Build the model with random weights; its positions start as sinusoids."""
+        config, tokenizer = self.config, reader.tokenizer
+        assert config.page_size is not None
+        model = self.Model(
+            PageSumModelConfig(
+                **{
+                    **network_sizes(config, len(tokenizer), special_ids(tokenizer)),
+                    "decoder_start_token_id": tokenizer.eos_token_id,
+                },
+                max_position_embeddings=max(config.page_size, config.decode_length),
+                decoding=config.decoding,
+                official=config.fidelity == "official",
+            )
+        )
+        xavier(model, model.config.d_model)
+        sinusoidal(model.model.encoder.embed_positions, model.model.decoder.embed_positions)
+        return _force_first_token(model, tokenizer.bos_token_id)
+
+    def initial_folder(self) -> Path | None:
+        """Return the folder of the initial checkpoint, fetched from the hub if it is there; None: random weights.
+
+        Raises:
+            UsageError: the checkpoint does not exist, is of another type, or does not fit the settings.
+            EnvironmentProblem: it is on the hub, has no local copy, and cannot be fetched.
+        """
+        if self.config.init == "random":
+            return None
+        try:
+            folder = model_folder(self.config.init, "model.init")
+        except EnvironmentProblem as problem:
+            raise EnvironmentProblem(f"{problem}, or start at random: model.init=random") from problem
+        described = read_config(folder)
+        with reading_checkpoint(f"model.init={folder}"):
+            if (found := described["model_type"]) not in _ADOPTED:
+                wanted = " or ".join(_ADOPTED)
+                raise UsageError(f"model.init={self.config.init} is a checkpoint of '{found}', not of {wanted}")
+            self._check_start(described)
+        return folder
+
+    def _check_start(self, described: dict[str, Any]) -> None:
+        """Check page size, target length and the given widths and depths against a checkpoint.
+
+        Raises:
+            UsageError: the checkpoint has fewer positions, other widths or depths, or untied embeddings.
+        """
+        config, positions = self.config, described["max_position_embeddings"]
+        if described.get("tie_word_embeddings") is False:
+            raise UsageError(f"model.init={config.init} has untied embeddings, but PageSum needs tied ones")
+        for name in ("page_size", "decode_length"):
+            if (asked := getattr(config, name)) > positions:
+                raise UsageError(f"model.{name}={asked}: model.init={config.init} has only {positions} positions")
+        there = {"d_ff": "encoder_ffn_dim", "num_heads": "encoder_attention_heads"}
+        given = {name: size for name in SIZES["large"] if (size := getattr(config, name)) is not None}
+        found = {name: described[there.get(name, name)] for name in given}
+        if unlike := [name for name, size in given.items() if size != found[name]]:
+            name, nulls = unlike[0], " ".join(f"model.{name}=null" for name in unlike)
+            remedy = f"leave it out, or, if a scale sets it, add {nulls}"
+            raise UsageError(f"model.{name}={given[name]}, but model.init={config.init} has {found[name]}: {remedy}")
+
+    def initial_model(self, reader: UnitReader) -> PreTrainedModel:
+        """Return the model with random weights, or with those of a checkpoint; only the confidence layer may be new.
+
+        Raises:
+            UsageError: the checkpoint lacks weights, or has unknown ones or other sizes.
+        """
+        folder = self.initial_folder()
+        if folder is None:
+            return super().initial_model(reader)
+        with reading_checkpoint(f"model.init={folder}"):
+            settings = PageSumModelConfig.from_pretrained(folder, **SAFE_LOADING)
+            settings.decoding, settings.official = self.config.decoding, self.config.fidelity == "official"
+            settings.dropout = self.config.dropout
+            model, missing, unexpected = load_network(
+                self.Model, folder, f"model.init={folder}", settings, dtype=torch.float32
+            )
+            if odd := (missing | unexpected) - {"confidence.weight", "confidence.bias"}:
+                raise UsageError(f"the weights in {folder} are not those of a BART: {', '.join(sorted(odd)[:3])} …")
+            return _force_first_token(model, model.config.bos_token_id)
+
+    def tokenizer(self, context: FitContext) -> PreTrainedTokenizerBase:
+        """Return the tokenizer; check that it has a start token, and an embedding for every token.
+
+        Raises:
+            UsageError: its start token is missing, or is its end token.
+            DataError: the initial checkpoint lacks an embedding.
+        """
+        folder, named = self.initial_folder(), f"model.init={self.config.init}"
+        tokenizer = load_tokenizer(folder) if folder else super().tokenizer(context)
+        if tokenizer.bos_token_id in (None, tokenizer.eos_token_id):  # an end token would end every summary at once
+            owner = self.config.init if folder else self.config.tokenizer
+            raise UsageError(f"the tokenizer of {owner} has no start token other than its end token: choose another")
+        if folder:
+            with reading_checkpoint(named):
+                entries = PageSumModelConfig.from_pretrained(folder, **SAFE_LOADING).vocab_size
+            check_vocabulary(tokenizer, entries, named)
+        return tokenizer
+
+
+def _force_first_token(model: PreTrainedModel, token: int) -> PreTrainedModel:
+    """Force every summary to begin with a token, as BART's summarization checkpoints do.
+
+    A checkpoint's other generation settings are dropped: the library would use them as defaults of `decode.*`.
+    """
+    names = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id")
+    special = {name: getattr(model.config, name) for name in names}
+    model.generation_config = GenerationConfig(forced_bos_token_id=token, **special)
+    return model

@@ -1,0 +1,150 @@
+"""What Trunc, CA, EA and SEAL read: snippets, groups of them, and their proxy labels."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import datasets
+import torch
+from torch import Tensor
+
+from longsumbench.api.documents import Example
+from longsumbench.api.system import Split
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.modeling.collate import UnitCollator, stored_rows
+from longsumbench.modeling.unit_reader import Rows, UnitReader
+from longsumbench.modeling.units import (
+    Units,
+    group_units,
+    join_units,
+    number_documents,
+    prepend_query,
+    reorder,
+    split_snippets,
+)
+from longsumbench.models.seal.config import CAConfig, EAConfig, FamilyConfig, SealConfig, TruncConfig
+from longsumbench.models.seal.proxy_labels import proxy_labels, target_segments
+from longsumbench.progress import track
+
+_LABELS_VERSION = 1  # increases when proxy labels change
+
+
+class SnippetReader(UnitReader):
+    """Packs whole sentences into snippets."""
+
+    config: FamilyConfig
+
+    def snippets(self, example: Example, taken: int = 0) -> Units:
+        """Return the snippets (SEAL §3.1); `taken` tokens of each are reserved."""
+        encoded = [self.encode(list(document.sentences())) for document in example.documents]
+        return split_snippets(encoded, self.config.snippet_length - taken, self.config.num_snippets)
+
+
+class TruncReader(SnippetReader):
+    """Reads the leading or best snippets, joined and cut at `input_length` (SEAL §3.2)."""
+
+    units_decided_by = ("input_length", "snippet_length", "num_snippets", "rank")
+    config: TruncConfig
+
+    def units(self, example: Example) -> Units:
+        """Return one unit: the joined snippets."""
+        units = self.snippets(example)
+        if self.config.rank != "none":
+            units = reorder(units, self.ranking.order(example, self.tokenizer.batch_decode(units.ids)))
+        query = self.query(example, self.config.input_length)
+        return prepend_query(join_units(units, self.config.input_length - len(query)), query)
+
+
+class CAReader(SnippetReader):
+    """Reads groups of snippets (SEAL §3.3)."""
+
+    units_decided_by = ("snippet_length", "num_snippets", "group_size", "max_documents")
+    config: CAConfig
+
+    def units(self, example: Example) -> Units:
+        """Return the groups: consecutive snippets of a single document, or all snippets of each of several documents.
+
+        Choice: the query is added to a group's snippets, because a group has no maximum length.
+        """
+        units = self.snippets(example)
+        if self.multi_document:
+            units = number_documents(units, self.config.max_documents)
+            keys: Sequence[int] = units.documents
+        else:
+            keys = [index // self.config.group_size for index in range(len(units.ids))]
+        return prepend_query(group_units(units, keys), self.query(example, self.config.snippet_length))
+
+
+@dataclass(frozen=True)
+class LabelledCollator(UnitCollator):
+    """As UnitCollator, plus `proxy_labels` [B, m, U], 0 for absent segments and snippets, and their number."""
+
+    def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
+        """Collate a batch; in generation, rows have no labels."""
+        batch = super().__call__(rows)
+        labels = [item["proxy_labels"] for item in rows if "proxy_labels" in item]
+        if labels:
+            padded = torch.zeros(len(labels), max(map(len, labels)), batch["input_ids"].shape[1])
+            for whole, rows_of_labels in zip(padded, labels, strict=True):
+                for segment, values in zip(whole, rows_of_labels, strict=False):
+                    segment[: len(values)] = torch.as_tensor(values)
+            batch["proxy_labels"] = padded
+            batch["num_proxy_labels"] = torch.tensor(sum(len(matrix) * len(matrix[0]) for matrix in labels if matrix))
+        return batch
+
+
+class EAReader(SnippetReader):
+    """Reads the snippets, each a unit, and labels them for training (SEAL §3.4)."""
+
+    units_decided_by = ("snippet_length", "num_snippets", "max_documents")
+    labels_decided_by: ClassVar[tuple[str, ...]] = ("proxy_ngram", "proxy_measure", "proxy_sequential")
+    Collator = LabelledCollator
+    config: EAConfig
+
+    def units(self, example: Example) -> Units:
+        """Return the snippets."""
+        query = self.query(example, self.config.snippet_length)
+        units = self.snippets(example, taken=len(query))
+        return prepend_query(
+            number_documents(units, self.config.max_documents) if self.multi_document else units, query
+        )
+
+    def training_rows(self, split: Split, stages: ArtifactCache) -> Rows:
+        """As UnitReader, plus the proxy labels, which are cached for the same units and settings."""
+        rows = super().training_rows(split, stages)
+        inputs = {
+            "units": {**self.inputs(), "split": split.fingerprint},
+            "labels": {name: getattr(self.config, name) for name in self.labels_decided_by},
+            "version": _LABELS_VERSION,
+        }
+        kept = rows.select_columns(["units", "labels", "query_length"])
+        made = ({"proxy_labels": self.labels_of(item)} for item in track(kept, "labelling", len(rows)))
+        values = datasets.List(datasets.List(datasets.Value("float32")))
+        labels = stored_rows("labels", inputs, datasets.Features({"proxy_labels": values}), made, stages)
+        return datasets.concatenate_datasets([rows, labels], axis=1)
+
+    def labels_of(self, item: Mapping[str, Any]) -> list[list[float]]:
+        """Return the proxy labels of a training row: [m][U]; the query before a snippet is ignored."""
+        config = self.config
+        segments = target_segments(
+            item["labels"], self.segment_length(len(item["labels"])), self.tokenizer.eos_token_id
+        )
+        ngram, measure, sequential = config.proxy_ngram, config.proxy_measure, config.proxy_sequential
+        texts = [unit[item["query_length"] :] for unit in item["units"]]
+        labels: list[list[float]] = proxy_labels(texts, segments, ngram, measure, sequential).tolist()
+        return labels
+
+    def segment_length(self, target_length: int) -> int:
+        """Return the length of a target's segments; here the whole target is one."""
+        return target_length
+
+
+class SealReader(EAReader):
+    """As EAReader, except: the labels are for every segment of the target (SEAL §3.5)."""
+
+    labels_decided_by = (*EAReader.labels_decided_by, "segment_length")
+    config: SealConfig
+
+    def segment_length(self, target_length: int) -> int:
+        """Return the length of a target's segments."""
+        return self.config.segment_length
