@@ -38,7 +38,7 @@ from longsumbench.modeling.checkpoints import (
 from longsumbench.modeling.collate import UnitCollator, row_of_units, stored_rows
 from longsumbench.modeling.generation import decode
 from longsumbench.modeling.nn.device import choose_device
-from longsumbench.modeling.training.callbacks import weights_folder
+from longsumbench.modeling.training.state import weights_folder
 from longsumbench.modeling.training.trainer import parameters, train
 from longsumbench.modeling.units import QUERIES_VERSION, EncodedSentence, Query, Units
 from longsumbench.progress import track
@@ -189,7 +189,6 @@ class NeuralSystem(System):
 
     def _save_ready(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.model.config.use_cache = True  # the Trainer disables it
         self.save(folder)
 
     def _initial_model(self) -> PreTrainedModel:
