@@ -23,7 +23,7 @@ from longsumbench.modeling.checkpoints import load_network, reading_checkpoint
 from longsumbench.modeling.fit_report import is_trained, kept_folder, read_report, write_report
 from longsumbench.modeling.generation import Written, decode
 from longsumbench.modeling.network import Network
-from longsumbench.modeling.training.callbacks import weights_folder
+from longsumbench.modeling.training.state import weights_folder
 from longsumbench.modeling.training.trainer import parameters, train
 from longsumbench.modeling.unit_reader import READER_VERSIONS, Rows, UnitReader
 
@@ -150,7 +150,6 @@ class NeuralSystem(System):
 
     def _save_ready(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.model.config.use_cache = True  # the Trainer disables it
         self.save(folder)
 
     def identity(self) -> dict[str, Any]:

@@ -296,17 +296,17 @@ def full_at_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def full_at_a_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the disk be full when training saves its second checkpoint, weights written and the rest not."""
-    from transformers import Trainer
+    """Let the disk be full when training writes its second checkpoint."""
+    import torch
 
-    usual = Trainer._save_optimizer_and_scheduler
+    usual = torch.save
 
-    def limited(self: Any, folder: str) -> None:
-        if folder.endswith("checkpoint-4"):
+    def limited(content: Any, file: Any) -> None:
+        if content["state"]["step"] == 4:
             no_space()
-        usual(self, folder)
+        usual(content, file)
 
-    monkeypatch.setattr(Trainer, "_save_optimizer_and_scheduler", limited)
+    monkeypatch.setattr(torch, "save", limited)
 
 
 @pytest.mark.parametrize("fill", [full_after_a_batch, full_at_the_record, full_at_a_checkpoint])
@@ -419,7 +419,7 @@ def test_an_interrupt_is_continued(during: str, sent: signal.Signals, tmp_path: 
     pipes = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     process = subprocess.Popen(command, **pipes, env=environment, preexec_fn=heed_interrupts)
     seen = {
-        "training": lambda: any((tmp_path / "cache").glob("checkpoint/*/trainer/checkpoint-*/trainer_state.json")),
+        "training": lambda: any((tmp_path / "cache").glob("checkpoint/*/trainer/checkpoint-*")),
         "summarizing": lambda: any(path.stat().st_size for path in results.glob("runs/*/*/*/predictions.jsonl")),
     }[during]
     wait_until(seen, process)

@@ -16,7 +16,6 @@ from typing import Any
 
 import psutil
 import pytest
-import torch
 from support.paths import TESTS
 from support.toys import TINY_FOR_ALL, told_in, write_jsonl
 from support.waiting import PATIENCE
@@ -25,7 +24,6 @@ from longsumbench.api import registry
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli.main import main
 from longsumbench.errors import EnvironmentProblem
-from longsumbench.modeling.training import data_parallel as shares
 from longsumbench.runs import processes as team
 from longsumbench.runs.record import RunRecord
 from longsumbench.sweeps import worker as jobs
@@ -339,35 +337,3 @@ def test_one_process_imports_no_torch_for_its_team() -> None:
     code += "with first_process({}): of_this_process().helped('x', {}).__enter__()\n"
     code += "import sys; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE)
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 5])
-def test_shares_make_up_the_batch(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every example of a batch is in one share; a process that would have none reads the first, without learning."""
-    batches = [[4, 2, 7, 1, 0], [3], [6, 5]]
-    monkeypatch.setattr(shares, "num_processes", lambda: size)
-    dealt = []
-    for place in range(size):
-        monkeypatch.setattr(shares, "place", lambda place=place: place)
-        dealt.append(list(shares.Shares(batches)))
-    for number, batch in enumerate(batches):
-        learned = [index for share in dealt for index in share[number] if index >= 0]
-        assert sorted(learned) == sorted(batch)
-        assert all(share[number] for share in dealt)
-        spare = [-1 - index for share in dealt for index in share[number] if index < 0]
-        assert spare == [batch[0]] * max(0, size - len(batch))
-
-
-def test_nothing_is_counted_of_an_example_that_is_not_learned_from() -> None:
-    """No label of it is real, and what losses are means over does not count it."""
-
-    def collate(rows: list[Any]) -> dict[str, Any]:
-        mask = torch.ones(len(rows), 1, 2, dtype=torch.bool)
-        return {"labels": torch.tensor([[5, 6]]), "unit_mask": mask, "num_things": torch.tensor(3)}
-
-    rows, marked = shares.OwnRows([{"length": 2}]), shares.Marked(collate)
-    learned, spare = marked([rows[0]]), marked([rows[-1]])
-    assert shares.num_trained_on(learned) == {"examples": 1, "source_tokens": 2, "target_tokens": 2}
-    assert not any(shares.num_trained_on(spare).values())
-    assert (learned["labels"].tolist(), spare["labels"].tolist()) == ([[5, 6]], [[-100, -100]])
-    assert (int(learned["num_things"]), int(spare["num_things"])) == (3, 0)

@@ -1,4 +1,4 @@
-"""Batches planned by the lengths of examples, for a whole training; one batch is one forward pass.
+"""Batches planned by the lengths of examples; one batch is one forward pass.
 
 Plans by source words (`train.unlock`, `train.batch_words`) are the same for every system: all systems with a recipe see
 the same batches in the same order. Plans by input tokens (`train.batch_tokens`) are those of ETADS's recipe.
@@ -6,31 +6,65 @@ the same batches in the same order. Plans by input tokens (`train.batch_tokens`)
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 import torch
-from torch.utils.data import Sampler
 
 from longsumbench.api.config import Recipe
+from longsumbench.modeling.training.data_parallel import Step
 
 LEAST_EXAMPLES, MOST_EXAMPLES = 4, 64  # bounds of a batch with `train.batch_words`
 _SMALLEST_GROUP = 0.05  # share of the examples below which a group is merged with the next longer one
 _ALIKE = 8  # steps per doubling to which lengths are rounded: lengths in a batch differ by about a twelfth
+_MOST_SORTED = 50  # optimizer steps whose examples are sorted by length together, with batches of equal size
 
 
-def whole_budget(rows: Mapping[str, Sequence[int]], recipe: Recipe) -> Sampler[list[int]] | None:
-    """Return the batches of a whole training if the recipe plans by words or tokens, else None.
+class BatchPlan:
+    """The steps of a training; they depend only on the lengths and the recipe.
 
-    `rows` has `source_words` and `length` (input tokens) of each example.
+    Planned by words or tokens, the whole training is one epoch. `rows` has the `length` (input tokens) of each example,
+    and its `source_words` if the recipe plans by words.
     """
-    if recipe.batch_tokens is not None:
-        return TokenBatches(rows["length"], recipe.batch_tokens, recipe)
-    if recipe.unlock > 0 or recipe.batch_words is not None:
-        return WordBatches(rows["source_words"], recipe)
-    return None
+
+    def __init__(self, rows: Mapping[str, Sequence[int]], recipe: Recipe) -> None:
+        self.recipe, self.by_words = recipe, recipe.unlock > 0 or recipe.batch_words is not None
+        self.lengths = list(rows["source_words" if self.by_words else "length"])
+        whole = self.by_words or recipe.batch_tokens is not None
+        passes = -(-len(self.lengths) // recipe.batch_size)
+        self.steps_per_epoch = recipe.max_steps if whole else -(-passes // recipe.accumulation)
+
+    def epoch(self, number: int) -> Iterator[Step]:
+        """Yield the steps of an epoch, counted from 0."""
+        if self.recipe.batch_tokens is not None:
+            batches = token_batches(self.lengths, self.recipe)
+        elif self.by_words:
+            batches = word_batches(self.lengths, self.recipe)
+        else:
+            batches = equal_batches(self.lengths, self.recipe, number)
+        while step := list(islice(batches, self.recipe.accumulation)):
+            yield step
+
+
+def equal_batches(lengths: Sequence[int], recipe: Recipe, epoch: int) -> Iterator[list[int]]:
+    """Yield the batches of an epoch, of `batch_size` examples each; the last one may be smaller.
+
+    The order is random, but the examples of up to 50 steps are sorted by length together. The longest example is the
+    first, so that a lack of memory shows at once.
+    """
+    generator = torch.Generator().manual_seed(recipe.seed * 1_000_003 + epoch)
+    order = torch.randperm(len(lengths), generator=generator).tolist()
+    step = recipe.batch_size * recipe.accumulation
+    size = step * max(1, min(len(lengths) // (4 * step), _MOST_SORTED))
+    parts = [sorted(order[start : start + size], key=lambda i: -lengths[i]) for start in range(0, len(order), size)]
+    longest = max(parts, key=lambda part: lengths[part[0]])
+    parts[0][0], longest[0] = longest[0], parts[0][0]
+    order = [index for part in parts for index in part]
+    for start in range(0, len(order), recipe.batch_size):
+        yield order[start : start + recipe.batch_size]
 
 
 def length_groups(words: Sequence[int]) -> list[list[int]]:
-    """Group examples of similar length, the shortest first.
+    """Group the indices of examples of similar length, the shortest first.
 
     Examples whose numbers of words round to the same power of two form a group (46–90 to 64, 91–181 to 128). A group
     with less than a twentieth of all examples is merged with the next longer one; the last, with the one before.
@@ -113,55 +147,32 @@ def _about_longest_first(members: Sequence[int], lengths: Sequence[int]) -> list
     return sorted(members, key=lambda index: -round(_ALIKE * math.log2(max(1, lengths[index]))))
 
 
-class TokenBatches(Sampler[list[int]]):
-    """The batches of a whole training; they depend only on the lengths and the recipe.
-
-    Every pass takes all examples once, in new batches and in random order. Arguments as in `pack_tokens`.
-    """
-
-    def __init__(self, lengths: Sequence[int], batch_tokens: int, recipe: Recipe) -> None:
-        self.lengths, self.batch_tokens, self.recipe = list(lengths), batch_tokens, recipe
-
-    def __len__(self) -> int:
-        return self.recipe.max_steps * self.recipe.accumulation
-
-    def __iter__(self) -> Iterator[list[int]]:
-        generator = torch.Generator().manual_seed(self.recipe.seed)
-        waiting: list[list[int]] = []
-        for _ in range(len(self)):
-            if not waiting:
-                order = torch.randperm(len(self.lengths), generator=generator).tolist()
-                waiting = _shuffled(pack_tokens(order, self.lengths, self.batch_tokens), generator)
-            yield waiting.pop()
+def token_batches(lengths: Sequence[int], recipe: Recipe) -> Iterator[list[int]]:
+    """Yield batches without end, as `pack_tokens`; every pass takes all examples once, in random order."""
+    assert recipe.batch_tokens is not None
+    generator = torch.Generator().manual_seed(recipe.seed)
+    while True:
+        order = torch.randperm(len(lengths), generator=generator).tolist()
+        yield from reversed(_shuffled(pack_tokens(order, lengths, recipe.batch_tokens), generator))
 
 
-class WordBatches(Sampler[list[int]]):
-    """The batches of a whole training; they depend only on the source words and the recipe.
+def word_batches(words: Sequence[int], recipe: Recipe) -> Iterator[list[int]]:
+    """Yield the batches of a whole training, as `pack`.
 
     Each batch is from a group drawn uniformly among the unlocked ones, so that every length has equally many batches.
-    Every pass over a group takes all its examples once. Arguments as in `pack`.
+    Every pass over a group takes all its examples once.
     """
-
-    def __init__(self, words: Sequence[int], recipe: Recipe) -> None:
-        self.words, self.recipe, self.groups = list(words), recipe, length_groups(words)
-
-    def __len__(self) -> int:
-        return self.recipe.max_steps * self.recipe.accumulation
-
-    def __iter__(self) -> Iterator[list[int]]:
-        generator = torch.Generator().manual_seed(self.recipe.seed)
-        waiting: list[list[list[int]]] = [[] for _ in self.groups]
-        for number in range(len(self)):
-            share_done = number // self.recipe.accumulation / self.recipe.max_steps
-            open_groups = num_unlocked(share_done, self.recipe.unlock, len(self.groups))
-            drawn = int(torch.randint(open_groups, (), generator=generator))
-            if not waiting[drawn]:
-                waiting[drawn] = self._pass(self.groups[drawn], generator)
-            yield waiting[drawn].pop()
-
-    def _pass(self, group: Sequence[int], generator: torch.Generator) -> list[list[int]]:
-        order = [group[place] for place in torch.randperm(len(group), generator=generator).tolist()]
-        return _shuffled(pack(order, self.words, self.recipe), generator)
+    generator = torch.Generator().manual_seed(recipe.seed)
+    groups = length_groups(words)
+    waiting: list[list[list[int]]] = [[] for _ in groups]
+    for number in range(recipe.max_steps * recipe.accumulation):
+        share_done = number // recipe.accumulation / recipe.max_steps
+        unlocked = num_unlocked(share_done, recipe.unlock, len(groups))
+        drawn = int(torch.randint(unlocked, (), generator=generator))
+        if not waiting[drawn]:
+            order = [groups[drawn][place] for place in torch.randperm(len(groups[drawn]), generator=generator).tolist()]
+            waiting[drawn] = _shuffled(pack(order, words, recipe), generator)
+        yield waiting[drawn].pop()
 
 
 def _shuffled(batches: Sequence[list[int]], generator: torch.Generator) -> list[list[int]]:

@@ -1,62 +1,45 @@
-"""Training with transformers' Trainer: the papers' schedules, budgets, the best checkpoints, exact resume.
+"""The training loop: budgets, validation, the best checkpoints, exact resume.
 
-Several processes train as one process does with the same batch: see `data_parallel`.
+Several processes train as one process does with the same batches: see `data_parallel`.
 """
 
 import io
-import json
 import logging
 import math
+import shutil
 import time
-import warnings
-from collections.abc import Callable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
 from torch import Tensor
-from torch.optim import Adagrad, Adam, Optimizer
-from torch.optim.lr_scheduler import LambdaLR
-from torch.utils.data import BatchSampler, DataLoader, Dataset
-from transformers import (
-    Adafactor,
-    EarlyStoppingCallback,
-    PreTrainedModel,
-    PrinterCallback,
-    Trainer,
-    TrainerCallback,
-    TrainingArguments,
-    set_seed,
-)
-from transformers.trainer_callback import TrainerControl
-from transformers.trainer_pt_utils import LengthGroupedSampler, get_length_grouped_indices
+from torch.utils.data import DataLoader, Dataset
+from transformers import PreTrainedModel, set_seed
 
 from longsumbench.api.config import Recipe
 from longsumbench.api.system import FitReport
+from longsumbench.errors import UsageError
 from longsumbench.interrupts import delayed_interrupts
+from longsumbench.modeling.collate import IGNORED
 from longsumbench.modeling.nn.device import choose_device
-from longsumbench.modeling.training.batch_plan import whole_budget
-from longsumbench.modeling.training.callbacks import (
-    Budget,
-    CheckLoss,
-    KeepBest,
-    SaveInTime,
-    ShowProgress,
-    lowest_losses,
-    validations,
-    weights_folder,
-)
+from longsumbench.modeling.training.batch_plan import BatchPlan
 from longsumbench.modeling.training.data_parallel import (
-    SPARE,
-    counted_together,
+    Step,
     num_processes,
-    of_all,
-    of_the_first,
     own_share,
-    place,
-    wait,
+    process_rank,
+    share_weights,
+    sum_gradients,
+    sum_over_processes,
+    wait_for_all,
 )
+from longsumbench.modeling.training.optimization import build_optimizer, learning_rate
+from longsumbench.modeling.training.state import load_checkpoint, mean_weights, save_checkpoint, weights_folder
 from longsumbench.progress import Progress, track
 
 _log = logging.getLogger(__name__)
@@ -64,176 +47,20 @@ _log = logging.getLogger(__name__)
 transformers.utils.logging.set_verbosity_error()  # its advice is not for users of the suite
 transformers.utils.logging.disable_progress_bar()
 
-_LOGGED_PARTS = 50  # the log has the mean loss of so many equal parts of a training
+SECONDS_BETWEEN_SAVES = 300.0  # a killed training loses at most this, a step and a validation
+_LOGGED_PARTS = 50  # the mean loss is logged for so many equal parts of a training
+_COUNTED = ("examples", "source_tokens", "target_tokens")  # in every step
 _OTHER_DRAWS = 1_000_003  # difference between the seeds of processes that train together, so that dropout differs
-_ADAGRAD_START = 0.1  # initial sum of squares, as in the source of the rate of 0.15 (See et al. 2017, §6)
 
-Schedule = Callable[[int], float]
-
-
-def learning_rate(recipe: Recipe, width: int) -> Schedule:
-    """Return the learning rate as a function of the optimizer step, counted from 1.
-
-    * `sqrt_decay`: lr · √(w / max(step, w)) with w warm-up steps (SEAL §4 says only "square root decay"; constant up to
-      w, as in the code of T5 and Pegasus).
-    * `noam`: lr · d^-½ · min(step^-½, step · w^-1.5) (ETADS §4, Hierarchical Transformer §5).
-    * `pagesum`: lr · min(step^-½, step · w^-1.5) (PageSum, Eq. 11).
-    * `linear`: up over w steps, then down to 0 at `max_steps`. `constant`: up over w steps, then lr.
-    * `hold`: up over w steps, lr up to half of `max_steps`, then down to 0 at `max_steps`.
-
-    Here lr is the recipe's rate, and d is the `width` of the model.
-    """
-    peak, warmup, last = recipe.learning_rate, max(1, recipe.warmup_steps), max(1, recipe.max_steps)
-    schedules: dict[str, Schedule] = {
-        "sqrt_decay": lambda step: peak * math.sqrt(warmup / max(step, warmup)),
-        "noam": lambda step: peak * width**-0.5 * min(step**-0.5, step * warmup**-1.5),
-        "pagesum": lambda step: peak * min(step**-0.5, step * warmup**-1.5),
-        "linear": lambda step: peak * min(step / warmup, max(0.0, (last - step) / max(1, last - warmup))),
-        "constant": lambda step: peak * min(1.0, step / warmup),
-        "hold": lambda step: peak * min(1.0, step / warmup, max(0.0, 2 * (last - step) / last)),
-    }
-    return schedules[recipe.schedule]
-
-
-def _optimizer_settings(recipe: Recipe) -> tuple[type[Optimizer], dict[str, Any]]:
-    """Return the optimizer class and its arguments.
-
-    Adafactor scales its steps by the parameters' size, as in its paper; otherwise a rate of 0.01 diverges. Adagrad's
-    sum of squared gradients starts at `_ADAGRAD_START`; from 0, the first step would have the full rate everywhere.
-    """
-    if recipe.optimizer == "adagrad":
-        return Adagrad, {
-            "lr": 1.0,
-            "initial_accumulator_value": _ADAGRAD_START,
-            "weight_decay": recipe.weight_decay,
-        }
-    if recipe.optimizer == "adafactor":
-        fixed = {"scale_parameter": True, "relative_step": False, "warmup_init": False}
-        return Adafactor, {"lr": 1.0, "weight_decay": recipe.weight_decay, **fixed}
-    betas = (recipe.adam_beta1, recipe.adam_beta2)
-    return Adam, {"lr": 1.0, "betas": betas, "eps": recipe.adam_epsilon, "weight_decay": recipe.weight_decay}
-
-
-class EpochSampler(LengthGroupedSampler):
-    """As LengthGroupedSampler, except: an epoch's order depends on seed and epoch only, so a resume repeats it."""
-
-    def __init__(self, batch_size: int, lengths: list[int], seed: int) -> None:
-        super().__init__(batch_size, lengths=lengths)
-        self.seed, self.epoch = seed, 0
-
-    def set_epoch(self, epoch: int) -> None:
-        """Set the epoch; the data loader calls this."""
-        self.epoch = epoch
-
-    def __iter__(self) -> Iterator[int]:
-        generator = torch.Generator().manual_seed(self.seed * 1_000_003 + self.epoch)
-        return iter(get_length_grouped_indices(self.lengths, self.batch_size, generator=generator))
-
-
-class BudgetTrainer(Trainer):
-    """As Trainer, except: own schedules and sampler, counted tokens, and a validation loss per target token."""
-
-    def __init__(self, recipe: Recipe, lengths: list[int], losses: CheckLoss, **kwargs: Any) -> None:
-        self.recipe, self.losses = recipe, losses
-        self._order = EpochSampler(recipe.batch_size * recipe.accumulation, lengths, recipe.seed)
-        super().__init__(optimizer_cls_and_kwargs=_optimizer_settings(recipe), **kwargs)
-
-    @property
-    def budget(self) -> Budget:
-        """The callback that counts; a resume replaces it by one with the stored counts."""
-        return next(callback for callback in self.callback_handler.callbacks if isinstance(callback, Budget))
-
-    def _run_epoch(self, *args: Any, **kwargs: Any) -> None:
-        """Do nothing if training had already ended at the checkpoint of a resume."""
-        if self.budget.ended_by:
-            self.control.should_training_stop = True
-            return
-        self._order.set_epoch(kwargs["epoch"])
-        super()._run_epoch(*args, **kwargs)
-
-    def create_scheduler(self, num_training_steps: int, optimizer: Optimizer | None = None) -> LambdaLR:
-        """Build the recipe's schedule; the optimizer's rate is 1."""
-        if getattr(self, "lr_scheduler", None) is None:
-            rate = learning_rate(self.recipe, getattr(self.model.config, "d_model", 1))
-            self.lr_scheduler: LambdaLR = LambdaLR(optimizer or self.optimizer, lambda done: rate(done + 1))
-        return self.lr_scheduler
-
-    def _get_train_sampler(self, train_dataset: Any = None) -> EpochSampler:
-        return self._order
-
-    def get_train_dataloader(self) -> DataLoader[Any]:
-        """Return batches of words or tokens of the whole budget as one epoch; otherwise batches of equal size."""
-        batches: Any = whole_budget(self.train_dataset, self.recipe)
-        settings = {"num_workers": self.args.dataloader_num_workers, "pin_memory": self.args.dataloader_pin_memory}
-        if num_processes() > 1:  # the Trainer would give each process different batches, and repeat examples at the end
-            batches = batches or BatchSampler(self._order, self.recipe.batch_size, drop_last=False)
-            return own_share(batches, self.train_dataset, self.data_collator, **settings)
-        if batches is None:
-            loader: DataLoader[Any] = super().get_train_dataloader()
-            return loader
-        loader = DataLoader(self.train_dataset, batch_sampler=batches, collate_fn=self.data_collator, **settings)
-        prepared: DataLoader[Any] = self.accelerator.prepare(loader)
-        return prepared
-
-    def get_eval_dataloader(self, *args: Any, **kwargs: Any) -> DataLoader[Any]:
-        """Return this process's share of the validation batches; no example is repeated."""
-        if num_processes() == 1:
-            loader: DataLoader[Any] = super().get_eval_dataloader(*args, **kwargs)
-            return loader
-        order, size = range(len(self.eval_dataset)), self.recipe.batch_size
-        batches = [list(order[start : start + size]) for start in order[::size]]
-        share: Any = batches[place() :: num_processes()]
-        return DataLoader(self.eval_dataset, batch_sampler=share, collate_fn=self.data_collator)
-
-    def get_batch_samples(self, *args: Any, **kwargs: Any) -> tuple[list[dict[str, Tensor]], Any]:
-        """Return this process's batches of an optimizer step, with the counts of the whole step in all processes."""
-        batches, num_items = super().get_batch_samples(*args, **kwargs)
-        self.budget.add(counted_together(batches))
-        return batches, num_items
-
-    def training_step(self, model: torch.nn.Module, inputs: dict[str, Tensor], *args: Any, **kwargs: Any) -> Tensor:
-        """Count the batch, train on it, and check its loss."""
-        self.budget.count(inputs)
-        loss: Tensor = super().training_step(model, inputs, *args, **kwargs)
-        self.losses.note(loss)
-        return loss
-
-    def compute_loss(self, model: torch.nn.Module, inputs: dict[str, Tensor], *args: Any, **kwargs: Any) -> Any:
-        """Return the loss; a batch that only fills a process's share has loss 0 with a gradient."""
-        spare = inputs.pop(SPARE, False)
-        loss = super().compute_loss(model, inputs, *args, **kwargs)
-        return loss * 0 if spare else loss
-
-    def _save_rng_state(self, output_dir: str) -> None:
-        super()._save_rng_state(output_dir)
-        wait()  # for the files of all processes: `trainer_state.json`, which completes a checkpoint, is written last
-
-    def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
-        """Return the mean validation loss over all real target tokens, in nats per target token."""
-        started = time.monotonic()
-        self.model.eval()
-        nats, tokens = 0.0, 0
-        with torch.no_grad():
-            batches = self.get_eval_dataloader()
-            for batch in track(batches, "validating", len(batches), "batches", _stream()):
-                prepared = self._prepare_inputs(batch)
-                with self.compute_loss_context_manager():
-                    loss = self.model(**prepared, num_items_in_batch=1).loss
-                nats += float(loss)
-                tokens += int(prepared["labels"].ne(-100).sum())
-        sums = torch.tensor(of_all((nats, tokens)), dtype=torch.float64).sum(0).to(torch.float32)
-        metrics = {"eval_loss": float(sums[0] / sums[1].clamp(min=1))}
-        self.budget.validation_seconds += time.monotonic() - started
-        self.log(metrics)
-        self.control: TrainerControl = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
-        return metrics
+Batch = dict[str, Tensor]
+Collate = Callable[[list[Any]], Batch]
 
 
 def train(
     model: PreTrainedModel,
-    rows: "Dataset[Any] | Any",
-    validation: "Sized | Any | None",
-    collator: Callable[[list[Any]], dict[str, Tensor]],
+    rows: Any,
+    validation: Any,
+    collator: Collate,
     recipe: Recipe,
     folder: Path,
     shown_as: str = "training",
@@ -241,157 +68,244 @@ def train(
     """Train a model; afterwards it has the best weights, or the mean of the best (`recipe.average_weights`).
 
     The report lists the kept checkpoints; `weights_folder` has the weights of each. An interrupt (SIGINT, SIGTERM)
-    saves a checkpoint at the end of the step, then ends the training; a second one ends it immediately.
+    saves a checkpoint at the end of the step, then ends the training; a second one ends it immediately. All processes
+    of a launch call this function together.
 
     Args:
-        model: returns `loss` in nats per target token, divided by `num_items_in_batch` if given.
-        rows: training rows with `length`, for batches of similar length, and `source_words` if the recipe uses them.
+        model: returns `loss` in nats per target token, divided by `num_items_in_batch`.
+        rows: training rows (`datasets.Dataset`) with `length`, and `source_words` if the recipe plans by words.
         validation: rows of the validation split; None: the last weights are the best.
-        collator: rows → a batch with `unit_mask` and `labels`.
+        collator: rows → a batch with `unit_mask` and `labels`. Entries that start with `num_` count what a loss is a
+            mean over; the model gets the counts of the whole optimizer step.
         recipe: the settings of the training.
-        folder: the folder of the checkpoints; training continues from the newest complete one.
+        folder: the folder of the checkpoints; training continues from the newest one.
         shown_as: the name of the training in progress and messages.
 
     Raises:
         UsageError: the loss is infinite or NaN.
         KeyboardInterrupt: the training was interrupted.
     """
-    arguments = _training_arguments(recipe, folder, validates=validation is not None)
+    set_seed(recipe.seed + _OTHER_DRAWS * process_rank())
+    training = _Training(model, rows, validation, collator, recipe, folder, shown_as)
     with (
         delayed_interrupts() as interrupted,
         Progress(shown_as, recipe.max_steps, "steps", _stream()) as progress,
     ):
-        losses = CheckLoss(shown_as)
-        callbacks: list[TrainerCallback] = [ShowProgress(progress), losses]
-        if (most := max(recipe.keep_best, recipe.average_weights)) > 1:
-            callbacks.append(KeepBest(folder, most))
-        if recipe.patience is not None and validation is not None:
-            callbacks.append(EarlyStoppingCallback(early_stopping_patience=recipe.patience))
-        callbacks.append(SaveInTime(interrupted))
-        callbacks.append(Budget(recipe.max_steps, recipe.max_tokens, recipe.max_minutes))  # after patience: reads it
-        trainer = BudgetTrainer(
-            recipe,
-            list(rows["length"]),
-            losses,
-            model=model,
-            args=arguments,
-            data_collator=collator,
-            train_dataset=rows,
-            eval_dataset=validation,
-            callbacks=callbacks,
+        progress.start_at(training.state.step)
+        steps = training.batches_of_steps()
+        while not training.state.ended_by:
+            training.step(next(steps))
+            ends_early, save_is_due = training.check(bool(interrupted))
+            progress.advance(1, note="".join(f"loss {loss:.3f}" for loss in training.state.logged_losses[-1:]))
+            if validation_is_due := training.state.ended_by or training.state.step % recipe.eval_steps == 0:
+                training.validate()
+            if validation_is_due or save_is_due or ends_early:
+                training.save()
+            if ends_early:
+                raise KeyboardInterrupt
+    return training.finish()
+
+
+@dataclass
+class _Training:
+    """A training in progress; arguments as in `train`."""
+
+    model: PreTrainedModel
+    rows: Any
+    validation: Any
+    collator: Collate
+    recipe: Recipe
+    folder: Path
+    shown_as: str
+
+    def __post_init__(self) -> None:
+        recipe, model = self.recipe, self.model
+        self.device = choose_device(recipe.device)
+        share_weights(model.to(self.device))
+        if recipe.gradient_checkpointing:
+            getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)()  # older name
+        on_gpu = self.device.type == "cuda"
+        supported = on_gpu and torch.cuda.is_bf16_supported(including_emulation=False)
+        self.bf16 = supported if recipe.bf16 is None else recipe.bf16
+        self.optimizer = build_optimizer(model, recipe)
+        self.rate = learning_rate(recipe, getattr(model.config, "d_model", 1))
+        self.plan = BatchPlan(self.rows, recipe)
+        self.most_kept = max(recipe.keep_best, recipe.average_weights)
+        self.means_over = [name for name in self.collator([self.rows[0]]) if name.startswith("num_")]
+        self.state = load_checkpoint(self.folder, model, self.optimizer)
+        if self.state.step:
+            _log.info(f"{self.shown_as}: resumed at step {self.state.step}")
+        self.started = time.monotonic() - self.state.seconds
+        self.saved = time.monotonic()
+
+    def batches_of_steps(self) -> Iterator[list[Batch]]:
+        """Yield this process's batches of each step, without end."""
+        epoch, done = divmod(self.state.step, self.plan.steps_per_epoch)
+        while True:
+            random_state = torch.get_rng_state()
+            batches = iter(self._loader(own_share(islice(self.plan.epoch(epoch), done, None))))  # draws a random number
+            if done:  # the process that began the epoch has drawn it
+                torch.set_rng_state(random_state)
+            yield from batches
+            epoch, done = epoch + 1, 0
+
+    def _loader(self, steps: Iterable[Step], validation: bool = False) -> "DataLoader[list[Batch]]":
+        rows = _CollatedSteps(self.validation if validation else self.rows, self.collator)
+        settings: dict[str, Any] = {"num_workers": self.recipe.workers, "pin_memory": self.device.type == "cuda"}
+        return DataLoader(rows, batch_size=None, sampler=steps, **settings)
+
+    def step(self, batches: list[Batch]) -> None:
+        """Do an optimizer step, on the batches of all processes."""
+        counts = self._count(batches)
+        whole_step = {"num_items_in_batch": counts["target_tokens"], **{name: counts[name] for name in self.means_over}}
+        self.model.train()
+        loss_sum = torch.tensor(0.0 if process_rank() else self.state.interval_loss, device=self.device)
+        for batch in batches:
+            with self._autocast():
+                loss = self.model(**{**self._moved(batch), **whole_step}).loss
+            loss.backward()
+            loss_sum += loss.detach()
+        sum_gradients(self.model.parameters())
+        if self.recipe.max_grad_norm > 0:
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.max_grad_norm)
+        self.state.step += 1
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.rate(self.state.step)
+        self.optimizer.step()
+        self.model.zero_grad()
+        for name in _COUNTED:
+            setattr(self.state, name, getattr(self.state, name) + int(counts[name]))
+        self._log_loss(float(sum_over_processes(loss_sum)))
+
+    def _log_loss(self, interval_loss: float) -> None:
+        self._check_finite(interval_loss, "the loss")
+        self.state.interval_loss = interval_loss
+        if self.state.step % (interval := max(1, self.recipe.max_steps // _LOGGED_PARTS)) == 0:
+            self.state.logged_losses.append(interval_loss / interval)
+            self.state.interval_loss = 0.0
+
+    def _count(self, batches: list[Batch]) -> dict[str, Tensor]:
+        """Count the examples and real tokens of a step, and what the model's losses are means over."""
+        counts = torch.zeros(len(_COUNTED) + len(self.means_over), dtype=torch.long)
+        for batch in batches:
+            labels, means_over = batch["labels"], [int(batch[name]) for name in self.means_over]
+            tokens = [int(batch["unit_mask"].sum()), int(labels.ne(IGNORED).sum())]
+            counts += torch.tensor([len(labels), *tokens, *means_over])
+        return dict(zip((*_COUNTED, *self.means_over), sum_over_processes(counts.to(self.device)), strict=True))
+
+    def _moved(self, batch: Batch) -> Batch:
+        return {name: value.to(self.device, non_blocking=True) for name, value in batch.items()}
+
+    def _autocast(self) -> AbstractContextManager[Any]:
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16)
+
+    def check(self, interrupted: bool) -> tuple[bool, bool]:
+        """End the training if a budget is used up; return whether it is interrupted, and whether a save is due.
+
+        All processes get the same answers. The first one's clock decides.
+        """
+        state, recipe, now = self.state, self.recipe, time.monotonic()
+        state.seconds = now - self.started
+        minutes = (state.seconds - state.validation_seconds) / 60
+        clock = [minutes >= (recipe.max_minutes or math.inf), now - self.saved >= SECONDS_BETWEEN_SAVES]
+        own = [interrupted, *(clock if process_rank() == 0 else (False, False))]
+        answers = sum_over_processes(torch.tensor(own, dtype=torch.int, device=self.device))
+        interrupted, out_of_time, save_is_due = answers.bool().tolist()
+        tokens = state.source_tokens + state.target_tokens
+        used_up = {
+            "max_steps": state.step >= recipe.max_steps,
+            "max_tokens": tokens >= (recipe.max_tokens or math.inf),
+            "max_minutes": out_of_time,
+        }
+        state.ended_by = next((name for name, is_used_up in used_up.items() if is_used_up), "")
+        return interrupted, save_is_due
+
+    @torch.no_grad()
+    def validate(self) -> None:
+        """Compute the mean loss over all real target tokens of the validation rows; keep the weights if it is low."""
+        if self.validation is None:
+            return
+        started = time.monotonic()
+        self.model.eval()
+        size = self.recipe.batch_size
+        order = range(len(self.validation))
+        own = [[list(order[start : start + size])] for start in order[::size]][process_rank() :: num_processes()]
+        nats, tokens = 0.0, 0
+        for (batch,) in track(self._loader(own, validation=True), "validating", len(own), "batches", _stream()):
+            with self._autocast():
+                nats += float(self.model(**self._moved(batch), num_items_in_batch=1).loss)
+            tokens += int(batch["labels"].ne(IGNORED).sum())
+        sums = sum_over_processes(torch.tensor([nats, tokens], dtype=torch.float64, device=self.device)).float()
+        state, loss = self.state, float(sums[0] / sums[1].clamp(min=1))
+        state.validation_seconds += time.monotonic() - started
+        state.seconds = time.monotonic() - self.started
+        self._check_finite(loss, "the validation loss")
+        state.validation_losses.append((state.step, loss))
+        if process_rank() == 0 and state.step in dict(state.best(self.most_kept)):
+            self.model.save_pretrained(weights_folder(self.folder, state.step))
+        since_best = sum(step > state.best()[0][0] for step, _ in state.validation_losses)
+        if not state.ended_by and self.recipe.patience is not None and since_best >= self.recipe.patience:
+            state.ended_by = "patience"
+
+    def save(self) -> None:
+        """Save a checkpoint, then delete weights that are no longer among the best; until then a resume needs them."""
+        save_checkpoint(self.folder, self.state, self.model, self.optimizer)
+        self.saved = time.monotonic()
+        if process_rank() == 0:
+            best = {weights_folder(self.folder, step) for step, _ in self.state.best(self.most_kept)}
+            for surpassed in set(self.folder.glob("weights-*")) - best:
+                shutil.rmtree(surpassed)
+
+    def finish(self) -> FitReport:
+        """Load the best weights, or the mean of the best; return the report."""
+        for weight in self.model.parameters():  # without validation, no loss follows the last step
+            self._check_finite(0.0 if weight.isfinite().all() else math.nan, "a weight")
+        wait_for_all()  # for the weights that the first process writes
+        state, recipe = self.state, self.recipe
+        averaged = state.best(recipe.average_weights) if recipe.average_weights > 1 else ()
+        if used := averaged or state.best():
+            folders = [weights_folder(self.folder, step) for step, _ in used]
+            self.model.load_state_dict(mean_weights(folders, type(self.model)))
+        wait_for_all()  # before the first process deletes the folder
+        best_step, validation_loss = next(iter(state.best()), (state.step, None))
+        return FitReport(
+            parameters=parameters(self.model),
+            steps=state.step,
+            examples=state.examples,
+            source_tokens=state.source_tokens,
+            target_tokens=state.target_tokens,
+            seconds=round(state.seconds, 2),
+            ended_by=state.ended_by,
+            best_step=best_step,
+            validation_loss=validation_loss,
+            validation_losses=tuple(state.validation_losses),
+            first_loss=next(iter(state.logged_losses), None),
+            last_loss=next(reversed(state.logged_losses), None),
+            precision="bfloat16" if self.bf16 else "float32",
+            kept=state.best(recipe.keep_best) if recipe.keep_best > 1 else (),
+            averaged=averaged,
         )
-        trainer.remove_callback(PrinterCallback)
-        if place():
-            set_seed(recipe.seed + _OTHER_DRAWS * place())
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", ".*broadcast_buffers", FutureWarning)  # passed by accelerate
-            trainer.train(resume_from_checkpoint=found_checkpoint(folder))
-    report = _report(trainer, arguments)
-    if report.averaged:
-        model.load_state_dict(_mean_weights([weights_folder(folder, step) for step, _ in report.averaged], type(model)))
-    wait()  # before a process deletes files that others may still read
-    return report
+
+    def _check_finite(self, value: float, name: str) -> None:
+        if not math.isfinite(value):
+            problem = f"{self.shown_as}: {name} is {value} at step {self.state.step}"
+            advice = "lower train.learning_rate, or limit the gradients (train.max_grad_norm=1)"
+            raise UsageError(f"{problem}; {advice}")
+
+
+class _CollatedSteps(Dataset[list[Batch]]):
+    """Collates the batches of a step; leaves out empty ones."""
+
+    def __init__(self, rows: Any, collate: Collate) -> None:
+        self.rows, self.collate = rows, collate
+
+    def __getitem__(self, step: Step) -> list[Batch]:
+        return [self.collate(self.rows.__getitems__(batch)) for batch in step if batch]
 
 
 def _stream() -> io.StringIO | None:
     """Return the stream of progress: None (stderr) in the first process, a buffer in the others."""
-    return None if place() == 0 else io.StringIO()
-
-
-def _training_arguments(recipe: Recipe, folder: Path, validates: bool) -> TrainingArguments:
-    on_cpu = choose_device(recipe.device).type == "cpu"
-    bf16 = recipe.bf16
-    if bf16 is None:
-        bf16 = not on_cpu and torch.cuda.is_bf16_supported(including_emulation=False)
-    arguments = TrainingArguments(
-        output_dir=str(folder),
-        per_device_train_batch_size=recipe.batch_size,
-        per_device_eval_batch_size=recipe.batch_size,
-        gradient_accumulation_steps=recipe.accumulation,
-        max_steps=recipe.max_steps,
-        max_grad_norm=recipe.max_grad_norm,
-        bf16=bf16,
-        use_cpu=on_cpu,
-        activation_checkpointing=recipe.gradient_checkpointing,
-        ddp_find_unused_parameters=True,  # some parameters may have no gradient in a process's share
-        ddp_broadcast_buffers=False,  # the buffers are position tables, whose lengths differ between processes
-        eval_strategy="steps" if validates else "no",
-        eval_steps=recipe.eval_steps,
-        save_strategy="steps",
-        save_steps=recipe.eval_steps,
-        save_total_limit=2,
-        load_best_model_at_end=validates,
-        metric_for_best_model="eval_loss" if validates else None,
-        greater_is_better=False if validates else None,
-        logging_steps=max(1, recipe.max_steps // _LOGGED_PARTS),
-        logging_nan_inf_filter=False,  # CheckLoss ends the training
-        dataloader_num_workers=recipe.workers,
-        dataloader_pin_memory=not on_cpu,
-        remove_unused_columns=False,
-        restore_callback_states_from_checkpoint=True,
-        label_names=["labels"],
-        seed=recipe.seed,
-        data_seed=recipe.seed,
-        log_level_replica="error",
-        report_to=[],
-        disable_tqdm=True,
-    )
-    arguments._n_gpu = min(1, arguments.n_gpu)  # several GPUs would multiply the recipe's batch
-    return arguments
-
-
-def found_checkpoint(folder: Path) -> str | None:
-    """Return the newest complete checkpoint, the same in all processes; print a change of their number."""
-    found: str | None = of_the_first(newest_checkpoint(folder))
-    if found is not None and place() == 0:
-        before = len(list(Path(found).glob("rng_state*.pth")))
-        if before != num_processes():
-            change = f"{before} started and {num_processes()} continue: dropout differs from a training with either"
-            _log.info(f"processes that train: {change}")
-    return found
-
-
-def newest_checkpoint(folder: Path) -> str | None:
-    """Return the newest complete checkpoint: `trainer_state.json`, written last, must parse."""
-    for checkpoint in sorted(folder.glob("checkpoint-*"), key=lambda path: -int(path.name.split("-")[1])):
-        try:
-            json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        return str(checkpoint)
-    return None
-
-
-def _mean_weights(folders: Sequence[Path], model_class: type[PreTrainedModel]) -> dict[str, Tensor]:
-    """Return the mean of the weights, summed in double precision; integers come from the first folder."""
-    first = model_class.from_pretrained(folders[0]).state_dict()
-    sums = {name: weight.double() for name, weight in first.items() if weight.is_floating_point()}
-    for folder in folders[1:]:  # one by one, because they are large
-        weights = model_class.from_pretrained(folder).state_dict()
-        sums = {name: total + weights[name] for name, total in sums.items()}
-    return {**first, **{name: (total / len(folders)).to(first[name].dtype) for name, total in sums.items()}}
-
-
-def _report(trainer: BudgetTrainer, arguments: TrainingArguments) -> FitReport:
-    state, budget, recipe = trainer.state, trainer.budget, trainer.recipe
-    losses = [entry["loss"] for entry in state.log_history if "loss" in entry]
-    return FitReport(
-        parameters=parameters(trainer.model),
-        steps=state.global_step,
-        examples=budget.examples,
-        source_tokens=budget.source_tokens,
-        target_tokens=budget.target_tokens,
-        seconds=round(budget.seconds, 2),
-        ended_by=budget.ended_by,
-        best_step=state.best_global_step or state.global_step,
-        validation_loss=state.best_metric,
-        validation_losses=validations(state),
-        first_loss=losses[0] if losses else None,
-        last_loss=losses[-1] if losses else None,
-        precision="bfloat16" if arguments.bf16 else "float32",
-        kept=lowest_losses(validations(state), recipe.keep_best) if recipe.keep_best > 1 else (),
-        averaged=lowest_losses(validations(state), recipe.average_weights) if recipe.average_weights > 1 else (),
-    )
+    return io.StringIO() if process_rank() else None
 
 
 def parameters(model: torch.nn.Module) -> int:

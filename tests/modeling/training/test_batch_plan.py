@@ -1,6 +1,6 @@
 from collections import Counter
 from collections.abc import Sequence
-from itertools import chain, islice, pairwise
+from itertools import chain, combinations, islice, pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -12,13 +12,16 @@ from longsumbench.errors import UsageError
 from longsumbench.modeling.training.batch_plan import (
     LEAST_EXAMPLES,
     MOST_EXAMPLES,
-    TokenBatches,
-    WordBatches,
+    BatchPlan,
+    equal_batches,
     length_groups,
     num_unlocked,
     pack,
     pack_tokens,
+    token_batches,
+    word_batches,
 )
+from longsumbench.modeling.training.data_parallel import own_share
 
 WORDS = st.lists(st.integers(0, 5_000), min_size=1, max_size=200)
 LADDER = [length for length in (40, 64, 128, 256, 512, 1024) for _ in range(100)]
@@ -84,26 +87,56 @@ def test_batches_stay_within_the_words(words: list[int], batch_words: int) -> No
         assert len(batch) <= MOST_EXAMPLES
 
 
+@given(WORDS, st.integers(1, 9), st.integers(1, 3), st.integers(0, 3))
+def test_an_epoch_takes_every_example_once(lengths: list[int], size: int, accumulation: int, epoch: int) -> None:
+    """Batches of equal size, the longest example in the first; the same again when asked again."""
+    recipe = tiny_recipe(batch_size=size, accumulation=accumulation)
+    batches = list(equal_batches(lengths, recipe, epoch))
+    assert sorted(chain.from_iterable(batches)) == list(range(len(lengths)))
+    assert {len(batch) for batch in batches[:-1]} <= {size}
+    assert lengths[batches[0][0]] == max(lengths)
+    assert batches == list(equal_batches(lengths, recipe, epoch))
+    plan = BatchPlan({"length": lengths}, recipe)
+    assert len(list(plan.epoch(epoch))) == plan.steps_per_epoch
+
+
+def test_seed_and_epoch_decide_the_order() -> None:
+    """Another epoch, and another seed, have another order."""
+    orders = [list(equal_batches(range(30), tiny_recipe(seed=seed), epoch)) for seed, epoch in ((1, 0), (1, 1), (2, 0))]
+    assert all(one != other for one, other in combinations(orders, 2))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_shares_make_up_the_batch(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every example of a batch is in the share of one process."""
+    step, shares = [[4, 2, 7, 1, 0], [3], [6, 5]], []
+    monkeypatch.setattr("longsumbench.modeling.training.data_parallel.num_processes", lambda: size)
+    for rank in range(size):
+        monkeypatch.setattr("longsumbench.modeling.training.data_parallel.process_rank", lambda rank=rank: rank)
+        shares += own_share([step])
+    assert [sorted(chain.from_iterable(batches)) for batches in zip(*shares, strict=True)] == list(map(sorted, step))
+
+
 @settings(max_examples=30)
 @given(WORDS, st.integers(1, 20), st.integers(0, 9), st.integers(1, 3))
 def test_a_group_is_used_up_before_it_is_used_again(words: list[int], size: int, seed: int, accumulation: int) -> None:
     """At any time no example was taken two times more than another of its group, and never from two groups at once."""
     recipe = tiny_recipe(unlock=0.5, batch_size=size, seed=seed, max_steps=60, accumulation=accumulation)
-    sampler = WordBatches(words, recipe)
-    group_of = {index: number for number, group in enumerate(sampler.groups) for index in group}
+    groups = length_groups(words)
+    group_of = {index: group for group in groups for index in group}
     taken = Counter(dict.fromkeys(range(len(words)), 0))
-    batches = list(sampler)
+    batches = list(word_batches(words, recipe))
     for batch in batches:
-        assert len({group_of[index] for index in batch}) == 1
+        group = group_of[batch[0]]
+        assert set(batch) <= set(group)
         taken.update(batch)
-        counts = [taken[index] for index in sampler.groups[group_of[batch[0]]]]
-        assert max(counts) - min(counts) <= 1
-    assert len(batches) == len(sampler) == 60 * accumulation
+        assert max(taken[index] for index in group) - min(taken[index] for index in group) <= 1
+    assert len(batches) == 60 * accumulation
 
 
 def test_lengths_are_let_in_one_after_another() -> None:
     """A length's first batch comes when its turn has come; from then on each is drawn as often as every other."""
-    batches = list(WordBatches(LADDER, tiny_recipe(unlock=0.6, batch_words=2_048, max_steps=6_000)))
+    batches = list(word_batches(LADDER, tiny_recipe(unlock=0.6, batch_words=2_048, max_steps=6_000)))
     first = {length: next(i for i, batch in enumerate(batches) if LADDER[batch[0]] == length) for length in set(LADDER)}
     turns = {40: 0, 64: 720, 128: 1_440, 256: 2_160, 512: 2_880, 1024: 3_600}
     assert all(turn <= first[length] < turn + 60 for length, turn in turns.items())
@@ -112,32 +145,27 @@ def test_lengths_are_let_in_one_after_another() -> None:
     assert {len(batch) for batch in batches if LADDER[batch[0]] == 1024} == {4}
 
 
-def test_all_lengths_from_the_start() -> None:
-    """Without unlocking every length is among the first steps."""
-    early = islice(WordBatches(LADDER, tiny_recipe(batch_words=2_048, max_steps=6_000)), 60)
-    assert set(lengths_drawn(list(early), LADDER)) == set(LADDER)
-
-
 def test_passes_of_a_step_are_of_one_time() -> None:
     """With accumulation the steps decide what is let in, not the passes."""
     recipe = tiny_recipe(unlock=0.5, batch_size=4, max_steps=40, accumulation=8)
-    batches = list(WordBatches([10] * 20 + [100] * 20, recipe))
+    batches = list(word_batches([10] * 20 + [100] * 20, recipe))
     assert set(lengths_drawn(batches[: 20 * 8], [10] * 20 + [100] * 20)) == {10}
     assert set(lengths_drawn(batches[20 * 8 :], [10] * 20 + [100] * 20)) == {10, 100}
 
 
 def test_words_and_seed_decide() -> None:
-    """The same words and seed give the same batches each time they are asked for; another seed gives others."""
-    recipe = tiny_recipe(unlock=0.3, batch_words=600, max_steps=50)
-    once = WordBatches(LADDER, recipe)
-    assert list(once) == list(once) == list(WordBatches(LADDER, recipe))
-    assert list(once) != list(WordBatches(LADDER, tiny_recipe(unlock=0.3, batch_words=600, max_steps=50, seed=2)))
+    """The same words and seed give the same batches; another seed gives others."""
+    one, same, other = (
+        list(word_batches(LADDER, tiny_recipe(unlock=0.3, batch_words=600, max_steps=50, seed=seed)))
+        for seed in (1, 1, 2)
+    )
+    assert one == same != other
 
 
 def test_batches_are_of_similar_length_and_never_the_same() -> None:
     """Lengths drawn evenly from a group differ little within a batch, and two passes deal them out differently."""
     words = [724 + (i * 37) % 700 for i in range(500)]
-    batches = list(WordBatches(words, tiny_recipe(batch_words=16_000, max_steps=200)))
+    batches = list(word_batches(words, tiny_recipe(batch_words=16_000, max_steps=200)))
     spread = [max(words[i] for i in batch) / min(words[i] for i in batch) for batch in batches]
     assert max(spread) < 1.2
     assert len({frozenset(batch) for batch in batches}) == len(batches)
@@ -161,25 +189,25 @@ def test_batches_stay_within_the_tokens(lengths: list[int], batch_tokens: int) -
 
 
 @settings(max_examples=30)
-@given(WORDS, st.integers(1, 20_000), st.integers(0, 9), st.integers(1, 3))
-def test_a_pass_by_tokens_takes_all(lengths: list[int], batch_tokens: int, seed: int, accumulation: int) -> None:
-    """At any time no example was taken two times more than another, and there are batches for every forward pass."""
-    recipe = tiny_recipe(batch_tokens=batch_tokens, seed=seed, max_steps=60, accumulation=accumulation)
+@given(WORDS, st.integers(1, 20_000), st.integers(0, 9))
+def test_a_pass_by_tokens_takes_all(lengths: list[int], batch_tokens: int, seed: int) -> None:
+    """At any time no example was taken two times more than another."""
+    recipe = tiny_recipe(batch_tokens=batch_tokens, seed=seed)
     taken = Counter(dict.fromkeys(range(len(lengths)), 0))
-    batches = list(TokenBatches(lengths, batch_tokens, recipe))
-    for batch in batches:
+    for batch in islice(token_batches(lengths, recipe), 100):
         taken.update(batch)
         assert max(taken.values()) - min(taken.values()) <= 1
-    assert len(batches) == 60 * accumulation
 
 
 def test_tokens_and_seed_decide() -> None:
     """The same lengths and seed give the same batches each time; another seed, and the next pass, give others."""
     lengths = [300 + (i * 37) % 101 for i in range(200)]
-    once, other = (TokenBatches(lengths, 4_096, tiny_recipe(max_steps=60, seed=seed)) for seed in (1, 2))
-    assert list(once) == list(once) != list(other)
-    assert len({frozenset(batch) for batch in once}) == 60
-    spread = [max(lengths[i] for i in batch) / min(lengths[i] for i in batch) for batch in once]
+    one, same, other = (
+        list(islice(token_batches(lengths, tiny_recipe(batch_tokens=4_096, seed=seed)), 60)) for seed in (1, 1, 2)
+    )
+    assert one == same != other
+    assert len({frozenset(batch) for batch in one}) == 60
+    spread = [max(lengths[i] for i in batch) / min(lengths[i] for i in batch) for batch in one]
     assert sorted(spread)[-10] < 1.2
 
 

@@ -1,4 +1,3 @@
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -6,17 +5,19 @@ from typing import Any
 
 import pytest
 import torch
+from datasets import Dataset
 from support.toys import TINY, ToySplit, tiny_recipe
-from support.trainings import TRAIN, VALIDATION, fit, training_batch, weights
-from transformers import TrainerCallback
+from support.trainings import TRAIN, fit, mean_validation_loss, weights
+from torch import Tensor
+from transformers import PreTrainedConfig, PreTrainedModel
+from transformers.utils import ModelOutput
 
 from longsumbench.api.config import Recipe
 from longsumbench.api.system import FitContext
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.modeling.fit_report import read_report
-from longsumbench.modeling.training import trainer as training
-from longsumbench.modeling.training.batch_plan import WordBatches
-from longsumbench.modeling.training.trainer import EpochSampler, learning_rate, newest_checkpoint
+from longsumbench.modeling.training.optimization import learning_rate
+from longsumbench.modeling.training.trainer import train
 from longsumbench.models.seal.system import Trunc
 
 
@@ -36,38 +37,42 @@ def test_hand_worked_schedules() -> None:
     assert (hold(5), hold(10), hold(100), hold(150), hold(200)) == pytest.approx((1.0, 2.0, 2.0, 1.0, 0.0))
 
 
-def test_the_schedule_reaches_the_optimizer(stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Step n of the training uses the schedule's rate at n, counted from 1."""
-    used: list[float] = []
-
-    class Watch(TrainerCallback):
-        def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, optimizer: Any = None, **_: Any) -> None:
-            used.append(optimizer.param_groups[0]["lr"])
-
-    original = training.ShowProgress
-    monkeypatch.setattr(training, "ShowProgress", lambda progress: _with(original(progress), Watch()))
-    recipe = tiny_recipe(max_steps=5)
-    fit(stages, recipe)
-    rate = learning_rate(recipe, TINY["d_model"])
-    assert used == pytest.approx([rate(step) for step in range(1, 6)])
+@pytest.mark.parametrize("optimizer", ["adam", "adafactor", "adagrad"])
+def test_weight_decay_shrinks_matrices(tmp_path: Path, optimizer: str) -> None:
+    """With `train.weight_decay` the matrices get smaller than without it."""
+    sizes = []
+    for decay in (0.0, 0.5):
+        recipe = tiny_recipe(max_steps=10, optimizer=optimizer, weight_decay=decay, learning_rate=0.05)
+        system, _ = fit(ArtifactCache(tmp_path / str(decay)), recipe)
+        sizes.append(system.model.lm_head.weight.norm())
+    assert sizes[1] < 0.99 * sizes[0]
 
 
-def _with(shown: TrainerCallback, watch: TrainerCallback) -> TrainerCallback:
-    shown.on_pre_optimizer_step = watch.on_pre_optimizer_step
-    return shown
+def test_steps_use_the_schedule(tmp_path: Path) -> None:
+    """Step n has the schedule's rate at n, counted from 1; Adam moves a weight with a constant gradient by the rate."""
+    model, rows = OneWeight(), Dataset.from_dict({"length": [1] * 8})
+    recipe = tiny_recipe(max_steps=5, batch_size=2, adam_epsilon=1e-12)
+    train(model, rows, None, collate_ones, recipe, tmp_path)
+    rate = learning_rate(recipe, 1)
+    assert float(model.weight.detach()) == pytest.approx(-sum(rate(step) for step in range(1, 6)), rel=1e-5)
 
 
-def test_settings_that_came_later_leave_earlier_checkpoints(stages: ArtifactCache) -> None:
-    """What decides a checkpoint holds a later setting where it is used only, so that those trained before it are found.
+class OneWeight(PreTrainedModel):
+    """A network whose loss is its only weight."""
 
-    With batches by tokens, the same seed trains on other batches.
-    """
-    for number, recipe in enumerate((tiny_recipe(max_steps=2), tiny_recipe(max_steps=2, batch_tokens=120)), start=1):
-        fit(stages, recipe)
-        decided = [json.loads(path.read_text()) for path in (stages.root / "checkpoint").glob("*/inputs.json")]
-        assert len(decided) == number
-        assert ["batch_tokens" in inputs["recipe"] for inputs in decided].count(True) == number - 1
-        assert all("batch_words" in inputs["recipe"] for inputs in decided)
+    config_class = PreTrainedConfig
+
+    def __init__(self) -> None:
+        super().__init__(PreTrainedConfig())
+        self.weight = torch.nn.Parameter(torch.zeros(()))
+
+    def forward(self, labels: Tensor, unit_mask: Tensor, num_items_in_batch: Tensor) -> ModelOutput:
+        """Return the weight as the loss."""
+        return ModelOutput(loss=self.weight * len(labels) / num_items_in_batch)
+
+
+def collate_ones(rows: list[Any]) -> dict[str, Tensor]:
+    return {"labels": torch.ones(len(rows), 1), "unit_mask": torch.ones(len(rows), 1, 1, dtype=torch.bool)}
 
 
 def test_the_loss_falls(stages: ArtifactCache) -> None:
@@ -87,63 +92,6 @@ def test_same_seed_same_weights(tmp_path: Path, optimizer: str) -> None:
     )
     assert all(torch.equal(one[name], two[name]) for name in one)
     assert any(not torch.equal(one[name], other[name]) for name in one)
-
-
-BY_TOKENS = {"batch_tokens": 120, "accumulation": 2, "max_steps": 14, "eval_steps": 2}
-UNLOCKING = {"unlock": 0.6, "batch_words": 120, "accumulation": 2, "max_steps": 14, "eval_steps": 2}
-
-
-@pytest.mark.parametrize("killed_at", [3, 6, 11])
-@pytest.mark.parametrize(
-    "recipe",
-    [tiny_recipe(max_steps=14, eval_steps=2), tiny_recipe(**UNLOCKING), tiny_recipe(**BY_TOKENS)],
-    ids=["epochs", "unlocking", "tokens"],
-)
-def test_a_resumed_training_ends_with_the_same_bits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recipe: Recipe, killed_at: int
-) -> None:
-    """Broken off within an epoch or in a later one and started again, training ends as if undisturbed."""
-    undisturbed, whole = fit(ArtifactCache(tmp_path / "a"), recipe)
-
-    def die(self: Any, args: Any, state: Any, control: Any, **_: Any) -> None:
-        if state.global_step == killed_at:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(training.ShowProgress, "on_step_end", die)
-        with pytest.raises(KeyboardInterrupt):
-            fit(ArtifactCache(tmp_path / "b"), recipe)
-    resumed, pieces = fit(ArtifactCache(tmp_path / "b"), recipe)
-    assert all(torch.equal(value, weights(resumed)[name]) for name, value in weights(undisturbed).items())
-    counted = ("steps", "examples", "source_tokens", "target_tokens", "best_step", "validation_loss")
-    assert [getattr(whole, name) for name in counted] == [getattr(pieces, name) for name in counted]
-    assert whole.validation_losses == pieces.validation_losses
-    assert [step for step, _ in whole.validation_losses] == list(range(2, 15, 2))
-    assert dict(whole.validation_losses)[whole.best_step] == whole.validation_loss
-
-
-KILLED_LATE = {
-    "max_steps": tiny_recipe(max_steps=14, eval_steps=2),
-    "end of an epoch": tiny_recipe(max_steps=15, eval_steps=5),
-    "max_tokens": tiny_recipe(max_steps=500, max_tokens=2_000),
-    "patience": tiny_recipe(max_steps=80, eval_steps=2, learning_rate=0.3, schedule="constant", patience=2),
-    "max_steps, unlocking": tiny_recipe(**UNLOCKING),
-    "max_tokens, unlocking": tiny_recipe(**{**UNLOCKING, "max_steps": 500}, max_tokens=2_000),
-}
-
-
-@pytest.mark.parametrize("recipe", KILLED_LATE.values(), ids=KILLED_LATE)
-def test_killed_behind_the_last_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recipe: Recipe) -> None:
-    """A training that had ended when it was killed is not trained further: same bits, same counts, same end."""
-    undisturbed, whole = fit(ArtifactCache(tmp_path / "a"), recipe)
-    with monkeypatch.context() as patched:
-        patched.setattr(training, "_report", lambda *_: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            fit(ArtifactCache(tmp_path / "b"), recipe)
-    resumed, pieces = fit(ArtifactCache(tmp_path / "b"), recipe)
-    assert all(torch.equal(value, weights(resumed)[name]) for name, value in weights(undisturbed).items())
-    counted = ("steps", "examples", "source_tokens", "target_tokens", "best_step", "validation_loss", "ended_by")
-    assert [getattr(whole, name) for name in counted] == [getattr(pieces, name) for name in counted]
 
 
 def test_a_torn_report_is_no_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,29 +122,6 @@ def test_counts_by_hand(stages: ArtifactCache) -> None:
     assert report.target_tokens == 6 * sum(len(row["labels"]) for row in rows)
 
 
-def test_every_system_learns_from_the_same_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batches go by the source's words: a system that reads less of it sees the same examples at the same steps."""
-    recipe = tiny_recipe(**UNLOCKING)
-    targets: list[list[Any]] = []
-    count = training.Budget.count
-
-    def watch(self: training.Budget, batch: dict[str, torch.Tensor]) -> None:
-        targets[-1].append(batch["labels"].tolist())
-        count(self, batch)
-
-    monkeypatch.setattr(training.Budget, "count", watch)
-    sizes = []
-    for name, input_length in (("all", 48), ("little", 8)):
-        targets.append([])
-        _, report = fit(ArtifactCache(tmp_path / name), recipe, input_length=input_length)
-        sizes.append((report.examples, report.source_tokens))
-    batches = list(WordBatches(TRAIN.source_words, recipe))
-    assert targets[0] == targets[1]
-    assert [len(labels) for labels in targets[0]] == [len(batch) for batch in batches]
-    assert sizes[0][0] == sizes[1][0] == sum(map(len, batches))
-    assert sizes[0][1] > 2 * sizes[1][1]
-
-
 def test_accumulation_weighs_every_token_the_same(tmp_path: Path) -> None:
     """One pass of eight and four passes of two are the same step, whatever the targets' lengths.
 
@@ -215,13 +140,7 @@ def test_accumulation_weighs_every_token_the_same(tmp_path: Path) -> None:
 def test_the_validation_loss_is_the_mean_over_all_target_tokens(stages: ArtifactCache) -> None:
     """Equals the summed loss of examples taken one by one, divided by their tokens; no smoothing, no dropout."""
     system, report = fit(stages, tiny_recipe(max_steps=2, eval_steps=2, label_smoothing=0.1, batch_size=4))
-    system.model.eval()
-    sums = tokens = 0.0
-    for example in VALIDATION:
-        batch = training_batch(system, example)
-        sums += float(system.model(**batch, num_items_in_batch=1).loss.detach())
-        tokens += int(batch["labels"].ne(-100).sum())
-    assert report.validation_loss == pytest.approx(sums / tokens, rel=1e-5)
+    assert report.validation_loss == pytest.approx(mean_validation_loss(system), rel=1e-5)
 
 
 def test_the_best_weights_are_kept(stages: ArtifactCache) -> None:
@@ -229,11 +148,7 @@ def test_the_best_weights_are_kept(stages: ArtifactCache) -> None:
     recipe = tiny_recipe(max_steps=24, eval_steps=2, learning_rate=3.0, schedule="constant", warmup_steps=24)
     system, report = fit(stages, recipe)
     assert report.best_step < report.steps
-    system.model.eval()
-    batches = [training_batch(system, example) for example in VALIDATION]
-    sums = sum(float(system.model(**batch, num_items_in_batch=1).loss.detach()) for batch in batches)
-    tokens = sum(int(batch["labels"].ne(-100).sum()) for batch in batches)
-    assert sums / tokens == pytest.approx(report.validation_loss, rel=1e-5)
+    assert report.validation_loss == pytest.approx(mean_validation_loss(system), rel=1e-5)
 
 
 def test_token_and_minute_budgets_end_training(tmp_path: Path) -> None:
@@ -267,44 +182,6 @@ def test_without_validation_the_last_weights_are_used(stages: ArtifactCache) -> 
     system = Trunc(Trunc.Config(**TINY))
     report = system.fit(FitContext(TRAIN, None, tiny_recipe(max_steps=5), stages))
     assert (report.validation_loss, report.best_step) == (None, 5)
-
-
-def test_the_newest_whole_checkpoint_is_chosen(tmp_path: Path) -> None:
-    """A checkpoint whose state is missing or torn was killed while being saved, and is passed over."""
-    for step, state in ((2, "{}"), (10, json.dumps({"global_step": 10})), (12, '{"global'), (14, None)):
-        folder = tmp_path / f"checkpoint-{step}"
-        folder.mkdir()
-        if state is not None:
-            (folder / "trainer_state.json").write_text(state)
-    assert newest_checkpoint(tmp_path) == str(tmp_path / "checkpoint-10")
-    assert newest_checkpoint(tmp_path / "none") is None
-
-
-@pytest.mark.parametrize(
-    ("files", "message"), [(["rng_state.pth"], ""), (["rng_state_0.pth", "rng_state_1.pth"], "2 started")]
-)
-def test_a_changed_number_of_processes_is_printed(
-    files: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """One process that continues a training of two prints a note."""
-    (checkpoint := tmp_path / "checkpoint-4").mkdir()
-    for name in ("trainer_state.json", *files):
-        (checkpoint / name).write_text("{}", encoding="utf-8")
-    assert training.found_checkpoint(tmp_path) == str(checkpoint)
-    printed = capsys.readouterr().err
-    assert message in printed
-    assert bool(message) == bool(printed)
-
-
-def test_an_epoch_is_a_permutation_that_seed_and_epoch_decide() -> None:
-    """Every row once an epoch, another order each epoch, the same one again when asked again."""
-    sampler = EpochSampler(4, lengths=list(range(30)), seed=3)
-    orders = []
-    for epoch in (0, 1, 0):
-        sampler.set_epoch(epoch)
-        orders.append(list(sampler))
-    assert sorted(orders[0]) == list(range(30))
-    assert orders[0] == orders[2] != orders[1]
 
 
 def test_a_finished_training_is_found(stages: ArtifactCache) -> None:

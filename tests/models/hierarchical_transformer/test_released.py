@@ -18,7 +18,7 @@ from torch import Tensor
 
 from longsumbench.api.config import Recipe
 from longsumbench.modeling.nn.unit_encoder import Memory
-from longsumbench.modeling.training.trainer import learning_rate
+from longsumbench.modeling.training.optimization import learning_rate
 from longsumbench.models.hierarchical_transformer.model import (
     HierarchicalTransformerForConditionalGeneration,
     HierarchicalTransformerModelConfig,

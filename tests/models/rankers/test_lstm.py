@@ -3,12 +3,12 @@
 import random
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from support.toys import ToySplit
+from support.trainings import calling_after_step, die
 from torch.nn import functional as F
 from transformers import PreTrainedTokenizerBase
 
@@ -19,7 +19,6 @@ from longsumbench.errors import DataError
 from longsumbench.modeling.ranked_systems import find_ranker
 from longsumbench.modeling.ranking import rank, tfidf_with_title
 from longsumbench.modeling.tokenizer import trained_tokenizer
-from longsumbench.modeling.training import trainer as training
 from longsumbench.models.rankers import lstm as module
 from longsumbench.models.rankers.lstm import (
     ROW_LENGTH,
@@ -207,26 +206,16 @@ def test_it_learns_what_a_title_cannot_tell(tmp_path: Path) -> None:
     assert sum(found[tfidf_with_title]) == 0
 
 
-def test_a_killed_training_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_training_continues(tmp_path: Path) -> None:
     """Killed between two checkpoints and started again, it ends with the very weights of a training left alone."""
     train, validation = split_of("train", 24), split_of("validation", 6, 500)
     settings = replace(QUICK, steps=20)
     alone = LstmRanker.fitted(train, validation, settings, ArtifactCache(tmp_path / "alone"))
-    stages, steps = ArtifactCache(tmp_path / "killed"), []
-
-    class Killed(training.ShowProgress):
-        def on_step_end(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
-            steps.append(state.global_step)
-            if len(steps) == 9:
-                raise KeyboardInterrupt
-            super().on_step_end(args, state, control, **rest)
-
-    monkeypatch.setattr(training, "ShowProgress", Killed)
-    with pytest.raises(KeyboardInterrupt):
+    stages = ArtifactCache(tmp_path / "killed")
+    with calling_after_step(9, die), pytest.raises(ZeroDivisionError):
         LstmRanker.fitted(train, validation, settings, stages)
-    again = LstmRanker.fitted(train, validation, settings, stages)
-    assert steps[9:] == list(range(9, 21))
-    assert again.identity == alone.identity
+    assert list(tmp_path.glob("killed/*/*.partial/trainer/checkpoint-8"))
+    assert LstmRanker.fitted(train, validation, settings, stages).identity == alone.identity
 
 
 def test_the_finished_stage_is_found(tmp_path: Path) -> None:

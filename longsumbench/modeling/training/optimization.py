@@ -1,0 +1,57 @@
+"""Optimizers and learning-rate schedules of the papers."""
+
+import math
+from collections.abc import Callable
+
+from torch import nn
+from torch.optim import Adagrad, AdamW, Optimizer
+from transformers import Adafactor
+
+from longsumbench.api.config import Recipe
+
+_ADAGRAD_START = 0.1  # initial sum of squares, as in the source of the rate of 0.15 (See et al. 2017, §6)
+
+Schedule = Callable[[int], float]
+
+
+def learning_rate(recipe: Recipe, width: int) -> Schedule:
+    """Return the learning rate as a function of the optimizer step, counted from 1.
+
+    * `sqrt_decay`: lr · √(w / max(step, w)) with w warm-up steps (SEAL §4 says only "square root decay"; constant up to
+      w, as in the code of T5 and Pegasus).
+    * `noam`: lr · d^-½ · min(step^-½, step · w^-1.5) (ETADS §4, Hierarchical Transformer §5).
+    * `pagesum`: lr · min(step^-½, step · w^-1.5) (PageSum, Eq. 11).
+    * `linear`: up over w steps, then down to 0 at `max_steps`. `constant`: up over w steps, then lr.
+    * `hold`: up over w steps, lr up to half of `max_steps`, then down to 0 at `max_steps`.
+
+    Here lr is the recipe's rate, and d is the `width` of the model.
+    """
+    peak, warmup, last = recipe.learning_rate, max(1, recipe.warmup_steps), max(1, recipe.max_steps)
+    schedules: dict[str, Schedule] = {
+        "sqrt_decay": lambda step: peak * math.sqrt(warmup / max(step, warmup)),
+        "noam": lambda step: peak * width**-0.5 * min(step**-0.5, step * warmup**-1.5),
+        "pagesum": lambda step: peak * min(step**-0.5, step * warmup**-1.5),
+        "linear": lambda step: peak * min(step / warmup, max(0.0, (last - step) / max(1, last - warmup))),
+        "constant": lambda step: peak * min(1.0, step / warmup),
+        "hold": lambda step: peak * min(1.0, step / warmup, max(0.0, 2 * (last - step) / last)),
+    }
+    return schedules[recipe.schedule]
+
+
+def build_optimizer(model: nn.Module, recipe: Recipe) -> Optimizer:
+    """Build the optimizer; the caller sets the learning rate before every step. Biases and norms are not decayed.
+
+    Adafactor scales its steps by the parameters' size, as in its paper; otherwise a rate of 0.01 diverges. Adagrad's
+    sum of squared gradients starts at `_ADAGRAD_START`; from 0, the first step would have the full rate everywhere.
+    """
+    weights = [weight for weight in model.parameters() if weight.requires_grad]
+    groups = [
+        {"params": [weight for weight in weights if weight.dim() > 1], "weight_decay": recipe.weight_decay},
+        {"params": [weight for weight in weights if weight.dim() <= 1], "weight_decay": 0.0},
+    ]
+    if recipe.optimizer == "adagrad":
+        return Adagrad(groups, lr=1.0, initial_accumulator_value=_ADAGRAD_START)
+    if recipe.optimizer == "adafactor":
+        adafactor: Optimizer = Adafactor(groups, lr=1.0, scale_parameter=True, relative_step=False, warmup_init=False)
+        return adafactor
+    return AdamW(groups, lr=1.0, betas=(recipe.adam_beta1, recipe.adam_beta2), eps=recipe.adam_epsilon)

@@ -1,0 +1,121 @@
+"""What a training needs to continue exactly: counts, losses, weights, the optimizer, random numbers."""
+
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+from transformers import PreTrainedModel
+
+from longsumbench.modeling.training.data_parallel import (
+    gather_over_processes,
+    num_processes,
+    process_rank,
+    sum_over_processes,
+)
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class TrainingState:
+    """The progress of a training. Losses are in nats per target token.
+
+    Attributes:
+        step: optimizer steps.
+        examples, source_tokens, target_tokens: what the model was trained on, in all processes.
+        seconds: training and validation.
+        validation_seconds: validation alone.
+        interval_loss: sum of the losses of the steps since the last entry of `logged_losses`.
+        logged_losses: mean loss of each logging interval.
+        validation_losses: (step, loss) of every validation.
+        ended_by: the budget or rule that ended training; empty before.
+    """
+
+    step: int = 0
+    examples: int = 0
+    source_tokens: int = 0
+    target_tokens: int = 0
+    seconds: float = 0.0
+    validation_seconds: float = 0.0
+    interval_loss: float = 0.0
+    logged_losses: list[float] = field(default_factory=list)
+    validation_losses: list[tuple[int, float]] = field(default_factory=list)
+    ended_by: str = ""
+
+    def best(self, most: int = 1) -> tuple[tuple[int, float], ...]:
+        """Return the (step, loss) of the lowest validation losses, the lowest first; the earlier step wins a tie."""
+        return tuple(sorted(self.validation_losses, key=lambda pair: (pair[1], pair[0]))[:most])
+
+
+def save_checkpoint(folder: Path, state: TrainingState, model: PreTrainedModel, optimizer: Optimizer) -> None:
+    """Write the checkpoint of a step, then delete the earlier ones. All processes call it; the first one writes."""
+    random_states = [gather_over_processes(part.to(model.device)) for part in _random_state()]
+    if process_rank():
+        return
+    earlier = list(folder.glob("checkpoint-*"))
+    content = {
+        "state": asdict(state),
+        "model": model.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "random": [[part.cpu() for part in parts] for parts in zip(*random_states, strict=True)],
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    unfinished = folder / "unfinished"
+    with unfinished.open("wb") as file:
+        torch.save(content, file)
+        file.flush()
+        os.fsync(file.fileno())
+    written = unfinished.replace(folder / f"checkpoint-{state.step}")
+    for path in earlier:
+        if path != written:
+            path.unlink()
+
+
+def load_checkpoint(folder: Path, model: PreTrainedModel, optimizer: Optimizer) -> TrainingState:
+    """Continue from the newest checkpoint: load it into model, optimizer and random numbers; return its state.
+
+    Without a checkpoint, returns the state of a new training. All processes load the one that the first one finds.
+    """
+    found = max((int(path.name.split("-")[1]) for path in folder.glob("checkpoint-*")), default=0)
+    step = int(sum_over_processes(torch.tensor(0 if process_rank() else found, device=model.device)))
+    if not step:
+        return TrainingState()
+    content = torch.load(folder / f"checkpoint-{step}", map_location="cpu", weights_only=True)
+    model.load_state_dict(content["model"])
+    optimizer.load_state_dict(content["optimizer"])
+    if (before := len(content["random"])) != num_processes():
+        change = f"{before} started and {num_processes()} continue: dropout differs from a training with either"
+        _log.info(f"processes that train: {change}")
+    if process_rank() < before:
+        _set_random_state(content["random"][process_rank()])
+    return TrainingState(**content["state"])
+
+
+def _random_state() -> list[Tensor]:
+    """Return the states of torch's random numbers: of the CPU and, if there is one, of the GPU in use."""
+    return [torch.get_rng_state(), *([torch.cuda.get_rng_state()] if torch.cuda.is_available() else [])]
+
+
+def _set_random_state(states: Sequence[Tensor]) -> None:
+    torch.set_rng_state(states[0])
+    if torch.cuda.is_available() and states[1:]:
+        torch.cuda.set_rng_state(states[1])
+
+
+def weights_folder(folder: Path, step: int) -> Path:
+    """Return the folder of the weights of a step that is among the best."""
+    return folder / f"weights-{step}"
+
+
+def mean_weights(folders: Sequence[Path], model_class: type[PreTrainedModel]) -> dict[str, Tensor]:
+    """Return the mean of the weights in some folders, in double precision."""
+    sums: dict[str, Tensor] = {}
+    for folder in folders:  # one by one, because they are large
+        weights = model_class.from_pretrained(folder).state_dict()
+        sums = {name: weight.double() + sums.get(name, 0.0) for name, weight in weights.items()}
+    return {name: total / len(folders) for name, total in sums.items()}
