@@ -41,6 +41,13 @@ from longsumbench.modeling.nn.device import choose_device
 from longsumbench.modeling.training.callbacks import weights_folder
 from longsumbench.modeling.training.trainer import parameters, train
 from longsumbench.modeling.units import QUERIES_VERSION, EncodedSentence, Query, Units
+from longsumbench.processes import (
+    announce_build,
+    build_together,
+    first_process_first,
+    process_group,
+    process_index,
+)
 from longsumbench.progress import track
 
 Encode = Callable[[Sequence[str]], list[EncodedSentence]]
@@ -99,12 +106,13 @@ class NeuralSystem(System):
                 and there is no validation split.
         """
         _check_best(recipe, validation)
-        self.ready_to_read(train, validation, recipe, stages)
-        assert train is not None
-        rows = self._rows(train, len(train), stages)
-        rows = self.add_columns(rows, self._units_inputs(train, len(train)), stages)
-        watched = min(len(validation), recipe.eval_examples or len(validation)) if validation is not None else 0
-        validation_rows = self._rows(validation, watched, stages) if validation is not None and watched else None
+        with first_process_first():
+            self.ready_to_read(train, validation, recipe, stages)
+            assert train is not None
+            rows = self._rows(train, len(train), stages)
+            rows = self.add_columns(rows, self._units_inputs(train, len(train)), stages)
+            watched = min(len(validation), recipe.eval_examples or len(validation)) if validation is not None else 0
+            validation_rows = self._rows(validation, watched, stages) if validation is not None and watched else None
         decided = without_later_settings(asdict(recipe))
         inputs = {
             "config": {key: value for key, value in self.identity().items() if key not in self.reading_settings},
@@ -117,8 +125,9 @@ class NeuralSystem(System):
             **self.units_also_decided_by(),
             "version": [_FIT_VERSION, _UNITS_VERSION, self.version],
         }
-        build = partial(self._train, rows=rows, validation=validation_rows, recipe=recipe, stages=stages)
-        self.checkpoint = stages.get("checkpoint", inputs, build)
+        build = partial(self._train, rows=rows, validation=validation_rows, recipe=recipe)
+        with build_together(build):
+            self.checkpoint = stages.get("checkpoint", inputs, build)
         with reading_artifact(self.checkpoint):
             self.tokenizer, self.model = self._open(self.checkpoint)
             return read_report(self.checkpoint)
@@ -160,11 +169,12 @@ class NeuralSystem(System):
     def prepare(self, train: Split, validation: Split | None, recipe: Recipe, stages: ArtifactCache) -> None:
         """Fit what `units` needs besides the tokenizer; by default nothing."""
 
-    def _train(self, folder: Path, rows: Any, validation: Any, recipe: Recipe, stages: ArtifactCache) -> None:
+    def _train(self, folder: Path, rows: Any, validation: Any, recipe: Recipe) -> None:
         """Build the stage "checkpoint"; an interrupted training continues from its newest complete checkpoint.
 
-        With `stages.finished_only`, this process shares the training of another one and saves nothing.
+        Processes that train together all call this; the first one saves.
         """
+        announce_build(folder)
         trainer_folder = folder / "trainer"
         if not (folder / "fit.json").is_file():
             set_seed(recipe.seed)
@@ -174,9 +184,9 @@ class NeuralSystem(System):
             self.model.config.label_smoothing = recipe.label_smoothing
             report = FitReport(parameters=parameters(self.model), ended_by="max_steps")
             if recipe.max_steps > 0:
-                with stages.together(folder):
+                with process_group(recipe.device):
                     report = train(self.model, rows, validation, self.collator(), recipe, trainer_folder)
-            if stages.finished_only:
+            if process_index():
                 return
             self._save_ready(folder)
             for number, (step, _) in enumerate(report.kept[1:], start=2):

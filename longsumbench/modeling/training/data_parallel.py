@@ -1,6 +1,6 @@
 """A training that several processes share: which of a batch's examples are each one's, and what concerns all of them.
 
-Inside `Team.group` there are several; everywhere else there is one, whose share is the whole. What a step learns from
+Inside `process_group` there are several, elsewhere one, whose share is the whole. What a step learns from
 is the same however many there are, so a process may be left without an example of a small batch: it reads one all the
 same, for all must compute a gradient, and learns nothing from it.
 """
