@@ -178,7 +178,7 @@ def test_an_interrupt_leaves_nothing_locked(toy: dict[str, Any], monkeypatch: py
 
 def test_several_processes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Under torchrun, the message names the command that works there."""
-    monkeypatch.setattr("longsumbench.sweeps.run.of_this_process", lambda: type("Team", (), {"size": 2}))
+    monkeypatch.setattr("longsumbench.sweeps.run.started_processes", lambda: 2)
     with pytest.raises(UsageError, match="torchrun -m longsumbench run"):
         longsumbench.run()
 

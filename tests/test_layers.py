@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.paths import ROOT
 
-SMALL = ["errors", "interrupts", "sentences", "formatting", "progress", "files"]
+SMALL = ["errors", "interrupts", "sentences", "formatting", "progress", "files", "processes"]
 PACKAGES = ["cache", "api", "rouge", "modeling", "metrics", "corpora", "models", "report", "runs", "leaderboards"]
 ORDER = ["conf", *SMALL, *PACKAGES, "sweeps", "analysis", "cli", "__main__"]  # each imports only what is before it
 SEEN_BY_SYSTEMS = {"conf", *SMALL, "cache", "api", "rouge", "modeling", "models"}

@@ -17,7 +17,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,14 +54,6 @@ def user_cache(**options: Any) -> "ArtifactCache":
     return ArtifactCache(folder, **options)
 
 
-class MissingArtifact(Exception):
-    """A stage is missing and must not be built here; `build` would fill `folder`."""
-
-    def __init__(self, name: str, folder: Path, build: Build) -> None:
-        super().__init__(name)
-        self.folder, self.build = folder, build
-
-
 @dataclass
 class ArtifactCache:
     """The stages in one cache folder.
@@ -70,19 +62,15 @@ class ArtifactCache:
         root: the folder.
         rebuild: names of stages that are deleted and built again, once each.
         before: seconds since 1970; `rebuild` deletes only what was begun before.
-        finished_only: raise an error for a missing stage instead of building it.
         used: stage name → folder, for the stages of this run; the run links to them.
         in_use: paths of the shared locks that protect returned stages from deletion.
-        together: a context in which other processes may help to build a stage's folder.
     """
 
     root: Path
     rebuild: frozenset[str] = frozenset()
     before: float = math.inf
     used: dict[str, Path] = field(default_factory=dict)
-    finished_only: bool = False
     in_use: set[Path] = field(default_factory=set)
-    together: Callable[[Path], AbstractContextManager[object]] = nullcontext
 
     def get(self, name: str, inputs: Mapping[str, Any], build: Build) -> Path:
         """Return the folder of a finished stage; build it if needed.
@@ -96,19 +84,15 @@ class ArtifactCache:
             build: fills a folder, which may contain what a killed build left.
 
         Raises:
-            MissingArtifact: the stage is missing or damaged, and `finished_only` is set.
             EnvironmentProblem: another version of the suite wrote the cache in another layout.
         """
         key = digest({"stage": name, **inputs})[:24]
         folder = self.root / name / key
         rebuild = name in self.rebuild and folder not in self.used.values()
         check_layout(self.root)
-        if folder.is_dir() or not self.finished_only:
-            hold_shared_lock(used := side_path(folder, "used"))
-            self.in_use.add(used)
+        hold_shared_lock(used := side_path(folder, "used"))
+        self.in_use.add(used)
         intact = folder.is_dir() and not find_damage(folder)
-        if self.finished_only and not intact:
-            raise MissingArtifact(name, side_path(folder, "partial"), build)
         if not intact or (rebuild and is_older(folder / "inputs.json", self.before)):
             with self._building(folder, inputs, rebuild) as partial:
                 if partial is not None:

@@ -50,16 +50,16 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    """Run the points in the first process of a team; the other processes, which torchrun started, help it."""
+    """Run the points in the first process; the other processes that torchrun started take part in them."""
     from longsumbench.progress import phase
 
     with phase("loading the libraries"):
+        from longsumbench.processes import first_process
+        from longsumbench.runs.pipeline import take_part
         from longsumbench.runs.plan import plan, show_config, split_sweep_overrides
-        from longsumbench.runs.processes import first_process
-        from longsumbench.runs.rank_tasks import TASKS
         from longsumbench.sweeps.run import plan_launch, updating_tables
 
-    with first_process(TASKS) as first:
+    with first_process(take_part) as first:
         if not first:
             return
         with phase("loading the libraries"):

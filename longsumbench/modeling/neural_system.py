@@ -17,7 +17,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 from longsumbench.api.config import Decoding, Recipe, without_later_settings
 from longsumbench.api.documents import Document, Example, Section, Truncation
 from longsumbench.api.system import Evidence, FitContext, FitReport, Split, Summary, System
-from longsumbench.cache.artifacts import ArtifactCache, reading_artifact
+from longsumbench.cache.artifacts import reading_artifact
 from longsumbench.errors import DataError
 from longsumbench.modeling.checkpoints import load_network, reading_checkpoint
 from longsumbench.modeling.fit_report import is_trained, kept_folder, read_report, write_report
@@ -26,6 +26,13 @@ from longsumbench.modeling.network import Network
 from longsumbench.modeling.training.state import weights_folder
 from longsumbench.modeling.training.trainer import parameters, train
 from longsumbench.modeling.unit_reader import READER_VERSIONS, Rows, UnitReader
+from longsumbench.processes import (
+    announce_build,
+    build_together,
+    first_process_first,
+    process_group,
+    process_index,
+)
 
 _FIT_VERSION = 2  # rises when the outcome of training changes
 _SHORT_TEXT = Example("short", "a title", None, (Document(None, (Section(None, (("a text.",),)),)),), (("a text.",),))
@@ -71,12 +78,13 @@ class NeuralSystem(System):
                 and there is no validation split.
         """
         _check_best(context.recipe, context.validation)
-        self.ready_to_read(context)
         train, validation, recipe, stages = context.train, context.validation, context.recipe, context.stages
-        assert train is not None
-        rows = self.reader.training_rows(train, stages)
-        watched = min(len(validation), recipe.eval_examples or len(validation)) if validation is not None else 0
-        validation_rows = self.reader.rows(validation, watched, stages) if validation is not None and watched else None
+        with first_process_first():
+            self.ready_to_read(context)
+            assert train is not None
+            rows = self.reader.training_rows(train, stages)
+            watched = min(len(validation), recipe.eval_examples or len(validation)) if validation is not None else 0
+            validation_rows = self.reader.rows(validation, watched, stages) if validation and watched else None
         settings, decided = self.identity(), without_later_settings(asdict(recipe))
         inputs = {
             "config": {key: value for key, value in settings.items() if key not in self.reader.reading_settings},
@@ -86,8 +94,9 @@ class NeuralSystem(System):
             "units": self.reader.inputs(),
             "version": [_FIT_VERSION, self.version],
         }
-        build = partial(self._train, rows=rows, validation=validation_rows, recipe=recipe, stages=stages)
-        self.checkpoint = stages.get("checkpoint", inputs, build)
+        build = partial(self._train, rows=rows, validation=validation_rows, recipe=recipe)
+        with build_together(build):
+            self.checkpoint = stages.get("checkpoint", inputs, build)
         with reading_artifact(self.checkpoint):
             self._open(self.checkpoint)
             return read_report(self.checkpoint)
@@ -122,11 +131,12 @@ class NeuralSystem(System):
         with reading_artifact(self.checkpoint):
             self._open(kept_folder(self.checkpoint, number))
 
-    def _train(self, folder: Path, rows: Rows, validation: Rows | None, recipe: Recipe, stages: ArtifactCache) -> None:
+    def _train(self, folder: Path, rows: Rows, validation: Rows | None, recipe: Recipe) -> None:
         """Build the stage "checkpoint"; an interrupted training continues from its newest complete checkpoint.
 
-        With `stages.finished_only`, this process shares the training of another one and saves nothing.
+        Processes that train together all call this; the first one saves.
         """
+        announce_build(folder)
         trainer_folder = folder / "trainer"
         if not is_trained(folder):
             set_seed(recipe.seed)
@@ -136,9 +146,9 @@ class NeuralSystem(System):
             self.model.config.label_smoothing = recipe.label_smoothing
             report = FitReport(parameters=parameters(self.model), ended_by="max_steps")
             if recipe.max_steps > 0:
-                with stages.together(folder):
+                with process_group(recipe.device):
                     report = train(self.model, rows, validation, self.reader.collator(), recipe, trainer_folder)
-            if stages.finished_only:
+            if process_index():
                 return
             self._save_ready(folder)
             for number, (step, _) in enumerate(report.kept[1:], start=2):

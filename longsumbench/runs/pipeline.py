@@ -8,7 +8,7 @@ import math
 import shutil
 import time
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,18 +18,11 @@ import pandas as pd
 from omegaconf import OmegaConf
 
 from longsumbench.api import registry
-from longsumbench.api.config import Decoding, RunConfig
+from longsumbench.api.config import SECTIONS, Decoding, RunConfig, build_settings
 from longsumbench.api.documents import Example, total_truncation
 from longsumbench.api.metric import Metric, Scored
 from longsumbench.api.system import FitContext, FitReport, Split, Summary, System
-from longsumbench.cache.artifacts import (
-    ArtifactCache,
-    MissingArtifact,
-    is_older,
-    locked_artifact,
-    refuse_damaged,
-    user_cache,
-)
+from longsumbench.cache.artifacts import ArtifactCache, is_older, locked_artifact, refuse_damaged, user_cache
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, as_suite_error
 from longsumbench.files import digest, writable_folder, write_atomically
@@ -45,19 +38,17 @@ from longsumbench.metrics.aggregate import (
     write_scores,
 )
 from longsumbench.metrics.output_facts import describe_outputs
+from longsumbench.processes import process_index, share_run, started_processes
 from longsumbench.progress import track
 from longsumbench.runs.environment import constraints, environment, patch, peak_memory_gb, reset_peak_memory
 from longsumbench.runs.evidence import kept_places
 from longsumbench.runs.predictions import (
-    WriterGroup,
     asked_evidence,
     num_summarized,
     read_summaries,
     seconds_of_decoding,
     summarize_split,
 )
-from longsumbench.runs.processes import of_this_process
-from longsumbench.runs.rank_tasks import Assistants, assistants
 from longsumbench.runs.record import (
     DEFAULT_RANKING_SCORE,
     Results,
@@ -147,7 +138,7 @@ def run_point(point: Point) -> RunRecord:
 @contextmanager
 def _stages_of(point: Point) -> Iterator[ArtifactCache]:
     """Yield the user's cache; after a bug, check whether a damaged stage caused it; release all stages."""
-    rebuild = frozenset({"checkpoint"} if point.config.overwrite else ())
+    rebuild = frozenset({"checkpoint"} if point.config.overwrite and process_index() == 0 else ())
     stages = user_cache(rebuild=rebuild, before=point.since)
     try:
         yield stages
@@ -162,25 +153,23 @@ def _stages_of(point: Point) -> Iterator[ArtifactCache]:
 def _carry_out(
     point: Point, system: System, spec: RunSpec, texts: Texts, stages: ArtifactCache, folder: Path
 ) -> RunRecord:
-    """Fit, summarize, score; write the run's files, the record last."""
+    """Fit and summarize, with all processes if the system can; score; write the run's files, the record last."""
     config, workdir = point.config, folder / "work"
     point.carried_out = True
     reset_peak_memory()
     facts = _describe(point, system, spec, texts)
     split = texts.splits[config.dataset.split]
     system.check_examples(split[index] for index in range(num_summarized(split, config.decode)))
-    write_atomically(folder / "config.yaml", OmegaConf.to_yaml(OmegaConf.create(asdict(config))))
+    write_run_config(config, folder)
     write_atomically(workdir / "patch.diff", patch())
     write_atomically(workdir / "constraints.txt", constraints())
-    team = assistants(system, config, folder)
-    if team is not None:
-        stages.together = team.training
-    with point.timed("fit"), _naming_split_files(texts):
-        report = system.fit(FitContext.of(texts.splits, config.train, stages))
-    _link_stages(workdir, stages)
-    _keep_predictions_of(report, folder)
-    with point.timed("summarize"):
-        written = _summarize_each(system, split, config.decode, folder, len(report.kept), team)
+    with share_run(folder) if system.shares_work else nullcontext():
+        with point.timed("fit"), _naming_split_files(texts):
+            report = system.fit(FitContext.of(texts.splits, config.train, stages))
+        _link_stages(workdir, stages)
+        _keep_predictions_of(report, folder)
+        with point.timed("summarize"):
+            written = _summarize_each(system, split, config.decode, folder, len(report.kept))
     rouge: Metric = registry.metrics.load("rouge")(config.score)
     dataset_metrics: list[Metric] = [registry.metrics.load(name)(config.score) for name in texts.metrics]
     asked = _asked_metrics(config, texts)
@@ -208,6 +197,30 @@ def _carry_out(
     return record
 
 
+def take_part(folder: Path) -> None:
+    """Fit and summarize in a process other than the first one, which shares the run in this folder."""
+    config = read_run_config(folder)
+    with _stages_of(Point(config)) as stages:
+        system: System = registry.systems.load(config.model.name)(config.model)
+        splits = load_texts(config.dataset, stages).splits
+        report = system.fit(FitContext.of(splits, config.train, stages))
+        _summarize_each(system, splits[config.dataset.split], config.decode, folder, len(report.kept))
+
+
+def write_run_config(config: RunConfig, folder: Path) -> None:
+    """Write the configuration of a run into its folder, as `config.yaml`."""
+    write_atomically(folder / "config.yaml", OmegaConf.to_yaml(OmegaConf.create(asdict(config))))
+
+
+def read_run_config(folder: Path) -> RunConfig:
+    """Read the configuration of a run from its `config.yaml`."""
+    rest: Any = OmegaConf.to_container(OmegaConf.load(folder / "config.yaml"))
+    schemas = {"model": registry.systems.load(rest["model"]["name"]).Config, **SECTIONS}
+    groups = {name: build_settings(schema, rest.pop(name), f"{name}.") for name, schema in schemas.items()}
+    config: RunConfig = build_settings(RunConfig, rest, "", groups)
+    return config
+
+
 @contextmanager
 def _naming_split_files(texts: Texts) -> Iterator[None]:
     """Add the names of the read files to errors about a missing training split."""
@@ -220,12 +233,7 @@ def _naming_split_files(texts: Texts) -> Iterator[None]:
 
 
 def _summarize_each(
-    system: System,
-    split: Split,
-    decoding: Decoding,
-    folder: Path,
-    checkpoints: int,
-    team: Assistants | None = None,
+    system: System, split: Split, decoding: Decoding, folder: Path, checkpoints: int
 ) -> list[list[Summary]]:
     """Summarize a split with each kept checkpoint, the best first. Only the best one has evidence and a log."""
     log, evidence = folder / "work" / "decoding.jsonl", folder / "evidence"
@@ -235,8 +243,7 @@ def _summarize_each(
         best_only: tuple[Path | None, Path | None] = (log, evidence) if number == 1 else (None, None)
         if number > 1:
             system.use_kept(number)
-        crew = team.crew(number, folder / predictions, *best_only) if team else WriterGroup()
-        written.append(summarize_split(system, split, decoding, folder / predictions, *best_only, name, crew))
+        written.append(summarize_split(system, split, decoding, folder / predictions, *best_only, name))
     return written
 
 
@@ -271,12 +278,13 @@ def _add_evidence(point: Point, system: System, texts: Texts, stages: ArtifactCa
     config, split = point.config, texts.splits[point.config.dataset.split]
     missing, run = _num_missing_evidence(config, system, split, folder), f"{config.model.name} on {config.dataset.name}"
     _log.info(f"already finished, except for the evidence of {format_count(missing, 'example')}: {run}, {folder}")
-    found = replace(stages, rebuild=frozenset(), finished_only=True)
-    try:
-        report = system.fit(FitContext.of(texts.splits, config.train, found))
-    except MissingArtifact as stage:
-        _log.info(f"no evidence is added: the {stage} of that run is not in the cache; overwrite=true repeats the run")
+    links = [path for path in (folder / "work").iterdir() if path.is_symlink()]
+    if lost := [link.name for link in links if not link.exists()]:
+        reason = f"the {lost[0]} of that run is not in the cache"
+        _log.info(f"no evidence is added: {reason}; overwrite=true repeats the run")
         return
+    found = replace(stages, rebuild=frozenset())
+    report = system.fit(FitContext.of(texts.splits, config.train, found))
     if not _is_fitted_by(report, folder):
         reason = "the weights in the cache may differ from those that wrote the summaries"
         _log.info(f"no evidence is added: {reason}; overwrite=true repeats the run")
@@ -394,7 +402,7 @@ def _describe(point: Point, system: System, spec: RunSpec, texts: Texts) -> dict
         "fingerprint": texts.fingerprint,
         "corpus": texts.facts,
         "config": asdict(config),
-        "environment": {**environment(), "processes": of_this_process().size},
+        "environment": {**environment(), "processes": started_processes() if system.shares_work else 1},
         "command": point.command,
     }
 

@@ -3,8 +3,7 @@
 import contextlib
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +14,7 @@ from longsumbench.api.documents import Cut, Truncation
 from longsumbench.api.system import Split, Summary, System
 from longsumbench.errors import naming_path
 from longsumbench.files import COUNTS, BadFile, parse_json, write_atomically
+from longsumbench.processes import from_first_process, process_count, process_index, wait_for_everyone
 from longsumbench.progress import Progress
 from longsumbench.runs.evidence import kept_places, num_wanted, write_evidence
 from longsumbench.runs.record import LEDGER
@@ -30,21 +30,6 @@ _LINE = {
 _BATCH = {"seconds": float}
 
 
-@dataclass(frozen=True)
-class WriterGroup:
-    """The processes that write summaries together.
-
-    Attributes:
-        place: index of this process, from 0.
-        size: number of processes.
-        called: context of the first process; inside it, the others write their shares of the given batches.
-    """
-
-    place: int = 0
-    size: int = 1
-    called: Callable[[Sequence[list[int]]], AbstractContextManager[object]] = nullcontext
-
-
 def summarize_split(
     system: System,
     split: Split,
@@ -53,13 +38,14 @@ def summarize_split(
     log: Path | None = None,
     evidence: Path | None = None,
     shown_as: str = "summarizing",
-    crew: WriterGroup = WriterGroup(),
 ) -> list[Summary]:
     """Summarize the first `decoding.limit` examples of a split, in batches of similar length.
 
     The batches depend on the data only. A resumed run keeps complete batches and repeats incomplete ones, so it writes
     the same summaries. The evidence of a batch is written before its lines. A batch without evidence is decoded again
     for it; its summaries stay. If a summary then differs (on another device), its evidence is dropped.
+    Processes that share the run all call this: each writes its share of the batches into its own file, and the first
+    one merges the files.
 
     Args:
         system: a fitted system.
@@ -69,48 +55,36 @@ def summarize_split(
         log: JSON lines; the seconds of each batch of new summaries, appended.
         evidence: a folder for the evidence of the first examples (`decoding.evidence`); None keeps none.
         shown_as: the name of the progress bar.
-        crew: the processes that write; their files are merged at the end.
 
     Returns:
-        The summaries in the data's order, without evidence.
+        The summaries in the data's order, without evidence; none in the other processes.
     """
-    examples, ids = num_summarized(split, decoding), split.ids
-    writer = Writer(system, split, decoding, path, log, evidence, crew.size)
+    examples, place = num_summarized(split, decoding), process_index()
+    if place:
+        writer = Writer(system, split, decoding, part_file(path, place), log and part_file(log, place), evidence)
+        for bucket in from_first_process()[place :: process_count()]:
+            writer.write(bucket)
+        wait_for_everyone()
+        return []
+    writer = Writer(system, split, decoding, path, log, evidence)
     lacking = writer.asked_for - kept_places(evidence, decoding.reference_evidence) if evidence is not None else set()
     done = _merge_parts(path, log)
     buckets = length_buckets(split.source_words[:examples], decoding.batch_size)
-    unwritten = [bucket for bucket in buckets if any(ids[index] not in done for index in bucket)]
-    own = {bucket[0] for bucket in _share_of(unwritten, 0, crew.size)}
-    others = {bucket[0] for bucket in unwritten} - own
-    with Progress(shown_as, examples) as progress, crew.called(unwritten):
-        for bucket in buckets:
-            if bucket[0] in own:
-                done |= writer.write(bucket)
-            elif bucket[0] not in others and lacking.intersection(bucket):
-                writer.add_evidence(bucket, lacking, done)
-            progress.advance(len(bucket))
-    if crew.size > 1:
-        done = _merge_parts(path, log)
-    ordered = [done[ids[index]] for index in range(examples)]
+    written = {bucket[0] for bucket in buckets if all(split.ids[index] in done for index in bucket)}
+    unwritten = from_first_process([bucket for bucket in buckets if bucket[0] not in written])
+    again = [bucket for bucket in buckets if bucket[0] in written and lacking.intersection(bucket)]
+    with Progress(shown_as, examples) as progress:
+        progress.start_at(examples - sum(map(len, unwritten)))
+        for bucket in unwritten[:: process_count()]:
+            writer.write(bucket)
+            progress.advance(len(bucket) * process_count())
+        for bucket in again:
+            writer.add_evidence(bucket, lacking, done)
+    wait_for_everyone()
+    done = _merge_parts(path, log)
+    ordered = [done[name] for name in split.ids[:examples]]
     write_summaries(path, ordered)
     return ordered
-
-
-def summarize_share(
-    system: System,
-    split: Split,
-    decoding: Decoding,
-    buckets: Sequence[list[int]],
-    crew: WriterGroup,
-    path: Path,
-    log: Path | None = None,
-    evidence: Path | None = None,
-) -> None:
-    """Write one process's share of `summarize_split` into separate files next to `path` and `log`."""
-    own_log = None if log is None else part_file(log, crew.place)
-    writer = Writer(system, split, decoding, part_file(path, crew.place), own_log, evidence, crew.size)
-    for bucket in _share_of(buckets, crew.place, crew.size):
-        writer.write(bucket)
 
 
 @dataclass
@@ -123,7 +97,6 @@ class Writer:
     path: Path
     log: Path | None
     evidence: Path | None
-    processes: int = 1
 
     @cached_property
     def asked_for(self) -> set[int]:
@@ -132,8 +105,8 @@ class Writer:
             return set()
         return asked_evidence(self.system, self.decoding, num_summarized(self.split, self.decoding))
 
-    def write(self, bucket: Sequence[int]) -> dict[str, Summary]:
-        """Append the summaries of a batch after writing their evidence; return them by id, without evidence."""
+    def write(self, bucket: Sequence[int]) -> None:
+        """Append the summaries of a batch, without evidence, after writing their evidence."""
         started = time.monotonic()
         batch = self._decode(bucket)
         for index, summary in zip(bucket, batch, strict=True):
@@ -143,8 +116,7 @@ class Writer:
         with naming_path(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write("".join(map(to_line, fresh)))
         if self.log is not None:
-            _note_batch(self.log, len(fresh), (time.monotonic() - started) / self.processes)
-        return {summary.id: summary for summary in fresh}
+            _note_batch(self.log, len(fresh), (time.monotonic() - started) / process_count())
 
     def add_evidence(self, bucket: Sequence[int], lacking: set[int], done: Mapping[str, Summary]) -> None:
         """Write the missing evidence of a batch, for summaries that equal the written ones."""
@@ -156,11 +128,6 @@ class Writer:
     def _decode(self, bucket: Sequence[int]) -> list[Summary]:
         decoding = self.decoding if self.asked_for.intersection(bucket) else replace(self.decoding, evidence="none")
         return list(self.system.summarize([self.split[index] for index in bucket], decoding))
-
-
-def _share_of(batches: Sequence[list[int]], place: int, size: int) -> Sequence[list[int]]:
-    """Return the batches of one process; every process gets long and short ones."""
-    return batches[place::size]
 
 
 def part_file(path: Path, place: int) -> Path:

@@ -10,10 +10,10 @@ from longsumbench.errors import UsageError, suite_errors
 from longsumbench.formatting import escape_lines
 from longsumbench.leaderboards.figures.curves import update_curves
 from longsumbench.leaderboards.table import Table, update_table
+from longsumbench.processes import started_processes
 from longsumbench.progress import phase
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.plan import plan, swept_settings
-from longsumbench.runs.processes import of_this_process
 from longsumbench.runs.record import Results, RunRecord
 from longsumbench.sweeps.launchers import HERE, Engine, is_hydras
 from longsumbench.sweeps.sweep import Launch
@@ -70,7 +70,7 @@ def sweep(*, config_dir: str | Path | None = None, **settings: Any) -> list[RunR
 
 
 def _run_settings(settings: dict[str, Any], sweep: bool, config_dir: str | Path | None) -> list[RunRecord]:
-    if of_this_process().size > 1:
+    if started_processes() > 1:
         raise UsageError("several processes were started: run() works in one; use torchrun -m longsumbench run")
     words = format_overrides(settings, sweep)
     folder = None if config_dir is None else str(config_dir)

@@ -25,12 +25,11 @@ from longsumbench.api import registry
 from longsumbench.api.config import RunConfig
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError, as_suite_error
 from longsumbench.files import write_atomically
+from longsumbench.processes import first_process
 from longsumbench.progress import Progress, watching_progress
 from longsumbench.runs.bug_report import as_reported_error
-from longsumbench.runs.pipeline import BASELINES, Point, run_point, score_baseline
+from longsumbench.runs.pipeline import BASELINES, Point, run_point, score_baseline, take_part
 from longsumbench.runs.plan import Planned
-from longsumbench.runs.processes import first_process
-from longsumbench.runs.rank_tasks import TASKS
 from longsumbench.runs.record import Results, RunRecord, measured_mean, ranking_score
 from longsumbench.sweeps.state import DONE, FAILED, FOUND, RUNNING, PointState, Sweep
 
@@ -90,7 +89,7 @@ class Job:
 
         number, conductor = self.order[HydraConfig.get().job.num], os.getppid()
         share_a_cluster_job()
-        with _at_work, _printing_to(self.sweep.log(number)), first_process(TASKS) as first:
+        with _at_work, _printing_to(self.sweep.log(number)), first_process(take_part) as first:
             if first:
                 self.work(number, alone=True)
         if os.getppid() != conductor:  # it was killed: nobody asks this process for more, nor ends it
@@ -323,7 +322,7 @@ def share_a_cluster_job() -> None:
     if os.environ.get("SUBMITIT_EXECUTOR") == "slurm" and int(os.environ.get("SLURM_NTASKS", "1")) > 1:
         from submitit.helpers import TorchDistributedEnvironment
 
-        # GPUs are dealt by `Team.take_gpu` among those that SLURM shows; a restarted process exports them again.
+        # each process chooses its GPU among those that SLURM shows; a restarted one exports the variables again
         TorchDistributedEnvironment().export(set_cuda_visible_devices=False, overwrite=True)
 
 

@@ -269,7 +269,7 @@ def test_a_cache_that_may_only_be_read(tmp_path: Path) -> None:
         for path in (tmp_path, folder.parent):
             path.chmod(0o555)
         with heeded():
-            assert ArtifactCache(tmp_path, finished_only=True).get("corpus", {}, never) == folder
+            assert ArtifactCache(tmp_path).get("corpus", {}, never) == folder
     for path in (tmp_path, folder.parent):
         path.chmod(0o755)
 

@@ -17,7 +17,7 @@ from support.toys import TINY, next_line, start_python, tiny_overrides, tiny_rec
 from longsumbench.api import registry
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.system import FitContext
-from longsumbench.cache.artifacts import CACHE_VARIABLE, LAYOUT_FILE, ArtifactCache, MissingArtifact, refuse_damaged
+from longsumbench.cache.artifacts import CACHE_VARIABLE, LAYOUT_FILE, ArtifactCache, refuse_damaged
 from longsumbench.cache.checksums import CHECKSUMS, find_damage
 from longsumbench.cli.main import main
 from longsumbench.corpora.reading.load import load_texts
@@ -291,16 +291,6 @@ def test_a_file_that_may_not_be_read_is_no_damage(
     for path in toy.files():
         path.chmod(0o600)
     assert toy.use() == (whole[1], [])
-
-
-def test_nothing_is_built_where_only_finished_stages_are_used(toy: Toy) -> None:
-    """A damaged stage counts as missing for a helper, and stays where it is."""
-    (path,) = toy.root.glob("corpus/*/test.arrow")
-    flip(path, 0.5)
-    data = DatasetSettings(name="jsonl", path=str(toy.texts), workers=1)
-    with pytest.raises(MissingArtifact):
-        load_texts(data, ArtifactCache(toy.root, finished_only=True))
-    assert path.is_file()
 
 
 def test_a_damaged_stage_in_use_is_left_to_its_users(tmp_path: Path) -> None:

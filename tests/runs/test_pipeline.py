@@ -23,7 +23,14 @@ from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError
 from longsumbench.runs import pipeline
 from longsumbench.runs.evidence import kept_places
-from longsumbench.runs.pipeline import BASELINES, Point, run_point, score_baseline
+from longsumbench.runs.pipeline import (
+    BASELINES,
+    Point,
+    read_run_config,
+    run_point,
+    score_baseline,
+    write_run_config,
+)
 from longsumbench.runs.record import Results, RunRecord
 from longsumbench.runs.run_id import config_identity, hashed_settings, run_spec
 
@@ -130,6 +137,16 @@ def test_settings_that_came_later_leave_earlier_ids(toy: Path) -> None:
     assert hashed_settings(configured(toy).score) == {"mode": "google", "stem": True, "resamples": 100}
     perl = Scoring(mode="perl", resampling="perl")
     assert hashed_settings(perl) == {"mode": "perl", "stem": True, "resamples": 1_000, "resampling": "perl"}
+
+
+@pytest.mark.parametrize("model", registry.systems.targets())
+def test_a_configuration_is_read_as_it_was_written(model: str, tmp_path: Path) -> None:
+    """Settings of every system, and unusual values, are the same in the process that reads `config.yaml`."""
+    dataset = DatasetSettings("jsonl", path="/texts/${x}/ é", limit=3, redundancy=0.25)
+    config = RunConfig(registry.systems.load(model).Config(), dataset, seed=7, timeout_minutes=0.1)
+    config.score.metrics = ["fact_recall"]
+    write_run_config(config, tmp_path)
+    assert read_run_config(tmp_path) == config
 
 
 def test_a_seed_given_to_one_step_decides_too(toy: Path) -> None:

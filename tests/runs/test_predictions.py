@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,13 +15,12 @@ from support.watching import Watching, WatchingConfig, like
 from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Cut, Example, Truncation
 from longsumbench.api.system import REFERENCE_AXIS, Evidence, Summary, System
+from longsumbench.runs import predictions
 from longsumbench.runs.evidence import kept_places, read_evidence
 from longsumbench.runs.predictions import (
-    WriterGroup,
     length_buckets,
     part_file,
     read_summaries,
-    summarize_share,
     summarize_split,
     to_line,
 )
@@ -101,7 +99,7 @@ def test_nothing_is_summarized_twice(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [0, 9])
-def test_the_shares_of_a_killed_crew_are_taken_over(cut: int, tmp_path: Path) -> None:
+def test_the_shares_of_killed_processes_are_taken_over(cut: int, tmp_path: Path) -> None:
     """What other processes wrote is not written again, but for a torn line; their seconds are counted, too."""
     path, log = tmp_path / "p.jsonl", tmp_path / "log.jsonl"
     whole = summarize_split(Counting(), SPLIT, Decoding(batch_size=1), path, log)
@@ -117,19 +115,17 @@ def test_the_shares_of_a_killed_crew_are_taken_over(cut: int, tmp_path: Path) ->
     assert not list(tmp_path.glob("*.part*"))
 
 
-@pytest.mark.parametrize("size", [1, 2, 3])
-def test_a_crew_writes_every_summary_once(size: int, tmp_path: Path) -> None:
-    """Each process writes its share while the first one does; together they are what one would have written."""
+def test_processes_write_every_summary_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of three processes writes its share of the batches; together they write what one process would."""
     alone = summarize_split(Counting(), SPLIT, Decoding(batch_size=2), tmp_path / "alone.jsonl")
-    systems, path = [Counting() for _ in range(size)], tmp_path / "p.jsonl"
-
-    @contextmanager
-    def called(batches: Sequence[list[int]]) -> Iterator[None]:
-        for place in range(1, size):
-            summarize_share(systems[place], SPLIT, Decoding(batch_size=2), batches, WriterGroup(place, size), path)
-        yield
-
-    assert summarize_split(systems[0], SPLIT, Decoding(batch_size=2), path, crew=WriterGroup(0, size, called)) == alone
+    systems, path = [Counting() for _ in range(3)], tmp_path / "p.jsonl"
+    batches = length_buckets(SPLIT.source_words, 2)
+    monkeypatch.setattr(predictions, "process_count", lambda: 3)
+    monkeypatch.setattr(predictions, "from_first_process", lambda value=None: batches)
+    for place in (1, 2, 0):  # the first one merges the files
+        monkeypatch.setattr(predictions, "process_index", lambda place=place: place)
+        written = summarize_split(systems[place], SPLIT, Decoding(batch_size=2), path)
+    assert written == alone
     assert path.read_bytes() == (tmp_path / "alone.jsonl").read_bytes()
     assert sorted(id for system in systems for batch in system.batches for id in batch) == sorted(SPLIT.ids)
     assert all(system.batches for system in systems)

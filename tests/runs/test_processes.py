@@ -1,14 +1,11 @@
-"""Several processes for one point: what one process makes of it, also after kills."""
+"""Several processes for one run: what one process makes of it, also after kills and failures."""
 
 import json
 import os
-import random
-import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
@@ -18,29 +15,30 @@ import psutil
 import pytest
 from support.paths import TESTS
 from support.toys import TINY_FOR_ALL, told_in, write_jsonl
-from support.waiting import PATIENCE
+from support.waiting import PATIENCE, wait_until
 
+from longsumbench import processes
 from longsumbench.api import registry
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli.main import main
 from longsumbench.errors import EnvironmentProblem
-from longsumbench.runs import processes as team
 from longsumbench.runs.record import RunRecord
-from longsumbench.sweeps import worker as jobs
+from longsumbench.sweeps import worker
 
-TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-CLI = ["-m", "longsumbench"]
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
 CLOSE = 2e-5  # of losses, as a share: sums of float32 in another order; ten times what was measured
 COUNTS = ("parameters", "steps", "examples", "source_tokens", "target_tokens", "ended_by", "best_step")
 BUDGET = ["train.max_steps=8", "train.eval_steps=2", "train.batch_size=8", "decode.batch_size=3"]
 # Of 25 examples in batches of 8 the last is alone: one of two processes has none. What is special about each:
 POINTS = {
     "trunc": ["train.accumulation=2", "train.keep_best=2"],
-    "seal": [],  # another loss, a mean over other things
-    "etads": ["train.batch_words=120"],
-    "tdmca": ["train.batch_tokens=150", "train.gradient_checkpointing=true"],
+    "seal": ["train.batch_words=120"],  # another loss, a mean over other things
     "hierarchical_transformer": ["model.rank=lstm"],  # whose ranker one process trains alone
     "lead": [],
+}
+SLOW_POINTS = {
+    "etads": ["train.batch_words=120"],
+    "tdmca": ["train.batch_tokens=150", "train.gradient_checkpointing=true"],
 }
 
 
@@ -53,17 +51,18 @@ def words(model: str, texts: Path, *others: str, dropout: float = 0.0) -> list[s
     return ["run", f"model={model}", *data, *(BUDGET if model != "lead" else []), *own, *others]
 
 
-def environment(folder: Path) -> dict[str, str]:
-    """Return the environment of processes whose cache is in a folder."""
-    return {**os.environ, CACHE_VARIABLE: str(folder / "cache"), "OMP_NUM_THREADS": "1"}
+def start(folder: Path, script: Sequence[str], count: int = 2) -> "subprocess.Popen[str]":
+    """Start a script in some processes, with their cache in a folder."""
+    environment = {**os.environ, CACHE_VARIABLE: str(folder / "cache"), "OMP_NUM_THREADS": "1"}
+    command, pipe = [*TORCHRUN, f"--nproc-per-node={count}", *script], subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment)
 
 
-def in_processes(folder: Path, script: Sequence[str], *how: str) -> subprocess.CompletedProcess[str]:
-    """Let torchrun start a script, in two processes unless told otherwise; `how` are its own flags."""
-    command = [*TORCHRUN, *how, *script]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=PATIENCE, env=environment(folder), check=False
-    )
+def in_processes(folder: Path, script: Sequence[str], count: int = 2) -> tuple[int, str, str]:
+    """Run a script in some processes; return the exit code, stdout and stderr."""
+    process = start(folder, script, count)
+    said = process.communicate(timeout=PATIENCE)
+    return process.returncode, *said
 
 
 def record_of(results: Path, model: str) -> tuple[RunRecord, list[bytes]]:
@@ -78,262 +77,178 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_jsonl(tmp_path_factory.mktemp("texts"), train=25, validation=7, test=11)
 
 
-def of_two(points: dict[str, list[str]], texts: Path, folder: Path) -> tuple[Path, subprocess.CompletedProcess[str]]:
-    """Let two processes do all points, and the first one again; return the results folder, and what was said."""
+def by_some(points: dict[str, list[str]], texts: Path, folder: Path, count: int = 2) -> tuple[Path, str, str]:
+    """Run all points in some processes, the first one twice; return the results folder, stdout and stderr."""
     commands = [words(model, texts, *others, f"results_dir={folder / 'results'}") for model, others in points.items()]
-    return folder / "results", in_processes(
-        folder, [str(TESTS / "support" / "commands.py"), json.dumps([*commands, commands[0]])]
-    )
+    script = [str(TESTS / "support" / "commands.py"), json.dumps([*commands, commands[0]])]
+    code, *said = in_processes(folder, script, count)
+    assert code == 0, said
+    return folder / "results", *said
 
 
 @pytest.fixture(scope="module")
-def by_two(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+def by_two(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
     """What two processes make of all points."""
-    return of_two(POINTS, texts, tmp_path_factory.mktemp("two"))
+    return by_some(POINTS, texts, tmp_path_factory.mktemp("two"))
 
 
-def check_the_same(
-    model: str, others: Sequence[str], texts: Path, folder: Path, results: Path, processes: int = 2
-) -> None:
-    """Let this process do a point, in a folder, that several did; check that it is the same run, the outcome too."""
+def check_the_same(model: str, others: Sequence[str], texts: Path, folder: Path, results: Path, count: int = 2) -> None:
+    """Check that one process gets the same run, with the same outcome, as several did."""
     assert main(words(model, texts, *others, f"results_dir={folder}")) == 0
-    (one, predictions), (two, same) = record_of(folder, model), record_of(results, model)
-    assert (one.run_id, one.environment["processes"]) == (two.run_id, 1)
-    assert two.environment["processes"] == processes
+    (one, predictions), (several, same) = record_of(folder, model), record_of(results, model)
+    assert one.run_id == several.run_id
+    assert several.environment["processes"] == (1 if model == "lead" else count)
     assert predictions == same
-    assert [one.fit[name] for name in COUNTS] == [two.fit[name] for name in COUNTS]
+    assert [one.fit[name] for name in COUNTS] == [several.fit[name] for name in COUNTS]
     for name in ("validation_losses", "kept"):
-        assert [step for step, _ in one.fit[name]] == [step for step, _ in two.fit[name]]
-        assert [loss for _, loss in one.fit[name]] == pytest.approx([loss for _, loss in two.fit[name]], rel=CLOSE)
+        assert [step for step, _ in one.fit[name]] == [step for step, _ in several.fit[name]]
+        losses = [[loss for _, loss in run.fit[name]] for run in (one, several)]
+        assert losses[0] == pytest.approx(losses[1], rel=CLOSE)
     if model != "lead":
-        ends = [(run.fit["first_loss"], run.fit["last_loss"]) for run in (one, two)]
+        ends = [(run.fit["first_loss"], run.fit["last_loss"]) for run in (one, several)]
         assert ends[0] == pytest.approx(ends[1], rel=CLOSE)
 
 
 @pytest.mark.parametrize("model", POINTS)
-def test_two_processes_do_what_one_does(
-    model: str, texts: Path, by_two: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
-) -> None:
+def test_two_processes_do_what_one_does(model: str, texts: Path, by_two: tuple[Path, str, str], tmp_path: Path) -> None:
     """The same run, counts and predictions, and losses that differ in rounding alone."""
-    results, done = by_two
-    assert done.returncode == 0, done.stderr
-    check_the_same(model, POINTS[model], texts, tmp_path, results)
-
-
-def test_three_processes_do_what_one_does(texts: Path, tmp_path: Path) -> None:
-    """Of 25 examples in batches of 8, each has two or three, and two have none of the last."""
-    several = tmp_path / "several"
-    command = words("trunc", texts, "train.keep_best=2", f"results_dir={several / 'results'}")
-    done = in_processes(several, [*CLI, *command], "--nproc-per-node=3")
-    assert done.returncode == 0, done.stderr
-    check_the_same("trunc", ["train.keep_best=2"], texts, tmp_path / "one", several / "results", processes=3)
+    check_the_same(model, POINTS[model], texts, tmp_path, by_two[0])
 
 
 @pytest.mark.slow
-def test_two_processes_do_what_one_does_with_every_system(texts: Path, tmp_path: Path) -> None:
-    """The others that train, too."""
+@pytest.mark.parametrize("count", [2, 3])
+def test_several_processes_do_what_one_does_with_every_system(count: int, texts: Path, tmp_path: Path) -> None:
+    """The others that train, too; of three processes, two have none of the last batch."""
     names = [name for name in registry.systems.targets() if registry.systems.load(name).shares_work]
-    points: dict[str, list[str]] = {name: [] for name in names if name not in POINTS}
-    results, done = of_two(points, texts, tmp_path)
-    assert done.returncode == 0, done.stderr
-    for model in points:
-        check_the_same(model, [], texts, tmp_path / model, results)
+    points = {**{name: [] for name in names if name not in POINTS}, **SLOW_POINTS, "trunc": POINTS["trunc"]}
+    results, *_ = by_some(points, texts, tmp_path / "several", count)
+    for model, others in points.items():
+        check_the_same(model, others, texts, tmp_path / model, results, count)
 
 
-def test_the_first_process_alone_speaks(by_two: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
-    """A table is printed once for each command, a point found finished is said to be once, and nobody warns."""
-    _, done = by_two
-    assert done.stdout.count("test split, 11 examples") == len(POINTS) + 1
-    assert done.stderr.count("already finished: trunc") == 1
-    said = [line for line in told_in(done.stderr) if line and "OMP_NUM_THREADS" not in line and "***" not in line]
+def test_the_first_process_alone_speaks(by_two: tuple[Path, str, str]) -> None:
+    """A table is printed once for each command, nobody warns, and no process leaves a file of its share."""
+    results, out, err = by_two
+    assert out.count("test split, 11 examples") == len(POINTS) + 1
+    assert err.count("already finished: trunc") == 1
+    said = [line for line in told_in(err) if line and "OMP_NUM_THREADS" not in line and "***" not in line]
     assert [line for line in said if "already finished" not in line] == []
-
-
-def test_no_file_of_a_share_is_left(by_two: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
-    """What each process wrote is in the files of the run, and nowhere else."""
-    results, _ = by_two
     assert not list(results.rglob("*.part*"))
-    assert not [path for path in (results.parent / "cache").rglob("*.partial")]
+    assert not list((results.parent / "cache").rglob("*.partial"))
+
+
+def test_a_point_that_fails_leaves_the_next_to_both(texts: Path, tmp_path: Path) -> None:
+    """In a sweep, a training that diverges fails in both processes; they train the next point together."""
+    rates = ["-m", "train.learning_rate=1e6,0.001", "train.schedule=constant"]
+    command = words("trunc", texts, f"results_dir={tmp_path / 'results'}", *rates)
+    code, _, err = in_processes(tmp_path, ["-m", "longsumbench", *command])
+    assert code == 1
+    assert "2 runs: 1 done, 0 found finished, 1 failed" in err
+    assert record_of(tmp_path / "results", "trunc")[0].environment["processes"] == 2
 
 
 class Killed:
-    """A run that is killed and started again.
+    """A run of two processes that is killed and started again, in a folder for its cache and results."""
 
-    Args:
-        texts: its dataset.
-        folder: for its cache and results.
-        processes: how many work on it.
-    """
-
-    def __init__(self, texts: Path, folder: Path, processes: int) -> None:
-        start = TORCHRUN if processes == 2 else [sys.executable]
+    def __init__(self, texts: Path, folder: Path) -> None:
         budget = ["train.max_steps=18", "train.eval_steps=3", f"results_dir={folder / 'results'}"]
-        self.folder, self.command = folder, [*start, *CLI, *words("trunc", texts, *budget, dropout=0.2)]
+        self.folder, self.script = folder, ["-m", "longsumbench", *words("trunc", texts, *budget, dropout=0.2)]
 
-    def start(self) -> "subprocess.Popen[str]":
-        """Start it in the background."""
-        pipe = subprocess.PIPE
-        return subprocess.Popen(self.command, stdout=pipe, stderr=pipe, text=True, env=environment(self.folder))
-
-    def finish(self) -> None:
-        """Run it to the end."""
-        process = self.start()
-        _, said = process.communicate(timeout=PATIENCE)
-        assert process.returncode == 0, said
-
-    def kill(self, checkpoint: int, whom: Callable[[psutil.Process], bool]) -> int:
-        """Kill some of its processes when a checkpoint is begun; return the exit code."""
-        process = self.start()
-        found = psutil.Process(process.pid)
-        while not list(self.folder.glob(f"cache/checkpoint/*.partial/trainer/checkpoint-{checkpoint}")):
-            assert process.poll() is None, process.communicate()
-            time.sleep(0.005)
-        for one in [found, *found.children(recursive=True)]:
-            if whom(one):
-                one.send_signal(signal.SIGKILL)
-        process.communicate(timeout=PATIENCE)
-        return process.returncode
-
-    def outcome(self) -> dict[str, Any]:
-        """Return what must not depend on kills: losses and counts, predictions, weights."""
+    def finish(self) -> dict[str, Any]:
+        """Run it to the end; return what must not depend on kills: losses and counts, predictions, weights."""
+        code, *said = in_processes(self.folder, self.script)
+        assert code == 0, said
         record, predictions = record_of(self.folder / "results", "trunc")
         (weights,) = (path.read_bytes() for path in self.folder.glob("cache/checkpoint/*/model.safetensors"))
         fit = {name: value for name, value in record.fit.items() if name != "seconds"}
         return {"fit": fit, "predictions": predictions, "weights": weights}
 
-
-@pytest.mark.slow
-def test_a_point_that_is_stopped_in_one_process_leaves_the_next_to_both(texts: Path, tmp_path: Path) -> None:
-    """In a sweep, one that takes too long is stopped while the other process waits for it; the next is done by two."""
-    endless = ["-m", "train.max_steps=100000,2", "train.eval_steps=1000", "timeout_minutes=3"]
-    command = [*CLI, *words("trunc", texts, f"results_dir={tmp_path / 'results'}", *endless)]
-    done = in_processes(tmp_path, command)
-    assert "failed: stopped after timeout_minutes=3" in done.stderr
-    assert "2 runs: 1 done, 0 found finished, 1 failed" in done.stderr
-    record, _ = record_of(tmp_path / "results", "trunc")
-    assert (record.fit["steps"], record.environment["processes"]) == (2, 2)
-
-
-def everyone(process: psutil.Process) -> bool:
-    """Mean all processes."""
-    return True
+    def kill_one(self, checkpoint: int) -> str:
+        """Kill the second process when a checkpoint is begun; return stderr."""
+        launcher = start(self.folder, self.script)
+        pattern = f"cache/checkpoint/*.partial/trainer/checkpoint-{checkpoint}"
+        wait_until(lambda: list(self.folder.glob(pattern)), launcher)
+        children = psutil.Process(launcher.pid).children(recursive=True)
+        next(child for child in children if child.environ().get("RANK") == "1").kill()
+        _, err = launcher.communicate(timeout=PATIENCE)
+        assert launcher.returncode != 0
+        return str(err)
 
 
-def the_second(process: psutil.Process) -> bool:
-    """Mean one of two."""
-    return process.environ().get("RANK") == "1" and bool(process.cmdline())
-
-
-@pytest.mark.parametrize("processes", [1, 2])
-def test_a_killed_training_ends_with_the_same_bits(processes: int, texts: Path, tmp_path: Path) -> None:
-    """Killed at seeded moments, all at once or one alone, it ends with the losses, weights and predictions of no kill.
+def test_a_killed_training_ends_with_the_same_bits(texts: Path, tmp_path: Path) -> None:
+    """With one process killed, the other says why it ends; continued, the run has the outcome of no kill, to the bit.
 
     With dropout: every process's draws go on, too.
     """
-    undisturbed, killed = (Killed(texts, tmp_path / name, processes) for name in ("whole", "pieces"))
-    undisturbed.finish()
-    chance = random.Random(processes)
-    assert killed.kill(3 * chance.randint(1, 3), everyone) == -signal.SIGKILL
-    if processes == 2:
-        assert killed.kill(3 * chance.randint(4, 5), the_second) not in (0, -signal.SIGKILL)
-    killed.finish()
-    assert killed.outcome() == undisturbed.outcome()
+    killed = Killed(texts, tmp_path / "pieces")
+    assert "another process failed: run the same command again" in killed.kill_one(checkpoint=6)
+    assert killed.finish() == Killed(texts, tmp_path / "whole").finish()
 
 
-def test_a_task_that_fails_in_one_process_ends_in_both(tmp_path: Path) -> None:
-    """The first one hears what went wrong first, wherever it did and whatever hung, and both go on to the next task."""
-    done = in_processes(tmp_path, [str(TESTS / "support" / "failing_team.py")])
-    assert done.returncode == 0, done.stderr
-    early, late = "UsageError: no pages", "UsageError: too many pages"
-    theirs = "EnvironmentProblem: process 1 of 2 failed: ValueError: odd"
-    assert done.stdout.splitlines() == [early, "done", late, "done", "ValueError: odd", "done", theirs, "done"]
-
-
-TOLD = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}
+ENVIRONMENT = {
+    **{"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"},
+    **{"MASTER_ADDR": "localhost", "MASTER_PORT": "29500"},
+}
 
 
 @pytest.fixture
-def untold(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """An environment that tells of no team, and what changes it for a test."""
-    for name in (*team.PLACE, *team.MEETING):
+def launched(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """Clear the environment of a launcher, which a test then sets."""
+    for name in ENVIRONMENT:
         monkeypatch.delenv(name, raising=False)
-    return monkeypatch
+    processes._launch.cache_clear()
+    yield monkeypatch
+    processes._launch.cache_clear()
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [{"WORLD_SIZE": None}, {"WORLD_SIZE": "1", "RANK": "0"}, {"RANK": "x"}, {"MASTER_PORT": None}, {"RANK": "2"}],
-)
-def test_half_a_team_is_none(changes: dict[str, str | None], untold: pytest.MonkeyPatch) -> None:
-    """Where the environment does not tell of a whole team, there is one process, and no library sees another thing."""
-    for name, value in {**TOLD, **changes}.items():
-        if value is not None:
-            untold.setenv(name, value)
-    found = team.of_this_process.__wrapped__()
-    assert (found.rank, found.size, found.first) == (0, 1, True)
-    assert "RANK" not in os.environ
+def test_a_launch_is_read_from_the_environment_and_hidden_there(launched: pytest.MonkeyPatch) -> None:
+    """Two processes were started; libraries see one, and so does a run that is not shared."""
+    for name, value in ENVIRONMENT.items():
+        launched.setenv(name, value)
+    assert processes.started_processes() == 2
+    assert (processes.process_count(), processes.process_index(), "RANK" in os.environ) == (1, 0, False)
 
 
-def test_a_team_is_read_from_the_environment_and_hidden_there(untold: pytest.MonkeyPatch) -> None:
-    """The second of two processes knows its place, and libraries do not."""
-    for name, value in TOLD.items():
-        untold.setenv(name, value)
-    found = team.of_this_process.__wrapped__()
-    assert (found.rank, found.size, found.local_rank, found.first) == (1, 2, 1, False)
-    assert not any(name in os.environ for name in team.PLACE)
+@pytest.mark.parametrize("lacking", ["WORLD_SIZE", "MASTER_PORT"])
+def test_half_a_launch_is_one_process(lacking: str, launched: pytest.MonkeyPatch) -> None:
+    """Without all variables there is one process, and no library sees the others."""
+    for name in ENVIRONMENT.keys() - {lacking}:
+        launched.setenv(name, ENVIRONMENT[name])
+    assert (processes.started_processes(), "RANK" in os.environ) == (1, False)
 
 
 @pytest.mark.parametrize("rank", ["0", "1"])
-def test_processes_that_cannot_meet_say_so(rank: str, untold: pytest.MonkeyPatch) -> None:
+def test_processes_that_cannot_meet_say_so(rank: str, launched: pytest.MonkeyPatch) -> None:
     """A port that another program has, and a first process that is not there, are one line each."""
-    untold.setattr(team, "_STARTING", timedelta(seconds=1))
+    launched.setattr(processes, "_STARTING", timedelta(seconds=1))
     with socket.socket() as taken:
         taken.bind(("localhost", 0))
         if rank == "0":
             taken.listen()
-        for name, value in {**TOLD, "RANK": rank, "MASTER_PORT": str(taken.getsockname()[1])}.items():
-            untold.setenv(name, value)
-        with pytest.raises(EnvironmentProblem, match=r"^2 processes cannot meet at MASTER_ADDR=localhost") as problem:
-            team.of_this_process.__wrapped__()._met()
-    assert "\n" not in str(problem.value)
+        for name, value in {**ENVIRONMENT, "RANK": rank, "MASTER_PORT": str(taken.getsockname()[1])}.items():
+            launched.setenv(name, value)
+        with (
+            pytest.raises(EnvironmentProblem, match=r"^2 processes cannot meet at MASTER_ADDR=localhost[^\n]*$"),
+            processes.first_process(lambda folder: None),
+        ):
+            pass
 
 
-TASK = {
-    **{"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "1", "SLURM_NODEID": "0", "SLURM_NTASKS": "2"},
-    **{"SLURM_PROCID": "1", "SLURM_LOCALID": "1", "CUDA_VISIBLE_DEVICES": "4,5"},
-}
-
-
-def test_tasks_of_a_cluster_job_are_a_team(untold: pytest.MonkeyPatch) -> None:
-    """The second task of a job is told its place, twice where it began anew, and keeps the GPUs it was given."""
+@pytest.mark.parametrize(("executor", "count"), [("slurm", 2), ("", 1)])
+def test_tasks_of_a_cluster_job_work_together(executor: str, count: int, launched: pytest.MonkeyPatch) -> None:
+    """Tasks that submitit started are processes of one run and keep their GPUs; joblib's in a job work alone."""
     pytest.importorskip("submitit", reason="the extra slurm")
-    for name, value in {**TASK, "SUBMITIT_EXECUTOR": "slurm"}.items():
-        untold.setenv(name, value)
-    jobs.share_a_cluster_job()
-    jobs.share_a_cluster_job()
-    found = team.of_this_process.__wrapped__()
-    assert (found.rank, found.size, found.local_rank, found.local_size) == (1, 2, 1, 2)
-    assert os.environ["CUDA_VISIBLE_DEVICES"] == "4,5"
+    task = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "1", "SLURM_NODEID": "0", "SLURM_NTASKS": "2"}
+    place = {"SLURM_PROCID": "1", "SLURM_LOCALID": "1", "CUDA_VISIBLE_DEVICES": "4,5", "SUBMITIT_EXECUTOR": executor}
+    for name, value in {**task, **place}.items():
+        launched.setenv(name, value)
+    worker.share_a_cluster_job()
+    assert (processes.started_processes(), os.environ["CUDA_VISIBLE_DEVICES"]) == (count, "4,5")
 
 
-def test_a_sweep_inside_a_cluster_job_waits_for_no_team(untold: pytest.MonkeyPatch) -> None:
-    """Where a job was given two tasks and its script starts a sweep by joblib, that one's processes work alone."""
-    for name, value in {**TASK, "SLURM_PROCID": "0"}.items():
-        untold.setenv(name, value)
-    untold.delenv("SUBMITIT_EXECUTOR", raising=False)
-    jobs.share_a_cluster_job()
-    assert team.of_this_process.__wrapped__().size == 1
-
-
-def test_torchrun_starts_a_team_again(tmp_path: Path) -> None:
-    """A team of which one was killed in a task, and that torchrun starts again, hears nothing of the first attempt."""
-    done = in_processes(tmp_path, [str(TESTS / "support" / "killed_team.py")], "--max-restarts=1")
-    assert (done.returncode, done.stdout.splitlines()) == (0, ["both are here"]), done.stderr
-
-
-def test_one_process_imports_no_torch_for_its_team() -> None:
-    """A team of one is helped by nobody, and asks nobody."""
-    code = "from longsumbench.runs.processes import first_process, of_this_process\n"
-    code += "with first_process({}): of_this_process().helped('x', {}).__enter__()\n"
-    code += "import sys; assert 'torch' not in sys.modules"
+def test_one_process_imports_no_torch() -> None:
+    """Functions for several processes do nothing in one."""
+    code = "from longsumbench.processes import *\nfrom pathlib import Path\nimport sys\n"
+    code += "with first_process(print), share_run(Path()), process_group('auto'): wait_for_everyone()\n"
+    code += "assert from_first_process(3) == 3 and 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from longsumbench.analysis.runs.reproduce import Reproduction
-from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache, MissingArtifact, cache_folder, check_layout
+from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache, cache_folder, check_layout
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError, NotRepeated, UsageError
 from longsumbench.formatting import print_text
@@ -118,13 +118,10 @@ def _repeat(found: Reproduction, root: Path) -> Path:
     if config.device == "auto" and not found.record.environment.get("gpu"):
         parts = {name: replace(getattr(config, name), device="cpu") for name in ("train", "decode", "score")}
         config = replace(config, device="cpu", **parts)
-    shared = ArtifactCache(cache_folder(), finished_only=True)
+    shared = ArtifactCache(cache_folder())
     own = ArtifactCache(root / "cache")
     try:
-        try:
-            texts = load_texts(config.dataset, shared)
-        except MissingArtifact:
-            texts = load_texts(config.dataset, own)
+        texts = load_texts(config.dataset, shared)
         if texts.fingerprint != found.record.fingerprint:
             fingerprints = f"{texts.fingerprint[:12]}, those of the run {found.record.fingerprint[:12]}"
             raise DataError(f"dataset '{texts.name}' has other texts here: their fingerprint is {fingerprints}")
