@@ -4,8 +4,8 @@
     agenda: Agenda | None = None       one of some names: Annotated[str, OneOf("fixed", "told", "asked")]
     path: Text | None = None           free text
 
-A settings dataclass calls `check_settings` first in its `__post_init__`. Checks that involve several fields follow.
-Fields of plug-ins need no bounds.
+`longsumbench.api.config.build_settings` checks the values that a user sets. A dataclass checks in its `__post_init__`
+only what involves several fields. Fields of plug-ins need no bounds.
 """
 
 import unicodedata
@@ -123,32 +123,15 @@ Device = Annotated[str, OneOf("auto", "cpu", "cuda")]
 Text = Annotated[str, FreeText()]
 
 
-def check_settings(settings: Any, prefix: str) -> None:
-    """Check every value of a settings dataclass against the bound in its type.
-
-    Args:
-        settings: an instance; None is allowed in any field.
-        prefix: of a field's name on the command line ("train.").
-
-    Raises:
-        UsageError: a value is out of its bounds; the message has the full key.
-    """
-    bounds = bounds_of(settings.__class__)
-    for item in fields(settings):
-        value = getattr(settings, item.name)
-        for entry in value if isinstance(value, list) else [value]:
-            if entry is not None:
-                check_value(f"{prefix}{item.name}", entry, bounds[item.name])
-
-
 def check_value(key: str, value: Any, bound: Bound | None) -> None:
-    """Check one value; without a bound, every value is allowed.
+    """Check one value, or each item of a list; None is allowed, and without a bound every value.
 
     Raises:
-        UsageError: the value is out of its bound.
+        UsageError: the value is out of its bound; the message has the full key.
     """
-    if bound and (problem := bound.problem(value)):
-        raise UsageError(f"{key}={shorten(value)}{problem}")
+    for item in value if isinstance(value, list) else [value]:
+        if bound and item is not None and (problem := bound.problem(item)):
+            raise UsageError(f"{key}={shorten(item)}{problem}")
 
 
 @lru_cache

@@ -15,16 +15,6 @@ from longsumbench.modeling.paragraphs import Limits, Paragraph, best_paragraphs,
 from longsumbench.modeling.ranked_systems import RankedConfig, RankedUnits
 from longsumbench.modeling.units import EncodedSentence, Units, group_units, prepend_query
 
-DECIDE_UNITS: tuple[str, ...] = (
-    "rank",
-    "ranker_dimension",
-    "ranker_steps",
-    "ranker_batch_size",
-    "unit",
-    "paragraph_length",
-    "input_length",
-)
-
 
 class BestParagraphs(RankedUnits, NeuralSystem):
     """Base of the systems that read the title and the best paragraphs.
@@ -32,8 +22,6 @@ class BestParagraphs(RankedUnits, NeuralSystem):
     The input length of training may differ from that of summarizing (`test_input_length`).
     """
 
-    units_decided_by = DECIDE_UNITS
-    reading_settings = frozenset({"test_input_length"})
     config: RankedConfig
     _orders: Orders | None = None  # set while `_rows` runs
 

@@ -17,8 +17,9 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
-from longsumbench.api.config import TRAINED_TOKENIZERS, Decoding, Recipe, without_later_settings
+from longsumbench.api.config import TRAINED_TOKENIZERS, Decoding, Recipe
 from longsumbench.api.documents import Cut, Document, Example, Section, Truncation
+from longsumbench.api.settings import names_deciding, outcome_settings, settings_deciding
 from longsumbench.api.system import Evidence, FitReport, Split, Summary, System, read_checkpoint
 from longsumbench.cache.artifacts import ArtifactCache, reading_artifact
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
@@ -56,10 +57,6 @@ class NeuralSystem(System):
 
     Attributes:
         Model: a `PreTrainedModel` with `generate` that takes `input_ids` and `unit_mask` [B, U, L].
-        units_decided_by: the settings that `units` depends on; texts are tokenized again if one of them changes.
-        free_settings: settings of the network's configuration that a checkpoint's weights do not depend on.
-        reading_settings: settings that change only the input of examples to summarize; runs that differ only in these
-            share one training.
         adopts: model types of transformers whose checkpoints it can start from (`adopt`).
         tokenizer, model: set by `fit` and `load`.
         checkpoint: the folder of tokenizer and model; set by `fit`.
@@ -70,9 +67,6 @@ class NeuralSystem(System):
     decided_by = frozenset({"seed", "train", "decode"})
     shares_work = True
     Model: ClassVar[type[PreTrainedModel]]
-    units_decided_by: ClassVar[tuple[str, ...]]
-    free_settings: ClassVar[frozenset[str]] = frozenset()
-    reading_settings: ClassVar[frozenset[str]] = frozenset()
     adopts: ClassVar[tuple[str, ...]] = ()
     tokenizer: PreTrainedTokenizerBase
     model: PreTrainedModel
@@ -105,15 +99,15 @@ class NeuralSystem(System):
         rows = self.add_columns(rows, self._units_inputs(train, len(train)), stages)
         watched = min(len(validation), recipe.eval_examples or len(validation)) if validation is not None else 0
         validation_rows = self._rows(validation, watched, stages) if validation is not None and watched else None
-        decided = without_later_settings(asdict(recipe))
+        not_trained = names_deciding(self.config, "summaries")
         inputs = {
-            "config": {key: value for key, value in self.identity().items() if key not in self.reading_settings},
-            "recipe": {name: value for name, value in decided.items() if name not in ("device", "workers")},
+            "config": {key: value for key, value in self.identity().items() if key not in not_trained},
+            "recipe": outcome_settings(recipe),
             "train": train.fingerprint,
             "validation": [validation.fingerprint, watched] if validation is not None else None,
             "tokenizer": tokenization.tokenizer_identity(self.tokenizer),
-            **({"multi_document": True} if self.multi_document else {}),
-            **self._queried(),
+            "multi_document": self.multi_document,
+            "queried": self.state.get("queried"),
             **self.units_also_decided_by(),
             "version": [_FIT_VERSION, _UNITS_VERSION, self.version],
         }
@@ -201,7 +195,8 @@ class NeuralSystem(System):
         model = self.build_model(self.tokenizer)
         if folder:
             initial = self._open(folder)[1]
-            if difference := _first_difference(model.config.to_dict(), initial.config.to_dict(), self.free_settings):
+            free = names_deciding(self.config, "labels", "use")
+            if difference := _first_difference(model.config.to_dict(), initial.config.to_dict(), free):
                 raise UsageError(f"model.init={self.config.init} does not fit the other settings: {difference}")
             model.load_state_dict(initial.state_dict())
         return model
@@ -250,7 +245,7 @@ class NeuralSystem(System):
             UsageError: the checkpoint or tokenizer does not exist.
             EnvironmentProblem: it is on the hub, and cannot be fetched.
         """
-        settings = asdict(self.config)
+        settings = super().identity()
         if folder := self.start():
             settings["init"] = model_digest(folder)
             settings["tokenizer"] = "the checkpoint's"
@@ -284,13 +279,13 @@ class NeuralSystem(System):
     def _units_inputs(self, split: Split, examples: int) -> dict[str, Any]:
         return {
             "system": self.config.name,
-            "settings": {name: getattr(self.config, name) for name in (*self.units_decided_by, "decode_length")},
+            "settings": settings_deciding(self.config, "units"),
             "tokenizer": tokenization.tokenizer_identity(self.tokenizer),
             "split": split.fingerprint,
             "examples": examples,
             "multi_document": self.multi_document,
             "version": [_UNITS_VERSION, self.version],
-            **self._queried(),
+            "queried": self.state.get("queried"),
             **self.units_also_decided_by(),
         }
 
@@ -300,9 +295,6 @@ class NeuralSystem(System):
         Choice, not in the papers: the query is the first sentence of every unit, and counts in `unit_length`.
         """
         return Query.within(encode([example.query])[0], unit_length) if example.query else Query()
-
-    def _queried(self) -> dict[str, int]:
-        return {"queried": self.state["queried"]} if "queried" in self.state else {}
 
     def units_also_decided_by(self) -> dict[str, Any]:
         """Return JSON values on which `units` depends besides settings, tokenizer and texts; by default none."""

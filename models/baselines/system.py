@@ -1,11 +1,10 @@
 """The systems lead, random, LexRank and oracle: points of comparison for other summarizers."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from random import Random as Dice
 from statistics import fmean
-from typing import Any, ClassVar
 
 from longsumbench.api.config import Decoding, Recipe
 from longsumbench.api.documents import Cut, Example, Truncation, count_words
@@ -84,7 +83,6 @@ class Lead(RankedUnits, FixedLength):
     """
 
     Config = LeadConfig
-    later: ClassVar[Mapping[str, Any]] = {"title": False, "rank": UNRANKED}
 
     def __init__(self, config: LeadConfig) -> None:
         super().__init__(config)

@@ -29,8 +29,6 @@ class Etads(NeuralSystem):
 
     Config = EtadsConfig
     Model = EtadsForConditionalGeneration
-    units_decided_by = ("input_length",)
-    free_settings = frozenset({"focus_form"})
     gives_attention = True
     config: EtadsConfig
 

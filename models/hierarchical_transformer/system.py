@@ -15,7 +15,7 @@ from longsumbench.api.config import Recipe
 from longsumbench.api.documents import Example
 from longsumbench.api.system import ATTENDED_AXIS, Evidence, Split
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.modeling.best_paragraphs import DECIDE_UNITS, BestParagraphs
+from longsumbench.modeling.best_paragraphs import BestParagraphs
 from longsumbench.modeling.collate import UnitCollator
 from longsumbench.modeling.neural_system import Encode, network_sizes, special_ids
 from longsumbench.modeling.nn.folded_attention import recorded_attention
@@ -94,8 +94,6 @@ class HierarchicalTransformer(TransformerSystem):
     """Encode the best paragraphs separately, relate them by global layers, and decode from all their tokens."""
 
     Config = HierarchicalTransformerConfig
-    units_decided_by = (*DECIDE_UNITS, "num_paragraphs", "graph", "entities", "spacy_model")
-    reading_settings = frozenset({"test_input_length", "test_num_paragraphs"})
     keeps_evidence = True
     config: HierarchicalTransformerConfig
 
@@ -203,7 +201,6 @@ class FlatTransformer(TransformerSystem):
     """Join the title and the best paragraphs, cut them, and read them as one text."""
 
     Config = FlatTransformerConfig
-    units_decided_by = (*DECIDE_UNITS, "fidelity")
 
     def marked(self, units: Units) -> Units:
         """Return the units; with fidelity=official each ends with the end token, which `input_length` does not count.

@@ -33,7 +33,6 @@ class PageSum(NeuralSystem):
 
     Config = PageSumConfig
     Model = PageSumForConditionalGeneration
-    units_decided_by = ("locality", "split", "num_pages", "page_size", "max_pages", "max_input_tokens", "fidelity")
     adopts = ("bart", PageSumModelConfig.model_type)
     keeps_reference_evidence = True
     config: PageSumConfig

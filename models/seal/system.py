@@ -10,6 +10,7 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from longsumbench.api.documents import Example
+from longsumbench.api.settings import settings_deciding
 from longsumbench.api.system import Evidence
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.modeling.collate import UnitCollator, row_of_units, stored_rows
@@ -47,7 +48,6 @@ class SealFamily(NeuralSystem):
 
     config: FamilyConfig
     ModelConfig: ClassVar[type[TruncModelConfig]]
-    free_settings = frozenset({"max_position_embeddings", "extractive_length", "segment_length"})
     gives_attention = True
 
     def snippets(self, example: Example, encode: Encode, taken: int = 0) -> Units:
@@ -67,7 +67,6 @@ class SealFamily(NeuralSystem):
         return self.ModelConfig(
             **network_sizes(config.dimension, config.dropout, vocabulary, special),
             activation_function="relu",
-            max_position_embeddings=config.decode_length,
             norm=config.norm,
             **self.own_dimensions(),
         )
@@ -83,7 +82,6 @@ class Trunc(RankedUnits, SealFamily):
     Config = TruncConfig
     Model = TruncForConditionalGeneration
     ModelConfig = TruncModelConfig
-    units_decided_by = ("input_length", "snippet_length", "num_snippets", "rank")
     config: TruncConfig
 
     def units(self, example: Example, encode: Encode) -> Units:
@@ -101,7 +99,6 @@ class CA(SealFamily):
     Config = CAConfig
     Model = CAForConditionalGeneration
     ModelConfig = CAModelConfig
-    units_decided_by = ("snippet_length", "num_snippets", "group_size", "max_documents")
     config: CAConfig
 
     def units(self, example: Example, encode: Encode) -> Units:
@@ -146,8 +143,6 @@ class EA(SealFamily):
     Config = EAConfig
     Model = EAForConditionalGeneration
     ModelConfig = EAModelConfig
-    units_decided_by = ("snippet_length", "num_snippets", "max_documents")
-    labels_decided_by: ClassVar[tuple[str, ...]] = ("proxy_ngram", "proxy_measure", "proxy_sequential")
     keeps_evidence = True
     config: EAConfig
 
@@ -167,7 +162,7 @@ class EA(SealFamily):
 
     def add_columns(self, rows: Rows, inputs: dict[str, Any], stages: ArtifactCache) -> Rows:
         """Add the proxy labels, which are cached for the same units and settings."""
-        settings = {name: getattr(self.config, name) for name in self.labels_decided_by}
+        settings = settings_deciding(self.config, "labels")
         kept = rows.select_columns([name for name in ("units", "labels", "query_length") if name in rows.column_names])
         values = datasets.List(datasets.List(datasets.Value("float32")))
         labels = stored_rows(
@@ -236,7 +231,6 @@ class Seal(EA):
     Config = SealConfig
     Model = SealForConditionalGeneration
     ModelConfig = SealModelConfig
-    labels_decided_by = (*EA.labels_decided_by, "segment_length")
     gives_attention = False  # its memory is another for every segment
     config: SealConfig
 

@@ -15,7 +15,6 @@ class Tdmca(BestParagraphs):
 
     Config = TdmcaConfig
     Model = TdmcaForConditionalGeneration
-    free_settings = frozenset({"source_loss"})
     config: TdmcaConfig
 
     def build_model(self, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:

@@ -12,6 +12,7 @@ from support.toys import TINY_FOR_ALL, ToySplit, tiny_recipe
 from longsumbench.api import registry
 from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api.settings import names_deciding
 from longsumbench.api.system import ATTENDED_AXIS
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import EnvironmentProblem, UsageError
@@ -202,7 +203,7 @@ def test_what_changes_units_decides_their_stage(name: str, setting: str, tmp_pat
     before = system.values(system.training_units(example, system.encode))
     system.config = replace(system.config, **{setting: CHANGES[setting]})
     after = system.values(system.training_units(example, system.encode))
-    assert (before == after) or setting in system.units_decided_by
+    assert (before == after) or setting in names_deciding(system.config, "units")
 
 
 @pytest.mark.parametrize("name", NAMES)
