@@ -33,7 +33,7 @@ from longsumbench.runs.record import Results, RunRecord, run_name
 
 _log = logging.getLogger(__name__)
 
-_SHARED = sorted({item.name for item in fields(Decoding)} & {item.name for item in fields(RunConfig)})  # device, seed
+_SHARED = [item.name for item in fields(RunConfig) if hasattr(Decoding, item.name)]  # seed, device
 
 
 def summarize_files(
