@@ -52,7 +52,6 @@ class Between(Bound):
         return f" is above {self.high:,}" if value > self.high else None
 
 
-@dataclass(frozen=True, init=False)
 class OneOf(Bound):
     """One of a set of names.
 
@@ -63,16 +62,10 @@ class OneOf(Bound):
         least: the minimum of such a number.
     """
 
-    names: tuple[str, ...]
-    more: Callable[[], Iterable[str]] | None
-    number_of: str
-    least: int
-
     def __init__(
         self, *names: str, more: Callable[[], Iterable[str]] | None = None, number_of: str = "", least: int = 1
     ) -> None:
-        for key, value in {"names": names, "more": more, "number_of": number_of, "least": least}.items():
-            object.__setattr__(self, key, value)
+        self.names, self.more, self.number_of, self.least = names, more, number_of, least
 
     def problem(self, value: Any) -> str | None:
         """Return the end of the error message, which lists the names and suggests the nearest."""

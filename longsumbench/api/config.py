@@ -5,10 +5,9 @@ and raises an error for unknown keys, wrong types and invalid values.
 """
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -281,33 +280,17 @@ def build_settings(schema: type, values: Mapping[str, Any], prefix: str, given: 
     OmegaConf.set_readonly(checked, False)  # of a frozen dataclass
     for key, value in values.items():
         try:
-            checked[key] = _listed(value) if _is_list(types[key]) else value
+            checked[key] = value
         except OmegaConfBaseException as error:
-            form = ": write a list in brackets" if _is_list(types[key]) else ""
-            raise UsageError(
-                f"{prefix}{key}={shorten(repr(value))} is not of type {_type_name(types[key])}{form}"
-            ) from error
+            kind = _type_name(types[key])
+            form = ": write a list in brackets, without quotes" if "list" in kind else ""
+            raise UsageError(f"{prefix}{key}={shorten(repr(value))} is not of type {kind}{form}") from error
     chosen = {key: OmegaConf.to_container(checked)[key] for key in values}  # type: ignore[index, call-overload]
     for key, value in chosen.items():
         if isinstance(value, float) and not math.isfinite(value):
             raise UsageError(f"{prefix}{key}={value} is not a finite number")
         check_value(f"{prefix}{key}", value, bounds[key])
     return schema(**chosen, **given)
-
-
-def _listed(value: Any) -> Any:
-    """Parse a list that was quoted on the command line, "[1,2]"; return any other value unchanged."""
-    if not (isinstance(value, str) and value.startswith("[") and value.endswith("]")):
-        return value
-    return [_number(item.strip()) for item in value[1:-1].split(",") if item.strip()]
-
-
-def _number(text: str) -> int | str:
-    return int(text) if re.fullmatch(r"-?\d{1,18}", text) else text
-
-
-def _is_list(kind: Any) -> bool:
-    return list in (get_origin(part) for part in (kind, *get_args(kind)))
 
 
 def _type_name(kind: Any) -> str:

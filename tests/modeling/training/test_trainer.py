@@ -56,19 +56,6 @@ def _with(shown: TrainerCallback, watch: TrainerCallback) -> TrainerCallback:
     return shown
 
 
-def test_settings_that_came_later_leave_earlier_checkpoints(stages: ArtifactCache) -> None:
-    """What decides a checkpoint holds a later setting where it is used only, so that those trained before it are found.
-
-    With batches by tokens, the same seed trains on other batches.
-    """
-    for number, recipe in enumerate((tiny_recipe(max_steps=2), tiny_recipe(max_steps=2, batch_tokens=120)), start=1):
-        fit(stages, recipe)
-        decided = [json.loads(path.read_text()) for path in (stages.root / "checkpoint").glob("*/inputs.json")]
-        assert len(decided) == number
-        assert ["batch_tokens" in inputs["recipe"] for inputs in decided].count(True) == number - 1
-        assert all("batch_words" in inputs["recipe"] for inputs in decided)
-
-
 def test_the_loss_falls(stages: ArtifactCache) -> None:
     """Some steps on copying the first sentence lower the loss clearly."""
     _, report = fit(stages, tiny_recipe(max_steps=60, eval_steps=20))
