@@ -31,6 +31,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.settings import names_deciding
 from longsumbench.leaderboards.figures.lengths import FACT_PANELS as LENGTH_KINDS
 from longsumbench.leaderboards.figures.lengths import WHOLE, LengthCurves, systems_at_lengths
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, read_scores
@@ -41,7 +43,6 @@ RESULTS = ROOT / "results" / "reference"
 README, FINDINGS = "README.md", "docs/findings.md"
 SEEDS, EXAMPLES, RESAMPLES = (1, 2, 3), 400, 10_000
 RECIPE = {"batch_words": 2_048, "unlock": 0.6}  # of scale=probe
-NOT_THE_TEXTS = ("name", "path", "split", "strict", "split_by_hash", "workers")  # of the dataset's settings
 SINGLE, RELAYED, SILENT = "fact_recall_single", "fact_recall_relayed", "fact_recall_silent"
 SILENT_OTHER, CHANCE = "fact_recall_silent_other", "fact_recall_chance"
 PAST_WINDOW = [
@@ -61,8 +62,10 @@ class Claim:
 
     def fits(self, record: RunRecord) -> bool:
         """Return whether a run, whatever its seed, is one of these."""
-        texts = {key: value for key, value in record.config["dataset"].items() if key not in NOT_THE_TEXTS}
-        texts = {key: value for key, value in texts.items() if value is not None}
+        generated = names_deciding(DatasetSettings, "texts")
+        texts = {
+            key: value for key, value in record.config["dataset"].items() if key in generated and value is not None
+        }
         recipe = record.config["train"]
         return (
             (record.model, record.variant, record.scale) == (self.model, self.variant, "probe")

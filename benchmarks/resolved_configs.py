@@ -100,12 +100,12 @@ def points(chosen: dict[str, str]) -> Iterator[dict[str, Any]]:
 
 
 def run_id(planned: Planned) -> str:
-    """Return the run id that a point has on texts with queries and a fixed fingerprint."""
+    """Return the run id that a point has on texts with a fixed fingerprint."""
     config = planned.config
     try:
         system = registry.systems.load(config.model.name)(config.model)
         metrics = registry.corpora.load(config.dataset.name).metrics
-        return run_spec_on(config, system, FINGERPRINT, metrics, queried=True).run_id
+        return run_spec_on(config, system, FINGERPRINT, metrics).run_id
     except SuiteError as error:
         return f"{type(error).__name__}: {error}"
 

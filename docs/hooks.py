@@ -16,7 +16,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from longsumbench.api import registry
+from longsumbench.api import catalogue, registry
 
 ROOT = Path(__file__).parents[1]
 SITE = {  # pattern of files in the repository → where the site has them; {} is the name, of a README its folder's
@@ -116,30 +116,24 @@ def exit_codes() -> str:
 
 def names(kind: str) -> str:
     """Return what can be named, with a line about each."""
-    rows = [re.split(r" {2,}", line, maxsplit=1) for line in printed("list", kind).splitlines()]
-    return table([kind.removesuffix("s"), ""], [[f"`{name}`", about] for name, about in rows])
+    return table([kind.removesuffix("s"), ""], [[f"`{name}`", about] for name, about in catalogue.name_rows(kind)])
 
 
 def settings() -> str:
     """Return the settings of all systems."""
-    return settings_table("list", "settings")
+    return settings_table(catalogue.all_setting_rows())
 
 
 def settings_of_systems() -> str:
     """Return the settings of each system."""
-    parts = [
-        f"### {name}\n\n{settings_table('list', 'settings', name, only='model.')}" for name in registry.systems.built_in
-    ]
+    parts = []
+    for name in registry.systems.built_in:
+        parts.append(f"### {name}\n\n{settings_table(catalogue.setting_rows(registry.config_of(name), 'model.'))}")
     return "\n\n".join(parts)
 
 
-def settings_table(*words: str, only: str = "") -> str:
-    """Return the settings that a command lists, as a table."""
-    header, *lines = printed(*words).splitlines()
-    places = [header.index(name) for name in ("setting", "default", "meaning")]
-    ends = [*places[1:], None]
-    rows = [[line[begin:end].strip() for begin, end in zip(places, ends, strict=True)] for line in lines]
-    rows = [row for row in rows if row[0].startswith(only)]
+def settings_table(rows: list[list[str]]) -> str:
+    """Return settings as a table."""
     cells = [[f"`{name}`", f"`{default}`" if default else "", about] for name, default, about in rows]
     return table(["setting", "default", "meaning"], cells)
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from longsumbench.api.bounds import Count, Seed, check_settings
+from longsumbench.api.bounds import Count, Seed
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Example
+from longsumbench.api.settings import setting
 from longsumbench.api.system import Split
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.corpora.reading.load import Texts, load_texts
@@ -26,11 +27,8 @@ from longsumbench.runs.record import Results, RunRecord, check_written, run_labe
 class SampleSettings:
     """Settings of the sample."""
 
-    sample: Count | None = 200  # examples drawn from dataset.split; null: all of them
-    seed: Seed = 1  # of the sample, and of an analysis's other random numbers
-
-    def __post_init__(self) -> None:
-        check_settings(self, "")
+    sample: Count | None = setting(200, "drawn from dataset.split; null: all of them", "examples")
+    seed: Seed = setting(1, "of the sample, and of an analysis's other random numbers")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from longsumbench.api.documents import Document, Example, Section, Truncation
     from longsumbench.api.metric import Metric
     from longsumbench.api.ranker import LearnedRanker, Ranker
+    from longsumbench.api.settings import setting
     from longsumbench.api.system import Evidence, FitContext, FitReport, Split, Summary, System
 
 _NAMES = {  # module → names, imported when they are first used: listing names needs no pandas
@@ -21,11 +22,12 @@ _NAMES = {  # module → names, imported when they are first used: listing names
     "documents": ("Document", "Example", "Section", "Truncation"),
     "metric": ("Metric",),
     "ranker": ("LearnedRanker", "Ranker"),
+    "settings": ("setting",),
     "system": ("Evidence", "FitContext", "FitReport", "Split", "Summary", "System"),
 }
 __all__ = ["BuiltIn", "Corpus", "Decoding", "Document", "Evidence", "Example", "FitContext", "FitReport", "Hub"]
 __all__ += ["LearnedRanker", "Metric", "Ranker", "Recipe", "Row", "Scoring", "Section", "Split", "Summary", "System"]
-__all__ += ["Truncation"]
+__all__ += ["Truncation", "setting"]
 
 if not TYPE_CHECKING:  # type checkers read the imports above
 

@@ -4,8 +4,8 @@
     agenda: Agenda | None = None       one of some names: Annotated[str, OneOf("fixed", "told", "asked")]
     path: Text | None = None           free text
 
-A settings dataclass calls `check_settings` first in its `__post_init__`. Checks that involve several fields follow.
-Fields of plug-ins need no bounds.
+`longsumbench.api.config.build_settings` checks the values that a user sets. A dataclass checks in its `__post_init__`
+only what involves several fields. Fields of plug-ins need no bounds.
 """
 
 import unicodedata
@@ -52,7 +52,6 @@ class Between(Bound):
         return f" is above {self.high:,}" if value > self.high else None
 
 
-@dataclass(frozen=True, init=False)
 class OneOf(Bound):
     """One of a set of names.
 
@@ -63,16 +62,10 @@ class OneOf(Bound):
         least: the minimum of such a number.
     """
 
-    names: tuple[str, ...]
-    more: Callable[[], Iterable[str]] | None
-    number_of: str
-    least: int
-
     def __init__(
         self, *names: str, more: Callable[[], Iterable[str]] | None = None, number_of: str = "", least: int = 1
     ) -> None:
-        for key, value in {"names": names, "more": more, "number_of": number_of, "least": least}.items():
-            object.__setattr__(self, key, value)
+        self.names, self.more, self.number_of, self.least = names, more, number_of, least
 
     def problem(self, value: Any) -> str | None:
         """Return the end of the error message, which lists the names and suggests the nearest."""
@@ -123,32 +116,15 @@ Device = Annotated[str, OneOf("auto", "cpu", "cuda")]
 Text = Annotated[str, FreeText()]
 
 
-def check_settings(settings: Any, prefix: str) -> None:
-    """Check every value of a settings dataclass against the bound in its type.
-
-    Args:
-        settings: an instance; None is allowed in any field.
-        prefix: of a field's name on the command line ("train.").
-
-    Raises:
-        UsageError: a value is out of its bounds; the message has the full key.
-    """
-    bounds = bounds_of(settings.__class__)
-    for item in fields(settings):
-        value = getattr(settings, item.name)
-        for entry in value if isinstance(value, list) else [value]:
-            if entry is not None:
-                check_value(f"{prefix}{item.name}", entry, bounds[item.name])
-
-
 def check_value(key: str, value: Any, bound: Bound | None) -> None:
-    """Check one value; without a bound, every value is allowed.
+    """Check one value, or each item of a list; None is allowed, and without a bound every value.
 
     Raises:
-        UsageError: the value is out of its bound.
+        UsageError: the value is out of its bound; the message has the full key.
     """
-    if bound and (problem := bound.problem(value)):
-        raise UsageError(f"{key}={shorten(value)}{problem}")
+    for item in value if isinstance(value, list) else [value]:
+        if bound and item is not None and (problem := bound.problem(item)):
+            raise UsageError(f"{key}={shorten(item)}{problem}")
 
 
 @lru_cache

@@ -4,8 +4,6 @@ import inspect
 from dataclasses import MISSING, fields
 from pathlib import Path
 
-from tabulate import tabulate
-
 from longsumbench.api import registry
 from longsumbench.api.config import SECTIONS, RunConfig
 from longsumbench.conf import CONF
@@ -22,13 +20,12 @@ _TABLES = {
 _FILES = {"scales": "scale", "experiments": "experiment"}  # kinds that exist as YAML files only
 
 
-def list_names(what: str) -> str:
-    """Return a table of the names of a kind, each with a one-line description."""
+def name_rows(what: str) -> list[list[str]]:
+    """Return a row for each name of a kind: the name, and a line about it."""
     if what in _FILES:
         files = sorted((CONF / _FILES[what]).glob("*.yaml"))
-        return tabulate([[path.stem, first_comment(path)] for path in files], tablefmt="plain")
-    table = _TABLES[what]
-    return tabulate([[name, about(table, name)] for name in sorted(table.targets())], tablefmt="plain")
+        return [[path.stem, first_comment(path)] for path in files]
+    return [[name, about(_TABLES[what], name)] for name in sorted(_TABLES[what].targets())]
 
 
 def about(table: registry.Registry, name: str) -> str:
@@ -51,28 +48,23 @@ def first_comment(path: Path) -> str:
     return next((comment for comment in comments if not comment.startswith("@package")), "")
 
 
-def list_settings(model: str | None) -> str:
-    """Return a table of all settings with defaults and meanings; those of `model`, if given, come first."""
-    schemas = {**SECTIONS, "": RunConfig}
-    if model:
-        schemas = {"model": registry.config_of(model), **schemas}
+def setting_rows(schema: type, prefix: str) -> list[list[str]]:
+    """Return a row for each setting of a dataclass: its full key, default and meaning.
+
+    The meaning is its unit, its help and the source of its default, as far as the field has them.
+    """
     rows = []
-    for prefix, schema in schemas.items():
-        meanings = field_comments(schema)
-        for item in fields(schema):
-            if item.name not in (*SECTIONS, "model") or prefix:
-                key = f"{prefix}.{item.name}" if prefix else item.name
-                default = item.default if item.default_factory is MISSING else item.default_factory()
-                rows.append([key, "" if default is None else default, meanings.get(item.name, "")])
-    return tabulate(rows, headers=["setting", "default", "meaning"], tablefmt="plain", disable_numparse=True)
+    for item in fields(schema):
+        if item.name in (*SECTIONS, "model") and schema is RunConfig:
+            continue
+        default = item.default if item.default_factory is MISSING else item.default_factory()
+        unit, about_it, source = (item.metadata.get(key, "") for key in ("unit", "help", "source"))
+        meaning = ": ".join(filter(None, [unit, about_it])) + (f" ({source})" if source else "")
+        rows.append([f"{prefix}{item.name}", "" if default is None else str(default), meaning])
+    return rows
 
 
-def field_comments(schema: type) -> dict[str, str]:
-    """Return field → the comment on its source line, inherited fields included."""
-    found = {}
-    for owner in reversed(schema.__mro__[:-1]):
-        for line in inspect.getsource(owner).splitlines():
-            name, colon, rest = line.strip().partition(":")
-            if colon and "  # " in rest:
-                found[name] = rest.partition("  # ")[2].strip()
-    return found
+def all_setting_rows() -> list[list[str]]:
+    """Return the rows of the settings that all systems share."""
+    schemas = {**{f"{name}.": schema for name, schema in SECTIONS.items()}, "": RunConfig}
+    return [row for prefix, schema in schemas.items() for row in setting_rows(schema, prefix)]

@@ -5,11 +5,9 @@ and raises an error for unknown keys, wrong types and invalid values.
 """
 
 import math
-import re
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, make_dataclass
-from functools import partial
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any, get_args, get_type_hints
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -31,31 +29,16 @@ from longsumbench.api.bounds import (
     Seed,
     Text,
     Weight,
-    check_settings,
+    bounds_of,
+    check_value,
     shorten,
 )
+from longsumbench.api.settings import setting
 from longsumbench.errors import UsageError, did_you_mean
 
 # Tokenizers trained on the training split → their smallest vocabulary, with four special entries.
 # trained: byte-level BPE, which needs all 256 bytes; words: word level, which needs one word.
 TRAINED_TOKENIZERS = {"trained": 260, "words": 5}
-# Settings of train, decode and score added after the first release → the earlier behaviour.
-LATER_SETTINGS = {
-    "wordnet": None,
-    "tokenizer": "default",
-    "references": None,
-    "empty_references": "skip",
-    "resampling": "percentile",
-    "batch_tokens": None,
-    "length_norm": "power",
-    "coverage": "none",
-    "coverage_penalty": 5.0,
-    "keep_best": 1,
-    "average_weights": 1,
-}
-# Settings of `dataset` for generated datasets only.
-GENERATED_SETTINGS = ("document_length", "train_length", "sources", "redundancy", "contradiction", "agenda")
-
 
 RankerName = Annotated[str, OneOf("none", more=lambda: registry.rankers.targets())]  # orders a system's units
 SplitName = Annotated[str, OneOf("train", "validation", "test")]
@@ -84,60 +67,66 @@ Resampling = Annotated[str, OneOf("percentile", "perl")]
 class DatasetSettings:
     """Which dataset, and which of its examples."""
 
-    name: Text = "pydoc"
-    path: Text | None = None  # file or folder of the original release or of jsonl; None: download or built-in
-    tokenizer: Text | None = None  # SentencePiece model of a release that has token ids instead of text (wikisum)
-    split: SplitName = "test"  # the split that is summarized and scored
-    limit: Count | None = None  # maximum number of examples of each split; None: all
-    strict: bool | None = None  # False: skip and count unusable rows; True: overlapping splits are an error too
-    workers: Processes | None = None  # processes that read a large dataset; None: one per core
-    split_by_hash: bool = False  # split a single jsonl file into train, validation and test (80/10/10) by id
-    document_length: Length | None = None  # generated datasets: tokens of a test document; None: the dataset's default
-    train_length: Length | None = None  # generated: tokens of a training or validation document; None: as for test
-    sources: Count | None = None  # generated datasets: documents per example; None: the dataset's default
-    redundancy: Fraction | None = None  # generated datasets: share of facts that are stated twice, in other words
-    contradiction: Fraction | None = None  # generated datasets: share of facts that correct an earlier statement
-    agenda: Agenda | None = None  # generated: topics are fixed | told (random, in the text) | asked (random, as query)
-
-    def __post_init__(self) -> None:
-        check_settings(self, "dataset.")
+    name: Text = setting("pydoc", "name of the dataset (longsumbench list datasets)")
+    path: Text | None = setting(None, "file or folder of the original release or of jsonl; null: download or built-in")
+    tokenizer: Text | None = setting(None, "SentencePiece model of a release of token ids instead of text (wikisum)")
+    split: SplitName = setting("test", "the split that is summarized and scored", decides="examples")
+    limit: Count | None = setting(None, "at most, of each split; null: all", "examples")
+    strict: bool | None = setting(None, "false: skip and count unusable rows; true: also refuse overlapping splits")
+    workers: Processes | None = setting(None, "that read a dataset; null: one a core", "processes", decides="nothing")
+    split_by_hash: bool = setting(False, "split one jsonl file into train, validation and test (80/10/10) by id")
+    document_length: Length | None = setting(
+        None, "of a generated test document; null: the dataset's default", "tokens", decides="texts"
+    )
+    train_length: Length | None = setting(
+        None, "of other generated documents; null: the same", "tokens", decides="texts"
+    )
+    sources: Count | None = setting(None, "of a generated example", "documents", decides="texts")
+    redundancy: Fraction | None = setting(None, "share of generated facts stated twice, reworded", decides="texts")
+    contradiction: Fraction | None = setting(None, "share of generated facts that correct another", decides="texts")
+    agenda: Agenda | None = setting(
+        None, "generated topics: fixed | told (random, in the text) | asked (random, as query)", decides="texts"
+    )
 
 
 @dataclass
 class Recipe:
     """How a system is trained. Defaults are those of SEAL §5, as far as it states them."""
 
-    optimizer: Optimizer = "adafactor"  # adafactor (with parameter scaling, as in its paper) | adam | adagrad
-    learning_rate: Positive = 0.01  # peak of sqrt_decay, linear, constant and hold; factor of noam and pagesum
-    schedule: ScheduleName = "sqrt_decay"  # sqrt_decay | noam | pagesum | linear | constant | hold (decays from half)
-    warmup_steps: NonNegative = 10_000  # optimizer steps; sqrt_decay decays after them
-    adam_beta1: FractionBelowOne = 0.9  # decay of the mean gradient
-    adam_beta2: FractionBelowOne = 0.999  # decay of the mean squared gradient
-    adam_epsilon: Positive = 1e-8  # added to Adam's denominator
-    weight_decay: Weight = 0.0  # weight decay, per unit of learning rate
-    max_grad_norm: Weight = 0.0  # gradients are clipped to this norm; 0: no clipping
-    label_smoothing: FractionBelowOne = 0.0  # ε, spread as ε/V over the vocabulary
-    batch_size: BatchSize = 16  # examples per forward pass
-    batch_words: Count | None = None  # source words per forward pass (4 to 64 examples); replaces batch_size
-    batch_tokens: Count | None = None  # source tokens per forward pass, padding included; replaces batch_size
-    unlock: FractionBelowOne = 0.0  # share of max_steps over which longer examples are added; 0: all from the start
-    accumulation: Count = 16  # forward passes per optimizer step
-    max_steps: NonNegative = 200_000  # optimizer steps; training ends at the first of the three budgets
-    max_tokens: _Budget | None = None  # source and target tokens used for training
-    max_minutes: Minutes | None = None  # training time without validation; such a run is not reproducible
-    eval_steps: Count = 1_000  # optimizer steps between validations (and checkpoints)
-    eval_examples: Count | None = 1_000  # maximum number of validation examples; None: all
-    patience: Count | None = None  # validations without improvement before training ends; None: no limit
-    keep_best: Best = 1  # checkpoints of lowest validation loss that all write summaries; their scores are averaged
-    average_weights: Best = 1  # checkpoints of lowest validation loss whose weights are averaged into one model
-    bf16: bool | None = None  # None: on GPUs that support it; a CPU uses float32
-    gradient_checkpointing: bool = False  # recompute activations to save memory
-    workers: Helpers = 0  # processes that collate training batches; 0: the training process
-    seed: Seed = 1  # default: the top-level seed
-    device: Device = "auto"  # default: the top-level device
+    optimizer: Optimizer = setting("adafactor", "adafactor (with parameter scaling, as in its paper) | adam | adagrad")
+    learning_rate: Positive = setting(0.01, "peak of sqrt_decay, linear, constant and hold; factor of noam and pagesum")
+    schedule: ScheduleName = setting(
+        "sqrt_decay", "sqrt_decay | noam | pagesum | linear | constant | hold (decays from half)"
+    )
+    warmup_steps: NonNegative = setting(10_000, "sqrt_decay decays after them", "optimizer steps")
+    adam_beta1: FractionBelowOne = setting(0.9, "decay of the mean gradient")
+    adam_beta2: FractionBelowOne = setting(0.999, "decay of the mean squared gradient")
+    adam_epsilon: Positive = setting(1e-8, "added to Adam's denominator")
+    weight_decay: Weight = setting(0.0, "weight decay, per unit of learning rate")
+    max_grad_norm: Weight = setting(0.0, "gradients are clipped to this norm; 0: no clipping")
+    label_smoothing: FractionBelowOne = setting(0.0, "ε, spread as ε/V over the vocabulary")
+    batch_size: BatchSize = setting(16, "of a forward pass", "examples", decides="budget")
+    batch_words: Count | None = setting(None, "of 4 to 64 sources; replaces batch_size", "words", decides="budget")
+    batch_tokens: Count | None = setting(None, "padding included; replaces batch_size", "tokens", decides="budget")
+    unlock: FractionBelowOne = setting(0.0, "share of max_steps over which longer examples are added; 0: all at once")
+    accumulation: Count = setting(16, "of an optimizer step", "forward passes", decides="budget")
+    max_steps: NonNegative = setting(
+        200_000, "training ends at the first of the three budgets", "optimizer steps", decides="budget"
+    )
+    max_tokens: _Budget | None = setting(None, "of sources and targets to train on", "tokens", decides="budget")
+    max_minutes: Minutes | None = setting(None, "without validation; not reproducible", "minutes", decides="budget")
+    eval_steps: Count = setting(1_000, "between validations (and checkpoints)", "optimizer steps")
+    eval_examples: Count | None = setting(1_000, "at most, of the validation split; null: all", "examples")
+    patience: Count | None = setting(None, "without improvement until training ends; null: no limit", "validations")
+    keep_best: Best = setting(1, "of lowest validation loss; all write summaries, scores are averaged", "checkpoints")
+    average_weights: Best = setting(1, "of lowest validation loss, averaged into one model", "checkpoints")
+    bf16: bool | None = setting(None, "null: on GPUs that support it; a CPU uses float32")
+    gradient_checkpointing: bool = setting(False, "recompute activations to save memory")
+    workers: Helpers = setting(0, "that collate batches; 0: the training process", "processes", decides="nothing")
+    seed: Seed = setting(1, "default: the top-level seed", decides="seed")
+    device: Device = setting("auto", "default: the top-level device", decides="nothing")
 
     def __post_init__(self) -> None:
-        check_settings(self, "train.")
         if self.batch_tokens is not None and (self.batch_words is not None or self.unlock):
             other = "unlock=0" if self.batch_words is None else "batch_words=null"
             raise UsageError(
@@ -153,23 +142,24 @@ class Recipe:
 class Decoding:
     """How summaries are written. Defaults are SEAL's greedy search (SEAL §5)."""
 
-    num_beams: Beams = 1  # beam size; 1: greedy search
-    length_penalty: Exponent = 1.0  # exponent of the length that divides a hypothesis's log-probability
-    length_norm: _Norm = "power"  # of beams: power: |Y|^length_penalty | wu: ((5+|Y|)/6)^length_penalty (Wu 2016)
-    coverage: Coverage = "none"  # of beams: none | summary (penalizes rereading) | wu (penalizes unread text, Wu 2016)
-    coverage_penalty: Weight = 5.0  # β of coverage
-    min_length: TokenLimit = 0  # tokens
-    max_length: TokenLimit | None = None  # tokens; None: the system's limit
-    no_repeat_ngram: TokenLimit = 0  # n-grams of this size occur once at most; 0: no limit
-    batch_size: BatchSize = 16  # examples decoded together
-    limit: Count | None = None  # number of examples, from the first; None: all
-    evidence: _Kept = "20"  # examples, from the first, whose evidence is stored: all | a number | none
-    reference_evidence: bool = False  # also store evidence for the reference, under teacher forcing (PageSum, Figure 3)
-    seed: Seed = 1  # default: the top-level seed
-    device: Device = "auto"  # default: the top-level device
+    num_beams: Beams = setting(1, "beam size; 1: greedy search", source="SEAL §5")
+    length_penalty: Exponent = setting(1.0, "exponent of the length that divides a hypothesis's log-probability")
+    length_norm: _Norm = setting(
+        "power", "of beams: power: |Y|^length_penalty | wu: ((5+|Y|)/6)^length_penalty", source="Wu 2016"
+    )
+    coverage: Coverage = setting("none", "none | summary (penalizes rereading) | wu (penalizes unread text, Wu 2016)")
+    coverage_penalty: Weight = setting(5.0, "β of coverage")
+    min_length: TokenLimit = setting(0, "shortest output", "tokens")
+    max_length: TokenLimit | None = setting(None, "longest output; null: the system's limit", "tokens")
+    no_repeat_ngram: TokenLimit = setting(0, "n-grams of this size occur once at most; 0: no limit", "tokens")
+    batch_size: BatchSize = setting(16, "decoded together", "examples", decides="speed")
+    limit: Count | None = setting(None, "from the first; null: all", "examples", decides="examples")
+    evidence: _Kept = setting("20", "examples whose evidence is stored: all | a number | none", decides="evidence")
+    reference_evidence: bool = setting(False, "also of the reference", source="PageSum, Figure 3", decides="evidence")
+    seed: Seed = setting(1, "default: the top-level seed", decides="seed")
+    device: Device = setting("auto", "default: the top-level device", decides="nothing")
 
     def __post_init__(self) -> None:
-        check_settings(self, "decode.")
         if self.coverage != "none" and self.num_beams == 1:
             advice = "choose decode.num_beams=4 or so, or decode.coverage=none"
             raise UsageError(f"decode.coverage={self.coverage} ranks beams, and decode.num_beams=1 has none: {advice}")
@@ -181,21 +171,20 @@ class Decoding:
 class Scoring:
     """How summaries are scored (`score.*`)."""
 
-    mode: Mode = "google"  # google: equals rouge_score 0.1.2; perl: equals ROUGE-1.5.5 for one reference
-    stem: bool = True  # Porter stemming of words longer than three letters
-    wordnet: Text | None = None  # perl mode: folder of WordNet's exception lists; "none": no lists; None: search
-    tokenizer: _Words = "default"  # default: a–z and 0–9, as ROUGE; unicode: letters and digits of every script
-    references: Rule | None = None  # several: best (F) | jackknife; None: best in google mode, jackknife in perl mode
-    empty_references: Empty = "skip"  # if no reference has a word: skip | zero (score 0, as in rouge_score)
-    resamples: Resamples = 1_000  # bootstrap resamples of the 95 % interval
-    resampling: Resampling = "percentile"  # percentile | perl (as ROUGE-1.5.5; perl mode only)
-    metrics: list[Text] = field(default_factory=list)  # metrics in addition to ROUGE; longsumbench list metrics
-    coherence_model: Text | None = None  # of coherence: a next-sentence BERT, a folder or a name on the hub
-    bertscore_model: Text | None = None  # of bertscore: an encoder, a folder or a name on the hub
-    device: Device = "auto"  # default: the top-level device
+    mode: Mode = setting("google", "google: equals rouge_score 0.1.2 | perl: equals ROUGE-1.5.5 for one reference")
+    stem: bool = setting(True, "Porter stemming of words longer than three letters")
+    wordnet: Text | None = setting(None, 'perl: folder of WordNet\'s exception lists; "none": no lists; null: search')
+    tokenizer: _Words = setting("default", "default: a–z and 0–9, as ROUGE | unicode: letters, digits of every script")
+    references: Rule | None = setting(None, "several: best (F) | jackknife; null: best (google) or jackknife (perl)")
+    empty_references: Empty = setting("skip", "no reference has a word: skip | zero (score 0, as in rouge_score)")
+    resamples: Resamples = setting(1_000, "of the 95 % interval", "bootstrap resamples")
+    resampling: Resampling = setting("percentile", "percentile | perl (as ROUGE-1.5.5; perl mode only)")
+    metrics: list[Text] = setting([], "in addition to ROUGE (longsumbench list metrics)", decides="measures")
+    coherence_model: Text | None = setting(None, "a BERT for coherence: folder or hub name", decides="measures")
+    bertscore_model: Text | None = setting(None, "an encoder for bertscore: folder or hub name", decides="measures")
+    device: Device = setting("auto", "default: the top-level device", decides="nothing")
 
     def __post_init__(self) -> None:
-        check_settings(self, "score.")
         if self.resampling == "perl" and self.mode != "perl":
             raise UsageError("score.resampling=perl needs score.mode=perl: both compute what ROUGE-1.5.5 prints")
 
@@ -209,16 +198,13 @@ class RunConfig:
     train: Recipe = field(default_factory=Recipe)
     decode: Decoding = field(default_factory=Decoding)
     score: Scoring = field(default_factory=Scoring)
-    scale: Text = "paper"  # name of the sizes and budgets; longsumbench list scales
-    seed: Seed = 1
-    device: Device = "auto"  # auto (a GPU if there is one) | cpu | cuda
-    results_dir: Text = "results"
-    overwrite: bool = False  # delete a finished run and repeat it
-    baselines: bool = True  # score lead, random and oracle with the first run on a dataset
-    timeout_minutes: Timeout | None = None  # stops a point of a sweep, which then counts as failed; None: no limit
-
-    def __post_init__(self) -> None:
-        check_settings(self, "")
+    scale: Text = setting("paper", "name of the sizes and budgets (longsumbench list scales)")
+    seed: Seed = setting(1, "of all random draws", decides="seed")
+    device: Device = setting("auto", "auto (a GPU if there is one) | cpu | cuda", decides="nothing")
+    results_dir: Text = setting("results", "folder of runs and tables", decides="nothing")
+    overwrite: bool = setting(False, "delete a finished run and repeat it", decides="nothing")
+    baselines: bool = setting(True, "score lead, random and oracle with the first run on a dataset", decides="nothing")
+    timeout_minutes: Timeout | None = setting(None, "of a point of a sweep; null: none", "minutes", decides="nothing")
 
 
 SECTIONS = {"dataset": DatasetSettings, "train": Recipe, "decode": Decoding, "score": Scoring}
@@ -242,7 +228,6 @@ def resolve_config(composed: DictConfig, model_config: type) -> RunConfig:
             raise UsageError(f"unknown setting '{key!s}'{did_you_mean(str(key), [*sections, *scalars])}")
     top = {str(key): value for key, value in plain.items() if key in scalars}
     build_settings(RunConfig, top, prefix="", given=dict.fromkeys(sections))  # check what the sections inherit
-    shared: dict[str, Any] = {name: top[name] for name in ("seed", "device") if name in top}
     settled = {}
     for name, schema in sections.items():
         section = plain.get(name) or {}
@@ -250,15 +235,10 @@ def resolve_config(composed: DictConfig, model_config: type) -> RunConfig:
             raise UsageError(f"{name}={section!r} is not a group of settings; set {name}.<setting>=<value>")
         given = {str(key): value for key, value in section.items()}
         known = {item.name for item in fields(schema)}
-        inherited = {key: value for key, value in shared.items() if key in known and name != "model"}
+        inherited = {key: value for key, value in top.items() if key in known and name != "model"}  # seed, device
         settled[name] = build_settings(schema, {**inherited, **given}, prefix=f"{name}.")
     config: RunConfig = build_settings(RunConfig, top, prefix="", given=settled)
     return config
-
-
-def without_later_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings without later ones that have the earlier behaviour, so that earlier runs keep their ids."""
-    return {key: value for key, value in settings.items() if key not in LATER_SETTINGS or value != LATER_SETTINGS[key]}
 
 
 def check_lengths(model: Any, decode: Decoding) -> None:
@@ -275,7 +255,7 @@ def check_lengths(model: Any, decode: Decoding) -> None:
 
 
 def build_settings(schema: type, values: Mapping[str, Any], prefix: str, given: Mapping[str, Any] | None = None) -> Any:
-    """Build the dataclass `schema` from plain values, checking names and types.
+    """Build the dataclass `schema` from plain values, checking names, types and bounds.
 
     Args:
         schema: a dataclass.
@@ -284,10 +264,10 @@ def build_settings(schema: type, values: Mapping[str, Any], prefix: str, given: 
         given: fields that are built already and not checked again.
 
     Raises:
-        UsageError: a name is unknown, or a value has the wrong type or is not finite.
+        UsageError: a name is unknown, or a value has the wrong type, is out of its bounds or is not finite.
     """
     given = given or {}
-    hints = get_type_hints(schema)
+    hints, bounds = get_type_hints(schema), bounds_of(schema)
     types = {item.name: hints[item.name] for item in fields(schema) if item.name not in given}
     for key in values:
         if key not in types:
@@ -296,50 +276,21 @@ def build_settings(schema: type, values: Mapping[str, Any], prefix: str, given: 
             raise UsageError(f"unknown setting '{prefix}{key}'{near}; {place} has: {', '.join(types)}")
         if values[key] == "???":
             raise UsageError(f"{prefix}{key} has no default: set it")
-    checked = OmegaConf.structured(_typed(schema, types))
+    checked = OmegaConf.structured(schema)
+    OmegaConf.set_readonly(checked, False)  # of a frozen dataclass
     for key, value in values.items():
         try:
-            checked[key] = _listed(value) if _is_list(types[key]) else value
+            checked[key] = value
         except OmegaConfBaseException as error:
-            form = ": write a list in brackets" if _is_list(types[key]) else ""
-            raise UsageError(
-                f"{prefix}{key}={shorten(repr(value))} is not of type {_type_name(types[key])}{form}"
-            ) from error
+            kind = _type_name(types[key])
+            form = ": write a list in brackets, without quotes" if "list" in kind else ""
+            raise UsageError(f"{prefix}{key}={shorten(repr(value))} is not of type {kind}{form}") from error
     chosen = {key: OmegaConf.to_container(checked)[key] for key in values}  # type: ignore[index, call-overload]
     for key, value in chosen.items():
         if isinstance(value, float) and not math.isfinite(value):
             raise UsageError(f"{prefix}{key}={value} is not a finite number")
+        check_value(f"{prefix}{key}", value, bounds[key])
     return schema(**chosen, **given)
-
-
-def _listed(value: Any) -> Any:
-    """Parse a list that was quoted on the command line, "[1,2]"; return any other value unchanged."""
-    if not (isinstance(value, str) and value.startswith("[") and value.endswith("]")):
-        return value
-    return [_number(item.strip()) for item in value[1:-1].split(",") if item.strip()]
-
-
-def _number(text: str) -> int | str:
-    return int(text) if re.fullmatch(r"-?\d{1,18}", text) else text
-
-
-def _is_list(kind: Any) -> bool:
-    return list in (get_origin(part) for part in (kind, *get_args(kind)))
-
-
-def _typed(schema: type, types: Mapping[str, Any]) -> type:
-    """Copy the dataclass with types and defaults only: OmegaConf must not run the checks on a half-built instance."""
-    columns = []
-    for item in fields(schema):
-        if item.name not in types:
-            continue
-        default = item.default_factory() if item.default_factory is not MISSING else item.default
-        columns.append((item.name, types[item.name], field(default_factory=partial(_same, default))))
-    return make_dataclass(schema.__name__, columns)
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _type_name(kind: Any) -> str:

@@ -1,6 +1,6 @@
 """The interface of a dataset: where its rows come from, and how a row becomes an `Example`."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -87,12 +87,12 @@ class BuiltIn:
     Attributes:
         generate: yields (split name, example).
         decided_by: JSON values that decide what is generated (versions); part of the stage key and the record.
-        settings: which of `GENERATED_SETTINGS` it uses ("document_length"); the others raise an error.
+        settings: which of the settings that decide texts it uses ("document_length"); the others raise an error.
     """
 
     generate: Callable[[DatasetSettings], Iterator[tuple[str, Example]]]
     decided_by: Callable[[DatasetSettings], dict[str, Any]]
-    settings: tuple[str, ...] = ()
+    settings: Collection[str] = ()
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longsumbench.api import registry
-from longsumbench.api.bounds import BatchSize, Between, Count, Device, OneOf, Seed, Width, check_settings
+from longsumbench.api.bounds import BatchSize, Between, Count, Device, OneOf, Seed, Width
 from longsumbench.api.config import TRAINED_TOKENIZERS
 from longsumbench.api.documents import Example
+from longsumbench.api.settings import setting
 from longsumbench.api.system import Split
 from longsumbench.cache.artifacts import ArtifactCache
 
@@ -38,16 +39,13 @@ RankerVocabulary = Annotated[int, Between(TRAINED_TOKENIZERS["trained"], 10**7)]
 class RankerSettings:
     """How a learned ranker is trained (`ranker.*` of `longsumbench stats`); systems have their own settings."""
 
-    dimension: Width = 256  # width of embeddings, LSTMs and features (Hierarchical Transformer §4)
-    steps: Count = 5_000  # optimizer steps; unstated in the paper
-    batch_size: BatchSize = 8  # rows per step: a title with about 2,000 tokens of paragraphs; unstated in the paper
-    vocabulary_size: RankerVocabulary = 32_000  # of its tokenizer, byte-level BPE trained on the training split
-    unit: RankedUnit = "paragraph"  # paragraph | section: the unit of the training texts that is scored
-    seed: Seed = 1  # default: the top-level seed
-    device: Device = "auto"  # default: the top-level device
-
-    def __post_init__(self) -> None:
-        check_settings(self, "ranker.")
+    dimension: Width = setting(256, "of embeddings, LSTMs and features", source="Hierarchical Transformer §4")
+    steps: Count = setting(5_000, "unstated in the paper", "optimizer steps")
+    batch_size: BatchSize = setting(8, "of a step: titles with about 2,000 tokens of paragraphs; unstated", "rows")
+    vocabulary_size: RankerVocabulary = setting(32_000, "of its tokenizer, byte-level BPE", "entries")
+    unit: RankedUnit = setting("paragraph", "paragraph | section: the unit of the training texts that is scored")
+    seed: Seed = setting(1, "default: the top-level seed", decides="seed")
+    device: Device = setting("auto", "default: the top-level device", decides="nothing")
 
 
 def texts_to_rank(example: Example, unit: str = "paragraph") -> list[str]:

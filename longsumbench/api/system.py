@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from longsumbench.api.config import Decoding, Recipe, build_settings
 from longsumbench.api.documents import Example, Truncation
+from longsumbench.api.settings import outcome_settings
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import BadFile, read_json
@@ -165,11 +166,9 @@ class System(ABC):
     and `save` and `load` if it learns more than `state`.
 
     Attributes:
-        Config: the dataclass of its settings (`model.*`); must have a field `name`.
+        Config: the dataclass of its settings (`model.*`), with a field `name`; `setting` describes the others.
         decided_by: further parts of the configuration that decide the outcome ("seed", "train", "decode"). `model`,
             `dataset` and `score` always do. Runs that differ only in other parts have the same id.
-        later: settings added after the first release, with the values that change nothing. Run ids leave them out at
-            these values, so that earlier runs keep their ids.
         oracle: True if the system looks at the reference; tables mark it.
         keeps_evidence: True if its summaries have evidence when `decoding.evidence` requests it.
         keeps_reference_evidence: True if it can also give evidence for the reference under teacher forcing.
@@ -181,7 +180,6 @@ class System(ABC):
 
     Config: ClassVar[type]
     decided_by: ClassVar[frozenset[str]] = frozenset()
-    later: ClassVar[Mapping[str, Any]] = {}
     oracle: bool = False
     keeps_evidence: bool = False
     keeps_reference_evidence: ClassVar[bool] = False
@@ -243,8 +241,7 @@ class System(ABC):
 
     def identity(self) -> dict[str, Any]:
         """Return the settings that decide the outcome as JSON values; part of the run id."""
-        settings = asdict(self.config)
-        return {key: value for key, value in settings.items() if key not in self.later or value != self.later[key]}
+        return outcome_settings(self.config)
 
     @classmethod
     def versions(cls) -> dict[str, int]:

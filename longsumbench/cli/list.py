@@ -23,13 +23,18 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.api import catalogue
+    from tabulate import tabulate
+
+    from longsumbench.api import catalogue, registry
 
     if options.model and options.what != "settings":
         raise UsageError(f"'{options.model}' is an extra argument: longsumbench list {options.what}")
-    print_text(
-        catalogue.list_settings(options.model) if options.what == "settings" else catalogue.list_names(options.what)
-    )
+    if options.what != "settings":
+        print_text(tabulate(catalogue.name_rows(options.what), tablefmt="plain"))
+        return
+    own = catalogue.setting_rows(registry.config_of(options.model), "model.") if options.model else []
+    rows, header = [*own, *catalogue.all_setting_rows()], ["setting", "default", "meaning"]
+    print_text(tabulate(rows, headers=header, tablefmt="plain", disable_numparse=True))
 
 
 list_command = Command("list", "list models, datasets, settings and other names", _HELP, _add_arguments, _execute)

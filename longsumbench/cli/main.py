@@ -40,11 +40,6 @@ COMMANDS = (
     list_command,
 )
 _FREE_WORDS = ("overrides", "inputs", "texts", "runs", "keys")  # arguments that take any number of words
-# First words of all settings. A test compares them with `longsumbench.runs.plan`.
-SETTINGS = (
-    *("model", "dataset", "scale", "train", "decode", "score", "experiment"),
-    *("seed", "device", "results_dir", "overwrite", "baselines", "timeout_minutes"),
-)
 _VERBOSE = ("-v", "--verbose")  # before or after a command's name
 _DESCRIPTION = """\
 Compare long-input summarizers on the same documents, with the same ROUGE, under the same budget.
@@ -127,8 +122,12 @@ def _check_numbers(words: Sequence[str]) -> None:
 def _unknown_flag(word: str, words: Sequence[str], options: argparse.Namespace) -> UsageError:
     """Return the error for an unknown flag; for a setting with dashes it proposes key=value."""
     flag, _, value = word.partition("=")
+    from longsumbench.runs.plan import GROUPS, TOP_LEVEL_SETTINGS
+
     setting, own = flag.lstrip("-").replace("-", "_"), options.parser
-    if setting.partition(".")[0] in SETTINGS and (hasattr(options, "overrides") or hasattr(options, "inputs")):
+    if setting.partition(".")[0] in (*GROUPS, *TOP_LEVEL_SETTINGS) and (
+        hasattr(options, "overrides") or hasattr(options, "inputs")
+    ):
         following = [
             other for other in words[words.index(word) + 1 :][:1] if not other.startswith("-") and "=" not in other
         ]

@@ -2,12 +2,13 @@
 
 from pathlib import PurePath
 
+from longsumbench.api.config import DatasetSettings
+from longsumbench.api.settings import SAME_SYSTEM, names_deciding
 from longsumbench.formatting import format_plain_value
 from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, ranking_score
 
 ROUGE_HEADINGS = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
 ROUGE_PARTS = {"f": "F1", "p": "precision", "r": "recall"}  # name in scores → name in tables
-_IGNORED_DATASET_SETTINGS = ("name", "split", "workers")  # they do not change the texts
 
 
 def comparison_key(record: RunRecord) -> tuple[str, str, str, str]:
@@ -44,10 +45,10 @@ def _unlike_dataset_settings(one: RunRecord, other: RunRecord) -> str:
 
 def _dataset_settings(record: RunRecord) -> dict[str, str]:
     """Return the `dataset` settings that determine the texts; paths are reduced to their last name."""
-    settings = {key: value for key, value in record.config["dataset"].items() if key not in _IGNORED_DATASET_SETTINGS}
+    other = names_deciding(DatasetSettings, *SAME_SYSTEM)
+    settings = {key: value for key, value in record.config["dataset"].items() if key not in other}
     path = settings.get("path")
     settings["path"] = path and (PurePath(path).name or path)
-    settings["strict"] = settings.get("strict") is not False  # null is the default; old records have true
     return {key: format_plain_value(value) for key, value in settings.items()}
 
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from longsumbench.api.config import LATER_SETTINGS
+from longsumbench.api.config import SECTIONS, Recipe
+from longsumbench.api.settings import SAME_SYSTEM, names_deciding
 from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, comparison_key, describe_difference
@@ -26,9 +27,6 @@ _MOST_KEYS = 2
 NO_SETTING = ""  # value of a setting that a system does not have
 _NULL = "null"
 _SPLITS = ("test", "validation", "train")
-# Settings of train and decode that do not separate curves: the seed, and those that change no summary
-_IGNORED = ("seed", "device", "workers", "evidence", "reference_evidence", "limit")
-_BUDGET = ("max_steps", "max_tokens", "max_minutes", "batch_size", "batch_words", "batch_tokens", "accumulation")
 _MOST_DIFFERENCES = 3  # in a label
 
 _Place = tuple[str, ...]  # a value of each swept setting
@@ -162,7 +160,7 @@ def sweep_of(
     """
     if not 1 <= len(words) <= _MOST_KEYS:
         raise UsageError(f"--against takes one or two settings, and {len(words)} are given: {', '.join(words)}")
-    settled = _settled(records)
+    settled = [_Settled(one, _settings(one)) for one in sorted(records, key=lambda record: record.run_id)]
     keys = tuple(_key(word, dataset, settled) for word in words)
     if len(set(keys)) < len(keys):
         raise UsageError(f"--against {keys[0]} is given twice: name another setting, or one alone")
@@ -208,28 +206,14 @@ def format_typed(value: Any) -> str:
     return {"None": _NULL, "True": "true", "False": "false", "": '""'}.get(str(value), str(value))
 
 
-def _settled(records: Iterable[RunRecord]) -> list[_Settled]:
-    ordered = sorted(records, key=lambda record: record.run_id)
-    later = {
-        f"{section}.{key}"
-        for record in ordered
-        for section in ("train", "decode")
-        for key in record.config.get(section, {})
-        if key in LATER_SETTINGS
-    }
-    return [_Settled(record, _settings(record, later)) for record in ordered]
-
-
-def _settings(record: RunRecord, later: Collection[str]) -> dict[str, str]:
-    """Return the settings that affect a run's outcome; `later` are settings that older records lack."""
-    learned = record.fit.get("steps") or record.fit.get("parameters")
+def _settings(record: RunRecord) -> dict[str, str]:
+    """Return the settings that affect a run's outcome, without the seed."""
     found = {f"model.{key}": format_typed(value) for key, value in record.config["model"].items() if key != "name"}
-    for section in ("train", "decode") if learned else ():
-        values = record.config.get(section, {})
-        found |= {f"{section}.{key}": format_typed(value) for key, value in values.items() if key not in _IGNORED}
-        for name in later:
-            if name.startswith(f"{section}."):
-                found.setdefault(name, format_typed(LATER_SETTINGS[name.partition(".")[2]]))
+    if record.fit.get("steps") or record.fit.get("parameters"):
+        for section in ("train", "decode"):
+            ignored = names_deciding(SECTIONS[section], "seed", *SAME_SYSTEM)
+            values = record.config.get(section, {})
+            found |= {f"{section}.{key}": format_typed(value) for key, value in values.items() if key not in ignored}
     return found
 
 
@@ -292,7 +276,7 @@ def _by_model(members: Iterable[_Settled]) -> list[list[_Settled]]:
 
 def _budget(curve: Curve) -> str:
     """Return the training budget as JSON, without swept settings; empty if the system was not trained."""
-    given = {f"train.{name}": curve.settings.get(f"train.{name}") for name in _BUDGET}
+    given = {f"train.{name}": curve.settings.get(f"train.{name}") for name in sorted(names_deciding(Recipe, "budget"))}
     return json.dumps(given) if any(given.values()) else ""
 
 

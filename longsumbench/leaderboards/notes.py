@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from longsumbench.api.config import LATER_SETTINGS
+from longsumbench.api.config import Recipe
+from longsumbench.api.settings import names_deciding
 from longsumbench.formatting import format_count, format_plain_value
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS
 from longsumbench.metrics.output_facts import output_warnings
@@ -19,8 +20,6 @@ _MEANING = {  # of measures by which runs are ranked
 }
 _LEAD = "lead"  # the baseline that trained systems should exceed
 HUB_NAME = re.compile(r"(?!\.\.?/)[\w.-]+/[\w.-]+")  # owner/name of a checkpoint on the Hub; others are folders
-# Settings of train that the note on the budget has, or that do not change the outcome
-_IGNORED = ("seed", "device", "workers", "max_steps", "batch_size", "batch_words", "batch_tokens", "accumulation")
 
 
 def table_notes(members: Sequence[RunRecord], part: str = "f") -> tuple[str, ...]:
@@ -122,10 +121,11 @@ def describe_training_differences(members: Sequence[RunRecord]) -> str:
     """Describe the `train` settings other than the budget in which the trained runs differ; empty if none."""
     recipes = [(record.config["train"], record.run_id[:SHORT_ID]) for record in members if record.fit["steps"]]
     differences = []
-    for key in dict.fromkeys(key for recipe, _ in recipes for key in recipe if key not in _IGNORED):
+    ignored = names_deciding(Recipe, "budget", "seed", "nothing")
+    for key in dict.fromkeys(key for recipe, _ in recipes for key in recipe if key not in ignored):
         runs: dict[str, list[str]] = {}
         for recipe, run in recipes:
-            runs.setdefault(format_plain_value(recipe.get(key, LATER_SETTINGS.get(key))), []).append(run)
+            runs.setdefault(format_plain_value(recipe.get(key)), []).append(run)
         if len(runs) > 1:
             values = ", ".join(f"{value} ({', '.join(sorted(runs[value]))})" for value in sorted(runs))
             differences.append(f"{key} {values}")

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
 
 from longsumbench.api.documents import Example
 from longsumbench.api.ranker import RANKABLE_UNITS
@@ -22,16 +21,6 @@ class BestParagraphs(UnitReader):
     The input length of training may differ from that of summarizing (`test_input_length`).
     """
 
-    units_decided_by: ClassVar[tuple[str, ...]] = (
-        "rank",
-        "ranker_dimension",
-        "ranker_steps",
-        "ranker_batch_size",
-        "unit",
-        "paragraph_length",
-        "input_length",
-    )
-    reading_settings = frozenset({"test_input_length"})
     config: RankedConfig
     _orders: Orders | None = None  # set while `rows` runs
 

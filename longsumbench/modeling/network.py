@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from longsumbench.api.config import TRAINED_TOKENIZERS
+from longsumbench.api.settings import names_deciding
 from longsumbench.api.system import FitContext, read_checkpoint
 from longsumbench.errors import DataError, UsageError
 from longsumbench.modeling import tokenizer as tokenization
@@ -29,12 +30,10 @@ class Network(ABC):
 
     Attributes:
         Model: a `PreTrainedModel` with `generate` that takes `input_ids` and `unit_mask` [B, U, L].
-        free_settings: settings of the model's configuration that a checkpoint's weights do not depend on.
         config: the system's settings.
     """
 
     Model: ClassVar[type[PreTrainedModel]]
-    free_settings: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, config: Any) -> None:
         self.config = config
@@ -77,7 +76,8 @@ class Network(ABC):
     def _first_difference(self, model: PreTrainedModel, initial: PreTrainedModel) -> str:
         """Describe the first setting that differs between two models; empty if none does."""
         wanted, found = model.config.to_dict(), initial.config.to_dict()
-        for key in sorted((set(wanted) & set(found)) - self.free_settings - _FREE):
+        free = names_deciding(self.config, "labels", "use")  # the weights do not depend on them
+        for key in sorted((set(wanted) & set(found)) - free - _FREE):
             if wanted[key] != found[key]:
                 return f"{key} is {found[key]} there and {wanted[key]} here"
         return ""

@@ -5,7 +5,6 @@ examples --UnitReader--> rows, batches --Network.Model--> training.train (fit), 
 
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -14,8 +13,9 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
-from longsumbench.api.config import Decoding, Recipe, without_later_settings
+from longsumbench.api.config import Decoding, Recipe
 from longsumbench.api.documents import Document, Example, Section, Truncation
+from longsumbench.api.settings import names_deciding, outcome_settings
 from longsumbench.api.system import Evidence, FitContext, FitReport, Split, Summary, System
 from longsumbench.cache.artifacts import reading_artifact
 from longsumbench.errors import DataError
@@ -85,10 +85,10 @@ class NeuralSystem(System):
             rows = self.reader.training_rows(train, stages)
             watched = min(len(validation), recipe.eval_examples or len(validation)) if validation is not None else 0
             validation_rows = self.reader.rows(validation, watched, stages) if validation and watched else None
-        settings, decided = self.identity(), without_later_settings(asdict(recipe))
+        not_trained = names_deciding(self.config, "summaries")
         inputs = {
-            "config": {key: value for key, value in settings.items() if key not in self.reader.reading_settings},
-            "recipe": {name: value for name, value in decided.items() if name not in ("device", "workers")},
+            "config": {key: value for key, value in self.identity().items() if key not in not_trained},
+            "recipe": outcome_settings(recipe),
             "train": train.fingerprint,
             "validation": [validation.fingerprint, watched] if validation is not None else None,
             "units": self.reader.inputs(),
@@ -169,7 +169,7 @@ class NeuralSystem(System):
             UsageError: the checkpoint or tokenizer does not exist.
             EnvironmentProblem: it is on the hub, and cannot be fetched.
         """
-        return {**asdict(self.config), **self.network.identity(), **self.reader.identity()}
+        return {**super().identity(), **self.network.identity(), **self.reader.identity()}
 
     @classmethod
     def versions(cls) -> dict[str, int]:

@@ -20,16 +20,17 @@ from longsumbench.api.bounds import (
     TokenCount,
     VocabularySize,
     Width,
-    check_settings,
 )
 from longsumbench.api.config import RankerName, Recipe
 from longsumbench.api.documents import Example
 from longsumbench.api.ranker import RANKABLE_UNITS, UNRANKED, LearnedRanker, Ranker, RankerSettings, learned_ranker
+from longsumbench.api.settings import setting
 from longsumbench.api.system import FitContext, Split
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
 from longsumbench.modeling.ranking import rank
 
+_PAPER = "Hierarchical Transformer §4"  # source of defaults
 UnitToRank = Annotated[str, OneOf("paragraph", "section", "snippet")]
 
 
@@ -139,7 +140,7 @@ class Ranking:
     def identity(self) -> dict[str, Any]:
         """Return the version of a learned ranker, fitted or not."""
         kind = learned_ranker(self.name)
-        return {"ranker": kind.version} if kind else {}
+        return {"ranker": kind and kind.version}
 
     def fitted_identity(self) -> dict[str, Any]:
         """Return the identity of a learned ranker that is fitted."""
@@ -165,20 +166,19 @@ class Ranking:
 class RankedConfig:
     """Settings of the systems that read ranked paragraphs."""
 
-    name: Text = ""  # the registered name
-    rank: RankerName = "lstm"  # none | lstm | tfidf | title | …: the ranker (longsumbench list rankers)
-    ranker_dimension: Width = 256  # width of the LSTM ranker (Hierarchical Transformer §4)
-    ranker_steps: Count = 5_000  # optimizer steps of the ranker's training (not in the paper)
-    ranker_batch_size: BatchSize = 8  # titles a step, each with about 2,000 tokens of paragraphs (not in the paper)
-    unit: UnitToRank = "paragraph"  # paragraph | section | snippet (sentences packed to paragraph_length)
-    paragraph_length: TokenCount = 500  # maximum tokens of a paragraph (not in the paper; the release's default)
-    input_length: TokenCount = 1600  # maximum input tokens, the title included (Hierarchical Transformer §4)
-    test_input_length: TokenCount | None = None  # input_length of examples to summarize; None: as in training
-    decode_length: TargetTokens = 400  # maximum target and output tokens (as in the release)
-    dropout: FractionBelowOne = 0.1  # Hierarchical Transformer §4
-    tokenizer: Text = "trained"  # trained (byte-level BPE) | words (word level) | a Hugging Face name or folder
-    vocabulary_size: VocabularySize = 32_000  # entries of a trained tokenizer (Hierarchical Transformer §4)
-    init: Text = "random"  # random, or the folder of a checkpoint of this system
-
-    def __post_init__(self) -> None:
-        check_settings(self, "model.")
+    name: Text = setting("", "name of the system")
+    rank: RankerName = setting("lstm", "none, or a ranker (longsumbench list rankers)", decides="units")
+    ranker_dimension: Width = setting(256, "width of the LSTM ranker", source=_PAPER, decides="units")
+    ranker_steps: Count = setting(5_000, "of the ranker's training; unstated", "optimizer steps", decides="units")
+    ranker_batch_size: BatchSize = setting(8, "of a step; unstated in the paper", "titles", decides="units")
+    unit: UnitToRank = setting("paragraph", "paragraph | section | snippet (sentences packed)", decides="units")
+    paragraph_length: TokenCount = setting(500, "longest paragraph", "tokens", "released code", decides="units")
+    input_length: TokenCount = setting(1600, "longest input, with the title", "tokens", _PAPER, decides="units")
+    test_input_length: TokenCount | None = setting(
+        None, "of examples to summarize; null: as in training", "tokens", decides="summaries"
+    )
+    decode_length: TargetTokens = setting(400, "longest target and output", "tokens", "released code", decides="units")
+    dropout: FractionBelowOne = setting(0.1, "dropout probability", source=_PAPER)
+    tokenizer: Text = setting("trained", "trained (byte-level BPE) | words (word level) | hub name or folder")
+    vocabulary_size: VocabularySize = setting(32_000, "of a trained tokenizer", "entries", _PAPER)
+    init: Text = setting("random", "random, or the folder of a checkpoint of this system")

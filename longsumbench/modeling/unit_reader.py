@@ -9,6 +9,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from longsumbench.api.documents import Cut, Example, Truncation
+from longsumbench.api.settings import settings_deciding
 from longsumbench.api.system import FitContext, Split
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.modeling import tokenizer as tokenization
@@ -24,12 +25,9 @@ READER_VERSIONS = {"units": 2, "queries": QUERIES_VERSION, "tokenizer": tokeniza
 
 
 class UnitReader(ABC):
-    """One way to read examples. A subclass defines `units`, and names the settings that these depend on.
+    """One way to read examples. A subclass defines `units`; settings with `decides="units"` decide them.
 
     Attributes:
-        units_decided_by: the settings that `units` depends on; texts are tokenized again if one of them changes.
-        reading_settings: settings that change only the input of examples to summarize; runs that differ only in these
-            share one training.
         Collator: rows → a batch.
         config: the system's settings.
         version: the system's version.
@@ -38,8 +36,6 @@ class UnitReader(ABC):
         state: "multi_document", "queried": facts about the training texts; set with the tokenizer.
     """
 
-    units_decided_by: ClassVar[tuple[str, ...]] = ()
-    reading_settings: ClassVar[frozenset[str]] = frozenset()
     Collator: ClassVar[type[UnitCollator]] = UnitCollator
     tokenizer: PreTrainedTokenizerBase
 
@@ -71,7 +67,7 @@ class UnitReader(ABC):
         """Return JSON values that decide the units of a given text."""
         return {
             "system": self.config.name,
-            "settings": {name: getattr(self.config, name) for name in (*self.units_decided_by, "decode_length")},
+            "settings": settings_deciding(self.config, "units"),
             "tokenizer": tokenization.tokenizer_identity(self.tokenizer),
             "texts": dict(self.state),
             "version": [READER_VERSIONS["units"], self.version],

@@ -35,6 +35,7 @@ from longsumbench.api.config import (
     check_lengths,
     resolve_config,
 )
+from longsumbench.api.settings import SAME_SYSTEM, names_deciding
 from longsumbench.api.system import System, check_search
 from longsumbench.cache.artifacts import ArtifactCache, cache_folder
 from longsumbench.conf import CONF
@@ -54,7 +55,6 @@ TOP_LEVEL_SETTINGS = tuple(item.name for item in fields(RunConfig) if item.name 
 _MODELS = "models"  # in a scale's file: system → its settings
 _ALL = "all"  # the settings of all systems that have them
 _OWN_SWEEP = "sweep"  # in an experiment's file: a list of lines, each with overrides as typed after -m
-_NO_VARIANT = ("device", "limit", "evidence", "reference_evidence")  # decode.*: do not change summaries
 
 
 @dataclass(frozen=True)
@@ -379,26 +379,19 @@ def check_evidence(system: System, decode: Decoding) -> None:
 
 
 def _variant(overrides: Sequence[str], config: RunConfig, decided_by: frozenset[str], config_dir: str | None) -> str:
-    """Return the model and decode overrides that differ from the recipe and decide the outcome, sorted.
-
-    The default of a list may follow from other settings, such as all layers. It is compared with that default.
-    """
+    """Return the typed model and decode settings that differ from the recipe and decide summaries, sorted."""
     kept = [word for word in overrides if not format_override(word).startswith(("model.", "decode.", "decode="))]
     if len(kept) == len(overrides):
         return ""
     typed = {format_override(word).partition("=")[0] for word in overrides}
     recipe = _usual_settings(kept, config, config_dir)
-    lists = {f"model.{key}" for key, value in asdict(config.model).items() if isinstance(value, list)}
-    known = {f"model.{key}" for key in asdict(config.model)} - lists  # without dropped settings
-    others = [word for word in overrides if word in kept or format_override(word).partition("=")[0] in known]
-    recipe_of_lists = _usual_settings(others, config, config_dir) if lists else recipe
     changed = []
     for section in ("model", *({"decode"} & decided_by)):
-        for key, value in asdict(getattr(config, section)).items():
-            usual = asdict(getattr(recipe_of_lists if isinstance(value, list) else recipe, section))[key]
-            implied = value is None and f"{section}.{key}" not in typed
-            if value != usual and not implied and (section == "model" or key not in _NO_VARIANT):
-                changed.append(f"{key}={format_setting(value)}")
+        chosen, usual = getattr(config, section), getattr(recipe, section)
+        for key in {item.name for item in fields(chosen)} - names_deciding(chosen, *SAME_SYSTEM):
+            asked = f"{section}.{key}" in typed or (section == "decode" and section in typed)
+            if asked and getattr(chosen, key) != getattr(usual, key):
+                changed.append(f"{key}={format_setting(getattr(chosen, key))}")
     return ",".join(sorted(changed))
 
 

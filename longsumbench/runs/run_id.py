@@ -1,12 +1,12 @@
 """The run id: a hash of the settings and versions that decide the outcome of a run."""
 
 from collections.abc import Collection
-from dataclasses import asdict
 from typing import Any
 
 from longsumbench import sentences
 from longsumbench.api import registry
-from longsumbench.api.config import Decoding, Recipe, RunConfig, Scoring, without_later_settings
+from longsumbench.api.config import RunConfig
+from longsumbench.api.settings import outcome_settings, settings_deciding
 from longsumbench.api.system import System
 from longsumbench.corpora.reading.load import Texts
 from longsumbench.errors import DataError
@@ -16,10 +16,12 @@ from longsumbench.rouge.signature import SCORING_VERSION
 from longsumbench.runs.record import RunSpec
 
 # A version rises when the outcome of its step changes.
-_VERSIONS = {"decode": 1, "score": SCORING_VERSION, "sentences": sentences.SENTENCES_VERSION}
-_ASKED = ("metrics", "coherence_model", "bertscore_model")  # score.*: added to finished runs
-# Settings of train, decode and score that change neither summaries nor ROUGE.
-_NOT_HASHED = ("device", "workers", "evidence", "reference_evidence", *_ASKED)
+_VERSIONS = {
+    "decode": 1,
+    "score": SCORING_VERSION,
+    "sentences": sentences.SENTENCES_VERSION,
+    "queries": QUERIES_VERSION,
+}
 
 
 def config_identity(config: RunConfig, system: System) -> str:
@@ -27,30 +29,24 @@ def config_identity(config: RunConfig, system: System) -> str:
 
     Configurations with different measures have different hashes, so that a sweep computes all of them.
     """
-    dataset = {**asdict(config.dataset), "results_dir": config.results_dir}
-    asked = [getattr(config.score, name) for name in _ASKED]
-    return digest([config.model.name, dataset, _outcome_settings(config, system), asked])
+    texts = outcome_settings(config.dataset)
+    measures = settings_deciding(config.score, "measures")
+    return digest([config.model.name, config.results_dir, texts, _outcome(config, system), measures])
 
 
-def _outcome_settings(config: RunConfig, system: System) -> dict[str, Any]:
+def _outcome(config: RunConfig, system: System) -> dict[str, Any]:
     """Return the settings that decide a run's outcome, without the texts."""
     settings: dict[str, Any] = {
         "model": system.identity(),
         "split": config.dataset.split,
         "limit": config.decode.limit,
-        "score": hashed_settings(config.score),
+        "score": outcome_settings(config.score),
     }
-    for section in ("train", "decode"):
-        if section in system.decided_by:
-            settings[section] = hashed_settings(getattr(config, section))
+    for section in system.decided_by - {"seed"}:
+        settings[section] = outcome_settings(getattr(config, section))
     if "seed" in system.decided_by:
         settings["seed"] = [config.seed, config.train.seed, config.decode.seed]
     return settings
-
-
-def hashed_settings(section: Recipe | Decoding | Scoring) -> dict[str, Any]:
-    """Return the settings of a section that decide a run's outcome."""
-    return without_later_settings({key: value for key, value in asdict(section).items() if key not in _NOT_HASHED})
 
 
 def run_spec(config: RunConfig, system: System, texts: Texts) -> RunSpec:
@@ -63,16 +59,11 @@ def run_spec(config: RunConfig, system: System, texts: Texts) -> RunSpec:
         has = ", ".join(texts.splits)
         problem = f"{config.dataset.name} has no {config.dataset.split} split; choose dataset.split={has}"
         raise DataError(f"{problem}{texts.way_to_splits}")
-    queried = any(split.queried for split in texts.splits.values())
-    return run_spec_on(config, system, texts.fingerprint, texts.metrics, queried)
+    return run_spec_on(config, system, texts.fingerprint, texts.metrics)
 
 
-def run_spec_on(
-    config: RunConfig, system: System, fingerprint: str, metrics: Collection[str], queried: bool
-) -> RunSpec:
+def run_spec_on(config: RunConfig, system: System, fingerprint: str, metrics: Collection[str]) -> RunSpec:
     """Return all that decides the outcome, for texts that may be on another machine."""
     metric_versions = {f"metric {name}": registry.metrics.load(name).version for name in metrics}
-    if "train" in system.decided_by and queried:
-        metric_versions["queries"] = QUERIES_VERSION
-    settings, versions = _outcome_settings(config, system), {**_VERSIONS, **system.versions(), **metric_versions}
-    return RunSpec(config.model.name, config.dataset.name, settings, fingerprint, versions)
+    versions = {**_VERSIONS, **system.versions(), **metric_versions}
+    return RunSpec(config.model.name, config.dataset.name, _outcome(config, system), fingerprint, versions)

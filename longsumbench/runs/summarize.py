@@ -20,6 +20,7 @@ from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 from longsumbench.api import registry
 from longsumbench.api.config import SECTIONS, Decoding, RunConfig, build_settings, check_lengths
 from longsumbench.api.documents import Example, describe_reading
+from longsumbench.api.settings import SAME_SYSTEM, names_deciding
 from longsumbench.api.system import Evidence, Summary, System, check_search, read_saved
 from longsumbench.corpora.own_files import Input, check_input, merge_inputs, plain_input, read_inputs
 from longsumbench.errors import DataError, UnknownName, UsageError, did_you_mean, suite_errors
@@ -32,9 +33,7 @@ from longsumbench.runs.record import Results, RunRecord, run_name
 
 _log = logging.getLogger(__name__)
 
-_SHARED = ("seed", "device")  # top-level settings that apply to decoding
-# Decode settings of a run that depend on its split and machine.
-_NOT_OF_THE_RUN = ("limit", "evidence", "reference_evidence", "device")
+_SHARED = [item.name for item in fields(RunConfig) if hasattr(Decoding, item.name)]  # seed, device
 
 
 def summarize_files(
@@ -201,7 +200,7 @@ def _find_checkpoint(named: str, results: Results) -> Checkpoint:
         raise UsageError(
             f"{run} was written by other weights, which were trained again since; to use the new ones, name {found}"
         )
-    known = {item.name for item in fields(Decoding)} - set(_NOT_OF_THE_RUN)
+    known = {item.name for item in fields(Decoding)} - names_deciding(Decoding, *SAME_SYSTEM)
     decode = {key: value for key, value in record.config["decode"].items() if key in known}
     return Checkpoint(found, decode, record.config["model"])
 

@@ -3,51 +3,44 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from longsumbench.api.bounds import FractionBelowOne, OneOf, Text, check_settings
+from longsumbench.api.bounds import FractionBelowOne, OneOf, Text
 from longsumbench.api.config import RankerName
+from longsumbench.api.settings import setting
 
-_RULES = ("train", "reference")
-_Words = Annotated[str, OneOf(*_RULES, number_of="words")]
+_Length = Annotated[str, OneOf("train", "reference", number_of="words")]
 
 
 @dataclass
 class LeadConfig:
     """The first words of the source."""
 
-    name: Text = "lead"
-    length: _Words = "train"  # words: a number; train: the mean training target; reference: each example's (an oracle)
-    title: bool = False  # True: begin with the title, as in the Hierarchical Transformer's paper (§4)
-    rank: RankerName = "none"  # none | tfidf | title | lexrank | lstm: ranks paragraphs (longsumbench list rankers)
-
-    def __post_init__(self) -> None:
-        check_settings(self, "model.")
+    name: Text = setting("lead", "name of the system")
+    length: _Length = setting(
+        "train", "a number | train: the mean target | reference: the example's (an oracle)", "words"
+    )
+    title: bool = setting(False, "begin with the title", source="Hierarchical Transformer §4")
+    rank: RankerName = setting("none", "none, or the ranker of paragraphs (longsumbench list rankers)")
 
 
 @dataclass
 class RandomConfig:
     """Sentences drawn at random from the whole source."""
 
-    name: Text = "random"
-    length: _Words = "train"  # words, as for lead
-
-    def __post_init__(self) -> None:
-        check_settings(self, "model.")
+    name: Text = setting("random", "name of the system")
+    length: _Length = setting("train", "as for lead", "words")
 
 
 @dataclass
 class LexRankConfig:
     """The paragraphs most similar to all others, best first."""
 
-    name: Text = "lexrank"
-    length: _Words = "train"  # words, as for lead
-    damping: FractionBelowOne = 0.85  # weight of the ranks of similar paragraphs, below 1 (Erkan & Radev 2004)
-
-    def __post_init__(self) -> None:
-        check_settings(self, "model.")
+    name: Text = setting("lexrank", "name of the system")
+    length: _Length = setting("train", "as for lead", "words")
+    damping: FractionBelowOne = setting(0.85, "weight of the ranks of similar paragraphs", source="Erkan & Radev 2004")
 
 
 @dataclass
 class OracleConfig:
     """The sentences that a greedy search finds closest to the references: about the best that extraction can reach."""
 
-    name: Text = "oracle"
+    name: Text = setting("oracle", "name of the system")

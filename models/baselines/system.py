@@ -1,11 +1,11 @@
 """The systems lead, random, LexRank and oracle: points of comparison for other summarizers."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from random import Random as Dice
 from statistics import fmean
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Cut, Example, Truncation, count_words
@@ -80,7 +80,6 @@ class Lead(FixedLength):
     """
 
     Config = LeadConfig
-    later: ClassVar[Mapping[str, Any]] = {"title": False, "rank": UNRANKED}
 
     def __init__(self, config: LeadConfig) -> None:
         super().__init__(config)

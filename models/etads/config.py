@@ -15,9 +15,9 @@ from longsumbench.api.bounds import (
     TokenCount,
     VocabularySize,
     Width,
-    check_settings,
 )
 from longsumbench.api.config import check_network
+from longsumbench.api.settings import setting
 from longsumbench.errors import UsageError
 
 _FORMS = ("plain", "flex", "rank_two")  # ways to compute the focus bias
@@ -28,24 +28,23 @@ Form = Annotated[str, OneOf(*_FORMS)]
 class EtadsConfig:
     """ETADS: focus attention and saliency selection over the leading 400 words (You et al., 2019)."""
 
-    name: Text = "etads"  # name of the system
-    focus_layers: list[NonNegative] | None = None  # encoder layers with focus, counted from 1; null: all; []: none
-    saliency_layers: list[NonNegative] | None = None  # decoder layers with selection, from 1; null: all; []: none
-    focus_form: Form = "plain"  # plain | flex (CUDA) | rank_two (wide foci): how the bias is computed; see the card
-    input_length: TokenCount = 400  # most tokens read of title and text (ETADS §4.1)
-    decode_length: TargetTokens = 100  # most tokens of a target and of an output (ETADS §4.1)
-    d_model: Width = 512  # width (ETADS §4.1)
-    d_ff: Width = 2048  # width of the feed-forward layers (ETADS §4.1)
-    num_heads: Heads = 8  # heads of every attention (ETADS §4.1)
-    encoder_layers: Depth = 4  # depth of the encoder (ETADS §4.1)
-    decoder_layers: Depth = 4  # depth of the decoder (ETADS §4.1)
-    dropout: FractionBelowOne = 0.2  # dropout probability (ETADS §4.1: 0.8 is kept)
-    tokenizer: Text = "words"  # words: of the training split | trained: byte-level BPE | a Hugging Face name or folder
-    vocabulary_size: VocabularySize = 50_000  # entries of a trained tokenizer (ETADS §4.1)
-    init: Text = "random"  # random, or the folder of a checkpoint of this system
+    name: Text = setting("etads", "name of the system")
+    focus_layers: list[NonNegative] | None = setting(None, "encoder layers with focus, from 1; null: all; []: none")
+    saliency_layers: list[NonNegative] | None = setting(None, "decoder layers with selection; null: all; []: none")
+    focus_form: Form = setting("plain", "computes the bias: plain | flex (CUDA) | rank_two (wide foci)", decides="use")
+    input_length: TokenCount = setting(400, "longest title and text", "tokens", "ETADS §4.1", decides="units")
+    decode_length: TargetTokens = setting(100, "longest target and output", "tokens", "ETADS §4.1", decides="units")
+    d_model: Width = setting(512, "width", source="ETADS §4.1")
+    d_ff: Width = setting(2048, "width of the feed-forward layers", source="ETADS §4.1")
+    num_heads: Heads = setting(8, "of every attention", "heads", "ETADS §4.1")
+    encoder_layers: Depth = setting(4, "of the encoder", "layers", "ETADS §4.1")
+    decoder_layers: Depth = setting(4, "of the decoder", "layers", "ETADS §4.1")
+    dropout: FractionBelowOne = setting(0.2, "dropout probability", source="ETADS §4.1: 0.8 is kept")
+    tokenizer: Text = setting("words", "words: of the training split | trained: byte-level BPE | hub name or folder")
+    vocabulary_size: VocabularySize = setting(50_000, "of a trained tokenizer", "entries", "ETADS §4.1")
+    init: Text = setting("random", "random, or the folder of a checkpoint of this system")
 
     def __post_init__(self) -> None:
-        check_settings(self, "model.")
         check_network(self.d_model, self.num_heads, self.tokenizer, self.vocabulary_size)
         self.focus_layers = _layer_numbers("model.focus_layers", self.focus_layers, "encoder", self.encoder_layers)
         self.saliency_layers = _layer_numbers(

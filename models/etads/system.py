@@ -26,7 +26,6 @@ from longsumbench.models.etads.saliency import Gate
 class EtadsReader(UnitReader):
     """Reads the leading tokens of the title and the text as one unit."""
 
-    units_decided_by = ("input_length",)
     config: EtadsConfig
 
     def units(self, example: Example) -> Units:
@@ -45,7 +44,6 @@ class EtadsNetwork(Network):
     """The network; its positions start as sinusoids (ETADS §3.1)."""
 
     Model = EtadsForConditionalGeneration
-    free_settings = frozenset({"focus_form"})
     config: EtadsConfig
 
     def build(self, reader: UnitReader) -> PreTrainedModel:

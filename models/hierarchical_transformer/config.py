@@ -5,6 +5,7 @@ from typing import Annotated
 
 from longsumbench.api.bounds import Between, Count, Depth, Heads, OneOf, Text, TokenCount, Width
 from longsumbench.api.config import check_network
+from longsumbench.api.settings import setting
 from longsumbench.errors import UsageError
 from longsumbench.modeling.ranked_systems import RankedConfig
 from longsumbench.models.hierarchical_transformer.entities import available
@@ -13,6 +14,7 @@ _Graph = Annotated[str, OneOf("none", "similarity", "discourse")]
 Entities = Annotated[str, OneOf("auto", "spacy", "capitals")]
 _Fidelity = Annotated[str, OneOf("paper", "official")]
 GlobalLayers = Annotated[int, Between(0, 1_000)]
+_PAPER = "Hierarchical Transformer §4"
 _OFFICIAL_DECODER_LAYERS = 1  # default of the released code; the released checkpoint has 6, the default here
 
 
@@ -20,15 +22,14 @@ _OFFICIAL_DECODER_LAYERS = 1  # default of the released code; the released check
 class TransformerConfig(RankedConfig):
     """Settings that the hierarchical and the flat encoder-decoder share."""
 
-    d_model: Width = 256  # width (Hierarchical Transformer §4)
-    d_ff: Width = 1024  # width of the feed-forward layers (Hierarchical Transformer §4)
-    num_heads: Heads = 8  # heads of every attention, and of pooling
-    encoder_layers: Depth = 5  # layers that encode every paragraph alone (Hierarchical Transformer §4)
-    decoder_layers: Depth | None = None  # None: 6 (released checkpoint); fidelity=official: 1 (released default)
-    fidelity: _Fidelity = "paper"  # paper (post-norm) | official (pre-norm, as the released code); see the card
+    d_model: Width = setting(256, "width", source=_PAPER)
+    d_ff: Width = setting(1024, "width of the feed-forward layers", source=_PAPER)
+    num_heads: Heads = setting(8, "of every attention, and of pooling", "heads")
+    encoder_layers: Depth = setting(5, "that encode a paragraph alone", "layers", _PAPER)
+    decoder_layers: Depth | None = setting(None, "null: 6 (released checkpoint), or 1 (official default)", "layers")
+    fidelity: _Fidelity = setting("paper", "paper (post-norm) | official (pre-norm), see the card", decides="units")
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         check_network(self.d_model, self.num_heads, self.tokenizer, self.vocabulary_size)
         if self.decoder_layers is None:
             self.decoder_layers = _OFFICIAL_DECODER_LAYERS if self.fidelity == "official" else 6
@@ -43,15 +44,17 @@ class TransformerConfig(RankedConfig):
 class HierarchicalTransformerConfig(TransformerConfig):
     """The Hierarchical Transformer: the best paragraphs read alone, then related (Liu and Lapata, 2019)."""
 
-    name: Text = "hierarchical_transformer"
-    num_paragraphs: Count = 24  # most paragraphs, without the title (L' of Hierarchical Transformer §4)
-    test_num_paragraphs: Count | None = None  # for examples to summarize; None: as in training
-    global_layers: GlobalLayers = 2  # layers that relate paragraphs; 0: "w/o GT" (Hierarchical Transformer, Table 3)
-    pooling_heads: Heads | None = None  # heads of pooling and of paragraph attention; None: num_heads; 1: "w/o MP"
-    paragraph_positions: bool = True  # positions include the paragraph's rank; false: "w/o PP"
-    graph: _Graph = "none"  # none | similarity | discourse: replaces a head of every global layer (§3.2.4)
-    entities: Entities = "auto"  # auto | spacy | capitals: entities of the discourse graph; auto: spaCy if installed
-    spacy_model: Text = "en_core_web_sm"  # spaCy pipeline that finds entities: a package or a folder
+    name: Text = setting("hierarchical_transformer", "name of the system")
+    num_paragraphs: Count = setting(24, "best paragraphs read (L')", "paragraphs", _PAPER, decides="units")
+    test_num_paragraphs: Count | None = setting(None, "num_paragraphs of examples to summarize", decides="summaries")
+    global_layers: GlobalLayers = setting(2, "that relate paragraphs; 0: w/o GT of Table 3", "layers", _PAPER)
+    pooling_heads: Heads | None = setting(None, "of pooling; null: num_heads; 1: w/o MP of Table 3", "heads")
+    paragraph_positions: bool = setting(True, "positions include the paragraph's rank; false: w/o PP of Table 3")
+    graph: _Graph = setting(
+        "none", "none | similarity | discourse: replaces a head of global layers (§3.2.4)", decides="units"
+    )
+    entities: Entities = setting("auto", "of the graph: spacy | capitals | auto: spaCy if installed", decides="units")
+    spacy_model: Text = setting("en_core_web_sm", "finds entities: a package or a folder", decides="units")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -74,6 +77,8 @@ class HierarchicalTransformerConfig(TransformerConfig):
 class FlatTransformerConfig(TransformerConfig):
     """The Flat Transformer: the best paragraphs joined and read as one text (Liu and Lapata, 2019)."""
 
-    name: Text = "flat_transformer"
-    input_length: TokenCount = 800  # most tokens read (Hierarchical Transformer, Table 2: 600, 800 and 1,200)
-    encoder_layers: Depth = 6  # layers of the encoder (Hierarchical Transformer §4)
+    name: Text = setting("flat_transformer", "name of the system")
+    input_length: TokenCount = setting(
+        800, "longest input", "tokens", "Hierarchical Transformer, Table 2", decides="units"
+    )
+    encoder_layers: Depth = setting(6, "of the encoder", "layers", _PAPER)

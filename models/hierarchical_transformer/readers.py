@@ -41,8 +41,6 @@ class GraphCollator(UnitCollator):
 class HierarchicalReader(BestParagraphs):
     """Reads the title and the best paragraphs, one unit each; a graph may relate them."""
 
-    units_decided_by = (*BestParagraphs.units_decided_by, "num_paragraphs", "graph", "entities", "spacy_model")
-    reading_settings = frozenset({"test_input_length", "test_num_paragraphs"})
     Collator = GraphCollator
     config: HierarchicalTransformerConfig
 
@@ -92,7 +90,6 @@ class HierarchicalReader(BestParagraphs):
 class FlatReader(BestParagraphs):
     """Reads the title and the best paragraphs as one text, cut at the input length."""
 
-    units_decided_by = (*BestParagraphs.units_decided_by, "fidelity")
     config: FlatTransformerConfig
 
     def marked(self, units: Units) -> Units:

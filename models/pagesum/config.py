@@ -14,9 +14,9 @@ from longsumbench.api.bounds import (
     TokenCount,
     VocabularySize,
     Width,
-    check_settings,
 )
 from longsumbench.api.config import check_network
+from longsumbench.api.settings import setting
 from longsumbench.errors import UsageError
 
 SIZES = {  # sizes of BART (PageSum §5.1 starts from the large one)
@@ -39,29 +39,36 @@ PageTokens = Annotated[int, Between(SPECIAL_TOKENS + 1, 10**7)]
 class PageSumConfig:
     """PageSum: pages read and decoded separately, mixed by confidence; starts from BART (Liu et al., 2022)."""
 
-    name: Text = "pagesum"  # name of the system
-    locality: _Locality = "spatial"  # a page: spatial: neighbouring sentences | discourse: a section | document (§3)
-    decoding: Decoder = "page"  # page: every page predicts and has a weight | global: one decoder reads all (Table 7)
-    split: _Split | None = None  # spatial pages of: sentences | tokens (Table 6); null: tokens if only sizes are set
-    num_pages: Count | None = None  # number of pages, with split=sentences; null: 7 (§5.2)
-    page_size: PageTokens | None = None  # most tokens of a page, with its two special tokens; null: 1,024 (§5.2)
-    max_pages: Count = 8  # most sections or documents; later ones are left out (§5.3)
-    max_input_tokens: TokenCount | None = None  # most tokens of all pages, with split=tokens; null: 4,096 (Table 6)
-    decode_length: PageTokens = 400  # most tokens of a target and of an output
-    fidelity: _Fidelity = "default"  # default | official: as in the released code, see the card
-    init: Text = "facebook/bart-large-cnn"  # a BART checkpoint: its name on the hub, or a folder; or random
-    size: _Size = "large"  # base | large, of init=random; a width or depth given below has priority
-    d_model: Width | None = None  # width
-    d_ff: Width | None = None  # width of the feed-forward layers
-    num_heads: Heads | None = None  # heads of every attention
-    encoder_layers: Depth | None = None  # depth of the encoder
-    decoder_layers: Depth | None = None  # depth of the decoder
-    dropout: FractionBelowOne = 0.1  # dropout probability, as in BART
-    tokenizer: Text = "trained"  # of init=random: trained (byte-level BPE) | words | a Hugging Face name or folder
-    vocabulary_size: VocabularySize = 32_776  # entries of a trained tokenizer
+    name: Text = setting("pagesum", "name of the system")
+    locality: _Locality = setting(
+        "spatial", "a page: spatial (neighbours) | discourse (section) | document", decides="units"
+    )
+    decoding: Decoder = setting("page", "page: each page predicts and has a weight | global: one decoder reads all")
+    split: _Split | None = setting(
+        None, "spatial pages of: sentences | tokens; null: tokens if only sizes are set", decides="units"
+    )
+    num_pages: Count | None = setting(None, "of split=sentences; null: 7", "pages", "PageSum §5.2", decides="units")
+    page_size: PageTokens | None = setting(
+        None, "longest page, with start and end; null: 1,024", "tokens", "PageSum §5.2", decides="units"
+    )
+    max_pages: Count = setting(8, "at most: sections or documents", "pages", "PageSum §5.3", decides="units")
+    max_input_tokens: TokenCount | None = setting(
+        None, "of split=tokens; null: 4,096", "tokens", "PageSum, Table 6", decides="units"
+    )
+    decode_length: PageTokens = setting(400, "longest target and output", "tokens", decides="units")
+    fidelity: _Fidelity = setting("default", "default | official: as the released code, see the card", decides="units")
+    init: Text = setting("facebook/bart-large-cnn", "a BART checkpoint: hub name or folder; or random")
+    size: _Size = setting("large", "base | large, of init=random; a width or depth given below has priority")
+    d_model: Width | None = setting(None, "width")
+    d_ff: Width | None = setting(None, "width of the feed-forward layers")
+    num_heads: Heads | None = setting(None, "of every attention", "heads")
+    encoder_layers: Depth | None = setting(None, "of the encoder", "layers")
+    decoder_layers: Depth | None = setting(None, "of the decoder", "layers")
+    dropout: FractionBelowOne = setting(0.1, "dropout probability", source="BART")
+    tokenizer: Text = setting("trained", "of init=random: trained (byte-level BPE) | words | hub name or folder")
+    vocabulary_size: VocabularySize = setting(32_776, "of a trained tokenizer", "entries")
 
     def __post_init__(self) -> None:
-        check_settings(self, "model.")
         sizes_alone = self.num_pages is None and not (self.page_size is None and self.max_input_tokens is None)
         if self.split is None:
             self.split = "tokens" if self.locality == "spatial" and sizes_alone else "sentences"

@@ -18,7 +18,6 @@ _SECTION_SAMPLE = 1_000  # training examples searched for sections
 class PageReader(UnitReader):
     """Reads pages of one locality (PageSum §3)."""
 
-    units_decided_by = ("locality", "split", "num_pages", "page_size", "max_pages", "max_input_tokens", "fidelity")
     config: PageSumConfig
 
     def prepare(self, context: FitContext) -> None:

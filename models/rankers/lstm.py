@@ -28,6 +28,7 @@ from transformers.utils import ModelOutput
 from longsumbench.api.config import Recipe
 from longsumbench.api.documents import Example
 from longsumbench.api.ranker import LearnedRanker, RankerSettings, Scores, texts_to_rank
+from longsumbench.api.settings import outcome_settings
 from longsumbench.api.system import Split
 from longsumbench.cache.artifacts import ArtifactCache, reading_artifact
 from longsumbench.errors import DataError
@@ -246,11 +247,11 @@ class LstmRanker(LearnedRanker):
             splits.append(_chosen_rows(validation, _VALIDATION_EXAMPLES))
         inputs = {
             "ranker": "lstm",
-            "settings": {name: value for name, value in asdict(settings).items() if name != "device"},
+            "settings": outcome_settings(settings),
             "texts": [[split.fingerprint, len(chosen)] for split, chosen in splits],
             "tokenizer": tokenization.tokenizer_identity(tokenizer),
             "version": [cls.version, _ROWS_VERSION],
-            **({"queried": QUERIES_VERSION} if train.queried else {}),
+            "queried": QUERIES_VERSION if train.queried else None,
         }
         build = partial(cls._train, tokenizer=tokenizer, splits=splits, settings=settings, stages=stages)
         folder = stages.get("ranker", inputs, build)
@@ -363,7 +364,7 @@ def _training_rows(
         "unit": unit,
         "lengths": [TEXT_LENGTH, ROW_LENGTH],
         "version": _ROWS_VERSION,
-        **({"queried": QUERIES_VERSION} if split.queried else {}),
+        "queried": QUERIES_VERSION if split.queried else None,
     }
     ids = datasets.List(datasets.List(datasets.Value("int32")))
     labels = datasets.List(datasets.Value("float32"))

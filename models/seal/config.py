@@ -15,9 +15,9 @@ from longsumbench.api.bounds import (
     TokenCount,
     VocabularySize,
     Width,
-    check_settings,
 )
 from longsumbench.api.config import RankerName, check_network
+from longsumbench.api.settings import setting
 from longsumbench.errors import UsageError
 from longsumbench.rouge.all_pairs import PAIR_MEASURES
 
@@ -38,24 +38,25 @@ _Measure = Annotated[str, OneOf(*PAIR_MEASURES)]
 class FamilyConfig:
     """Settings that the systems of the family share."""
 
-    name: Text = ""  # name of the system
-    snippet_length: TokenCount = 128  # most tokens of a snippet (SEAL, Table 4)
-    num_snippets: Count = 224  # most snippets (SEAL, Table 4: arXiv)
-    decode_length: TargetTokens = 768  # most tokens of a target and of an output (SEAL, Table 4: arXiv)
-    size: _Size = "stated"  # stated | 223m: two readings of SEAL §4; a width or depth given below has priority
-    d_model: Width | None = None  # width
-    d_ff: Width | None = None  # width of the feed-forward layers
-    num_heads: Heads | None = None  # heads of every attention
-    encoder_layers: Depth | None = None  # depth of the encoder
-    decoder_layers: Depth | None = None  # depth of the decoder
-    dropout: FractionBelowOne = 0.1  # dropout probability (SEAL §4)
-    norm: _Norm = "pre"  # pre | post: position of LayerNorm; unstated in the paper
-    tokenizer: Text = "trained"  # trained (byte-level BPE) | words (word level) | a Hugging Face name or folder
-    vocabulary_size: VocabularySize = 32_776  # entries of a trained tokenizer (SEAL §3)
-    init: Text = "random"  # random, or the folder of a checkpoint of this system
+    name: Text = setting("", "name of the system")
+    snippet_length: TokenCount = setting(128, "longest snippet", "tokens", "SEAL, Table 4", decides="units")
+    num_snippets: Count = setting(224, "most snippets", source="SEAL, Table 4: arXiv", decides="units")
+    decode_length: TargetTokens = setting(
+        768, "longest target and output", "tokens", "SEAL, Table 4: arXiv", decides="units"
+    )
+    size: _Size = setting("stated", "stated | 223m: readings of SEAL §4; a width or depth given below has priority")
+    d_model: Width | None = setting(None, "width")
+    d_ff: Width | None = setting(None, "width of the feed-forward layers")
+    num_heads: Heads | None = setting(None, "of every attention", "heads")
+    encoder_layers: Depth | None = setting(None, "of the encoder", "layers")
+    decoder_layers: Depth | None = setting(None, "of the decoder", "layers")
+    dropout: FractionBelowOne = setting(0.1, "dropout probability", source="SEAL §4")
+    norm: _Norm = setting("pre", "pre | post: position of LayerNorm; unstated in the paper")
+    tokenizer: Text = setting("trained", "trained (byte-level BPE) | words (word level) | hub name or folder")
+    vocabulary_size: VocabularySize = setting(32_776, "of a trained tokenizer", "entries", "SEAL §3")
+    init: Text = setting("random", "random, or the folder of a checkpoint of this system")
 
     def __post_init__(self) -> None:
-        check_settings(self, "model.")
         width, heads = self.dimension("d_model"), self.dimension("num_heads")
         check_network(width, heads, self.tokenizer, self.vocabulary_size)
 
@@ -69,20 +70,26 @@ class FamilyConfig:
 class TruncConfig(FamilyConfig):
     """Trunc: the leading snippets, truncated, through an ordinary Transformer (SEAL, 2020, §3.2)."""
 
-    name: Text = "trunc"
-    input_length: TokenCount = 1024  # most tokens the encoder reads (SEAL, Table 4: L_ext of the others)
-    rank: RankerName = "none"  # none | tfidf | title | lexrank | lstm: ranks snippets (longsumbench list rankers)
+    name: Text = setting("trunc", "name of the system")
+    input_length: TokenCount = setting(1024, "longest input", "tokens", "SEAL, Table 4: L_ext", decides="units")
+    rank: RankerName = setting("none", "none, or the ranker of snippets (longsumbench list rankers)", decides="units")
 
 
 @dataclass
 class CAConfig(FamilyConfig):
     """CA: groups of snippets, each compressed to a few vectors (SEAL, 2020, §3.3)."""
 
-    name: Text = "ca"
-    extractive_length: TokenCount = 1024  # approximate number of vectors of all groups (SEAL, Table 4: L_ext)
-    group_size: Count = 4  # snippets of a group, of single documents (k; unstated in the paper)
-    compressed_length: TokenCount | None = None  # vectors of a group (c); None: extractive_length / most groups
-    max_documents: Documents = 128  # most groups of a multi-document example; the rest joins the last group
+    name: Text = setting("ca", "name of the system")
+    extractive_length: TokenCount = setting(1024, "approximate number of all groups", "vectors", "SEAL, Table 4: L_ext")
+    group_size: Count = setting(
+        4, "of a group (k), of single documents; unstated in the paper", "snippets", decides="units"
+    )
+    compressed_length: TokenCount | None = setting(
+        None, "of a group (c); null: extractive_length / most groups", "vectors"
+    )
+    max_documents: Documents = setting(
+        128, "most groups of several documents; the rest joins the last", decides="units"
+    )
 
     def vectors_of_a_group(self, multi_document: bool) -> int:
         """Return c: `compressed_length` if it is given, else max(1, ⌊extractive_length / the most groups possible⌋)."""
@@ -94,13 +101,17 @@ class CAConfig(FamilyConfig):
 class EAConfig(FamilyConfig):
     """EA: snippets encoded alone and scored; the decoder attends to the best ones (SEAL, 2020, §3.4)."""
 
-    name: Text = "ea"
-    extractive_length: TokenCount = 1024  # most tokens of the selected snippets (SEAL, Table 4: L_ext)
-    scorer_layers: Depth = 1  # depth of the scorer (SEAL §5)
-    max_documents: Documents = 128  # document embeddings of multi-document examples; the rest share the last
-    proxy_ngram: Order = 2  # 1 | 2: n of the ROUGE-n of the proxy labels (SEAL, Table 3)
-    proxy_measure: _Measure = "f1"  # f1 | precision | recall: measure of that ROUGE-n (SEAL, Table 3)
-    proxy_sequential: bool = False  # True: label a greedily selected set of snippets 1, the rest 0 (SEAL, Table 3)
+    name: Text = setting("ea", "name of the system")
+    extractive_length: TokenCount = setting(
+        1024, "of the selected snippets", "tokens", "SEAL, Table 4: L_ext", decides="use"
+    )
+    scorer_layers: Depth = setting(1, "of the scorer", "layers", "SEAL §5")
+    max_documents: Documents = setting(128, "document embeddings; the rest shares the last", decides="units")
+    proxy_ngram: Order = setting(
+        2, "1 | 2: n of the ROUGE-n of the proxy labels", source="SEAL, Table 3", decides="labels"
+    )
+    proxy_measure: _Measure = setting("f1", "f1 | precision | recall, of it", source="SEAL, Table 3", decides="labels")
+    proxy_sequential: bool = setting(False, "label a greedily selected set 1", source="SEAL, Table 3", decides="labels")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -115,8 +126,8 @@ class EAConfig(FamilyConfig):
 class SealConfig(EAConfig):
     """SEAL: as EA, with a new selection of snippets for every segment of the output (SEAL, 2020, §3.5)."""
 
-    name: Text = "seal"
-    segment_length: TokenCount = 96  # tokens of a segment of the output (SEAL, Table 4: arXiv)
+    name: Text = setting("seal", "name of the system")
+    segment_length: TokenCount = setting(96, "of the output", "tokens", "SEAL, Table 4: arXiv", decides="labels")
 
     def __post_init__(self) -> None:
         super().__post_init__()

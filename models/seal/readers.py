@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import datasets
 import torch
 from torch import Tensor
 
 from longsumbench.api.documents import Example
+from longsumbench.api.settings import settings_deciding
 from longsumbench.api.system import Split
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.modeling.collate import UnitCollator, stored_rows
@@ -43,7 +44,6 @@ class SnippetReader(UnitReader):
 class TruncReader(SnippetReader):
     """Reads the leading or best snippets, joined and cut at `input_length` (SEAL §3.2)."""
 
-    units_decided_by = ("input_length", "snippet_length", "num_snippets", "rank")
     config: TruncConfig
 
     def units(self, example: Example) -> Units:
@@ -58,7 +58,6 @@ class TruncReader(SnippetReader):
 class CAReader(SnippetReader):
     """Reads groups of snippets (SEAL §3.3)."""
 
-    units_decided_by = ("snippet_length", "num_snippets", "group_size", "max_documents")
     config: CAConfig
 
     def units(self, example: Example) -> Units:
@@ -96,8 +95,6 @@ class LabelledCollator(UnitCollator):
 class EAReader(SnippetReader):
     """Reads the snippets, each a unit, and labels them for training (SEAL §3.4)."""
 
-    units_decided_by = ("snippet_length", "num_snippets", "max_documents")
-    labels_decided_by: ClassVar[tuple[str, ...]] = ("proxy_ngram", "proxy_measure", "proxy_sequential")
     Collator = LabelledCollator
     config: EAConfig
 
@@ -114,7 +111,7 @@ class EAReader(SnippetReader):
         rows = super().training_rows(split, stages)
         inputs = {
             "units": {**self.inputs(), "split": split.fingerprint},
-            "labels": {name: getattr(self.config, name) for name in self.labels_decided_by},
+            "labels": settings_deciding(self.config, "labels"),
             "version": _LABELS_VERSION,
         }
         kept = rows.select_columns(["units", "labels", "query_length"])
@@ -142,7 +139,6 @@ class EAReader(SnippetReader):
 class SealReader(EAReader):
     """As EAReader, except: the labels are for every segment of the target (SEAL §3.5)."""
 
-    labels_decided_by = (*EAReader.labels_decided_by, "segment_length")
     config: SealConfig
 
     def segment_length(self, target_length: int) -> int:

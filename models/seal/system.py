@@ -30,7 +30,6 @@ class TruncNetwork(Network):
 
     Model = TruncForConditionalGeneration
     ModelConfig: ClassVar[type[TruncModelConfig]] = TruncModelConfig
-    free_settings = frozenset({"max_position_embeddings", "extractive_length", "segment_length"})
     config: FamilyConfig
 
     def build(self, reader: UnitReader) -> PreTrainedModel:
@@ -47,7 +46,6 @@ class TruncNetwork(Network):
         return self.ModelConfig(
             **network_sizes(self.config, vocabulary, special),
             activation_function="relu",
-            max_position_embeddings=self.config.decode_length,
             norm=self.config.norm,
             **self.own_sizes(multi_document),
         )

@@ -24,7 +24,6 @@ class TdmcaNetwork(Network):
     """
 
     Model = TdmcaForConditionalGeneration
-    free_settings = frozenset({"source_loss"})
     config: TdmcaConfig
 
     def build(self, reader: UnitReader) -> PreTrainedModel:

@@ -33,15 +33,15 @@ SYSTEM = '''\
 
 from dataclasses import dataclass
 
-from longsumbench.api.system import Summary, System
+from longsumbench.api import Summary, System, setting
 
 
 @dataclass
 class LastConfig:
     """The end of the source."""
 
-    name: str = "last"
-    words: int = 100  # how many are kept
+    name: str = setting("last", "name of the system")
+    words: int = setting(100, "how many are kept", "words")
 
 
 class Last(System):
@@ -96,7 +96,7 @@ def test_it_is_listed(installed: Path) -> None:
 
 def test_its_settings_are_listed(installed: Path) -> None:
     """`list settings` explains its settings from its dataclass."""
-    assert "how many are kept" in suite(installed, "list", "settings", "last").stdout
+    assert "words: how many are kept" in suite(installed, "list", "settings", "last").stdout
 
 
 @pytest.mark.parametrize("with_yaml", [False, True])

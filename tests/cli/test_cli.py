@@ -10,10 +10,9 @@ import pytest
 from support.toys import write_jsonl
 
 from longsumbench import __version__
-from longsumbench.cli.main import COMMANDS, SETTINGS, main, parse_words, parser
+from longsumbench.cli.main import COMMANDS, main, parse_words, parser
 from longsumbench.conf import CONF
 from longsumbench.errors import UsageError
-from longsumbench.runs.plan import GROUPS, TOP_LEVEL_SETTINGS
 
 SUITE = [sys.executable, "-m", "longsumbench"]
 
@@ -155,11 +154,6 @@ def test_wrong_usage_is_one_line(
     assert output.out == ""
     assert len(output.err.splitlines()) == 1
     assert told in output.err
-
-
-def test_settings_typed_as_flags_are_all_known() -> None:
-    """The settings that the parser recognizes are those that `run` takes."""
-    assert set(SETTINGS) == {*GROUPS, *TOP_LEVEL_SETTINGS}
 
 
 def test_the_settings_of_models_are_known_without_a_network() -> None:

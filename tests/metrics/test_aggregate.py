@@ -14,7 +14,6 @@ from longsumbench.errors import DataError
 from longsumbench.metrics.aggregate import aggregate, aggregate_measures, read_scores, score_all, write_scores
 from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.metrics.statistics import bootstrap_interval, perl_intervals
-from longsumbench.runs.run_id import hashed_settings
 
 CAT: Sentences = ("the cat sat", "it slept")
 TEXT = Document(None, (Section(None, (("a cat sat down and slept",),)),))
@@ -77,12 +76,6 @@ def test_empty_reference_scores_zero_where_asked() -> None:
     assert (list(scored.per_example.index), scored.empty_references) == (["a", "b"], ("c",))
     assert not scored.per_example.loc["b"].any()
     assert metric.signature(2).removesuffix("|empty_references:zero") == metrics.load("rouge")(Scoring()).signature(2)
-
-
-def test_the_rule_for_empty_references_keeps_run_ids() -> None:
-    """The default is no part of a run's identity; the other rule is."""
-    rules = [hashed_settings(Scoring(empty_references=rule)).get("empty_references") for rule in ("skip", "zero")]
-    assert rules == [None, "zero"]
 
 
 def test_nothing_to_score(rouge: Metric) -> None:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ import pytest
 from support.toys import TINY, ToySplit, example, tiny_recipe
 
 from longsumbench.api import registry
-from longsumbench.api.config import Decoding
+from longsumbench.api.config import Decoding, build_settings
 from longsumbench.api.documents import Document, Section
 from longsumbench.api.ranker import LearnedRanker, RankerSettings, learned_ranker, texts_to_rank
 from longsumbench.api.system import FitContext
@@ -101,17 +101,6 @@ def test_a_failure_for_another_reason_keeps_its_message() -> None:
         order_by(fails, example(1), ["a"], "rank=x")
 
 
-def test_plain_ranking_keeps_its_keys(stages: ArtifactCache) -> None:
-    """Without a learned ranker, settings and stages say nothing of rankers: earlier runs and stages keep their keys."""
-    for rank in ("none", "title"):
-        system = fitted(stages, rank)
-        assert system.identity() == asdict(system.config)
-        assert system.reader.ranking.fitted_identity() == {}
-    assert not (stages.root / "ranker").exists()
-    for path in [*stages.root.glob("units/*/inputs.json"), *stages.root.glob("checkpoint/*/inputs.json")]:
-        assert "ranker" not in json.loads(path.read_text())
-
-
 def test_a_learned_ranker_decides_units_and_checkpoint(stages: ArtifactCache) -> None:
     """Both keys name it; another one, of another seed, makes other units; the same one is found, and nothing redone."""
     first = fitted(stages)
@@ -161,7 +150,7 @@ def test_an_unfitted_system_cannot_order_by_what_it_has_not_learned() -> None:
 def test_invalid_settings_are_refused(change: dict[str, object], message: str) -> None:
     """Messages about invalid settings of a ranker have their full names."""
     with pytest.raises(UsageError, match=message):
-        RankerSettings(**change)  # type: ignore[arg-type]
+        build_settings(RankerSettings, change, "ranker.")
 
 
 def test_the_contract_needs_no_torch() -> None:

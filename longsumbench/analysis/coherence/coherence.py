@@ -15,6 +15,7 @@ from longsumbench.analysis.sampled import Sampled, SampleSettings, sample_datase
 from longsumbench.api.bounds import Device, Text
 from longsumbench.api.config import DatasetSettings, Scoring
 from longsumbench.api.documents import Sentences
+from longsumbench.api.settings import setting
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.formatting import format_count
@@ -38,12 +39,11 @@ _MISSING = (
 class CoherenceSettings(SampleSettings):
     """Settings of `longsumbench analyze coherence`."""
 
-    run: Text = ""  # finished runs on the same split, separated by commas; the first is the baseline of the tests
-    model: Text | None = None  # folder or hub name of a BERT for next-sentence prediction
-    device: Device = "auto"  # auto | cpu | cuda
+    run: Text = setting("", "finished runs on the split, separated by commas; tests compare with the first")
+    model: Text | None = setting(None, "folder or hub name of a BERT for next-sentence prediction")
+    device: Device = setting("auto", "auto | cpu | cuda")
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if not self.model:
             raise UsageError(_MISSING)
 

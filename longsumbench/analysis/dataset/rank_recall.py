@@ -14,10 +14,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from longsumbench.api.bounds import Device, Seed, Text, check_settings
+from longsumbench.api.bounds import Device, Seed, Text
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Example
 from longsumbench.api.ranker import UNRANKED, RankedUnit, RankerSettings, learned_ranker, texts_to_rank
+from longsumbench.api.settings import setting
 from longsumbench.api.system import Split
 from longsumbench.cache.artifacts import ArtifactCache, user_cache
 from longsumbench.corpora.reading.load import Texts, load_texts
@@ -43,13 +44,12 @@ _Orders = Sequence[Sequence[int]]
 class RankRecallSettings:
     """Settings of `longsumbench stats` with rankers."""
 
-    rank: Text = ""  # names of rankers, separated by commas: longsumbench list rankers
-    unit: RankedUnit = "paragraph"  # paragraph | section: the texts that are ranked
-    seed: Seed = 1  # of a ranker's training
-    device: Device = "auto"  # auto | cpu | cuda: for a ranker's training
+    rank: Text = setting("", "names of rankers, separated by commas (longsumbench list rankers)")
+    unit: RankedUnit = setting("paragraph", "paragraph | section: the texts that are ranked")
+    seed: Seed = setting(1, "of a ranker's training")
+    device: Device = setting("auto", "auto | cpu | cuda: for a ranker's training")
 
     def __post_init__(self) -> None:
-        check_settings(self, "")
         if not self.rankers:
             raise UsageError("no ranker is named: name rankers, as in rank=tfidf,lstm (longsumbench list rankers)")
 

@@ -19,9 +19,10 @@ import pandas as pd
 from longsumbench.analysis.dataset.near_duplicates import DuplicatePair, NearDuplicates, SplitOverlap
 from longsumbench.analysis.dataset.readings import FittedReader, Reading, SharedTokenizer, fit_reader, tokenizers
 from longsumbench.api import registry
-from longsumbench.api.bounds import Count, Seed, Text, check_settings
+from longsumbench.api.bounds import Count, Seed, Text
 from longsumbench.api.config import DatasetSettings, Decoding, RunConfig, Scoring
 from longsumbench.api.documents import Example, count_words
+from longsumbench.api.settings import setting
 from longsumbench.api.system import Split
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.corpora.reading.load import Texts, load_texts
@@ -50,15 +51,12 @@ _ALL_RUNS = "all"
 class StatsSettings:
     """Settings of `longsumbench stats`."""
 
-    sample: Count | None = 1_000  # examples per split for slow measures; null: all
-    seed: Seed = 1  # of the sample
-    duplicates: bool = True  # find near-duplicates in different splits
-    train_ranker: bool = False  # train systems' learned rankers; False: texts in the order of the source
-    run: Text = ""  # finished runs, separated by commas, or all: adds the share of the sources that they read
-    results_dir: Text = "results"  # folder of the runs
-
-    def __post_init__(self) -> None:
-        check_settings(self, "")
+    sample: Count | None = setting(1_000, "of each split for slow measures; null: all", "examples")
+    seed: Seed = setting(1, "of the sample")
+    duplicates: bool = setting(True, "find near-duplicates in different splits")
+    train_ranker: bool = setting(False, "train systems' learned rankers; false: texts in the order of the source")
+    run: Text = setting("", "finished runs, separated by commas, or all: adds what they read of the sources")
+    results_dir: Text = setting("results", "folder of the runs")
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from longsumbench.analysis.sampled import Outputs, Sampled, SampleSettings, samp
 from longsumbench.api.bounds import Between, Count, OneOf, Percentage, Text
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Example
+from longsumbench.api.settings import setting
 from longsumbench.errors import DataError
 from longsumbench.metrics.statistics import interval_of_shares, resampled_means
 from longsumbench.report.tables import Block, terminal
@@ -45,17 +46,15 @@ Bins = Annotated[int, Between(1, 1_000)]
 class FusionSettings(SampleSettings):
     """Settings of `longsumbench analyze fusion`."""
 
-    run: Text = ""  # finished runs on the same split, separated by commas: counts the sources that outputs state
-    rouge: RougeType = "1"  # 1 | 2 | L: type of the recalls that find pairs and closest sentences
-    overlap: Percentage = 20.0  # t1, 0–100: least recall of h by each sentence alone (PageSum, Eq. 15)
-    rise: Percentage = 10.0  # t2, 0–100: least gain of the pair's recall over each sentence alone (PageSum, Eq. 16)
-    bins: Bins = 10  # bars of equal width, from distance 0 to 1
-    appears: Percentage = 50.0  # 0–100: least share of h's words from one source only, for an output to state it
-    shown: Count = 20  # pairs on the page for each bar, the clearest ones
-
-    def __post_init__(self) -> None:
-        self.rouge = self.rouge.upper()
-        super().__post_init__()
+    run: Text = setting("", "finished runs on the split, separated by commas: which sources do outputs state?")
+    rouge: RougeType = setting("1", "1 | 2 | L: type of the recalls that find pairs and closest sentences")
+    overlap: Percentage = setting(20.0, "t1: least recall of h by each sentence alone", "percent", "PageSum, Eq. 15")
+    rise: Percentage = setting(10.0, "t2: least gain of the pair's recall", "percent", "PageSum, Eq. 16")
+    bins: Bins = setting(10, "of equal width, from distance 0 to 1", "bars")
+    appears: Percentage = setting(
+        50.0, "least share of h's words from one source, for an output to state it", "percent"
+    )
+    shown: Count = setting(20, "on the page for each bar, the clearest ones", "pairs")
 
     @property
     def kind(self) -> str:

@@ -21,6 +21,7 @@ from longsumbench.analysis.sampled import Sampled, SampleSettings, sample_datase
 from longsumbench.api.bounds import BatchSize, Between, Device, OneOf, Text
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Example
+from longsumbench.api.settings import setting
 from longsumbench.errors import DataError
 from longsumbench.formatting import format_count
 from longsumbench.metrics.statistics import bootstrap_intervals
@@ -46,11 +47,11 @@ Distance = Annotated[int, Between(1, 10**6)]
 class LocalitySettings(SampleSettings):
     """Settings of `longsumbench analyze locality`."""
 
-    encoder: Text | None = None  # folder or hub name of a sentence encoder; None: tf-idf
-    pooling: _Pooling = "auto"  # of its states: mean | cls | max; auto: from its configuration, mean by default
-    batch_size: BatchSize = 64  # sentences
-    device: Device = "auto"  # auto | cpu | cuda
-    distance: Distance = 50  # sentences; greater distances share bins of increasing width
+    encoder: Text | None = setting(None, "folder or hub name of a sentence encoder; null: tf-idf")
+    pooling: _Pooling = setting("auto", "of its states: mean | cls | max; auto: from its configuration, or mean")
+    batch_size: BatchSize = setting(64, "encoded together", "sentences")
+    device: Device = setting("auto", "auto | cpu | cuda")
+    distance: Distance = setting(50, "greater distances share bins of increasing width", "sentences")
 
 
 @dataclass(frozen=True)

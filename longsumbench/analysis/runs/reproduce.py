@@ -121,14 +121,10 @@ def _typed_config_dir(command: Sequence[str]) -> str | None:
 
 
 def is_same_run(config: RunConfig, record: RunRecord) -> bool:
-    """Return whether a configuration, on the texts of a finished run, has that run's id.
-
-    The record does not contain whether the texts had queries, so both cases are tried.
-    """
+    """Return whether a configuration, on the texts of a finished run, has that run's id."""
     system = registry.systems.load(config.model.name)(config.model)
     metrics = registry.corpora.load(config.dataset.name).metrics
-    ids = (run_spec_on(config, system, record.fingerprint, metrics, queried).run_id for queried in (False, True))
-    return record.run_id in ids
+    return record.run_id == run_spec_on(config, system, record.fingerprint, metrics).run_id
 
 
 def known_constraints(record: RunRecord) -> str:

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Any
 
-from longsumbench.api.config import GENERATED_SETTINGS, DatasetSettings, check_choice, check_minimum
+from longsumbench.api.config import DatasetSettings, check_choice, check_minimum
 from longsumbench.api.corpus import BuiltIn, Corpus
 from longsumbench.api.documents import Document, Example, Fact, Section, Sentences
+from longsumbench.api.settings import names_deciding
 from longsumbench.corpora.probe.language import (
     AGENDA,
     ALIKE,
@@ -435,6 +436,6 @@ CORPUS = Corpus(
     licence="that of the suite (Apache-2.0)",
     homepage="docs/probe.md",
     version=PROBE_VERSION,
-    built_in=BuiltIn(generate_reports, probe_inputs, settings=GENERATED_SETTINGS),
+    built_in=BuiltIn(generate_reports, probe_inputs, settings=names_deciding(DatasetSettings, "texts")),
     metrics=("fact_recall",),
 )

@@ -19,9 +19,10 @@ from typing import Any
 
 from longsumbench import sentences
 from longsumbench.api import registry
-from longsumbench.api.config import GENERATED_SETTINGS, DatasetSettings
+from longsumbench.api.config import DatasetSettings
 from longsumbench.api.corpus import Corpus, Entry, Source
 from longsumbench.api.documents import Example
+from longsumbench.api.settings import names_deciding
 from longsumbench.cache.artifacts import ArtifactCache, clear_partial, reading_artifact
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.files import files_source
@@ -97,7 +98,7 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
 
 
 def _source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCache) -> Source:
-    for name in GENERATED_SETTINGS:
+    for name in sorted(names_deciding(DatasetSettings, "texts")):
         if getattr(settings, name) is not None and not (corpus.built_in and name in corpus.built_in.settings):
             raise UsageError(f"dataset '{corpus.name}' does not use this setting: leave out dataset.{name}")
     if settings.tokenizer is not None and corpus.tokenized is None:

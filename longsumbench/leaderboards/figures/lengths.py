@@ -35,7 +35,6 @@ FACT_PANELS = {  # measure → heading of its panel
     "fact_recall_silent": "Silent facts\nfrom two places, the link left out",
 }
 WHOLE = 99.0  # percent of the source; markers of systems that see less are hollow
-_IGNORED = ("batch_size", "limit")  # settings of decode that differ for long texts
 _DECIMALS = 4  # of numbers in the CSV
 
 _Group = tuple[RunRecord, ...]
@@ -97,7 +96,7 @@ def _belongs_to(record: RunRecord) -> tuple[str, ...]:
     name = " ".join([name_of(record), *(f"{option}={value}" for option, value in options.items())])
     trained = record.corpus["generated"].get("train"), record.corpus.get("examples", {}).get("train")
     texts = [record.dataset, record.split, record.corpus.get("generator"), options, trained]
-    return name, json.dumps(texts, sort_keys=True), settings_of(record, _IGNORED)
+    return name, json.dumps(texts, sort_keys=True), settings_of(record, "speed", "examples")
 
 
 def _system(name: str, shared: bool, tested: dict[int, list[RunRecord]]) -> LengthCurves:

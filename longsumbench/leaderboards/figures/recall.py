@@ -8,11 +8,13 @@ The same records give the same bytes, with the same release of matplotlib.
 import io
 import json
 import textwrap
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from longsumbench.api.config import SECTIONS
+from longsumbench.api.settings import Decides, names_deciding
 from longsumbench.report.palette import COLOURS, GREY, MARKERS
 from longsumbench.runs.record import RunRecord, split_variant
 
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
 
 CHANCE = "fact_recall_chance"
 MOST_LINES = 14  # the best ones are drawn
-# Settings of train and decode in which pooled runs may differ
-_IGNORED = ("seed", "device", "workers", "evidence", "reference_evidence")
 _SIZE, _RESOLUTION = (13.0, 4.6), 150  # inches, dots per inch
 _LABEL_WIDTH, _LABEL_HEIGHT = 30, 4.6  # characters; height of a row in percent of recall
 
@@ -120,17 +120,13 @@ def name_of(record: RunRecord) -> str:
     return " ".join([record.model, *split_variant(record.variant)]).strip()
 
 
-def settings_of(record: RunRecord, others: Collection[str] = ()) -> str:
-    """Return a key that is equal for runs that differ only in their seed.
-
-    Args:
-        record: the record of a run.
-        others: further settings of training and decoding to ignore.
-    """
-    ignored = {*_IGNORED, *others}
-    recipe = {key: value for key, value in record.config["train"].items() if key not in ignored}
-    decode = {key: value for key, value in record.config.get("decode", {}).items() if key not in ignored}
-    return json.dumps([record.config["model"], recipe, decode], sort_keys=True, default=str)
+def settings_of(record: RunRecord, *ignored: Decides) -> str:
+    """Return a key that is equal for runs that differ only in their seed, and in settings that decide `ignored`."""
+    settings = [record.config["model"]]
+    for section in ("train", "decode"):
+        same = names_deciding(SECTIONS[section], "seed", "evidence", "nothing", *ignored)
+        settings.append({key: value for key, value in record.config.get(section, {}).items() if key not in same})
+    return json.dumps(settings, sort_keys=True, default=str)
 
 
 def pool_seeds(runs: Sequence[RunRecord], measure: str) -> RecallPoint:

@@ -13,6 +13,7 @@ from support.run_records import record
 
 from longsumbench.analysis.fusion.fusion import FusionSettings, chances, find_fusions, stated_shares
 from longsumbench.analysis.fusion.page import draw_fusion, fusion_page
+from longsumbench.api.config import build_settings
 from longsumbench.errors import DataError, UsageError
 
 WORDS = ["ash", "birch", "cedar", "elm", "fir", "oak", "pine", "yew", "lime"]
@@ -181,7 +182,7 @@ def test_no_fusion_at_all() -> None:
 def test_settings_that_cannot_be_meant(changes: dict[str, object]) -> None:
     """Percentages are 0 to 100, bars one or more, and ROUGE is 1, 2 or L."""
     with pytest.raises(UsageError, match=next(iter(changes))):
-        FusionSettings(**changes)  # type: ignore[arg-type]
+        build_settings(FusionSettings, changes, "")
 
 
 def all_files(outputs: Sequence[str]) -> tuple[str, dict[str, bytes], str]:

@@ -15,7 +15,7 @@ import pytest
 from support.paths import ROOT
 from support.waiting import assert_linear
 
-from longsumbench.api.config import DatasetSettings
+from longsumbench.api.config import DatasetSettings, build_settings
 from longsumbench.api.documents import Example
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.probe import language as council
@@ -586,12 +586,9 @@ def test_a_report_holds_a_fact() -> None:
         assert all(len(note.facts) == 1 for note in reports([32], 1, 50, Controls(kinds=(kind,))))
     with pytest.raises(UsageError, match="31 tokens"):
         report(31, 1, 0)
-    with pytest.raises(UsageError, match=r"dataset\.document_length=31"):
-        DatasetSettings(document_length=31)
-    with pytest.raises(UsageError, match=r"dataset\.contradiction=2 is above 1"):
-        DatasetSettings(contradiction=2)
-    with pytest.raises(UsageError, match=r"dataset\.agenda=tld: did you mean 'told'|dataset\.agenda=tld"):
-        DatasetSettings(agenda="tld")
+    for key, value in {"document_length": 31, "contradiction": 2, "agenda": "tld"}.items():
+        with pytest.raises(UsageError, match=rf"dataset\.{key}={value}"):
+            build_settings(DatasetSettings, {key: value}, "dataset.")
     with pytest.raises(UsageError, match="32 tokens is too short for a fact and the agenda"):
         report(32, 1, 0, Controls(kinds=("silent",), agenda="told"))
 

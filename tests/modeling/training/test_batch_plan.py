@@ -216,12 +216,3 @@ def test_tokens_or_words(other: dict[str, float]) -> None:
     """Batches go by tokens or by words; both are refused, with the setting that chooses."""
     with pytest.raises(UsageError, match=r"train.batch_tokens=4096 .*batch_tokens=null or train.(batch_words|unlock)="):
         tiny_recipe(batch_tokens=4_096, **other)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("unlock", 1.0), ("unlock", -0.1), ("batch_words", 0), ("batch_tokens", 0)]
-)
-def test_what_cannot_be_meant_is_refused(name: str, value: float) -> None:
-    """Unlocking over all the steps would never show the longest, and no words are no batch."""
-    with pytest.raises(UsageError, match=f"train.{name}"):
-        tiny_recipe(**{name: value})

@@ -40,11 +40,7 @@ REFUSED = {
     "layers counted from 0": ({"saliency_layers": [0]}, r"model.saliency_layers=\[0\] names layer 0, but the decoder"),
     "a layer twice": ({"focus_layers": [2, 2]}, "names a layer twice"),
     "no list": ({"focus_layers": "1-2"}, "model.focus_layers='1-2' is not of type"),
-    "a form that nobody knows": ({"focus_form": "rank2"}, "model.focus_form=rank2.*rank_two"),
     "heads that do not fit": ({"num_heads": 7}, "cannot be shared equally"),
-    "nothing to read": ({"input_length": 0}, "model.input_length=0 is below 1"),
-    "nothing to write": ({"decode_length": 1}, "model.decode_length=1 is below 2"),
-    "all is dropped": ({"dropout": 1.0}, "model.dropout=1.0 must be at least 0 and below 1"),
 }
 
 

@@ -44,15 +44,9 @@ def test_the_configuration_says_how_entities_are_found(there: bool, monkeypatch:
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a ranker that nobody knows": ({"rank": "lstn"}, "model.rank=lstn.*lstm"),
-    "a graph that nobody knows": ({"graph": "similar"}, "model.graph=similar.*similarity"),
-    "a unit that nobody knows": ({"unit": "page"}, "model.unit=page.*paragraph"),
-    "a fidelity that nobody knows": ({"fidelity": "released"}, "model.fidelity=released.*official"),
-    "nothing to read": ({"input_length": 0}, "model.input_length=0 is below 1"),
-    "no paragraphs": ({"num_paragraphs": 0}, "model.num_paragraphs=0 is below 1"),
     "a graph without global layers": ({"graph": "similarity", "global_layers": 0}, "but model.global_layers=0"),
     "pooling heads that do not fit": ({"pooling_heads": 7}, "cannot be shared equally by model.pooling_heads=7"),
     "no halves of even width": ({"d_model": 250, "num_heads": 5, "pooling_heads": 5}, "is not a multiple of 4"),
-    "all is dropped": ({"dropout": 1.0}, "model.dropout=1.0 must be at least 0 and below 1"),
 }
 
 

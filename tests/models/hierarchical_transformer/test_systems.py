@@ -11,6 +11,7 @@ from support.toys import ToySplit, build_tiny, fit_tiny, tiny_recipe
 
 from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Document, Example, Section
+from longsumbench.api.settings import names_deciding
 from longsumbench.api.system import ATTENDED_AXIS, FitContext
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import EnvironmentProblem, UsageError
@@ -190,7 +191,7 @@ def test_what_changes_units_decides_their_stage(name: str, setting: str, tmp_pat
     before, changed = system.reader.training_units(example), replace(system.config, **{setting: CHANGES[setting]})
     reader = type(system.reader)(changed)
     reader.tokenizer = system.tokenizer
-    assert reader.training_units(example) == before or setting in reader.units_decided_by
+    assert reader.training_units(example) == before or setting in names_deciding(changed, "units")
 
 
 @pytest.mark.parametrize("graph", ["similarity", "discourse"])

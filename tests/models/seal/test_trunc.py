@@ -3,7 +3,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
 import torch
 from support.toys import build_tiny, example, fit_tiny
 from transformers import AutoTokenizer, PegasusConfig, PegasusForConditionalGeneration
@@ -11,7 +10,6 @@ from transformers import AutoTokenizer, PegasusConfig, PegasusForConditionalGene
 from longsumbench.api.config import Decoding
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.errors import UsageError
 from longsumbench.modeling.units import EncodedSentence
 from longsumbench.models.seal.config import TruncConfig
 from longsumbench.models.seal.model import TruncForConditionalGeneration, TruncModelConfig
@@ -134,11 +132,3 @@ def test_summaries_tell_whether_they_ended(tmp_path: Path) -> None:
     for summary in system.summarize([example(1), example(2)], Decoding(max_length=3, device="cpu")):
         assert summary.tokens is not None
         assert summary.tokens == 3 or summary.complete
-
-
-def test_wrong_settings_name_their_key() -> None:
-    """A value that is not allowed is refused with its full key and the allowed ones."""
-    with pytest.raises(UsageError, match=r"model\.norm=middle.*pre, post"):
-        TruncConfig(norm="middle")
-    with pytest.raises(UsageError, match=r"model\.input_length=0"):
-        TruncConfig(input_length=0)
