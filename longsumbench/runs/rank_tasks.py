@@ -98,11 +98,8 @@ TASKS = {"train": _train_along, "summarize": _summarize_along}  # all that the o
 def _read_again(config: RunConfig) -> Iterator[tuple[System, Texts, ArtifactCache]]:
     """Give a run's system, not fitted, its texts, and the stages that are finished."""
     stages = ArtifactCache(cache_folder(), finished_only=True)
-    try:
-        system: System = registry.systems.load(config.model.name)(config.model)
-        yield system, load_texts(config.dataset, stages), stages
-    finally:
-        stages.release()
+    system: System = registry.systems.load(config.model.name)(config.model)
+    yield system, load_texts(config.dataset, stages), stages
 
 
 def _fit(system: System, texts: Texts, config: RunConfig, folder: Path, stages: ArtifactCache) -> None:
