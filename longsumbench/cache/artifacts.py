@@ -102,7 +102,8 @@ class ArtifactCache:
             with locked_artifact(side_path(folder, "lock"), name):
                 os.listdir(folder.parent)  # NFS may remember that the folder was missing
                 if not self._is_ready(folder, rebuild):  # another process may have finished it
-                    self._build(folder, inputs, build, rebuild)
+                    with self._publishing(folder, inputs, rebuild) as partial:
+                        build(partial)
         self.used[name if name not in self.used or self.used[name] == folder else f"{name}-{key[:8]}"] = folder
         return folder
 
@@ -111,8 +112,9 @@ class ArtifactCache:
             return False
         return not find_damage(folder)
 
-    def _build(self, folder: Path, inputs: Mapping[str, Any], build: Build, rebuild: bool) -> None:
-        """Fill the partial folder and give it its name; the caller holds the stage's lock."""
+    @contextmanager
+    def _publishing(self, folder: Path, inputs: Mapping[str, Any], rebuild: bool) -> Iterator[Path]:
+        """Yield the partial folder, and rename it afterwards; the caller holds the stage's lock."""
         _set_damaged_aside(folder)
         partial = side_path(folder, "partial")
         if rebuild and is_older(partial, self.before):
@@ -121,12 +123,11 @@ class ArtifactCache:
         text = json.dumps(dict(inputs), indent=1, sort_keys=True)
         with naming_path(partial):
             (partial / INPUTS).write_text(text, encoding="utf-8")  # for `longsumbench cache`
-            build(partial)
+            yield partial
             (partial / INPUTS).write_text(text, encoding="utf-8")  # a builder may clear the folder
             write_checksums(partial)
             _flush(partial)
-        with replacing_folder(folder):
-            partial.rename(folder)
+        delete_folder(folder, successor=partial)
 
 
 def _set_damaged_aside(folder: Path) -> None:
@@ -147,14 +148,13 @@ def side_path(folder: Path, what: str) -> Path:
 
 
 def _unique_path(folder: Path, what: str) -> Path:
-    return side_path(folder, f"{what}-{uuid.uuid4().hex[:8]}")
+    """Return a new path for a "damaged" or an "old" folder of a stage."""
+    return folder.with_name(f"{folder.name.partition('.')[0]}.{what}-{uuid.uuid4().hex[:8]}")
 
 
-@contextmanager
-def locked_artifact(path: Path, what: str) -> Iterator[None]:
+def locked_artifact(path: Path, what: str) -> AbstractContextManager[None]:
     """Hold a lock; report when this process waits for another one."""
-    with exclusive_lock(path, lambda other: _log.info(f"waiting for another process: {what} ({other})")):
-        yield
+    return exclusive_lock(path, lambda other: _log.info(f"waiting for another process: {what} ({other})"))
 
 
 def is_older(path: Path, moment: float) -> bool:
@@ -176,20 +176,14 @@ def _flush(folder: Path) -> None:
                 os.close(descriptor)
 
 
-@contextmanager
-def replacing_folder(folder: Path) -> Iterator[None]:
-    """Rename a folder, if it exists, and delete it afterwards. Meanwhile another folder may take its name."""
+def delete_folder(folder: Path, successor: Path | None = None) -> None:
+    """Delete a folder, and rename another one to it. Other processes never see a part of either."""
     old = _unique_path(folder, "old")
     with suppress(FileNotFoundError):
         folder.rename(old)
-    yield
+    if successor is not None:
+        successor.rename(folder)
     shutil.rmtree(old, ignore_errors=True)  # NFS keeps open files; `longsumbench cache prune` deletes them later
-
-
-def delete_folder(folder: Path) -> None:
-    """Delete a folder; other processes never see a part of it."""
-    with replacing_folder(folder):
-        pass
 
 
 def clear_partial(folder: Path) -> None:

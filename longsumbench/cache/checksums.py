@@ -83,25 +83,18 @@ def _read(folder: Path) -> dict[str, _Entry] | None:
     """Return file → entry; None if the checksums are missing or damaged."""
     path = folder / CHECKSUMS
     try:
-        own, text = path.read_text(encoding="ascii").splitlines() if path.is_file() else ("", "")
-        if own == _digest(text):
-            return {name: _Entry(*entry) for name, entry in json.loads(text).items()}
-    except ValueError:
-        pass
-    return None
+        listed = json.loads(path.read_text(encoding="ascii")) if path.is_file() else {}
+        return {name: _Entry(*entry) for name, entry in listed.items()} or None
+    except (ValueError, TypeError, AttributeError):
+        return None
 
 
 def _write(folder: Path, entries: Mapping[str, _Entry]) -> None:
     """Write the file atomically. Another process may delete the folder meanwhile; it is never created again."""
-    text = json.dumps(entries)
     temporary = folder / f".{CHECKSUMS}-{uuid.uuid4().hex}"
     try:
-        temporary.write_text(f"{_digest(text)}\n{text}\n", encoding="utf-8")
+        temporary.write_text(json.dumps(entries), encoding="ascii")
         temporary.replace(folder / CHECKSUMS)
     except OSError:
         temporary.unlink(missing_ok=True)
         raise
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

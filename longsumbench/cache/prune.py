@@ -24,9 +24,8 @@ from longsumbench.formatting import format_bytes, format_count, format_rough_tim
 from longsumbench.progress import track
 
 _DAY = 86_400.0  # seconds
-UNUSED_FOR = 30 * _DAY
-SPANS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "w": 7 * _DAY, "d": _DAY}  # unit → seconds
-SIZES = {"MB": 1e6, "TB": 1e12, "GB": 1e9}  # unit → bytes
+TIME_UNITS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "w": 7 * _DAY, "d": _DAY}  # unit → seconds
+SIZE_UNITS = {"MB": 1e6, "TB": 1e12, "GB": 1e9}  # unit → bytes
 _STAGE = re.compile(r"([0-9a-f]{24})(\.partial|\.old-[0-9a-f]{8}|\.damaged-[0-9a-f]{8})?")
 _NAMES = re.compile(r'"(?:corpus|name|system|ranker)": (?:\[\s*)?"([^"]+)"')  # in the inputs
 _LEFT_OVER = "left over"  # by a killed builder, an interrupted deletion, or damage
@@ -57,11 +56,6 @@ class CachedArtifact:
     def lock(self) -> Path:
         """The lock file of its builder."""
         return self.folder.with_name(f"{self.key}.lock")
-
-    @property
-    def unused(self) -> str:
-        """The time since the last use, for a table."""
-        return f"{format_rough_time(time.time() - self.last_used)} ago"
 
 
 def artifacts_in(root: Path) -> list[CachedArtifact]:
@@ -104,7 +98,7 @@ def list_kinds(root: Path, stages: Sequence[CachedArtifact]) -> str:
         members = [stage for stage in stages if kind in (stage.kind, "all")]
         done, left = ([stage for stage in members if stage.state == state] for state in ("finished", _LEFT_OVER))
         rests = f"{len(left)} ({_total(left)})" if left else ""
-        rows.append([kind, f"{len(done)}", _total(done), members[0].unused, rests])
+        rows.append([kind, f"{len(done)}", _total(done), _ago(members[0]), rests])
     built = [f"{stage.kind} {stage.key[:8]}: {stage.state}" for stage in stages if stage.state.startswith("being")]
     return "\n".join([_table(root, ["stage", "number", "size", "last used", _LEFT_OVER], rows), *built])
 
@@ -112,10 +106,14 @@ def list_kinds(root: Path, stages: Sequence[CachedArtifact]) -> str:
 def list_artifacts(root: Path, stages: Sequence[CachedArtifact]) -> str:
     """Return the table of stages."""
     rows = [
-        [stage.kind, stage.key, format_bytes(stage.size), stage.unused, stage.state, _describe(stage.folder)]
+        [stage.kind, stage.key, format_bytes(stage.size), _ago(stage), stage.state, _describe(stage.folder)]
         for stage in stages
     ]
     return _table(root, ["stage", "key", "size", "last used", "state", "of"], rows)
+
+
+def _ago(stage: CachedArtifact) -> str:
+    return f"{format_rough_time(time.time() - stage.last_used)} ago"
 
 
 def _total(stages: Sequence[CachedArtifact]) -> str:
@@ -137,7 +135,7 @@ def _describe(folder: Path) -> str:
     return ", ".join(dict.fromkeys(names))
 
 
-def outdated_artifacts(stages: Sequence[CachedArtifact], unused_for: float = UNUSED_FOR) -> list[CachedArtifact]:
+def outdated_artifacts(stages: Sequence[CachedArtifact], unused_for: float) -> list[CachedArtifact]:
     """Return the stages that were not used for some seconds, and what was left over for a day."""
     now = time.time()
     limits = {"finished": unused_for, _LEFT_OVER: min(unused_for, _DAY)}
@@ -173,9 +171,7 @@ def delete_artifacts(stages: Sequence[CachedArtifact], dry_run: bool = False) ->
 def _reason_to_keep(stage: CachedArtifact) -> str:
     if builder := lock_holder(stage.lock):
         return f"it is being built by {builder}"
-    with suppress(FileNotFoundError):
-        return "it was used meanwhile" if stage.folder.stat().st_mtime > stage.last_used else ""
-    return ""
+    return "it was used meanwhile" if stage.folder.is_dir() and stage.folder.stat().st_mtime > stage.last_used else ""
 
 
 def verify_artifacts(stages: Sequence[CachedArtifact]) -> str:
@@ -187,7 +183,11 @@ def verify_artifacts(stages: Sequence[CachedArtifact]) -> str:
     finished = [stage for stage in stages if stage.state == "finished"]
     num_damaged = 0
     for stage in track(finished, "verifying", len(finished), "stages"):
-        if problems := _problems_of(stage.folder):
+        try:
+            problems = find_damage(stage.folder, in_full=True)
+        except OSError as error:
+            problems = [f"{error.filename} cannot be read ({error.strerror})"]
+        if problems and stage.folder.is_dir():  # another process may have deleted it
             num_damaged += 1
             print_text(f"damaged: {stage.kind} {stage.key}: {', '.join(problems)}")
     total = f"{format_count(len(finished), 'stage')} in the cache ({_total(finished)})"
@@ -195,14 +195,6 @@ def verify_artifacts(stages: Sequence[CachedArtifact]) -> str:
         advice = "a run that needs one builds it again; `longsumbench cache prune KEY` deletes one"
         raise DataError(f"{num_damaged} of {total} damaged: {advice}")
     return f"{total} verified: nothing is damaged"
-
-
-def _problems_of(folder: Path) -> list[str]:
-    try:
-        problems = find_damage(folder, in_full=True)
-    except OSError as error:
-        problems = [f"{error.filename} cannot be read ({error.strerror})"]
-    return problems if folder.is_dir() else []  # another process may have deleted it
 
 
 def parse_amount(flag: str, text: str, units: Mapping[str, float]) -> float:

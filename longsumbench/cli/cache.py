@@ -54,9 +54,11 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     stages = prune.select_artifacts(prune.artifacts_in(root), keys)
     if action == "prune":
         if options.max_size:
-            stages = prune.surplus_artifacts(stages, prune.parse_amount("--max-size", options.max_size, prune.SIZES))
+            stages = prune.surplus_artifacts(
+                stages, prune.parse_amount("--max-size", options.max_size, prune.SIZE_UNITS)
+            )
         elif not (options.all or keys):
-            span = prune.parse_amount("--unused-for", options.unused_for or "30d", prune.SPANS)
+            span = prune.parse_amount("--unused-for", options.unused_for or "30d", prune.TIME_UNITS)
             stages = prune.outdated_artifacts(stages, span)
         print_text(prune.delete_artifacts(stages, options.dry_run))
     elif action == "verify":

@@ -11,7 +11,7 @@ from support.toys import next_line, start_python
 from support.waiting import PATIENCE
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache
-from longsumbench.cache.prune import SIZES, SPANS, artifacts_in, delete_artifacts, parse_amount
+from longsumbench.cache.prune import SIZE_UNITS, TIME_UNITS, artifacts_in, delete_artifacts, parse_amount
 from longsumbench.cli.main import main
 from longsumbench.formatting import format_bytes, format_rough_time
 
@@ -125,6 +125,29 @@ def test_what_is_being_built_stays(root: Path, capsys: pytest.CaptureFixture[str
     assert not list((root / "checkpoint").iterdir())
 
 
+def test_an_interrupted_deletion(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C leaves every stage complete or gone; the same command deletes the rest."""
+    make(root, "units")
+    process = start_python(BUILDS, root, "checkpoint")
+    next_line(process)
+    process.kill()
+    process.communicate(timeout=PATIENCE)
+    for _ in range(2):
+        with monkeypatch.context() as interrupted:
+            interrupted.setattr("shutil.rmtree", raise_interrupt)
+            assert main(["cache", "prune", "--all"]) == 130
+    assert [stage.state for stage in artifacts_in(root)] == ["left over", "finished"]
+    assert printed(capsys, "prune", "--all") == ["freed < 0.1 MB (1 left over, 1 units)"]
+    assert not [path for path in root.rglob("*") if path.is_file()]
+
+
+def raise_interrupt(*arguments: object, **options: object) -> None:
+    """Stand in for a function during which the user types Ctrl-C."""
+    raise KeyboardInterrupt
+
+
 def test_a_stage_that_is_used_meanwhile_stays(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A stage that a process asks for after it was listed as unused is kept."""
     make(root, "units", days_ago=40)
@@ -161,9 +184,9 @@ def test_wrong_usage(words: list[str], message: str, root: Path, capsys: pytest.
 
 def test_times_and_sizes_by_hand() -> None:
     """Time spans and sizes are parsed, and written for people, as worked out by hand."""
-    spans = [parse_amount("", text, SPANS) for text in ("90s", "1.5h", "30d", "2w")]
+    spans = [parse_amount("", text, TIME_UNITS) for text in ("90s", "1.5h", "30d", "2w")]
     assert spans == [90, 5_400, 2_592_000, 1_209_600]
-    assert [parse_amount("", text, SIZES) for text in ("500MB", "1.5GB")] == [5e8, 1.5e9]
+    assert [parse_amount("", text, SIZE_UNITS) for text in ("500MB", "1.5GB")] == [5e8, 1.5e9]
     sizes = [format_bytes(size) for size in (0, 1, 123_456, 999_900_000, 1_460_000_000)]
     assert sizes == ["0.0 MB", "< 0.1 MB", "0.1 MB", "999.9 MB", "1.5 GB"]
     times = [format_rough_time(seconds) for seconds in (-1, 59.9, 60, 3_599, 7_200, 172_800)]
