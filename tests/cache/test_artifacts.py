@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -91,14 +90,11 @@ def test_a_store_knows_what_was_used(tmp_path: Path) -> None:
 
 
 def test_processes_build_once_and_continue_a_killed_build(tmp_path: Path) -> None:
-    """A process waits for another one, and says for which; after SIGKILL it continues at once. All get one stage."""
-
-    def start(name: str) -> "subprocess.Popen[str]":
-        return start_python(BUILDER, tmp_path, name)
-
-    killed = start("killed")
+    """Processes wait for a stopped one, and say for which; after SIGKILL one continues its build. All get one stage."""
+    killed = start_python(BUILDER, tmp_path, "killed")
     wait_until((tmp_path / "built-by-killed").exists, killed)
-    waiting = [start("first"), start("second")]
+    killed.send_signal(signal.SIGSTOP)
+    waiting = [start_python(BUILDER, tmp_path, name) for name in ("first", "second")]
     wait_until(lambda: len(list(tmp_path.glob("waiting-*"))) == 2)
     message = (tmp_path / "waiting-first").read_text()
     assert message.startswith(f"waiting for another process: corpus (process {killed.pid} on ")
@@ -110,18 +106,6 @@ def test_processes_build_once_and_continue_a_killed_build(tmp_path: Path) -> Non
     assert outputs in ({"from first"}, {"from second"})
     assert len(list(tmp_path.glob("built-by-*"))) == 2
     assert not list(tmp_path.rglob("*.partial"))
-
-
-def test_a_stopped_builder_is_waited_for(tmp_path: Path) -> None:
-    """A builder that is stopped keeps its lock; when it goes on, nothing is lost."""
-    stopped = start_python(BUILDER, tmp_path, "stopped")
-    wait_until((tmp_path / "built-by-stopped").exists, stopped)
-    stopped.send_signal(signal.SIGSTOP)
-    other = start_python(BUILDER, tmp_path, "other")
-    wait_until((tmp_path / "waiting-other").exists, other)
-    (tmp_path / "go").touch()
-    stopped.send_signal(signal.SIGCONT)
-    assert [process.communicate(timeout=PATIENCE)[0] for process in (stopped, other)] == ["from stopped\n"] * 2
 
 
 def test_a_stage_is_built_again_on_request(tmp_path: Path) -> None:

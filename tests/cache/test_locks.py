@@ -26,23 +26,6 @@ with exclusive_lock(Path(sys.argv[1])):
     sys.stdin.readline()
 os.kill(child, 9)
 """
-COUNTS = """
-import sys
-from pathlib import Path
-from longsumbench.cache.locks import exclusive_lock
-number = Path(sys.argv[1])
-for _ in range(20):
-    with exclusive_lock(number.with_suffix(".lock")):
-        number.write_text(str(int(number.read_text()) + 1))
-"""
-
-
-def test_processes_take_turns(tmp_path: Path) -> None:
-    """Six processes that count in one file, each under the lock, lose no count."""
-    (tmp_path / "number").write_text("0")
-    processes = [start_python(COUNTS, tmp_path / "number") for _ in range(6)]
-    assert [process.communicate(timeout=PATIENCE)[0] for process in processes] == [""] * 6
-    assert (tmp_path / "number").read_text() == "120"
 
 
 def test_a_waiting_process_learns_the_holder(tmp_path: Path) -> None:
