@@ -8,7 +8,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate
@@ -24,8 +24,6 @@ from longsumbench.formatting import format_bytes, format_count, format_rough_tim
 from longsumbench.progress import track
 
 _DAY = 86_400.0  # seconds
-TIME_UNITS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "w": 7 * _DAY, "d": _DAY}  # unit → seconds
-SIZE_UNITS = {"MB": 1e6, "TB": 1e12, "GB": 1e9}  # unit → bytes
 _STAGE = re.compile(r"([0-9a-f]{24})(\.partial|\.old-[0-9a-f]{8}|\.damaged-[0-9a-f]{8})?")
 _NAMES = re.compile(r'"(?:corpus|name|system|ranker)": (?:\[\s*)?"([^"]+)"')  # in the inputs
 _LEFT_OVER = "left over"  # by a killed builder, an interrupted deletion, or damage
@@ -195,15 +193,3 @@ def verify_artifacts(stages: Sequence[CachedArtifact]) -> str:
         advice = "a run that needs one builds it again; `longsumbench cache prune KEY` deletes one"
         raise DataError(f"{num_damaged} of {total} damaged: {advice}")
     return f"{total} verified: nothing is damaged"
-
-
-def parse_amount(flag: str, text: str, units: Mapping[str, float]) -> float:
-    """Parse a number with a unit: "30d", "20GB".
-
-    Raises:
-        UsageError: the text is something else.
-    """
-    if (found := re.fullmatch(rf"(\d{{1,9}}(?:\.\d+)?)({'|'.join(units)})", text)) is None:
-        form = f"a number followed by {', '.join(units)}, as in 30{[*units][-1]}"
-        raise UsageError(f"{flag} {text}: write {form}")
-    return float(found[1]) * units[found[2]]

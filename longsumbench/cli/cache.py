@@ -1,12 +1,15 @@
 """`longsumbench cache`."""
 
 import argparse
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 from longsumbench.cli.parser import Command, Parser
 from longsumbench.errors import UsageError
 from longsumbench.formatting import print_text
 
+_TIME_UNITS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "w": 604_800.0, "d": 86_400.0}  # unit → seconds
+_SIZE_UNITS = {"MB": 1e6, "TB": 1e12, "GB": 1e9}  # unit → bytes
 _HELP = """\
 Show, verify or delete the contents of the cache.
 
@@ -54,17 +57,27 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     stages = prune.select_artifacts(prune.artifacts_in(root), keys)
     if action == "prune":
         if options.max_size:
-            stages = prune.surplus_artifacts(
-                stages, prune.parse_amount("--max-size", options.max_size, prune.SIZE_UNITS)
-            )
+            stages = prune.surplus_artifacts(stages, _parse_amount("--max-size", options.max_size, _SIZE_UNITS))
         elif not (options.all or keys):
-            span = prune.parse_amount("--unused-for", options.unused_for or "30d", prune.TIME_UNITS)
+            span = _parse_amount("--unused-for", options.unused_for or "30d", _TIME_UNITS)
             stages = prune.outdated_artifacts(stages, span)
         print_text(prune.delete_artifacts(stages, options.dry_run))
     elif action == "verify":
         print_text(prune.verify_artifacts(stages))
     else:
         print_text(prune.list_kinds(root, stages) if action == "kinds" else prune.list_artifacts(root, stages))
+
+
+def _parse_amount(flag: str, text: str, units: Mapping[str, float]) -> float:
+    """Parse a number with a unit: "30d", "20GB".
+
+    Raises:
+        UsageError: the text is something else.
+    """
+    if (found := re.fullmatch(rf"(\d{{1,9}}(?:\.\d+)?)({'|'.join(units)})", text)) is None:
+        form = f"a number followed by {', '.join(units)}, as in 30{[*units][-1]}"
+        raise UsageError(f"{flag} {text}: write {form}")
+    return float(found[1]) * units[found[2]]
 
 
 cache_command = Command("cache", "show, verify or delete the contents of the cache", _HELP, _add_arguments, _execute)

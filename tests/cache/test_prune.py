@@ -11,7 +11,7 @@ from support.toys import next_line, start_python
 from support.waiting import PATIENCE
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache
-from longsumbench.cache.prune import SIZE_UNITS, TIME_UNITS, artifacts_in, delete_artifacts, parse_amount
+from longsumbench.cache.prune import artifacts_in, delete_artifacts
 from longsumbench.cli.main import main
 from longsumbench.formatting import format_bytes, format_rough_time
 
@@ -182,11 +182,13 @@ def test_wrong_usage(words: list[str], message: str, root: Path, capsys: pytest.
     assert kinds(root) == ["labels", "units"]
 
 
-def test_times_and_sizes_by_hand() -> None:
-    """Time spans and sizes are parsed, and written for people, as worked out by hand."""
-    spans = [parse_amount("", text, TIME_UNITS) for text in ("90s", "1.5h", "30d", "2w")]
-    assert spans == [90, 5_400, 2_592_000, 1_209_600]
-    assert [parse_amount("", text, SIZE_UNITS) for text in ("500MB", "1.5GB")] == [5e8, 1.5e9]
+def test_times_and_sizes_by_hand(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Times and sizes are parsed, and written for people, as worked out by hand."""
+    for days in (1, 20):
+        make(root, f"units{days}", 1_400_000, days_ago=days)
+    printed_lines = [printed(capsys, "prune", "--dry-run", "--unused-for", span)[0] for span in ("90s", "36.5h", "3w")]
+    freed = ["would free 2.8 MB (1 units1, 1 units20)", "would free 1.4 MB (1 units20)", "would free 0.0 MB"]
+    assert printed_lines == freed
     sizes = [format_bytes(size) for size in (0, 1, 123_456, 999_900_000, 1_460_000_000)]
     assert sizes == ["0.0 MB", "< 0.1 MB", "0.1 MB", "999.9 MB", "1.5 GB"]
     times = [format_rough_time(seconds) for seconds in (-1, 59.9, 60, 3_599, 7_200, 172_800)]
