@@ -29,29 +29,21 @@ class _Entry(NamedTuple):
 
 def write_checksums(folder: Path) -> None:
     """Write the checksums of all files in a folder and its subfolders."""
-    own = (CHECKSUMS, f".{CHECKSUMS}-*")  # also files that another process is writing
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not any(map(path.match, own))]
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != CHECKSUMS]
     _write(folder, {path.relative_to(folder).as_posix(): _entry(path) for path in files})
 
 
 def find_damage(folder: Path, in_full: bool = False) -> list[str]:
     """Return a line for each damaged file of a finished stage.
 
-    With `in_full`, every file is read, even if its size and time are unchanged. A folder without readable checksums is
-    accepted and gets new ones. New times are stored. The next check reads a damaged file again.
+    With `in_full`, every file is read, even if its size and time are unchanged. New times are stored. The next check
+    reads a damaged file again.
 
     Raises:
         OSError: a file cannot be read, but may be undamaged (no permission).
     """
-    if not folder.is_dir():
-        return [f"{folder.name} is not a folder"] if os.path.lexists(folder) else []
-    if not any(folder.iterdir()):
-        return [f"{folder.name} is empty"]
     if (listed := _read(folder)) is None:
-        if os.access(folder, os.W_OK):
-            with suppress(OSError):
-                write_checksums(folder)
-        return []
+        return [f"{CHECKSUMS} is missing or damaged"]
     problems, found = [], {}
     for name, entry in listed.items():
         problem, found[name] = _compare(folder / name, entry, in_full)
@@ -91,29 +83,18 @@ def _read(folder: Path) -> dict[str, _Entry] | None:
     """Return file → entry; None if the checksums are missing or damaged."""
     path = folder / CHECKSUMS
     try:
-        digest, text = path.read_text(encoding="ascii").splitlines() if path.is_file() else ("", "")
-        if digest == _digest(text):
-            return {name: _Entry(*entry) for name, entry in json.loads(text).items()}
-    except ValueError:
-        pass
-    return None
+        listed = json.loads(path.read_text(encoding="ascii")) if path.is_file() else {}
+        return {name: _Entry(*entry) for name, entry in listed.items()} or None
+    except (ValueError, TypeError, AttributeError):
+        return None
 
 
 def _write(folder: Path, entries: Mapping[str, _Entry]) -> None:
-    text = json.dumps(entries)
-    replace_text(folder / CHECKSUMS, f"{_digest(text)}\n{text}\n")
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Write a text file atomically: other processes see the old content or the new."""
-    temporary = path.with_name(f".{path.name}-{uuid.uuid4().hex}")
+    """Write the file atomically. Another process may delete the folder meanwhile; it is never created again."""
+    temporary = folder / f".{CHECKSUMS}-{uuid.uuid4().hex}"
     try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
+        temporary.write_text(json.dumps(entries), encoding="ascii")
+        temporary.replace(folder / CHECKSUMS)
     except OSError:
         temporary.unlink(missing_ok=True)
         raise

@@ -18,6 +18,7 @@ Run one point (a model, a dataset and settings), or with -m every combination of
 
   longsumbench run model=trunc model.input_length=512 train.max_minutes=8
   longsumbench run dataset=jsonl dataset.path=my_texts scale=tiny
+  longsumbench run --config results/runs/pubmed/seal/85f3139c4a2b/config.yaml seed=2        the settings of a run
   longsumbench run -m seed=1,2,3 --show         print the configurations without running them
   longsumbench run -m seed=1,2,3 hydra/launcher=joblib                   in parallel, on all cores
   longsumbench run -m seed=1,2,3 hydra/launcher=slurm_gpu hydra.launcher.partition=gpu       as a SLURM array job
@@ -45,6 +46,7 @@ Quote a value with a comma, a bracket or a blank twice: "dataset.path='my texts'
 def _add_arguments(command: Parser) -> None:
     command.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="settings that differ from the defaults")
     command.add_argument("-m", "--multirun", action="store_true", help="sweep over comma-separated values")
+    command.add_argument("--config", metavar="FILE", help="start from the config.yaml of a run; KEY=VALUE changes it")
     command.add_argument("--config-dir", metavar="FOLDER", help="a folder with more YAML files (model/, dataset/, …)")
     command.add_argument("--show", action="store_true", help="print the resolved configuration and stop")
 
@@ -55,6 +57,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
 
     with phase("loading the libraries"):
         from longsumbench.processes import first_process
+        from longsumbench.runs.overrides import add_config_file
         from longsumbench.runs.pipeline import take_part
         from longsumbench.runs.plan import plan, show_config, split_sweep_overrides
         from longsumbench.sweeps.run import plan_launch, updating_tables
@@ -64,7 +67,8 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
             return
         with phase("loading the libraries"):
             command, folder = ("longsumbench", *words), options.config_dir
-            launch = plan_launch(options.overrides, options.multirun, folder, command, probe=not options.show)
+            overrides = add_config_file(options.config, options.overrides)
+            launch = plan_launch(overrides, options.multirun, folder, command, probe=not options.show)
         if options.show:  # for a search: the settings that all points share
             shared = launch.points or plan(split_sweep_overrides(launch.words, folder)[0], config_dir=folder)
             print_text(show_config(shared))

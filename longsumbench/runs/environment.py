@@ -71,11 +71,6 @@ def project_name(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def file_at(commit: str, name: str) -> str | None:
-    """Return a file of the checkout at a commit; None if the file or the commit is unknown."""
-    return _git("show", f"{commit}:{name}")
-
-
 def reset_peak_memory() -> None:
     """Reset the peak memory, so that it counts one run only. Without permission this has no effect."""
     with suppress(OSError):

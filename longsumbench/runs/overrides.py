@@ -1,15 +1,25 @@
-"""Settings given in Python, as overrides of a command line: `model={"name": "seal"}` becomes `model=seal`."""
+"""Settings given in Python or in a file, as overrides: `model={"name": "seal"}` becomes `model=seal`."""
 
+import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from numbers import Real
 from pathlib import Path
 from typing import Any
 
 from hydra.core.override_parser.types import Quote, QuotedString
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 
+from longsumbench.api import registry
+from longsumbench.api.config import SECTIONS, RunConfig
 from longsumbench.errors import UsageError
-from longsumbench.runs.plan import GROUPS
+from longsumbench.files import read_text
+from longsumbench.runs.plan import GROUPS, first_error_line
+
+_log = logging.getLogger(__name__)
 
 _NEEDS_NO_QUOTES = re.compile(r"(?!(?:null|true|false|nan|inf)$)[a-z_/][\w./-]*", re.ASCII | re.IGNORECASE)
 
@@ -38,6 +48,51 @@ def format_overrides(settings: Mapping[str, Any], swept: bool = False) -> list[s
     return words
 
 
+def add_config_file(path: str | Path | None, words: Sequence[str]) -> list[str]:
+    """Return the overrides that make the configuration of a run again (its `config.yaml`), followed by `words`.
+
+    Single settings among `words` replace those of the file. Settings of the file that no longer exist are left out, and
+    newer settings have their defaults; a line names them. `overwrite` is not taken from the file. Without a file, only
+    `words` are returned.
+
+    Raises:
+        UsageError: the file is not the configuration of a run, or `words` choose another model, dataset or recipe.
+    """
+    if path is None:
+        return list(words)
+    typed = {word.lstrip("+").partition("=")[0] for word in words}
+    if chosen := sorted(typed & set(GROUPS)):
+        raise UsageError(f"{chosen[0]}= cannot be combined with --config, which chooses it; single settings can")
+    then = _read_config_file(Path(path))
+    sections = {"model": registry.config_of(then["model.name"]), **SECTIONS}
+    now = [f"{section}.{item.name}" for section, kind in sections.items() for item in fields(kind)]
+    now += [item.name for item in fields(RunConfig) if item.name not in sections]
+    if gone := [key for key in then if key not in now]:
+        _log.info(f"{path}: left out, because these settings no longer exist: {', '.join(gone)}")
+    if later := [key for key in now if key not in then]:
+        _log.info(f"{path}: newer settings have their defaults: {', '.join(later)}")
+    inherited = {f"{section}.{key}": key for section in SECTIONS for key in ("seed", "device")}
+    left_out = {*gone, *typed, "overwrite", *(key for key, top in inherited.items() if then.get(key) == then.get(top))}
+    settings = {key.removesuffix(".name"): value for key, value in then.items() if key not in left_out}
+    return [*format_overrides(settings), *words]
+
+
+def _read_config_file(path: Path) -> dict[str, Any]:
+    """Return full key ("train.seed") → value."""
+    try:
+        content = OmegaConf.to_container(OmegaConf.create(read_text(path)))
+    except (OSError, ValueError, YAMLError, OmegaConfBaseException) as error:
+        reason = getattr(error, "strerror", None) or first_error_line(error)
+        raise UsageError(f"--config {path} cannot be read: {reason}") from error
+    values: dict[str, Any] = {}
+    for section, inner in content.items() if isinstance(content, dict) else ():
+        group = isinstance(inner, dict)
+        values |= {f"{section!s}.{key}": value for key, value in inner.items()} if group else {str(section): inner}
+    if not isinstance(values.get("model.name"), str) or not isinstance(values.get("dataset.name"), str):
+        raise UsageError(f"--config {path} is not the config.yaml of a run: model.name and dataset.name are missing")
+    return values
+
+
 def _format_value(key: str, value: Any) -> str:
     match value:
         case None:
@@ -48,7 +103,9 @@ def _format_value(key: str, value: Any) -> str:
             return f"{value}"
         case str() | Path():
             text = str(value)
-            return text if _NEEDS_NO_QUOTES.fullmatch(text) else QuotedString(text, Quote.single).with_quotes()
+            if _NEEDS_NO_QUOTES.fullmatch(text):
+                return text
+            return str(QuotedString(text.replace("${", r"\${"), Quote.single).with_quotes())
         case list() | tuple() | range():
             return f"[{','.join(_format_value(key, one) for one in value)}]"
     raise UsageError(f"{key}={value!r} is a {type(value).__name__}: give text, a number, True, False, None or a list")

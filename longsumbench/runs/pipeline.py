@@ -137,7 +137,7 @@ def run_point(point: Point) -> RunRecord:
 
 @contextmanager
 def _stages_of(point: Point) -> Iterator[ArtifactCache]:
-    """Yield the user's cache; after a bug, check whether a damaged stage caused it; release all stages."""
+    """Yield the user's cache; after a bug, check whether a damaged stage caused it."""
     rebuild = frozenset({"checkpoint"} if point.config.overwrite and process_index() == 0 else ())
     stages = user_cache(rebuild=rebuild, before=point.since)
     try:
@@ -146,8 +146,6 @@ def _stages_of(point: Point) -> Iterator[ArtifactCache]:
         if as_suite_error(error) is None:
             refuse_damaged(stages.used.values(), error)
         raise
-    finally:
-        stages.release()
 
 
 def _carry_out(

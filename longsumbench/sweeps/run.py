@@ -12,7 +12,7 @@ from longsumbench.leaderboards.figures.curves import update_curves
 from longsumbench.leaderboards.table import Table, update_table
 from longsumbench.processes import started_processes
 from longsumbench.progress import phase
-from longsumbench.runs.overrides import format_overrides
+from longsumbench.runs.overrides import add_config_file, format_overrides
 from longsumbench.runs.plan import plan, swept_settings
 from longsumbench.runs.record import Results, RunRecord
 from longsumbench.sweeps.launchers import HERE, Engine, is_hydras
@@ -22,7 +22,7 @@ _Show = Callable[[Table, Path, Sequence[Path]], None]  # is given a table, its f
 
 
 @suite_errors()
-def run(*, config_dir: str | Path | None = None, **settings: Any) -> RunRecord:
+def run(*, config: str | Path | None = None, config_dir: str | Path | None = None, **settings: Any) -> RunRecord:
     """Run one system on one dataset, as `longsumbench run` does: read, train, summarize, score, write the record.
 
     A finished run is not repeated; an interrupted one continues. The tables in the results folder are rebuilt.
@@ -31,6 +31,7 @@ def run(*, config_dir: str | Path | None = None, **settings: Any) -> RunRecord:
         run(model={"name": "seal", "segment_length": 64}, dataset="pydoc", scale="tiny", seed=2)
 
     Args:
+        config: the `config.yaml` of a run; `settings` change it.
         config_dir: a folder with more YAML files.
         settings: settings of the command line. A dictionary holds the settings of a group; its `name` chooses the
             model, dataset or recipe.
@@ -43,7 +44,7 @@ def run(*, config_dir: str | Path | None = None, **settings: Any) -> RunRecord:
         DataError: the texts cannot be used.
         EnvironmentProblem: no network, a full disk, too little memory.
     """
-    return _run_settings(settings, False, config_dir)[0]
+    return _run_settings(settings, False, config_dir, config)[0]
 
 
 @suite_errors()
@@ -69,10 +70,12 @@ def sweep(*, config_dir: str | Path | None = None, **settings: Any) -> list[RunR
     return _run_settings(settings, True, config_dir)
 
 
-def _run_settings(settings: dict[str, Any], sweep: bool, config_dir: str | Path | None) -> list[RunRecord]:
+def _run_settings(
+    settings: dict[str, Any], sweep: bool, config_dir: str | Path | None, config: str | Path | None = None
+) -> list[RunRecord]:
     if started_processes() > 1:
         raise UsageError("several processes were started: run() works in one; use torchrun -m longsumbench run")
-    words = format_overrides(settings, sweep)
+    words = add_config_file(config, format_overrides(settings, sweep))
     folder = None if config_dir is None else str(config_dir)
     flags = [*(["-m"] if sweep else []), *([] if folder is None else ["--config-dir", folder])]
     launch = plan_launch(words, sweep, folder, ("longsumbench", "run", *flags, *words))

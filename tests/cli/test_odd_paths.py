@@ -45,7 +45,7 @@ ARGUMENTS = {  # PATH: where the odd path is put; TOY, OUT, REF, RUN: paths of t
     "stats --output": [*STATS, "--output", "PATH"],
     "analyze --output": ["analyze", "fusion", "dataset=jsonl", "dataset.path=TOY", "--output", "PATH"],
     "repro RUN": ["repro", "PATH", "--results-dir", "RESULTS"],
-    "repro --output": ["repro", "RUN", "--results-dir", "RESULTS", "--output", "PATH"],
+    "run --config": ["run", "--config", "PATH"],
     "the cache": [*RUN, "dataset.path=TOY", "results_dir=NEW"],
 }
 

@@ -12,7 +12,6 @@ from longsumbench.runs import environment as module
 from longsumbench.runs.environment import (
     constraints,
     environment,
-    file_at,
     patch,
     peak_memory_gb,
     project_name,
@@ -95,14 +94,6 @@ def test_a_patch_does_not_depend_on_the_users_git(checkout: Path) -> None:
     for key, value in (("color.ui", "always"), ("diff.noprefix", "true"), ("diff.external", "true")):
         subprocess.run(["git", "-C", str(checkout), "config", key, value], check=True)
         assert patch() == plain
-
-
-def test_a_file_is_read_as_a_commit_has_it(checkout: Path) -> None:
-    """What was changed since does not show; of commits and files that are not there it is None."""
-    commit = str(environment()["commit"])
-    (checkout / "models" / "a.py").write_text("a = 2\n", encoding="utf-8")
-    assert file_at(commit, "models/a.py") == "a = 1\n"
-    assert file_at(commit, "models/b.py") is file_at("0" * 40, "models/a.py") is None
 
 
 def test_constraints_are_what_pip_lists() -> None:

@@ -1,7 +1,4 @@
-"""`longsumbench repro --check`: a run is done again, from nothing, and what it writes is compared with what it wrote.
-
-Reproduction --repeat--> a finished run in a new folder --compare_repeat--> RepeatComparison
-"""
+"""`longsumbench repro --check`: repeat a run from scratch, except its texts, and compare the outputs."""
 
 import logging
 import os
@@ -10,34 +7,33 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from longsumbench.analysis.runs.reproduce import Reproduction
-from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache, cache_folder, check_layout
+from longsumbench.analysis.runs.reproduce import describe_differences
+from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache, cache_folder
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError, NotRepeated, UsageError
 from longsumbench.formatting import print_text
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.metrics.aggregate import read_scores
-from longsumbench.runs.environment import environment, patch
+from longsumbench.runs.overrides import add_config_file
 from longsumbench.runs.pipeline import Point, run_point
+from longsumbench.runs.plan import plan
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord, output_files
 
 _log = logging.getLogger(__name__)
 
-_FACTS = ("longsumbench", "commit", "python", "system", "processor", "cores", "threads", "gpu")  # that numbers hang on
-
 
 @dataclass(frozen=True)
 class RepeatComparison:
-    """What two runs wrote.
+    """The outputs of a run and of its repeat.
 
     Attributes:
         kind: what was compared ("predictions").
-        total: how many there are, on either side.
-        unlike: of which examples they differ → (the run's, its repeat's); None where one side has none.
+        total: their number.
+        unlike: id of an example that differs → (the run's output, its repeat's); None if it is missing.
     """
 
     kind: str
@@ -45,34 +41,33 @@ class RepeatComparison:
     unlike: Mapping[str, tuple[str | None, str | None]]
 
     def __str__(self) -> str:
-        """How many are the same, and the first that is not."""
+        """Return the number of equal outputs, and the first difference."""
         lines = [f"{self.total - len(self.unlike)} of {self.total} {self.kind} are the same"]
         for example, (then, now) in [*self.unlike.items()][:1]:
-            lines += [f"the first that differ: {example}", f"  the run:    {_or_none(then)}"]
-            lines += [f"  its repeat: {_or_none(now)}"]
+            lines += [f"the first that differ: {example}", f"  the run:    {then}", f"  its repeat: {now}"]
         return "\n".join(lines)
 
 
-def check_repeat(found: Reproduction) -> RepeatComparison:
-    """Repeat a run from nothing, though on texts that were read before, and compare.
+def check_repeat(folder: Path, record: RunRecord) -> RepeatComparison:
+    """Repeat a run in a temporary folder, and compare.
 
     Returns:
-        The comparison; all is the same.
+        The comparison; all outputs are the same.
 
     Raises:
-        UsageError: the run is not repeatable.
-        DataError: the texts are other ones here.
-        NotRepeated: something differs; the repeat is kept.
+        UsageError: the run is not repeatable, or its settings are refused.
+        DataError: the texts differ from those of the run.
+        NotRepeated: an output differs; the repeat is kept.
         SuiteError: the repeat failed.
     """
-    if not found.record.repeatable:
-        raise UsageError(f"{found.folder} is not repeatable: its training was ended by train.max_minutes")
-    for line in differences(found):
+    if not record.repeatable:
+        raise UsageError(f"{folder} is not repeatable: its training was ended by train.max_minutes")
+    for line in describe_differences(folder, record):
         _log.info(line)
     root = Path(tempfile.mkdtemp(prefix="longsumbench-repro-"))
     compared = None
     try:
-        compared = compare_repeat(found.folder, _repeat(found, root), found.record)
+        compared = compare_repeat(folder, _repeat(folder, record, root), record)
     finally:
         if compared is None or not compared.unlike:
             shutil.rmtree(root)
@@ -82,67 +77,30 @@ def check_repeat(found: Reproduction) -> RepeatComparison:
     return compared
 
 
-def differences(found: Reproduction) -> Iterator[str]:
-    """Yield in what the machine and the code of today differ from those of a run."""
-    then, now = found.record.environment, environment()
-    facts = [(name, then.get(name), now[name]) for name in _FACTS]
-    packages = {**then.get("packages", {}), **now["packages"]}
-    facts += [(name, then.get("packages", {}).get(name), now["packages"].get(name)) for name in packages]
-    facts.append(("processes that worked together", found.processes, 1))
-    for name, before, today in facts:
-        if before != today and (name != "threads" or None not in (before, today)):
-            as_many = " (its repeat takes as many)" if name == "threads" else ""
-            yield f"{name}: {_or_none(before)} in the run, {_or_none(today)} here{as_many}"
-    if found.patch is None:
-        yield "the code differed from its commit in the run, but the changes are lost"
-    elif found.patch != patch():
-        yield "the code differs from its commit in another way than in the run"
-    if not found.same_run:
-        yield "settings or the outcome of a step have changed since the run"
-    if then.get("gpu"):
-        yield f"the run was on a GPU ({then['gpu']}): the last bits may differ from run to run"
-
-
-def _or_none(value: object) -> str:
-    """Return a value for people; what is not there is none."""
-    return "(none)" if value is None else str(value)
-
-
-def _repeat(found: Reproduction, root: Path) -> Path:
-    """Do a run again in a folder with a separate cache; return its run folder.
-
-    Raises:
-        DataError: the texts are other ones here.
-    """
-    config = replace(found.rewritten.planned.config, results_dir=str(root / "results"), baselines=False)
-    if config.device == "auto" and not found.record.environment.get("gpu"):
-        parts = {name: replace(getattr(config, name), device="cpu") for name in ("train", "decode", "score")}
-        config = replace(config, device="cpu", **parts)
-    shared = ArtifactCache(cache_folder())
-    own = ArtifactCache(root / "cache")
-    try:
-        texts = load_texts(config.dataset, shared)
-        if texts.fingerprint != found.record.fingerprint:
-            fingerprints = f"{texts.fingerprint[:12]}, those of the run {found.record.fingerprint[:12]}"
+def _repeat(folder: Path, record: RunRecord, root: Path) -> Path:
+    """Repeat a run with an empty cache, except for the user's texts; return the run folder."""
+    (cache_folder() / "corpus").mkdir(parents=True, exist_ok=True)
+    (root / "cache").mkdir()
+    (root / "cache" / "corpus").symlink_to((cache_folder() / "corpus").resolve(), target_is_directory=True)
+    settings = [f"results_dir={root / 'results'}", "baselines=false"]
+    if record.config["device"] == "auto" and not record.environment.get("gpu"):
+        settings += ["device=cpu", *(f"{section}.device=cpu" for section in ("train", "decode", "score"))]
+    words = add_config_file(folder / "config.yaml", settings)
+    (planned,) = plan(words)
+    with _with_cache(root / "cache"), _with_threads(record.environment.get("threads")):
+        texts = load_texts(planned.config.dataset, ArtifactCache(cache_folder()))
+        if texts.fingerprint != record.fingerprint:
+            fingerprints = f"{texts.fingerprint[:12]}, those of the run {record.fingerprint[:12]}"
             raise DataError(f"dataset '{texts.name}' has other texts here: their fingerprint is {fingerprints}")
-        check_layout(own.root)
-        for folder in shared.used.values():
-            link = own.root / folder.parent.name / folder.name
-            link.parent.mkdir(parents=True)
-            link.symlink_to(folder.resolve(), target_is_directory=True)
-        command = ("longsumbench", "run", *found.rewritten.words)
-        point = Point(config, found.rewritten.planned.variant, command)
-        with with_cache(own.root), _with_threads(found.record.environment.get("threads")):
-            record = run_point(point)
-    finally:
-        shared.release()
-        own.release()
-    return root / "results" / "runs" / record.dataset / record.model / record.run_id
+        repeated = run_point(Point(planned.config, record.variant, ("longsumbench", "run", *words)))
+    if repeated.run_id != record.run_id:
+        _log.info(f"run id {repeated.run_id} here: settings or the outcome of a step have changed since the run")
+    return root / "results" / "runs" / repeated.dataset / repeated.model / repeated.run_id
 
 
 @contextmanager
-def with_cache(folder: Path) -> Iterator[None]:
-    """Keep finished stages in another folder meanwhile."""
+def _with_cache(folder: Path) -> Iterator[None]:
+    """Use another cache folder."""
     before = os.environ.get(CACHE_VARIABLE)
     os.environ[CACHE_VARIABLE] = str(folder)
     try:
@@ -155,8 +113,8 @@ def with_cache(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _with_threads(number: int | None) -> Iterator[None]:
-    """Compute on as many threads meanwhile; None: on those that there are."""
-    torch = sys.modules.get("torch")  # there, where a system that needs it was loaded
+    """Compute on a number of threads, if torch is loaded; None: do not change it."""
+    torch = sys.modules.get("torch")
     if torch is None or number is None:
         yield
         return
@@ -169,21 +127,21 @@ def _with_threads(number: int | None) -> Iterator[None]:
 
 
 def compare_repeat(folder: Path, repeated: Path, record: RunRecord) -> RepeatComparison:
-    """Compare what a run wrote with what its repeat wrote: of what came with the run, what says most.
+    """Compare the outputs of a run with those of its repeat: predictions; without them scores; without them means.
 
     Args:
-        folder: of the run.
-        repeated: of its repeat.
-        record: of the run.
+        folder: the run's folder.
+        repeated: its repeat's.
+        record: the run's record.
 
     Raises:
         DataError: a file of the run is damaged.
     """
     predictions, scores = zip(*output_files(len(record.checkpoints)), strict=True)
     kinds: dict[str, tuple[Sequence[str], Callable[[Path], dict[str, str]]]] = {
-        "predictions": (predictions, _texts_in),
-        "examples' scores": (scores, _scores_in),
-        "mean scores": (["record.json"], _means_in),
+        "predictions": (predictions, _read_texts),
+        "examples' scores": (scores, _read_rouge),
+        "mean scores": (["record.json"], _read_means),
     }
     kind = next(kind for kind, (names, _) in kinds.items() if all((folder / name).is_file() for name in names))
     names, read = kinds[kind]
@@ -195,19 +153,19 @@ def compare_repeat(folder: Path, repeated: Path, record: RunRecord) -> RepeatCom
     return RepeatComparison(kind, len(keys), shown)
 
 
-def _texts_in(path: Path) -> dict[str, str]:
+def _read_texts(path: Path) -> dict[str, str]:
     """Return id → prediction."""
     return {summary.id: summary.text for summary in read_summaries(path)}
 
 
-def _scores_in(path: Path) -> dict[str, str]:
-    """Return id → all scores of ROUGE, to the last bit: those of other metrics may have been added later."""
+def _read_rouge(path: Path) -> dict[str, str]:
+    """Return id → all scores of ROUGE, to the last bit; other metrics may have been added later."""
     table = read_scores(path)
     columns = [f"{kind}_{part}" for kind in ROUGE_HEADINGS for part in "prf" if f"{kind}_{part}" in table]
     return {str(name): ", ".join(map(str, row)) for name, *row in table[columns].itertuples(name=None)}
 
 
-def _means_in(path: Path) -> dict[str, str]:
+def _read_means(path: Path) -> dict[str, str]:
     """Return type of ROUGE → its means and interval, to the last bit."""
     scores = RunRecord.read(path.parent).scores
     return {kind: ", ".join(f"{part} {mean}" for part, mean in parts.items()) for kind, parts in scores.items()}
