@@ -22,7 +22,7 @@ from typing import Self
 from filelock import lock_descriptor, unlock_descriptor
 
 from longsumbench.errors import EnvironmentProblem
-from longsumbench.files import parse_json
+from longsumbench.files import BadFile, parse_json
 from longsumbench.formatting import format_rough_time
 
 _SECONDS_BETWEEN_TRIES = 0.05
@@ -30,7 +30,6 @@ _SECONDS_UNREPORTED = 0.2  # a shorter wait is not reported: another process may
 _COMMAND_LENGTH = 120  # characters
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _MOST_SHARED = 200  # per process, because each is an open file
-_NOTE = {"pid": int, "host": str, "since": float, "command": str}  # the shape of the note in a lock file
 _open_here: set[int] = set()  # descriptors of this process's locks
 _shared_here: dict[Path, int] = {}  # its shared locks, oldest first
 
@@ -282,10 +281,9 @@ os.register_at_fork(after_in_child=_close_inherited_locks)
 def _read_note(descriptor: int) -> Holder | None:
     """Return the holder in a lock file's note; None if there is no complete note."""
     try:
-        note = parse_json(os.pread(descriptor, 4_096, 0).decode("utf-8"), _NOTE)
-    except ValueError:
+        return parse_json(os.pread(descriptor, 4_096, 0), Holder)
+    except BadFile:
         return None
-    return Holder(**{name: note[name] for name in _NOTE})
 
 
 def _write_note(descriptor: int, path: Path, text: str) -> None:

@@ -214,7 +214,7 @@ def _settled(records: Iterable[RunRecord]) -> list[_Settled]:
         f"{section}.{key}"
         for record in ordered
         for section in ("train", "decode")
-        for key in record.config.get(section, {})
+        for key in record.config[section]
         if key in LATER_SETTINGS
     }
     return [_Settled(record, _settings(record, later)) for record in ordered]
@@ -222,10 +222,10 @@ def _settled(records: Iterable[RunRecord]) -> list[_Settled]:
 
 def _settings(record: RunRecord, later: Collection[str]) -> dict[str, str]:
     """Return the settings that affect a run's outcome; `later` are settings that older records lack."""
-    learned = record.fit.get("steps") or record.fit.get("parameters")
+    learned = record.fit.steps or record.fit.parameters
     found = {f"model.{key}": format_typed(value) for key, value in record.config["model"].items() if key != "name"}
     for section in ("train", "decode") if learned else ():
-        values = record.config.get(section, {})
+        values = record.config[section]
         found |= {f"{section}.{key}": format_typed(value) for key, value in values.items() if key not in _IGNORED}
         for name in later:
             if name.startswith(f"{section}."):

@@ -13,11 +13,11 @@ from longsumbench.leaderboards.curve_points import (
     INTERVAL_OF_RUN,
     RANGE,
     RESAMPLED,
-    Estimate,
     average_seeds,
     latest_per_seed,
 )
 from longsumbench.leaderboards.curves import Curve, SweepCurves, by_size, format_typed, format_value, sweep_of
+from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import RunRecord
 
 

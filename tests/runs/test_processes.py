@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -100,15 +100,16 @@ def check_the_same(
     """Let this process do a point, in a folder, that several did; check that it is the same run, the outcome too."""
     assert main(words(model, texts, *others, f"results_dir={folder}")) == 0
     (one, predictions), (two, same) = record_of(folder, model), record_of(results, model)
-    assert (one.run_id, one.environment["processes"]) == (two.run_id, 1)
-    assert two.environment["processes"] == processes
+    assert (one.run_id, one.environment.processes) == (two.run_id, 1)
+    assert two.environment.processes == processes
     assert predictions == same
-    assert [one.fit[name] for name in COUNTS] == [two.fit[name] for name in COUNTS]
+    assert [getattr(one.fit, name) for name in COUNTS] == [getattr(two.fit, name) for name in COUNTS]
     for name in ("validation_losses", "kept"):
-        assert [step for step, _ in one.fit[name]] == [step for step, _ in two.fit[name]]
-        assert [loss for _, loss in one.fit[name]] == pytest.approx([loss for _, loss in two.fit[name]], rel=CLOSE)
+        assert [step for step, _ in getattr(one.fit, name)] == [step for step, _ in getattr(two.fit, name)]
+        losses = [[loss for _, loss in getattr(run.fit, name)] for run in (one, two)]
+        assert losses[0] == pytest.approx(losses[1], rel=CLOSE)
     if model != "lead":
-        ends = [(run.fit["first_loss"], run.fit["last_loss"]) for run in (one, two)]
+        ends = [(run.fit.first_loss, run.fit.last_loss) for run in (one, two)]
         assert ends[0] == pytest.approx(ends[1], rel=CLOSE)
 
 
@@ -200,7 +201,7 @@ class Killed:
         """Return what must not depend on kills: losses and counts, predictions, weights."""
         record, predictions = record_of(self.folder / "results", "trunc")
         (weights,) = (path.read_bytes() for path in self.folder.glob("cache/checkpoint/*/model.safetensors"))
-        fit = {name: value for name, value in record.fit.items() if name != "seconds"}
+        fit = replace(record.fit, seconds=0.0)
         return {"fit": fit, "predictions": predictions, "weights": weights}
 
 
@@ -213,7 +214,7 @@ def test_a_point_that_is_stopped_in_one_process_leaves_the_next_to_both(texts: P
     assert "failed: stopped after timeout_minutes=3" in done.stderr
     assert "2 runs: 1 done, 0 found finished, 1 failed" in done.stderr
     record, _ = record_of(tmp_path / "results", "trunc")
-    assert (record.fit["steps"], record.environment["processes"]) == (2, 2)
+    assert (record.fit.steps, record.environment.processes) == (2, 2)
 
 
 def everyone(process: psutil.Process) -> bool:

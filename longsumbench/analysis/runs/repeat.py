@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from longsumbench.analysis.runs.reproduce import Reproduction
@@ -85,9 +85,9 @@ def check_repeat(found: Reproduction) -> RepeatComparison:
 def differences(found: Reproduction) -> Iterator[str]:
     """Yield in what the machine and the code of today differ from those of a run."""
     then, now = found.record.environment, environment()
-    facts = [(name, then.get(name), now[name]) for name in _FACTS]
-    packages = {**then.get("packages", {}), **now["packages"]}
-    facts += [(name, then.get("packages", {}).get(name), now["packages"].get(name)) for name in packages]
+    facts = [(name, getattr(then, name), getattr(now, name)) for name in _FACTS]
+    packages = {**then.packages, **now.packages}
+    facts += [(name, then.packages.get(name), now.packages.get(name)) for name in packages]
     facts.append(("processes that worked together", found.processes, 1))
     for name, before, today in facts:
         if before != today and (name != "threads" or None not in (before, today)):
@@ -99,8 +99,8 @@ def differences(found: Reproduction) -> Iterator[str]:
         yield "the code differs from its commit in another way than in the run"
     if not found.same_run:
         yield "settings or the outcome of a step have changed since the run"
-    if then.get("gpu"):
-        yield f"the run was on a GPU ({then['gpu']}): the last bits may differ from run to run"
+    if then.gpu:
+        yield f"the run was on a GPU ({then.gpu}): the last bits may differ from run to run"
 
 
 def _or_none(value: object) -> str:
@@ -115,7 +115,7 @@ def _repeat(found: Reproduction, root: Path) -> Path:
         DataError: the texts are other ones here.
     """
     config = replace(found.rewritten.planned.config, results_dir=str(root / "results"), baselines=False)
-    if config.device == "auto" and not found.record.environment.get("gpu"):
+    if config.device == "auto" and not found.record.environment.gpu:
         parts = {name: replace(getattr(config, name), device="cpu") for name in ("train", "decode", "score")}
         config = replace(config, device="cpu", **parts)
     shared = ArtifactCache(cache_folder(), finished_only=True)
@@ -135,7 +135,7 @@ def _repeat(found: Reproduction, root: Path) -> Path:
             link.symlink_to(folder.resolve(), target_is_directory=True)
         command = ("longsumbench", "run", *found.rewritten.words)
         point = Point(config, found.rewritten.planned.variant, command)
-        with with_cache(own.root), _with_threads(found.record.environment.get("threads")):
+        with with_cache(own.root), _with_threads(found.record.environment.threads):
             record = run_point(point)
     finally:
         shared.release()
@@ -213,4 +213,4 @@ def _scores_in(path: Path) -> dict[str, str]:
 def _means_in(path: Path) -> dict[str, str]:
     """Return type of ROUGE → its means and interval, to the last bit."""
     scores = RunRecord.read(path.parent).scores
-    return {kind: ", ".join(f"{part} {mean}" for part, mean in parts.items()) for kind, parts in scores.items()}
+    return {kind: ", ".join(f"{part} {mean}" for part, mean in asdict(means).items()) for kind, means in scores.items()}

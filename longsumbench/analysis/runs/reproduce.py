@@ -59,18 +59,17 @@ class Reproduction:
     @property
     def processes(self) -> int:
         """Number of processes of the run."""
-        return int(self.record.environment.get("processes", 1))
+        return self.record.environment.processes
 
     @property
     def commit(self) -> str | None:
         """Commit of the code; None for an installed package."""
-        commit: str | None = self.record.environment.get("commit")
-        return commit
+        return self.record.environment.commit
 
     @property
     def python(self) -> str:
         """Name of the interpreter ("python3.11")."""
-        return "python" + ".".join(str(self.record.environment.get("python", "3")).split(".")[:2])
+        return "python" + ".".join((self.record.environment.python or "3").split(".")[:2])
 
 
 def reproduce(run: str, results: Results) -> Reproduction:
@@ -93,7 +92,7 @@ def reproduce(run: str, results: Results) -> Reproduction:
         rewritten = rewrite(record.config, config_dir)
     except UsageError as problem:
         kind = "does not know a name" if isinstance(problem, UnknownName) else "rejects its settings"
-        reason = f"today's code {kind} ({problem}); use its commit {record.environment.get('commit')}"
+        reason = f"today's code {kind} ({problem}); use its commit {record.environment.commit}"
         raise UsageError(f"{folder} cannot be repeated here: {reason}") from problem
     patch, constraints = folder / "work" / "patch.diff", folder / "work" / "constraints.txt"
     differed = patch.read_bytes() if patch.is_file() else b""
@@ -103,7 +102,7 @@ def reproduce(run: str, results: Results) -> Reproduction:
         rewritten,
         config_dir,
         is_same_run(rewritten.planned.config, record),
-        differed or (None if record.environment.get("patched") else b""),
+        differed or (None if record.environment.patched else b""),
         constraints.read_text(encoding="utf-8", errors="replace")
         if constraints.is_file()
         else known_constraints(record),
@@ -133,8 +132,8 @@ def is_same_run(config: RunConfig, record: RunRecord) -> bool:
 
 def known_constraints(record: RunRecord) -> str:
     """Return the versions in a record and, for other packages, in `constraints.txt` of its commit."""
-    pins = {project_name(name): f"{name}=={found}" for name, found in record.environment.get("packages", {}).items()}
-    for line in (file_at(str(record.environment.get("commit")), "constraints.txt") or "").splitlines():
+    pins = {project_name(name): f"{name}=={found}" for name, found in record.environment.packages.items()}
+    for line in (file_at(str(record.environment.commit), "constraints.txt") or "").splitlines():
         pins.setdefault(project_name(line.partition("==")[0]), line)
     return "".join(f"{pins[name]}\n" for name in sorted(pins))
 
@@ -223,7 +222,7 @@ def _code(found: Reproduction, repository: str, clone: str, patch: str) -> Itera
 
 def _packages(found: Reproduction, environment: str, clone: str, constraints: str) -> Iterator[str]:
     """Yield the commands that install the packages; all arguments are quoted for a shell."""
-    version = shlex.quote(f"longsumbench=={found.record.environment['longsumbench']}")
+    version = shlex.quote(f"longsumbench=={found.record.environment.longsumbench}")
     suite = version if found.commit is None else f"-e {clone}"
     build = next((line for line in found.constraints.splitlines() if line.startswith("torch==")), "").partition("+")[2]
     wheels = f" --extra-index-url {shlex.quote(f'{_WHEELS}/{build}')}" if build else ""
@@ -233,31 +232,31 @@ def _packages(found: Reproduction, environment: str, clone: str, constraints: st
 
 
 def _describe_constraints(found: Reproduction) -> str:
-    python = f"Python {found.record.environment.get('python')}"
+    python = f"Python {found.record.environment.python}"
     if found.noted:
         return f"{python}, and the packages installed then"
-    known = ", ".join(f"{name} {version}" for name, version in found.record.environment.get("packages", {}).items())
+    known = ", ".join(f"{name} {version}" for name, version in found.record.environment.packages.items())
     return f"{python}, {known}; constraints.txt (--output writes it) adds the versions of the commit's constraints.txt"
 
 
 def _texts(record: RunRecord) -> str:
-    path = record.config["dataset"].get("path")
-    place = record.corpus.get("source") or "" if path is None else f"at {path}, from where the run was started"
+    path = record.settings.dataset.path
+    place = record.texts.source or "" if path is None else f"at {path}, from where the run was started"
     return f"{record.dataset} ({place}), fingerprint {record.fingerprint[:12]}"
 
 
 def _machine(record: RunRecord) -> str:
     where = record.environment
-    threads = "" if where.get("threads") is None else f", threads: {where['threads']}"
-    return f"on {where.get('gpu') or 'the CPU'} ({where.get('processor')}, {where.get('cores')} cores{threads})"
+    threads = "" if where.threads is None else f", threads: {where.threads}"
+    return f"on {where.gpu or 'the CPU'} ({where.processor}, {where.cores} cores{threads})"
 
 
 def _settings(record: RunRecord) -> str:
     """Return the command that sets the threads, hides an unused GPU, and makes torchrun import the installed code."""
     where = record.environment
-    chosen = [f"OMP_NUM_THREADS={int(where.get('threads') or 1)}"]
-    chosen += [] if where.get("gpu") else ["CUDA_VISIBLE_DEVICES="]
-    chosen += ["PYTHONSAFEPATH=1"] if where.get("processes", 1) > 1 else []
+    chosen = [f"OMP_NUM_THREADS={where.threads or 1}"]
+    chosen += [] if where.gpu else ["CUDA_VISIBLE_DEVICES="]
+    chosen += ["PYTHONSAFEPATH=1"] if where.processes > 1 else []
     return f"export {' '.join(chosen)}"
 
 
@@ -282,7 +281,7 @@ def _remarks(found: Reproduction) -> Iterator[str]:
         yield f"Newer settings, and their values in this command: {_listed(rewritten.later)}"
     if not record.repeatable:
         yield "Training was ended by train.max_minutes: a repeat ends at another step."
-    if record.environment.get("gpu"):
+    if record.environment.gpu:
         yield "On a GPU, the last bits may differ between runs, and with them single words."
 
 

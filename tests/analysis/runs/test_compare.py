@@ -28,6 +28,7 @@ from longsumbench.api.system import Summary
 from longsumbench.cli.main import main
 from longsumbench.errors import DataError
 from longsumbench.metrics.aggregate import write_scores
+from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.metrics.statistics import holm
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.predictions import write_summaries
@@ -141,7 +142,12 @@ def test_four_examples_detect_nothing(finished: Callable[..., Path], typed: Type
 def test_lengths_and_warnings(finished: Callable[..., Path], tmp_path: Path) -> None:
     """The mean length of the outputs stands above the tables, and who wrote the same text over and over."""
     for model, outputs_cut in (("lead", 0), ("trunc", 7)):
-        finished(model, {f"{n}": 0.1 * n for n in range(8)}, outputs_cut=outputs_cut, outputs={"reference_words": 60.0})
+        finished(
+            model,
+            {f"{n}": 0.1 * n for n in range(8)},
+            outputs_cut=outputs_cut,
+            outputs=OutputFacts(0, 0, 0, 0, reference_words=60.0),
+        )
     path = tmp_path / "runs" / "arxiv" / "trunc" / "trunc0000000" / "predictions.jsonl"
     write_summaries(path, [Summary(f"{place}", "The very same text.", None) for place in range(8)])
     told = compared(tmp_path, "lead", "trunc").about()

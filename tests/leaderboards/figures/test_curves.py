@@ -11,13 +11,15 @@ from pathlib import Path
 import pytest
 from support.swept_runs import baseline, trained
 
+from longsumbench.api.documents import Cut, Truncation
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
-from longsumbench.leaderboards.curve_points import Estimate
 from longsumbench.leaderboards.curves import SweepCurves, sweep_of
 from longsumbench.leaderboards.figures.curves import file_name, sweep_csv, update_curves
 from longsumbench.leaderboards.figures.curves_layout import MOST_CURVES, Axis, layout_of, tick_name
 from longsumbench.leaderboards.figures.curves_picture import draw_layout
+from longsumbench.metrics.aggregate import Estimate, MeasureMean, RougeMeans
+from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.record import Results, RunRecord
 
 PAGES = [trained("pagesum", 20 + place, page_size=size) for place, size in enumerate((128, 256, 512, 1024))]
@@ -132,7 +134,7 @@ def test_nothing_is_left_out_in_silence() -> None:
 
 def test_csv() -> None:
     """A row for each system and value: all numbers, the kind of interval, the cost and the runs."""
-    ledger = {"tokens": 200, "words": 100, "cuts": [{"cause": "page", "tokens": 50, "words": 9}], "documents_merged": 0}
+    ledger = Truncation(200, 100, (Cut("page", 50, 9),))
     second = trained("pagesum", 24, seed=2, page_size=128, source=ledger)
     other = [trained("pagesum", 4, train={"max_steps": 9}, page_size=size) for size in (8, 4)]
     found = rows(swept([*PAGES, second, *other, baseline("lead", 22)], "page_size"))
@@ -152,8 +154,7 @@ def test_csv() -> None:
 def test_measures_stand_in_the_csv_and_can_be_drawn() -> None:
     """A measure by which runs are ranked is drawn; a run without it is named, and its cell is empty."""
     runs = [
-        trained("ea", 20, page_size=size, measures={"facts": {"mean": 1.0, "lo": size - 1.0, "hi": 9.0, "n": 5}})
-        for size in (4, 8)
+        trained("ea", 20, page_size=size, measures={"facts": MeasureMean(1.0, size - 1.0, 9.0, 5)}) for size in (4, 8)
     ]
     without = trained("ea", 20, page_size=16)
     found = swept([*runs, without], "page_size")
@@ -166,7 +167,7 @@ def test_measures_stand_in_the_csv_and_can_be_drawn() -> None:
 
 def test_unknown_numbers() -> None:
     """A number that nobody measured, or not where the setting differs: one line."""
-    one = trained("ea", 20, page_size=3, measures={"facts": {"mean": 1.0, "lo": 0.0, "hi": 2.0, "n": 5}})
+    one = trained("ea", 20, page_size=3, measures={"facts": MeasureMean(1.0, 0.0, 2.0, 5)})
     with pytest.raises(UsageError, match=r"unknown measure 'rouge9' .*known: .*rouge1"):
         layout_of(swept(PAGES, "page_size"), "rouge9")
     with pytest.raises(UsageError, match=r"^--kind facts was not measured by runs that differ in model\.page_size;"):
@@ -195,8 +196,8 @@ def test_names_are_text(name: str) -> None:
 
 
 def test_flat_scores_and_lone_points_are_drawn() -> None:
-    """Runs with equal scores and no intervals, and a system with a single value."""
-    flat = {kind: {"p": 5.0, "r": 5.0, "f": 5.0} for kind in ("rouge1", "rouge2", "rougeL", "rougeLsum")}
+    """Runs with equal scores and empty intervals, and a system with a single value."""
+    flat = dict.fromkeys(ROUGE_TYPES, RougeMeans(5.0, 5.0, 5.0, 5.0, 5.0))
     records = [trained("ea", 5, page_size=size, scores=flat) for size in (1, 2)]
     image = draw_layout(layout_of(swept([*records, trained("one", 5, page_size=3, scores=flat)], "page_size")))
     assert {"ea", "one"} <= set(words_in(image["svg"]))
