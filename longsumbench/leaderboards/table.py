@@ -120,9 +120,9 @@ class Table:
         """Return the table in Markdown, with the runs' ledgers and links to its pictures."""
         text = tables.markdown(self.heading(), self.blocks(ledger=True))
         if self.lines():
-            text += f"\n![{self.title()}]({_picture(self.dataset)})\n"
+            text += f"\n![{self.title()}]({self.dataset}-recall.png)\n"
         if found := self.at_lengths():
-            text += f"\n![{title_of(self.dataset, found)}]({_by_length(self.dataset)}.png)\n"
+            text += f"\n![{title_of(self.dataset, found)}]({self.dataset}-lengths.png)\n"
         return text
 
     def ledger(self) -> Block:
@@ -145,10 +145,22 @@ class Table:
         """Return the systems that were tested on texts of several lengths, across groups."""
         return systems_at_lengths(record for group in self.runs for record in group)
 
+    def files(self) -> dict[str, str | bytes | None]:
+        """Return the table's files, by name; None for a picture that the runs do not have."""
+        lines, found = self.lines(), self.at_lengths()
+        return {
+            f"{self.dataset}.csv": self.csv(),
+            f"{self.dataset}.md": self.markdown(),
+            f"{self.dataset}.tex": self.latex(),
+            f"{self.dataset}-recall.png": draw_recall(self.title(), lines) if lines else None,
+            f"{self.dataset}-lengths.png": draw_lengths(title_of(self.dataset, found), found) if found else None,
+            f"{self.dataset}-lengths.csv": lengths_csv(found) if found else None,
+        }
+
     def pictures(self) -> list[str]:
         """Return the file names of the table's pictures."""
-        content = {_picture(self.dataset): self.lines(), f"{_by_length(self.dataset)}.png": self.at_lengths()}
-        return [name for name, drawn in content.items() if drawn]
+        drawn = {"recall": self.lines(), "lengths": self.at_lengths()}
+        return [f"{self.dataset}-{name}.png" for name, content in drawn.items() if content]
 
     def title(self) -> str:
         """Return the title of the picture of fact recall."""
@@ -216,25 +228,13 @@ def update_table(results: Results, dataset: str) -> Table:
         table = read_table(results, dataset)
         if not table.runs:
             raise DataError("no run can be read", results.root / "runs" / dataset)
-        stem = results.root / "leaderboard" / dataset
-        for suffix, text in (("csv", table.csv()), ("md", table.markdown()), ("tex", table.latex())):
-            write_atomically(stem.with_name(f"{stem.name}.{suffix}"), text)
-        if lines := table.lines():
-            write_atomically(stem.with_name(_picture(dataset)), draw_recall(table.title(), lines))
-        else:
-            stem.with_name(_picture(dataset)).unlink(missing_ok=True)
-        _write_by_length(table, stem)
+        for name, content in table.files().items():
+            path = results.root / "leaderboard" / name
+            if content is None:
+                path.unlink(missing_ok=True)
+            else:
+                write_atomically(path, content)
     return table
-
-
-def _write_by_length(table: Table, stem: Path) -> None:
-    """Write the picture and the CSV of recall by length; remove them if no system has several lengths."""
-    found, name = table.at_lengths(), _by_length(table.dataset)
-    for suffix in () if found else ("png", "csv"):
-        stem.with_name(f"{name}.{suffix}").unlink(missing_ok=True)
-    if found:
-        write_atomically(stem.with_name(f"{name}.png"), draw_lengths(title_of(table.dataset, found), found))
-        write_atomically(stem.with_name(f"{name}.csv"), lengths_csv(found))
 
 
 def read_table(results: Results, dataset: str, part: str = "f") -> Table:
@@ -266,15 +266,6 @@ def _with_part_as_f(record: RunRecord, part: str, scores: pd.DataFrame | None) -
         low, high = bounds.get(f"{kind}_f", (math.nan, math.nan))
         means[kind] = replace(score, f=getattr(score, part), f_lo=low, f_hi=high)
     return replace(record, scores=means, measures={}, ranked_by=None)
-
-
-def _picture(dataset: str) -> str:
-    return f"{dataset}-recall.png"
-
-
-def _by_length(dataset: str) -> str:
-    """Return the file name of recall by length, without its ending."""
-    return f"{dataset}-lengths"
 
 
 def group_runs(records: Iterable[RunRecord]) -> tuple[tuple[RunRecord, ...], ...]:

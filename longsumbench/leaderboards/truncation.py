@@ -21,14 +21,12 @@ PREFIX = "cut_"  # of the CSV columns with the shares by cause
 
 def cut_shares(record: RunRecord) -> dict[str, float]:
     """Return cause → the share of the source that it cut, in percent of tokens, the largest first."""
-    if record.source is None:
+    source = record.source
+    if source is None:
         return {}
-    source, tokens = record.source, record.source.tokens > 0
-    shares = {
-        cut.cause: percent(*((cut.tokens, source.tokens) if tokens else (cut.words, source.words))) or 0.0
-        for cut in source.cuts
-    }
-    return dict(sorted(shares.items(), key=lambda item: (-item[1], item[0])))
+    counts = {cut.cause: cut.tokens if source.tokens else cut.words for cut in source.cuts}
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return {cause: percent(count, source.tokens or source.words) or 0.0 for cause, count in ordered}
 
 
 def ledger_columns(records: Sequence[RunRecord]) -> list[str]:

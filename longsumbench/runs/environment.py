@@ -32,13 +32,8 @@ class Environment:
     """Versions and hardware of a run.
 
     Attributes:
-        longsumbench: version of the suite.
         commit: of the checkout; None for an installed package.
         patched: True if the code differed from the commit.
-        python: version of Python.
-        system: operating system and architecture.
-        processor: model name of the CPU.
-        cores: of the machine.
         threads: of PyTorch; None if it was not imported.
         gpu: model name; None on the CPU.
         packages: name → version.

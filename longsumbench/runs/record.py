@@ -44,9 +44,6 @@ _BETWEEN_SETTINGS = re.compile(r",(?![^\[\]]*\])")  # commas outside brackets
 # Parts of a record that are checked when it is read
 _FolderName = Annotated[str, msgspec.Meta(pattern=r"^(?!\.\.?\Z)[^/\x00-\x1f\x7f]{1,60}\Z")]
 _SplitName = Annotated[str, msgspec.Meta(pattern=r"^(train|validation|test)\Z")]
-_NumEvidence = Annotated[str, msgspec.Meta(pattern=r"^(all|none|\d{1,18})\Z")]
-_Resamples = Annotated[int, msgspec.Meta(ge=1, le=10**6)]
-_Length = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class TornRecord(DataError):
@@ -101,7 +98,7 @@ class GeneratedTexts:
 
     reports: int = 0
     seed: int = 0
-    lengths: tuple[_Length, ...] = ()
+    lengths: tuple[Annotated[int, msgspec.Meta(ge=1)], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -124,13 +121,6 @@ class RecordedTexts:
 
 
 @dataclass(frozen=True)
-class RecordedDataset:
-    """Settings of `dataset`; `path` is None if the texts did not come from local files."""
-
-    path: str | None = None
-
-
-@dataclass(frozen=True)
 class RecordedTraining:
     """Settings of `train`: the examples, source words or source tokens of an optimizer step, and the seed."""
 
@@ -142,18 +132,20 @@ class RecordedTraining:
 
 
 @dataclass(frozen=True)
-class RecordedDecoding:
-    """Settings of `decode`."""
+class _Dataset:
+    name: _FolderName
+    path: str | None = None  # None if the texts did not come from local files
 
-    evidence: _NumEvidence = "none"
+
+@dataclass(frozen=True)
+class _Decoding:
+    evidence: Annotated[str, msgspec.Meta(pattern=r"^(all|none|\d{1,18})\Z")] = "none"
     seed: int | None = None
 
 
 @dataclass(frozen=True)
-class RecordedScoring:
-    """Settings of `score`."""
-
-    resamples: _Resamples = 1_000
+class _Scoring:
+    resamples: Annotated[int, msgspec.Meta(ge=1, le=10**6)] = 1_000
     resampling: str = "percentile"
 
 
@@ -165,10 +157,11 @@ class RecordedSettings:
     """
 
     model: Mapping[str, Any]
-    dataset: RecordedDataset
+    dataset: _Dataset
     train: RecordedTraining
-    decode: RecordedDecoding
-    score: RecordedScoring
+    decode: _Decoding
+    score: _Scoring
+    scale: str
     results_dir: str = "results"
 
 
@@ -409,10 +402,10 @@ def split_variant(variant: str) -> list[str]:
 
 def source_seen(record: RunRecord) -> float | None:
     """Return the percentage of source tokens that were read; None without a ledger."""
-    if record.source is None:
+    source = record.source
+    if source is None:
         return None
-    seen = (record.source.tokens_seen, record.source.tokens)
-    return percent(*seen if record.source.tokens else (record.source.words_seen, record.source.words))
+    return percent(source.tokens_seen, source.tokens) if source.tokens else percent(source.words_seen, source.words)
 
 
 def ranking_score(record: RunRecord) -> str:

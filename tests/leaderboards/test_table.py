@@ -158,12 +158,6 @@ def test_lists_in_a_variant(update: Callable[..., Table]) -> None:
     assert run_label(one) == "etads decoder_layers=4 focus_layers=[] saliency_layers=[1,2] (etads000)"
 
 
-def test_untrained_row(update: Callable[..., Table]) -> None:
-    """What does not apply to a system is left empty: no ledger, no targets, no seed."""
-    (row,) = rows(update(record("lead", 30)))
-    assert (row["source_seen"], row["targets_cut"], row["seed"]) == ("", "", "")
-
-
 def test_best_first_and_ties(update: Callable[..., Table]) -> None:
     """Runs are ranked by ROUGE-Lsum; equal ones by name."""
     table = update(record("random", 20), record("b", 30), record("lead", 25), record("a", 30))
@@ -220,12 +214,6 @@ def test_nothing_but_oracles(update: Callable[..., Table]) -> None:
     table = update(record("oracle", 60, oracle=True))
     assert table.render().count("test split") == table.render().count("Oracles: they saw") == 1
     assert r"\begin{tabular}{}" not in table.latex()
-
-
-def test_not_repeatable(update: Callable[..., Table]) -> None:
-    """A run that a time limit ended has a remark with its variant."""
-    table = update(record("trunc", 30, variant="input_length=64", repeatable=False))
-    assert r"input\_length=64; not repeatable" in table.markdown()
 
 
 def recall(single: float, silent: float, **others: float) -> dict[str, MeasureMean]:
@@ -317,25 +305,15 @@ def started(model: str, init: str, **changes: object) -> RunRecord:
 
 
 def test_where_weights_came_from(update: Callable[..., Table]) -> None:
-    """All three tables name models by their initial weights, once for each start; without any there is no note."""
+    """A table names models by their initial weights, once for each start; without any there is no note."""
     assert describe_starts([record("lead", 1), record("theirs", 1, config={"model": {"init": 0.02}})]) == ""
-    assert describe_starts([started("seal", "random"), record("lead", 1), started("ca", "random")]) == (
-        "Random initial weights: ca, seal."
-    )
-    assert (
-        describe_starts([started("pagesum", "facebook/bart-base")])
-        == "From a checkpoint: pagesum (facebook/bart-base)."
-    )
-    table = update(
-        *(started("seal", "random", variant=variant, run_id=f"seal{variant}") for variant in ("", "size=223m")),
-        started("seal", "random-weights"),
-        started("pagesum", "facebook/bart_large"),
-        record("lead", 20),
-    )
-    note = "Random initial weights: seal. From a checkpoint: pagesum (facebook/bart_large), seal (random-weights)"
+    runs = [started("seal", "random", run_id="1"), started("seal", "random", run_id="2"), started("ca", "random")]
+    runs += [started("pagesum", "facebook/bart_large"), record("lead", 20)]
+    note = "Random initial weights: ca, seal. From a checkpoint: pagesum (facebook/bart_large)."
+    assert describe_starts(runs) == note
+    table = update(*runs)
     assert note in " ".join(table.render().split())
-    assert note.replace("_", r"\_") in table.markdown()
-    assert note.replace("_", r"\_") in table.latex()
+    assert all(note.replace("_", r"\_") in text for text in (table.markdown(), table.latex()))
 
 
 @pytest.mark.parametrize(
@@ -379,13 +357,6 @@ def test_what_is_wrong_with_the_outputs(update: Callable[..., Table]) -> None:
         ("52.4", "60.0", "20"),
         ("", "", ""),
     ]
-
-
-def test_records_without_facts_about_outputs(update: Callable[..., Table]) -> None:
-    """A table of old records only has no column of lengths and no warning."""
-    (block, *_) = update(record("old", 10, outputs_cut=20)).blocks()
-    assert block.columns == TABLE_COLUMNS
-    assert not any("Words" in note or "Warning" in note for note in block.notes)
 
 
 def test_the_mark_of_the_best_is_explained(update: Callable[..., Table]) -> None:
@@ -456,15 +427,7 @@ def test_every_published_dataset_has_a_name() -> None:
 
 
 def test_width(update: Callable[..., Table]) -> None:
-    """The terminal's view fits 140 columns, long variants and published sources included."""
-    wide = record("hierarchical", 30, variant=",".join(f"setting_{number}=123456" for number in range(6)), seed=12)
-    signature = "|".join(f"part{number}:value-of-it" for number in range(12))
-    text = update(wide, record("lead", 31), record("b", 1, signature=signature)).render()
-    assert max(map(len, text.splitlines())) <= 140
-
-
-def test_width_with_measures(update: Callable[..., Table]) -> None:
-    """It does so with all measures at their widest, best and tied, too."""
+    """The terminal's view fits 140 columns with all measures at their widest, best and tied."""
     kinds = {f"fact_recall_{kind}": 100.0 for kind in ("relayed", "silent_same")}
     variant = ",".join(f"setting_{number}=123456" for number in range(6))
     wide = {"variant": variant, "seed": 12, "fit": replace(TRAINED, steps=10_000), "source": Truncation(200, 100)}

@@ -15,8 +15,8 @@ from longsumbench.api.documents import Cut, Truncation
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.curves import SweepCurves, sweep_of
-from longsumbench.leaderboards.figures.curves import file_name, sweep_csv, update_curves
-from longsumbench.leaderboards.figures.curves_layout import MOST_CURVES, Axis, layout_of, tick_name
+from longsumbench.leaderboards.figures.curves import sweep_csv, update_curves
+from longsumbench.leaderboards.figures.curves_layout import MOST_CURVES, Axis, layout_of
 from longsumbench.leaderboards.figures.curves_picture import draw_layout
 from longsumbench.metrics.aggregate import Estimate, MeasureMean, RougeMeans
 from longsumbench.rouge.scorer import ROUGE_TYPES
@@ -63,14 +63,6 @@ def test_ticks_have_room() -> None:
     assert Axis.of("x", ["1", "2", "4", "8"]).ticks() == ["1", "2", "4", "8"]
     many = [str(value) for value in range(100, 200)]
     assert len(Axis.of("x", many).ticks()) in range(4, 15)
-
-
-def test_ticks_of_a_search_are_rounded() -> None:
-    """A sampled rate has four digits at the axis; typed values and whole numbers are unchanged."""
-    values = ["0.0004024066464714613", "0.99985", "2e-05", "0.00025", "123456789", "words of theirs"]
-    assert [tick_name(value) for value in values] == ["0.0004024", *values[1:]]
-    drawn = [str(0.001 + place / 300_007) for place in range(0, 900, 200)]
-    assert Axis.of("x", drawn).ticks() == drawn
 
 
 def test_what_is_drawn() -> None:
@@ -242,12 +234,6 @@ def test_of_two_settings_the_one_that_varies_is_drawn(tmp_path: Path) -> None:
         update_curves(results, "arxiv", words)
 
 
-def test_file_names() -> None:
-    """Settings of the model have their short name, others their full one, because two sections may have it."""
-    records = [trained("ea", 1, beams=beams, page_size=size) for beams in (1, 2) for size in (3, 4)]
-    assert file_name(swept(records, "page_size", "num_beams")) == "arxiv-page_size-decode.num_beams"
-
-
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`leaderboard DATASET --against` prints the table and the files; an invalid setting is one line and exit 2."""
     keep(tmp_path, *GRID)
@@ -274,20 +260,3 @@ def test_against_needs_one_dataset(tmp_path: Path, capsys: pytest.CaptureFixture
     keep(tmp_path, *PAGES, baseline("lead", 1, dataset="pubmed"))
     assert main(["leaderboard", "--results-dir", str(tmp_path), "--against", "page_size"]) == 2
     assert "choose one of arxiv, pubmed" in capsys.readouterr().err
-
-
-def test_full_disk_leaves_the_old_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What cannot be written whole is not written; no temporary file is left."""
-    results = keep(tmp_path, *PAGES)
-    written = update_curves(results, "arxiv", ["page_size"])
-    before = [path.read_bytes() for path in written]
-    keep(tmp_path, trained("pagesum", 40, page_size=2048))
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(OSError, match="No space"):
-        update_curves(results, "arxiv", ["page_size"])
-    assert [path.read_bytes() for path in written] == before
-    assert sorted(path.name for path in (tmp_path / "leaderboard").iterdir()) == sorted(path.name for path in written)
