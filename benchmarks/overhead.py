@@ -18,15 +18,16 @@ def main() -> None:
     parser.add_argument("--results-dir", default="results")
     options = parser.parse_args()
     record = RunRecord.read(Results(Path(options.results_dir)).find(options.run))
-    total, trained = record.timings["total"], record.fit["seconds"]
+    took, trained = record.timings, record.fit.seconds
+    total = took.total
     steps = {
         "training": trained,
-        "decoding": record.timings["summarize"],
-        "scoring": record.timings["score"],
-        "reading texts": record.timings["read"],
-        "tokenizer, tokenizing, checkpoints": record.timings["fit"] - trained,
+        "decoding": took.summarize,
+        "scoring": took.score,
+        "reading texts": took.read,
+        "tokenizer, tokenizing, checkpoints": took.fit - trained,
     }
-    own = total - trained - record.timings["summarize"] - record.timings["score"]
+    own = total - trained - took.summarize - took.score
     rows = [[name, f"{seconds:.1f} s", f"{100 * seconds / total:.1f} %"] for name, seconds in steps.items()]
     rows.append(["the suite's own (asked: under 5 % of ten minutes)", f"{own:.1f} s", f"{100 * own / total:.1f} %"])
     print(f"{record.model} on {record.dataset}, {total:.0f} s in all")

@@ -289,13 +289,13 @@ def other_sentences(runs: Runs) -> list[tuple[str, str]]:
 
 def minutes(runs: Runs, claims: Iterable[Claim]) -> str:
     """Return how long the trainings took, from the shortest to the longest."""
-    seconds = [run.record.fit["seconds"] for claim in claims for run in runs[claim]]
+    seconds = [run.record.fit.seconds for claim in claims for run in runs[claim]]
     return f"{min(seconds) / 60:.1f} to {max(seconds) / 60:.1f}"
 
 
 def steps_needed(run: Run) -> str:
     """Return after how many steps a run had learned."""
-    learned = [step for step, loss in run.record.fit["validation_losses"] if loss <= LEARNED]
+    learned = [step for step, loss in run.record.fit.validation_losses if loss <= LEARNED]
     return f"{learned[0]:,}" if learned else "not learned"
 
 

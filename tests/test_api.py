@@ -92,7 +92,7 @@ def test_a_run_is_that_of_the_command(toy: dict[str, Any], capsys: pytest.Captur
     for named in (record, record.run_id, record.run_id[:8], Path("results/runs/jsonl/lead") / record.run_id):
         assert longsumbench.load_run(named).run_id == record.run_id
     outputs = longsumbench.load_outputs(record)
-    assert outputs["rouge1_f"].mean() * 100 == pytest.approx(record.scores["rouge1"]["f"])
+    assert outputs["rouge1_f"].mean() * 100 == pytest.approx(record.scores["rouge1"].f)
     assert all(isinstance(text, str) for text in outputs["prediction"])
 
 
@@ -113,7 +113,7 @@ def test_a_sweep_returns_a_record_for_each_point(toy: dict[str, Any], capsys: py
     assert table["rouge1"].dtype == float
     pair, other = longsumbench.compare(found[2], *found[:2]).pairs
     assert pair.run.record == found[0]
-    assert other.rows[0].mean == pytest.approx(found[1].scores["rouge1"]["f"])
+    assert other.rows[0].mean == pytest.approx(found[1].scores["rouge1"].f)
 
 
 def test_tables_and_comparisons_need_no_torch(toy: dict[str, Any]) -> None:
@@ -231,7 +231,7 @@ def test_scores_are_those_of_the_command(tmp_path: Path, capsys: pytest.CaptureF
         words = ["--mode", mode, "--wordnet", "none", "--resamples", "100", "--json"]
         assert main(["score", str(tmp_path / "both.jsonl"), *words]) == 0
         assert found.to_json() == capsys.readouterr().out.strip()
-        assert found.f1["rouge1"] == found.scores["rouge1"]["f"]
+        assert found.f1["rouge1"] == found.scores["rouge1"].f
 
 
 @pytest.mark.parametrize(

@@ -173,9 +173,9 @@ def test_the_table_of_pubmed() -> None:
             assert [row[name].strip("* ") for name in ROUGE_HEADINGS.values()] == [
                 score_of(record, kind) for kind in ROUGE_HEADINGS
             ]
-            seen, trained = source_seen(record), record.fit["steps"]
+            seen, trained = source_seen(record), record.fit.steps
             assert row["source seen"] == ("" if seen is None else f"{seen:.0f} %")
-            assert row["train time"] == (format_duration(record.fit["seconds"]) if trained else "")
+            assert row["train time"] == (format_duration(record.fit.seconds) if trained else "")
     assert found == len(records)
 
 
@@ -197,7 +197,7 @@ def chosen(dataset: str, **facts: object) -> list[RunRecord]:
     found = [
         record
         for record in RESULTS.records(dataset)
-        if record.fit["steps"] and all(getattr(record, name) == value for name, value in facts.items())
+        if record.fit.steps and all(getattr(record, name) == value for name, value in facts.items())
     ]
     assert found
     return found
@@ -210,7 +210,7 @@ def span(values: Iterable[float], between: str) -> str:
 
 
 def lsum(records: Iterable[RunRecord]) -> list[float]:
-    return [record.scores["rougeLsum"]["f"] for record in records]
+    return [record.scores["rougeLsum"].f for record in records]
 
 
 def baseline(model: str, beside: list[RunRecord]) -> float:
@@ -222,7 +222,7 @@ def baseline(model: str, beside: list[RunRecord]) -> float:
 
 
 def losses(records: list[RunRecord]) -> str:
-    first, last = (span((record.fit[name] for record in records), "–") for name in ("first_loss", "last_loss"))
+    first, last = (span((getattr(record.fit, name) for record in records), "–") for name in ("first_loss", "last_loss"))
     return f"loss falls from {first} to {last}"
 
 

@@ -51,14 +51,14 @@ def test_a_plain_system(package: Path, tmp_path: Path) -> None:
     record = run(
         package, "model=last", "model.words=3", "dataset=jsonl", f"dataset.path={write_jsonl(tmp_path / 'toy')}"
     )
-    assert record.outputs["words"] == 3
+    assert record.outputs.words == 3
 
 
 def test_a_neural_system(package: Path) -> None:
     """Packed trains, decodes and counts what it does not read."""
     record = run(package, "model=packed", "model.num_units=2", "dataset=probe", "dataset.limit=20", *SHORT)
-    assert record.fit["steps"] == 2
-    assert {cut["cause"] for cut in record.source["cuts"]} if record.source else {"num_snippets"}
+    assert record.fit.steps == 2
+    assert {cut.cause for cut in record.source.cuts} if record.source else {"num_snippets"}
 
 
 def test_a_dataset_and_a_metric(package: Path, tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_dataset_and_a_metric(package: Path, tmp_path: Path) -> None:
     ]
     (letters / "test.jsonl").write_text("\n".join(rows), encoding="utf-8")
     words = ["dataset=letters", f"dataset.path={letters}", "model=last", "score.metrics=[number_recall]"]
-    assert run(package, *words).measures["number_recall"]["mean"] == 50.0
+    assert run(package, *words).measures["number_recall"].mean == 50.0
 
 
 def test_python_of_the_readme(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, TypedDict
 
 from numpy.typing import NDArray
 
@@ -17,11 +17,18 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.files import BadFile, read_json
 
 _SAVED = "system.json"  # the file of a checkpoint that every system writes
-_PARTS = {"system": str, "config": {}, "state": {}}  # the shape of its content
 REFERENCE_AXIS = "reference_step"  # a token of the reference, under teacher forcing
 WINDOW_AXIS = "window"  # length 2: centre and width of a window, in source tokens counted from 0
 ATTENDED_AXIS = "attended_unit"  # the unit that another unit attends to
 AXES = ("step", REFERENCE_AXIS, "segment", "unit", ATTENDED_AXIS, "source_token", "layer", "head", WINDOW_AXIS)
+
+
+class SavedSystem(TypedDict):
+    """The content of a checkpoint's `system.json`."""
+
+    system: str
+    config: dict[str, Any]
+    state: dict[str, Any]
 
 
 class Split(Protocol):
@@ -293,7 +300,7 @@ def check_search(system: System, decode: Decoding) -> None:
         raise UsageError(f"decode.coverage={decode.coverage}: {problem}: choose decode.coverage=none")
 
 
-def read_checkpoint(folder: Path, config: type) -> dict[str, Any]:
+def read_checkpoint(folder: Path, config: type) -> SavedSystem:
     """Read a checkpoint's `system.json` and check that it belongs to the system with this `Config`.
 
     Raises:
@@ -307,7 +314,7 @@ def read_checkpoint(folder: Path, config: type) -> dict[str, Any]:
     return content
 
 
-def read_saved(folder: Path) -> dict[str, Any]:
+def read_saved(folder: Path) -> SavedSystem:
     """Read a checkpoint's `system.json`: the name of a system, its settings and its state.
 
     Raises:
@@ -318,7 +325,6 @@ def read_saved(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise UsageError(f"{folder} is not a checkpoint of this suite: it has no {_SAVED}")
     try:
-        content: dict[str, Any] = read_json(path, _PARTS)
+        return read_json(path, SavedSystem)
     except BadFile as error:
         raise DataError(f"not a checkpoint's {_SAVED} ({error}); save it again, or give another", path) from error
-    return content

@@ -48,38 +48,38 @@ def run_blocks(
         first: a run of the table's first group; the heading describes how this group differs from it.
         tied: (run id, number) pairs that are not distinguishable from the best of their column.
         tested: note on the tests; empty if nothing was tested.
-        part: the part of ROUGE to show, a key of `ROUGE_PARTS`.
+        part: the part of ROUGE that the runs' scores have as F, a key of `ROUGE_PARTS`.
     """
     heading = f"{members[0].split} split, {format_count(members[0].n, 'example')}"
     if unlike := describe_difference(members[0], first):
         heading += f"; not comparable with the first block: {unlike}"
     ranked = [record for record in members if not record.oracle]
     oracles = [record for record in members if record.oracle]
-    shown = numbers_shown(members, part)
+    shown = numbers_shown(members)
     widths = _VIEW_WIDTHS if set(shown) <= set(ROUGE_HEADINGS) else _VIEW_WIDTHS_WITH_MEASURES
     words = any(record.outputs for record in members)
     view = (*_WHO, *shown.values(), *(["words"] if words else []), *_COST)
     align = f"ll{'r' * (len(view) - 3)}l"
     best = {}
     if len(ranked) > 1:
-        best = {name: mean for name, (mean, _) in best_runs(ranked, shown, part).items()}
+        best = {name: mean for name, (mean, _) in best_runs(ranked, shown).items()}
     notes = (*table_notes(members, part), tested) if tested else table_notes(members, part)
     groups = _groups(shown, part, words)
-    rows = [_row(record, shown, best, tied, part, words) for record in ranked]
+    rows = [_row(record, shown, best, tied, words) for record in ranked]
     blocks = [Block(heading, notes, view, align, rows, widths, groups)] if ranked else []
     if oracles:
         heading, notes = ("", ()) if ranked else (heading, notes)  # the ranking already has both
         notes = (*notes, "Oracles: they saw the references, or their lengths, and are not ranked.")
-        rows = [_row(record, shown, {}, frozenset(), part, words) for record in oracles]
+        rows = [_row(record, shown, {}, frozenset(), words) for record in oracles]
         blocks.append(Block(heading, notes, view, align, rows, widths, groups))
     return blocks
 
 
-def best_runs(ranked: Sequence[RunRecord], shown: Iterable[str], part: str = "f") -> dict[str, tuple[float, RunRecord]]:
+def best_runs(ranked: Sequence[RunRecord], shown: Iterable[str]) -> dict[str, tuple[float, RunRecord]]:
     """Return the highest mean of each measured number and the first run that has it."""
     best = {}
     for name in shown:
-        if found := [(number[0], record) for record in ranked if (number := measured_mean(record, name, part))]:
+        if found := [(number.mean, record) for record in ranked if (number := measured_mean(record, name))]:
             best[name] = max(found, key=itemgetter(0))
     return best
 
@@ -98,13 +98,12 @@ def _groups(shown: Iterable[str], part: str, words: bool) -> tuple[tuple[str, in
     return (("", len(_WHO)), *numbers, ("", 1 + words), ("training", 2), ("", 1))
 
 
-def numbers_shown(members: Sequence[RunRecord], part: str = "f") -> dict[str, str]:
+def numbers_shown(members: Sequence[RunRecord]) -> dict[str, str]:
     """Return the numbers that a block shows (name → heading), measures before ROUGE.
 
-    Only the CSV has metrics that were requested in addition to the dataset's own. Tables of ROUGE precision or recall
-    show ROUGE only.
+    Only the CSV has metrics that were requested in addition to the dataset's own.
     """
-    first = ranking_score(members[0], part)
+    first = ranking_score(members[0])
     if first in ROUGE_HEADINGS:
         return ROUGE_HEADINGS
     measured = {name for record in members for name in record.measures}
@@ -117,28 +116,27 @@ def _row(
     shown: Iterable[str],
     best: Mapping[str, float],
     tied: Set[tuple[str, str]],
-    part: str,
     words: bool,
 ) -> list[str]:
     oracle = record.oracle and record.model != "oracle"
     variant = (", ".join(split_variant(record.variant)), *remarks(record))
-    seen, seconds = source_seen(record), record.fit["seconds"]
+    seen = source_seen(record)
     return [
         f"{record.model} (oracle)" if oracle else record.model,
         "; ".join(text for text in variant if text),
         "" if record.seed is None else str(record.seed),
-        *(_cell(record, name, best, tied, part) for name in shown),
-        *([f"{record.outputs['words']:.0f}" if "words" in record.outputs else ""] if words else []),
+        *(_cell(record, name, best, tied) for name in shown),
+        *([f"{record.outputs.words:.0f}" if record.outputs else ""] if words else []),
         "" if seen is None else f"{seen:.0f} %",
-        f"{record.fit['steps']:,}" if record.fit["steps"] else "",
-        format_duration(seconds) if record.fit["steps"] else "",
+        f"{record.fit.steps:,}" if record.trained else "",
+        format_duration(record.fit.seconds) if record.trained else "",
         record.run_id[:SHORT_ID],
     ]
 
 
 def remarks(record: RunRecord) -> list[str]:
     """Return facts about a run that its variant does not show."""
-    averaged = len(record.fit.get("averaged", ()))
+    averaged = len(record.fit.averaged)
     candidates = {
         "not repeatable": not record.repeatable,
         f"mean of {len(record.checkpoints)} checkpoints": record.checkpoints,
@@ -147,11 +145,10 @@ def remarks(record: RunRecord) -> list[str]:
     return [remark for remark, holds in candidates.items() if holds]
 
 
-def _cell(record: RunRecord, name: str, best: Mapping[str, float], tied: Set[tuple[str, str]], part: str) -> str:
-    if (number := measured_mean(record, name, part)) is None:
+def _cell(record: RunRecord, name: str, best: Mapping[str, float], tied: Set[tuple[str, str]]) -> str:
+    if (number := measured_mean(record, name)) is None:
         return ""
-    mean, low, high = number
-    cell = f"{mean:.1f}" if low is None or high is None else f"{mean:.1f} ±{(high - low) / 2:.1f}"
-    if mean == best.get(name):
+    cell = f"{number:.1f}"
+    if number.mean == best.get(name):
         return Stressed(cell)
     return Tied(cell) if (record.run_id, name) in tied else cell

@@ -52,8 +52,7 @@ def _dataset_settings(record: RunRecord) -> dict[str, str]:
     return {key: format_plain_value(value) for key, value in settings.items()}
 
 
-def ranking_key(record: RunRecord, part: str = "f") -> tuple[bool, float, str, str, int, str]:
+def ranking_key(record: RunRecord) -> tuple[bool, float, str, str, int, str]:
     """Return a sorting key: best first, oracles last; ties are sorted by name, variant and seed."""
-    score = measured_mean(record, ranking_score(record, part), part)
-    assert score is not None
-    return record.oracle, -score[0], record.model, record.variant, record.seed or 0, record.run_id
+    score = measured_mean(record, ranking_score(record))
+    return record.oracle, -score.mean if score else 0.0, record.model, record.variant, record.seed or 0, record.run_id

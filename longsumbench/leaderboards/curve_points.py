@@ -5,14 +5,12 @@ records --latest_per_seed--> CurvePoint --average_seeds--> means and 95 % interv
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from longsumbench.api.config import Scoring
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
-from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, PERCENT
+from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, PERCENT, Estimate
 from longsumbench.metrics.statistics import intervals_over_repeats
 from longsumbench.runs.record import RunRecord, measured_mean
 
@@ -20,14 +18,6 @@ from longsumbench.runs.record import RunRecord, measured_mean
 INTERVAL_OF_RUN, RESAMPLED, RANGE = "run", "examples and seeds", "range of seeds"
 
 SeedScores = Callable[[RunRecord], pd.DataFrame | None]
-
-
-class Estimate(NamedTuple):
-    """A mean over examples and seeds (0–100 or in its own unit), and its 95 % interval; None if unknown."""
-
-    mean: float
-    low: float | None
-    high: float | None
 
 
 @dataclass(frozen=True)
@@ -59,40 +49,31 @@ def _by_size(seeds: Sequence[int | None]) -> list[int]:
     return [-1 if seed is None else seed for seed in seeds]
 
 
-def _seeds(record: RunRecord) -> tuple[Any, ...]:
+def _seeds(record: RunRecord) -> tuple[int | None, ...]:
     """Return the run's seeds of sampling, training and decoding; empty if its outcome depends on none."""
     if record.seed is None:
         return ()
-    return record.seed, *(record.config.get(section, {}).get("seed") for section in ("train", "decode"))
+    return record.seed, record.settings.train.seed, record.settings.decode.seed
 
 
 def average_seeds(point: CurvePoint, scores: SeedScores) -> CurvePoint:
     """Average the numbers that all runs of a point have over its seeds."""
-    first, *others = point.runs
-    kinds = [kind for kind in (*ROUGE_HEADINGS, *first.measures) if all(measured_mean(run, kind) for run in point.runs)]
-    found = {kind: [Estimate(*_known(run, kind)) for run in point.runs] for kind in kinds}
-    if not others:
-        return replace(point, numbers={kind: numbers[0] for kind, numbers in found.items()})
-    means = {kind: sum(number.mean for number in numbers) / len(numbers) for kind, numbers in found.items()}
-    ranges = {kind: _range_of_intervals(numbers) for kind, numbers in found.items()}
-    resampled = _resampled(point.runs, kinds, scores)
-    bounds = ranges if resampled is None else {**ranges, **resampled}
-    how = RANGE if resampled is None else RESAMPLED
-    return replace(point, numbers={kind: Estimate(means[kind], *bounds[kind]) for kind in kinds}, interval=how)
+    found = {}
+    for kind in (*ROUGE_HEADINGS, *point.runs[0].measures):
+        numbers = [number for run in point.runs if (number := measured_mean(run, kind))]
+        if len(numbers) == len(point.runs):
+            found[kind] = pool_estimates(numbers)
+    if len(point.runs) == 1:
+        return replace(point, numbers=found)
+    resampled = _resampled(point.runs, list(found), scores)
+    numbers_found = {kind: Estimate(found[kind].mean, *bounds) for kind, bounds in (resampled or {}).items()}
+    return replace(point, numbers=found | numbers_found, interval=RANGE if resampled is None else RESAMPLED)
 
 
-def _known(record: RunRecord, kind: str) -> tuple[float, float | None, float | None]:
-    found = measured_mean(record, kind)
-    assert found is not None
-    return found
-
-
-def _range_of_intervals(numbers: Sequence[Estimate]) -> tuple[float | None, float | None]:
-    low, high = [number.low for number in numbers], [number.high for number in numbers]
-    return (
-        min((bound for bound in low if bound is not None), default=None),
-        max((bound for bound in high if bound is not None), default=None),
-    )
+def pool_estimates(numbers: Sequence[Estimate]) -> Estimate:
+    """Average a number over seeds. The interval reaches from the lowest to the highest end of the seeds' intervals."""
+    mean = sum(number.mean for number in numbers) / len(numbers)
+    return Estimate(mean, min(number.low for number in numbers), max(number.high for number in numbers))
 
 
 def _resampled(
@@ -110,7 +91,7 @@ def _resampled(
             return None
         tables.append(table.sort_index())
     values = np.stack([table[columns].to_numpy(dtype=float) for table in tables], axis=1)
-    resamples = max(run.config.get("score", {}).get("resamples", Scoring.resamples) for run in runs)
+    resamples = max(run.settings.score.resamples for run in runs)
     bounds = intervals_over_repeats(values, resamples, BOOTSTRAP_SEED)
     in_units = set[str]().union(*(run.units for run in runs))
     found = {}

@@ -209,11 +209,10 @@ def format_typed(value: Any) -> str:
 def _settings(record: RunRecord) -> dict[str, str]:
     """Return the settings that affect a run's outcome, without the seed."""
     found = {f"model.{key}": format_typed(value) for key, value in record.config["model"].items() if key != "name"}
-    if record.fit.get("steps") or record.fit.get("parameters"):
-        for section in ("train", "decode"):
-            ignored = names_deciding(SECTIONS[section], "seed", *SAME_SYSTEM)
-            values = record.config.get(section, {})
-            found |= {f"{section}.{key}": format_typed(value) for key, value in values.items() if key not in ignored}
+    for section in ("train", "decode") if record.fit.steps or record.fit.parameters else ():
+        ignored = names_deciding(SECTIONS[section], "seed", *SAME_SYSTEM)
+        values = record.config[section]
+        found |= {f"{section}.{key}": format_typed(value) for key, value in values.items() if key not in ignored}
     return found
 
 

@@ -1,16 +1,17 @@
 """The notes above a table: training budget, initial weights, warnings, units."""
 
+import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePath
-from typing import Any
 
 from longsumbench.api.config import Recipe
 from longsumbench.api.settings import names_deciding
 from longsumbench.formatting import format_count, format_plain_value
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS
+from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.output_facts import output_warnings
-from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, ranking_score
+from longsumbench.runs.record import SHORT_ID, RecordedTraining, RunRecord, measured_mean, ranking_score
 
 PLANTED = "fact_recall"
 _MEANING = {  # of measures by which runs are ranked
@@ -23,7 +24,10 @@ HUB_NAME = re.compile(r"(?!\.\.?/)[\w.-]+/[\w.-]+")  # owner/name of a checkpoin
 
 
 def table_notes(members: Sequence[RunRecord], part: str = "f") -> tuple[str, ...]:
-    """Return the notes on a block: training, warnings, and the meaning of its numbers."""
+    """Return the notes on a block: training, warnings, and the meaning of its numbers.
+
+    `part` of ROUGE, a key of `ROUGE_PARTS`, is what the runs' scores have as F.
+    """
     notes = (
         describe_budget(members),
         describe_training_differences(members),
@@ -33,55 +37,51 @@ def table_notes(members: Sequence[RunRecord], part: str = "f") -> tuple[str, ...
     lines = [note for note in notes if note]
     if left_out := len(members[0].empty_references):
         lines.append(f"Left out because they have no reference: {format_count(left_out, 'example')}.")
-    empty = [
-        f"{one.model} {one.run_id[:SHORT_ID]}: {one.empty_predictions}" for one in members if one.empty_predictions
-    ]
-    if empty:
+    if empty := [f"{one.label}: {one.empty_predictions}" for one in members if one.empty_predictions]:
         lines.append(f"Empty predictions, which score 0: {', '.join(empty)}.")
     lines += _about_outputs(members)
-    if part == "f":
-        lines += dict.fromkeys(note for record in members if (note := _about_ranking(record)))
+    lines += dict.fromkeys(note for record in members if (note := _about_ranking(record)))
     if additional := dict.fromkeys(name for record in members for name in record.measured_by):
         lines.append(f"Also measured, in the CSV: {', '.join(sorted(additional))}.")
     interval = "± half its 95 % interval"
-    if any(None in (measured_mean(record, kind, part) or ()) for record in members for kind in ROUGE_HEADINGS):
+    if any(math.isnan(score.f_lo) for record in members for score in record.scores.values()):
         interval += ", where the scores of each example (scores.csv) exist"
     lines.append(f"ROUGE {ROUGE_PARTS[part]} (0–100) {interval}; {members[0].signature.replace('|', ' ')}")
     return tuple(lines)
 
 
 def _about_outputs(members: Sequence[RunRecord]) -> list[str]:
-    lengths = [record.outputs["reference_words"] for record in members if "reference_words" in record.outputs]
+    lengths = [one.outputs.reference_words for one in members if one.outputs and one.outputs.reference_words]
     lines = [f"Words: the mean length of the outputs; the references have {lengths[0]:.0f}."] if lengths else []
     for record in members:
         if warnings := output_warnings(record.outputs, record.outputs_cut):
-            lines.append(f"Warning, {record.model} {record.run_id[:SHORT_ID]}: {'; '.join(warnings)}.")
+            lines.append(f"Warning, {record.label}: {'; '.join(warnings)}.")
     return lines
 
 
 def caution(members: Sequence[RunRecord]) -> str:
     """Return a warning if no trained run's 95 % interval lies above Lead's; empty otherwise."""
     name = ranking_score(members[0])
-    highs = [high for _, high in _intervals([one for one in members if one.model == _LEAD and not one.oracle], name)]
-    lows = [low for low, _ in _intervals([one for one in members if one.fit["steps"]], name)]
-    if not highs or not lows or max(lows) > max(highs):
+    leads = _estimates([one for one in members if one.model == _LEAD and not one.oracle], name)
+    trained = _estimates([one for one in members if one.trained], name)
+    if not leads or not trained or max(one.low for one in trained) > max(one.high for one in leads):
         return ""
     return (
         f"No trained system is ahead of Lead: no 95 % interval of {ROUGE_HEADINGS.get(name, name)} lies above Lead's."
     )
 
 
-def _intervals(members: Iterable[RunRecord], name: str) -> list[tuple[float, float]]:
-    """Return the interval of a number for each run that has it; (mean, mean) if there is no interval."""
+def _estimates(members: Iterable[RunRecord], name: str) -> list[Estimate]:
+    """Return a number of each run that has it, with its interval."""
     found = [number for record in members if (number := measured_mean(record, name))]
-    return [(mean if low is None else low, mean if high is None else high) for mean, low, high in found]
+    return [one for one in found if not math.isnan(one.low)]
 
 
 def _about_ranking(record: RunRecord) -> str:
     """Describe the measure by which a run is ranked, and its value at chance; empty if ranked by ROUGE."""
     name = ranking_score(record)
     chance = record.measures.get(f"{name}_chance")
-    reached = f"; chance reaches {chance['mean']:.1f}" if chance else ""
+    reached = f"; chance reaches {chance.mean:.1f}" if chance else ""
     return "" if name in ROUGE_HEADINGS else f"{_MEANING.get(name, f'Ranked by {name} (0–100)')}{reached}."
 
 
@@ -89,8 +89,8 @@ def describe_budget(members: Sequence[RunRecord]) -> str:
     """Describe the training budget: optimizer steps × examples per step, and the total for batches by tokens."""
     models: dict[tuple[int, str], set[str]] = {}
     for record in members:
-        if steps := record.fit["steps"]:
-            models.setdefault((steps, _step_size(record.config["train"])), set()).add(record.model)
+        if record.trained:
+            models.setdefault((record.fit.steps, _step_size(record.settings.train)), set()).add(record.model)
     budgets = [(f"{format_count(steps, 'step')} × {size}", models[steps, size]) for steps, size in sorted(models)]
     if not budgets:
         return "Nothing was trained for these rows."
@@ -101,25 +101,25 @@ def describe_budget(members: Sequence[RunRecord]) -> str:
 
 def _examples_of_tokens(members: Sequence[RunRecord]) -> str:
     """Describe how many examples runs with batches by tokens were trained on; empty for others."""
-    drawn = [one.fit["examples"] for one in members if one.fit["steps"] and one.config["train"].get("batch_tokens")]
+    drawn = [one.fit.examples for one in members if one.trained and one.settings.train.batch_tokens]
     if not drawn:
         return ""
     least, most = min(drawn), max(drawn)
     return f", {least:,}{f' to {most:,}' if most > least else ''} examples in all"
 
 
-def _step_size(recipe: Mapping[str, Any]) -> str:
-    passes = f"{recipe['accumulation']} × " if recipe["accumulation"] > 1 else ""
-    if words := recipe.get("batch_words"):
-        return f"{passes}batches of {words:,} source words, 4 to 64 examples"
-    if tokens := recipe.get("batch_tokens"):
-        return f"{passes}batches of {tokens:,} source tokens"
-    return format_count(recipe["batch_size"] * recipe["accumulation"], "example")
+def _step_size(recipe: RecordedTraining) -> str:
+    passes = f"{recipe.accumulation} × " if recipe.accumulation > 1 else ""
+    if recipe.batch_words:
+        return f"{passes}batches of {recipe.batch_words:,} source words, 4 to 64 examples"
+    if recipe.batch_tokens:
+        return f"{passes}batches of {recipe.batch_tokens:,} source tokens"
+    return format_count(recipe.batch_size * recipe.accumulation, "example")
 
 
 def describe_training_differences(members: Sequence[RunRecord]) -> str:
     """Describe the `train` settings other than the budget in which the trained runs differ; empty if none."""
-    recipes = [(record.config["train"], record.run_id[:SHORT_ID]) for record in members if record.fit["steps"]]
+    recipes = [(record.config["train"], record.run_id[:SHORT_ID]) for record in members if record.trained]
     differences = []
     ignored = names_deciding(Recipe, "budget", "seed", "nothing")
     for key in dict.fromkeys(key for recipe, _ in recipes for key in recipe if key not in ignored):
@@ -139,7 +139,7 @@ def describe_starts(members: Sequence[RunRecord]) -> str:
     """
     random, loaded = set(), set()
     for record in members:
-        if (init := record.config["model"].get("init")) == "random":
+        if (init := record.settings.model.get("init")) == "random":
             random.add(record.model)
         elif isinstance(init, str):  # in a plugin, `init` may have another meaning
             name = init if HUB_NAME.fullmatch(init) else PurePath(init).name or init

@@ -19,7 +19,7 @@ from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.metrics.aggregate import PERCENT, read_scores
 from longsumbench.metrics.statistics import holm, randomization_p_values, smallest_detectable_difference
 from longsumbench.report.tables import TIED
-from longsumbench.runs.record import SHORT_ID, Results, RunRecord, measured_mean
+from longsumbench.runs.record import Results, RunRecord, measured_mean
 
 LEVEL, _POWER = 0.05, 0.8
 RESAMPLES = 10_000
@@ -81,7 +81,7 @@ def read_scores_of_run(folder: Path, record: RunRecord) -> pd.DataFrame:
     return scores
 
 
-def against_best(members: Sequence[RunRecord], scores: Mapping[str, pd.DataFrame], part: str = "f") -> AgainstBest:
+def against_best(members: Sequence[RunRecord], scores: Mapping[str, pd.DataFrame]) -> AgainstBest:
     """Test every shown number of the ranked runs against the best run of its column.
 
     A number that equals the best one needs no test.
@@ -89,19 +89,18 @@ def against_best(members: Sequence[RunRecord], scores: Mapping[str, pd.DataFrame
     Args:
         members: comparable runs, best first; oracles are skipped.
         scores: run id → per-example scores, 0–1; a run without them is not tested.
-        part: the part of ROUGE that is shown: "f", "p" or "r".
     """
     ranked = [record for record in members if not record.oracle]
     differences: dict[tuple[str, str], pd.Series] = {}
     untested: dict[str, str] = {}
-    for name, (highest, best) in best_runs(ranked, numbers_shown(members, part), part).items():
+    for name, (highest, best) in best_runs(ranked, numbers_shown(members)).items():
+        column = f"{name}_f" if name in ROUGE_HEADINGS else name
         for record in ranked:
-            if (number := measured_mean(record, name, part)) is None or number[0] == highest:
+            if (number := measured_mean(record, name)) is None or number.mean == highest:
                 continue
-            column = f"{name}_{part}" if name in ROUGE_HEADINGS else name
             paired = _differences(scores.get(best.run_id), scores.get(record.run_id), column)
             if paired is None:
-                untested[record.run_id] = f"{record.model} {record.run_id[:SHORT_ID]}"
+                untested[record.run_id] = record.label
             else:
                 differences[record.run_id, name] = paired
     if not differences:

@@ -4,14 +4,14 @@ Runs are comparable if the texts, the split, the examples and the signature of t
 numbers have separate blocks. Datasets with planted facts also have pictures.
 """
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from longsumbench.api.config import Scoring
 from longsumbench.cache.locks import exclusive_lock
 from longsumbench.errors import DataError, UnknownName, UsageError, suite_errors
 from longsumbench.files import write_atomically
@@ -32,14 +32,15 @@ from longsumbench.leaderboards.significance import AgainstBest, against_best, re
 from longsumbench.leaderboards.truncation import PREFIX, cut_shares, ledger_block, ledger_columns
 from longsumbench.metrics.aggregate import intervals_of
 from longsumbench.report import tables
-from longsumbench.report.tables import Block
+from longsumbench.report.tables import Block, rounded_frame, with_bounds
 from longsumbench.runs.record import Results, RunRecord, source_seen
 
+_TRAINING_COLUMNS = ("steps", "examples", "source_tokens", "target_tokens", "seconds")
 _COLUMNS = (
     *("model", "variant", "dataset", "split", "n"),
     *(f"{kind}{bound}" for kind in ROUGE_HEADINGS for bound in ("", "_lo", "_hi")),
     *("source_seen", "targets_cut", "outputs_cut", "parameters"),
-    *("train_steps", "train_examples", "train_source_tokens", "train_target_tokens", "train_seconds"),
+    *(f"train_{name}" for name in _TRAINING_COLUMNS),
     *("tokens_per_second", "peak_memory_gb", "seed", "signature", "run_id"),
     *(f"{kind}_{part}" for kind in ROUGE_HEADINGS for part in "pr"),
 )
@@ -50,7 +51,6 @@ _OUTPUT_COLUMNS = {  # column → fact in the record; left out if no record has 
     "outputs_distinct": "distinct",
     "outputs_repetitive": "repetitive",
 }
-_DECIMALS = 4  # of numbers in the CSV
 _SPLITS = ("test", "validation", "train")
 
 # Name in published.csv → our name; the version in parentheses is shown with the split.
@@ -106,8 +106,7 @@ class Table:
         columns += ["measured_by"] if any(record.measured_by for record in records) else []
         columns += _OUTPUT_COLUMNS if any(record.outputs for record in records) else []
         columns += ["checkpoints"] if any(record.checkpoints for record in records) else []
-        rows = [_row(record) for record in records]
-        return pd.DataFrame(rows, columns=columns, dtype=object)
+        return rounded_frame(map(_row, records), columns)
 
     def csv(self) -> str:
         """Return `frame` as CSV."""
@@ -121,9 +120,9 @@ class Table:
         """Return the table in Markdown, with the runs' ledgers and links to its pictures."""
         text = tables.markdown(self.heading(), self.blocks(ledger=True))
         if self.lines():
-            text += f"\n![{self.title()}]({_picture(self.dataset)})\n"
+            text += f"\n![{self.title()}]({self.dataset}-recall.png)\n"
         if found := self.at_lengths():
-            text += f"\n![{title_of(self.dataset, found)}]({_by_length(self.dataset)}.png)\n"
+            text += f"\n![{title_of(self.dataset, found)}]({self.dataset}-lengths.png)\n"
         return text
 
     def ledger(self) -> Block:
@@ -146,10 +145,22 @@ class Table:
         """Return the systems that were tested on texts of several lengths, across groups."""
         return systems_at_lengths(record for group in self.runs for record in group)
 
+    def files(self) -> dict[str, str | bytes | None]:
+        """Return the table's files, by name; None for a picture that the runs do not have."""
+        lines, found = self.lines(), self.at_lengths()
+        return {
+            f"{self.dataset}.csv": self.csv(),
+            f"{self.dataset}.md": self.markdown(),
+            f"{self.dataset}.tex": self.latex(),
+            f"{self.dataset}-recall.png": draw_recall(self.title(), lines) if lines else None,
+            f"{self.dataset}-lengths.png": draw_lengths(title_of(self.dataset, found), found) if found else None,
+            f"{self.dataset}-lengths.csv": lengths_csv(found) if found else None,
+        }
+
     def pictures(self) -> list[str]:
         """Return the file names of the table's pictures."""
-        content = {_picture(self.dataset): self.lines(), f"{_by_length(self.dataset)}.png": self.at_lengths()}
-        return [name for name, drawn in content.items() if drawn]
+        drawn = {"recall": self.lines(), "lengths": self.at_lengths()}
+        return [f"{self.dataset}-{name}.png" for name, content in drawn.items() if content]
 
     def title(self) -> str:
         """Return the title of the picture of fact recall."""
@@ -217,25 +228,13 @@ def update_table(results: Results, dataset: str) -> Table:
         table = read_table(results, dataset)
         if not table.runs:
             raise DataError("no run can be read", results.root / "runs" / dataset)
-        stem = results.root / "leaderboard" / dataset
-        for suffix, text in (("csv", table.csv()), ("md", table.markdown()), ("tex", table.latex())):
-            write_atomically(stem.with_name(f"{stem.name}.{suffix}"), text)
-        if lines := table.lines():
-            write_atomically(stem.with_name(_picture(dataset)), draw_recall(table.title(), lines))
-        else:
-            stem.with_name(_picture(dataset)).unlink(missing_ok=True)
-        _write_by_length(table, stem)
+        for name, content in table.files().items():
+            path = results.root / "leaderboard" / name
+            if content is None:
+                path.unlink(missing_ok=True)
+            else:
+                write_atomically(path, content)
     return table
-
-
-def _write_by_length(table: Table, stem: Path) -> None:
-    """Write the picture and the CSV of recall by length; remove them if no system has several lengths."""
-    found, name = table.at_lengths(), _by_length(table.dataset)
-    for suffix in () if found else ("png", "csv"):
-        stem.with_name(f"{name}.{suffix}").unlink(missing_ok=True)
-    if found:
-        write_atomically(stem.with_name(f"{name}.png"), draw_lengths(title_of(table.dataset, found), found))
-        write_atomically(stem.with_name(f"{name}.csv"), lengths_csv(found))
 
 
 def read_table(results: Results, dataset: str, part: str = "f") -> Table:
@@ -243,34 +242,33 @@ def read_table(results: Results, dataset: str, part: str = "f") -> Table:
     records = list(results.records(dataset))
     scores = read_all_scores(results, records)
     if part != "f":
-        records = [_with_intervals(one, scores[one.run_id], part) if one.run_id in scores else one for one in records]
-    runs = group_runs(records, part)
-    return Table(dataset, runs, tuple(against_best(members, scores, part) for members in runs), part)
+        scores = {
+            run: table.assign(**{f"{kind}_f": table[f"{kind}_{part}"] for kind in ROUGE_HEADINGS})
+            for run, table in scores.items()
+        }
+        records = [_with_part_as_f(one, part, scores.get(one.run_id)) for one in records]
+    runs = group_runs(records)
+    return Table(dataset, runs, tuple(against_best(members, scores) for members in runs), part)
 
 
-def _with_intervals(record: RunRecord, scores: pd.DataFrame, part: str) -> RunRecord:
-    """Return a record with the intervals of ROUGE's precision ("p") or recall ("r"), which runs do not store."""
-    scoring = record.config.get("score", {})
-    columns = {kind: f"{kind}_{part}" for kind in record.scores if f"{kind}_{part}" in scores}
-    found = intervals_of(
-        scores[list(columns.values())],
-        scoring.get("resamples", Scoring.resamples),
-        perl_resampling=scoring.get("resampling") == "perl",
-    )
-    added = {kind: {f"{part}_lo": found[column][0], f"{part}_hi": found[column][1]} for kind, column in columns.items()}
-    return replace(record, scores={kind: {**score, **added.get(kind, {})} for kind, score in record.scores.items()})
+def _with_part_as_f(record: RunRecord, part: str, scores: pd.DataFrame | None) -> RunRecord:
+    """Return a record with ROUGE's precision ("p") or recall ("r") in the place of F1, and without other measures.
+
+    Runs do not store the intervals of precision and recall: they come from the per-example `scores`, if these exist.
+    """
+    bounds: Mapping[str, tuple[float, float]] = {}
+    if scores is not None:
+        scoring = record.settings.score
+        columns = scores[[f"{kind}_f" for kind in ROUGE_HEADINGS]]
+        bounds = intervals_of(columns, scoring.resamples, perl_resampling=scoring.resampling == "perl")
+    means = {}
+    for kind, score in record.scores.items():
+        low, high = bounds.get(f"{kind}_f", (math.nan, math.nan))
+        means[kind] = replace(score, f=getattr(score, part), f_lo=low, f_hi=high)
+    return replace(record, scores=means, measures={}, ranked_by=None)
 
 
-def _picture(dataset: str) -> str:
-    return f"{dataset}-recall.png"
-
-
-def _by_length(dataset: str) -> str:
-    """Return the file name of recall by length, without its ending."""
-    return f"{dataset}-lengths"
-
-
-def group_runs(records: Iterable[RunRecord], part: str = "f") -> tuple[tuple[RunRecord, ...], ...]:
+def group_runs(records: Iterable[RunRecord]) -> tuple[tuple[RunRecord, ...], ...]:
     """Group comparable runs: largest group first; within a group best first, oracles last."""
     groups: dict[tuple[str, ...], list[RunRecord]] = {}
     for record in records:
@@ -278,34 +276,32 @@ def group_runs(records: Iterable[RunRecord], part: str = "f") -> tuple[tuple[Run
     ordered = sorted(
         groups.items(), key=lambda item: (-len(item[1]), _SPLITS.index(item[1][0].split), -item[1][0].n, item[0])
     )
-    return tuple(tuple(sorted(members, key=lambda one: ranking_key(one, part))) for _, members in ordered)
+    return tuple(tuple(sorted(members, key=ranking_key)) for _, members in ordered)
 
 
 def _row(record: RunRecord) -> dict[str, Any]:
     """Return a run's row of the CSV: ROUGE F1, precision (`_p`) and recall (`_r`) are 0–100, shares in percent."""
     fit = record.fit
-    trained = bool(fit["steps"])
     values: dict[str, Any] = {name: getattr(record, name) for name in ("model", "variant", "dataset", "split", "n")}
     for kind in ROUGE_HEADINGS:
         score = record.scores[kind]
-        values |= {kind: score["f"], f"{kind}_lo": score["f_lo"], f"{kind}_hi": score["f_hi"]}
-        values |= {f"{kind}_{part}": score[part] for part in "pr"}
+        values |= with_bounds(kind, score.f1) | {f"{kind}_p": score.p, f"{kind}_r": score.r}
     values |= {
         "source_seen": source_seen(record),
-        "targets_cut": percent(fit["targets_cut"], record.corpus.get("examples", {}).get("train")) if trained else None,
-        "outputs_cut": percent(record.outputs_cut, record.n + len(record.empty_references)),
-        "parameters": fit["parameters"],
-        **{f"train_{name}": fit[name] for name in ("steps", "examples", "source_tokens", "target_tokens", "seconds")},
+        "targets_cut": percent(fit.targets_cut, record.train_examples) if record.trained else None,
+        "outputs_cut": percent(record.outputs_cut, record.num_outputs),
+        "parameters": fit.parameters,
+        **{f"train_{name}": getattr(fit, name) for name in _TRAINING_COLUMNS},
         "tokens_per_second": record.decode_tokens_per_second,
         **{name: getattr(record, name) for name in ("peak_memory_gb", "seed", "signature", "run_id")},
     }
     for name, measure in record.measures.items():
-        values |= {name: measure["mean"], f"{name}_lo": measure["lo"], f"{name}_hi": measure["hi"]}
+        values |= with_bounds(name, measure.estimate)
     values |= {f"{PREFIX}{cause}": share for cause, share in cut_shares(record).items()}
-    values |= {name: record.outputs.get(fact) for name, fact in _OUTPUT_COLUMNS.items()}
+    values |= {name: getattr(record.outputs, fact, None) for name, fact in _OUTPUT_COLUMNS.items()}
     values["measured_by"] = "; ".join(record.measured_by.values())
     values["checkpoints"] = len(record.checkpoints) or 1
-    return {name: round(value, _DECIMALS) if isinstance(value, float) else value for name, value in values.items()}
+    return values
 
 
 def published_blocks(dataset: str, ours: Sequence[RunRecord], brief: bool = False, part: str = "f") -> list[Block]:
@@ -324,7 +320,7 @@ def published_blocks(dataset: str, ours: Sequence[RunRecord], brief: bool = Fals
     if not found:
         return []
     shown = [one for one in found if not brief or (one.own and one.key in OUR_PAPERS)]
-    lines = _published_notes(shown, any(record.config.get("dataset", {}).get("path") for record in ours), part)
+    lines = _published_notes(shown, any(record.settings.dataset.path for record in ours), part)
     if len(shown) < len(found):
         where = f"leaderboard/{dataset}.md" if part == "f" else "published.csv"
         lines.append(f"{len(found) - len(shown)} more rows are in {where}.")

@@ -21,11 +21,12 @@ PREFIX = "cut_"  # of the CSV columns with the shares by cause
 
 def cut_shares(record: RunRecord) -> dict[str, float]:
     """Return cause → the share of the source that it cut, in percent of tokens, the largest first."""
-    if record.source is None:
+    source = record.source
+    if source is None:
         return {}
-    unit = "tokens" if record.source["tokens"] else "words"
-    cuts = sorted(record.source["cuts"], key=lambda cut: (-cut[unit], cut["cause"]))
-    return {cut["cause"]: percent(cut[unit], record.source[unit]) or 0.0 for cut in cuts}
+    counts = {cut.cause: cut.tokens if source.tokens else cut.words for cut in source.cuts}
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return {cause: percent(count, source.tokens or source.words) or 0.0 for cause, count in ordered}
 
 
 def ledger_columns(records: Sequence[RunRecord]) -> list[str]:
@@ -48,18 +49,17 @@ def _row(record: RunRecord) -> list[str]:
         _ABSENT if seen is None else f"{seen:.1f}",
         ", ".join(f"{cause} {share:.1f}" for cause, share in shares.items()) or _ABSENT,
         _targets(record),
-        format_share(record.outputs_cut, record.n + len(record.empty_references)),
+        format_share(record.outputs_cut, record.num_outputs),
     ]
 
 
 def _targets(record: RunRecord) -> str:
     """Describe how many training targets were cut, and the share of their tokens."""
-    targets = record.fit.get("targets")
-    if not targets or not record.fit["steps"]:
+    targets = record.fit.targets
+    if targets is None or not record.trained:
         return _ABSENT
-    examples = record.corpus.get("examples", {}).get("train") or 0
-    share = percent(sum(cut["tokens"] for cut in targets["cuts"]), targets["tokens"]) or 0.0
-    return f"{format_share(record.fit['targets_cut'], examples)}, {share:.1f} % of tokens"
+    share = percent(targets.tokens - targets.tokens_seen, targets.tokens) or 0.0
+    return f"{format_share(record.fit.targets_cut, record.train_examples)}, {share:.1f} % of tokens"
 
 
 def format_share(part: int, whole: int) -> str:

@@ -6,9 +6,12 @@ Shares are 0–1 per example and 0–100 aggregated; other columns keep their un
 another metric may not apply to an example (NaN); its mean is over the examples to which it applies.
 """
 
+import math
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -20,6 +23,50 @@ from longsumbench.metrics.statistics import bootstrap_interval, bootstrap_interv
 
 BOOTSTRAP_SEED = 1  # the same for every run, so that intervals depend on the scores alone
 PERCENT = 100.0
+
+
+class Estimate(NamedTuple):
+    """A mean and its 95 % interval, 0–100 or in its own unit; the interval is NaN if it is unknown."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __format__(self, spec: str) -> str:
+        """Format the mean and half the interval: "30.1 ±0.8"."""
+        mean, half = format(self.mean, spec), (self.high - self.low) / 2
+        return mean if math.isnan(half) else f"{mean} ±{half:{spec}}"
+
+
+@dataclass(frozen=True)
+class RougeMeans:
+    """Mean precision, recall and F1 of one type of ROUGE, and the 95 % interval of F1; all 0–100."""
+
+    p: float
+    r: float
+    f: float
+    f_lo: float
+    f_hi: float
+
+    @property
+    def f1(self) -> Estimate:
+        """F1 with its interval."""
+        return Estimate(self.f, self.f_lo, self.f_hi)
+
+
+@dataclass(frozen=True)
+class MeasureMean:
+    """The mean of a measure and its 95 % interval, 0–100 or in its unit, over the `n` examples it applies to."""
+
+    mean: float
+    lo: float
+    hi: float
+    n: int
+
+    @property
+    def estimate(self) -> Estimate:
+        """The mean with its interval."""
+        return Estimate(self.mean, self.lo, self.hi)
 
 
 def score_all(metrics: Sequence[Metric], items: Iterable[tuple[str, Example]]) -> Scored:
@@ -70,8 +117,8 @@ def column_means(per_example: pd.DataFrame, in_units: Collection[str] = ()) -> d
 
 def aggregate(
     per_example: pd.DataFrame, resamples: int = 1_000, seed: int = BOOTSTRAP_SEED, perl_resampling: bool = False
-) -> dict[str, dict[str, float]]:
-    """Return type → {"p", "r", "f": plain means; "f_lo", "f_hi": the 95 % interval of f}, all 0–100.
+) -> dict[str, RougeMeans]:
+    """Return type of ROUGE → its plain means, and the 95 % interval of F1.
 
     Args:
         per_example: ROUGE's columns of `Scored`; the order of the rows does not matter.
@@ -90,7 +137,8 @@ def aggregate(
     intervals = intervals_of(per_example[[f"{kind}_f" for kind in types]], resamples, seed, perl_resampling)
     scores = {}
     for kind, (low, high) in zip(types, intervals.values(), strict=True):
-        scores[kind] = {part: float(means[f"{kind}_{part}"]) for part in "prf"} | {"f_lo": low, "f_hi": high}
+        precision, recall, f = (float(means[f"{kind}_{part}"]) for part in "prf")
+        scores[kind] = RougeMeans(precision, recall, f, low, high)
     return scores
 
 
@@ -108,8 +156,8 @@ def intervals_of(
 
 def aggregate_measures(
     per_example: pd.DataFrame, resamples: int = 1_000, seed: int = BOOTSTRAP_SEED, in_units: Collection[str] = ()
-) -> dict[str, dict[str, float]]:
-    """Return column → {"mean"; "lo", "hi": its 95 % interval; "n": examples to which the column applies}.
+) -> dict[str, MeasureMean]:
+    """Return column → its mean, with the 95 % interval and the number of examples to which it applies.
 
     Args:
         per_example: columns of `Scored`; the order of the rows does not matter.
@@ -127,7 +175,7 @@ def aggregate_measures(
             is_share = name not in in_units
             scale, interval = (PERCENT, interval_of_shares) if is_share else (1.0, bootstrap_interval)
             low, high = (scale * bound for bound in interval(values, resamples, seed))
-            measures[str(name)] = {"mean": float((scale * values).mean()), "lo": low, "hi": high, "n": len(values)}
+            measures[str(name)] = MeasureMean(float((scale * values).mean()), low, high, len(values))
     return measures
 
 

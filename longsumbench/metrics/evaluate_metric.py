@@ -57,8 +57,8 @@ class RougeMetric(evaluate.Metric):
         scored = score_all([metric], items)
         values: dict[str, Any] = {}
         for kind, score in aggregate(scored.per_example, resamples).items():
-            values |= {kind: score["f"], f"{kind}_p": score["p"], f"{kind}_r": score["r"]}
-            values |= {f"{kind}_lo": score["f_lo"], f"{kind}_hi": score["f_hi"]}
+            values |= {kind: score.f, f"{kind}_p": score.p, f"{kind}_r": score.r}
+            values |= {f"{kind}_lo": score.f_lo, f"{kind}_hi": score.f_hi}
         values["signature"] = metric.signature(len(scored.per_example))
         values["empty_references"] = [int(name) for name in scored.empty_references]
         return values

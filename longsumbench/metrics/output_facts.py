@@ -5,7 +5,8 @@
 Words are split at whitespace and lowercased; a sequence is three consecutive words.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain
 
 from longsumbench.api.documents import Sentences
@@ -20,47 +21,61 @@ LONGEST_COMPARED = 5_000  # words of an output that are compared
 Grams = frozenset[tuple[str, ...]]
 
 
-def describe_outputs(outputs: Sequence[str], references: Sequence[Sequence[Sentences]] = ()) -> dict[str, float]:
-    """Compute facts about outputs.
+@dataclass(frozen=True)
+class OutputFacts:
+    """Facts about the outputs of one system.
 
-    Args:
-        outputs: of one system.
-        references: of each example, if known.
-
-    Returns:
-        "count": outputs; "words": their mean length; "reference_words": mean length of the references; "compared":
-        outputs that were compared with each other; "distinct": those that are not nearly identical to an earlier one;
-        "repetitive": outputs that repeat themselves. A mean of nothing is left out.
+    Attributes:
+        count: number of outputs.
+        compared: outputs that were compared with each other.
+        distinct: of these, the outputs that are not nearly identical to an earlier one.
+        repetitive: outputs that repeat themselves.
+        words: their mean length; 0 if there is no output.
+        reference_words: mean length of the references; None if they are unknown.
     """
+
+    count: int
+    compared: int
+    distinct: int
+    repetitive: int
+    words: float = 0.0
+    reference_words: float | None = None
+
+
+def describe_outputs(outputs: Sequence[str], references: Sequence[Sequence[Sentences]] = ()) -> OutputFacts:
+    """Compute facts about the outputs of one system; `references` are those of each example, if known."""
     words = [text.lower().split() for text in outputs]
     compared = words[:: max(1, -(-len(words) // NUM_COMPARED))]
     lengths = [sum(len(sentence.split()) for sentence in reference) for reference in chain.from_iterable(references)]
-    means = {"words": list(map(len, words)), "reference_words": lengths}
-    return {
-        "count": len(words),
-        **{name: round(sum(values) / len(values), 2) for name, values in means.items() if values},
-        "compared": len(compared),
-        "distinct": _count_distinct(compared),
-        "repetitive": sum(map(_repeats_itself, words)),
-    }
+    return OutputFacts(
+        count=len(words),
+        compared=len(compared),
+        distinct=_count_distinct(compared),
+        repetitive=sum(map(_repeats_itself, words)),
+        words=_mean(list(map(len, words))) or 0.0,
+        reference_words=_mean(lengths),
+    )
 
 
-def output_warnings(facts: Mapping[str, float], num_cut: int = 0) -> list[str]:
+def output_warnings(facts: OutputFacts | None, num_cut: int = 0) -> list[str]:
     """Return a clause for each problem of most outputs; none for fewer than `FEWEST` outputs.
 
-    `facts` are from `describe_outputs`, or empty. `num_cut` outputs stopped at the length limit.
+    `num_cut` outputs stopped at the length limit.
     """
-    count, compared = facts.get("count", 0), facts.get("compared", 0)
-    if count < FEWEST:
+    if facts is None or facts.count < FEWEST:
         return []
-    warnings = []
-    if (distinct := facts.get("distinct", compared)) <= _MOST * compared:
-        warnings.append(f"nearly identical outputs, {distinct:,} of {compared:,} distinct")
-    if num_cut >= _MOST * count:
-        warnings.append(f"{num_cut:,} of {count:,} outputs stopped at the length limit")
-    if (repetitive := facts.get("repetitive", 0)) >= _MOST * count:
-        warnings.append(f"{repetitive:,} of {count:,} outputs repeat themselves")
-    return warnings
+    problems = {
+        f"nearly identical outputs, {facts.distinct:,} of {facts.compared:,} distinct": (
+            facts.distinct <= _MOST * facts.compared
+        ),
+        f"{num_cut:,} of {facts.count:,} outputs stopped at the length limit": num_cut >= _MOST * facts.count,
+        f"{facts.repetitive:,} of {facts.count:,} outputs repeat themselves": facts.repetitive >= _MOST * facts.count,
+    }
+    return [problem for problem, holds in problems.items() if holds]
+
+
+def _mean(lengths: Sequence[int]) -> float | None:
+    return round(sum(lengths) / len(lengths), 2) if lengths else None
 
 
 def _grams(words: Sequence[str]) -> list[tuple[str, ...]]:

@@ -345,10 +345,9 @@ def _read_object(path: Path) -> dict[str, Any]:
     if path.stat().st_size > _LARGEST_CONFIG:
         raise DataError(f"larger than {_LARGEST_CONFIG:,} bytes; {FETCH_AGAIN}", path)
     try:
-        content: dict[str, Any] = read_json(path, {})
+        return read_json(path, dict[str, Any])
     except BadFile as error:
         raise DataError(f"not a JSON object ({error}); {FETCH_AGAIN}", path) from error
-    return content
 
 
 def _fetch(name: str, setting: str, more: tuple[str, ...]) -> Path:

@@ -1,11 +1,13 @@
 """Render pictures as PNG and SVG; the same drawing gives the same bytes with the same release of matplotlib."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from longsumbench.files import write_atomically
+from longsumbench.metrics.aggregate import Estimate
+from longsumbench.report.palette import COLOURS, MARKERS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,3 +47,37 @@ def plain_axes(plot: "Axes", grid: str = "y") -> None:
     plot.set_axisbelow(True)
     plot.tick_params(length=0, labelsize=9.5)
     plot.spines[["top", "right", "left"]].set_visible(False)
+
+
+def series_style(index: int) -> dict[str, Any]:
+    """Return the colour, line and marker of a series."""
+    cycle, colour = divmod(index, len(COLOURS))
+    drawn = {"color": COLOURS[colour], "linestyle": ("-", "-.")[cycle % 2], "marker": MARKERS[index % len(MARKERS)]}
+    return {**drawn, "markersize": 6.5, "markeredgecolor": "white", "markeredgewidth": 0.7}
+
+
+def whisker_lengths(numbers: Sequence[Estimate]) -> list[list[float]]:
+    """Return the lengths of whiskers downwards, and upwards."""
+    below = [max(0.0, number.mean - number.low) for number in numbers]
+    return [below, [max(0.0, number.high - number.mean) for number in numbers]]
+
+
+def spread_labels(heights: Sequence[float], sizes: Sequence[float], top: float = 103.0) -> list[float]:
+    """Move labels up and down so that they do not overlap, keeping their order; ties keep the given order.
+
+    Args:
+        heights: preferred positions of their middles.
+        sizes: heights of the labels.
+        top: upper limit, exceeded only if there is no room below.
+    """
+    order = sorted(range(len(heights)), key=lambda index: (-heights[index], index))
+    placed = list(heights)
+    ceiling = top
+    for index in order:  # downwards
+        placed[index] = min(heights[index], ceiling - sizes[index] / 2)
+        ceiling = placed[index] - sizes[index] / 2
+    floor = 0.0
+    for index in reversed(order):  # upwards, from the axis
+        placed[index] = max(placed[index], floor + sizes[index] / 2)
+        floor = placed[index] + sizes[index] / 2
+    return placed

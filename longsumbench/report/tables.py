@@ -2,13 +2,15 @@
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import pandas as pd
 from tabulate import tabulate
 
 from longsumbench.formatting import escape_line
+from longsumbench.metrics.aggregate import Estimate
 
 _TERMINAL_WIDTH = 130  # columns; longer notes are wrapped
 TIED = "≈"  # after a cell that is not distinguishable from the best of its column
@@ -16,7 +18,19 @@ _ROWS_ON_A_PAGE = 40  # longer LaTeX tables may break across pages
 _LATEX_SIGNS = {"±": r"\pm", "×": r"\times", "≥": r"\ge", TIED: r"\approx"}
 _MARKDOWN = re.compile(r"[\\|<`*_\[~]|&(?=#?\w+;)")  # special characters of Markdown
 _AFTER_UNDERSCORES = re.compile(r"(?<=_)")
+_DECIMALS = 4  # of numbers in a CSV file
 _STRESS, _END, _TIE = "\x02", "\x03", "\x04"  # placeholders of marks while tabulate escapes LaTeX
+
+
+def rounded_frame(rows: Iterable[Mapping[str, Any]], columns: list[str] | None = None) -> pd.DataFrame:
+    """Return rows as a table for a CSV file: floats with four decimals, other values as they are."""
+    rounded = [{k: round(v, _DECIMALS) if isinstance(v, float) else v for k, v in row.items()} for row in rows]
+    return pd.DataFrame(rounded, columns=columns, dtype=object)
+
+
+def with_bounds(name: str, number: Estimate | None) -> dict[str, float | None]:
+    """Return the cells of a number and its interval in a CSV file."""
+    return dict(zip((name, f"{name}_lo", f"{name}_hi"), number or (None, None, None), strict=True))
 
 
 class Stressed(str):

@@ -6,37 +6,68 @@ import platform
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+import msgspec
 
 import longsumbench
 
 _PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "hydra-core", "numpy", "numba")
 _CODE = ("longsumbench", "models", "conf")  # the folders of a checkout that affect results
+_Number = Annotated[int, msgspec.Meta(ge=1, lt=2**16)]
 _PLAIN_DIFF = (  # for `git apply`, independent of the user's settings
     *("-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false", "diff", "--binary"),
     *("--no-ext-diff", "--no-textconv", "--no-color"),
 )
 
 
-def environment() -> dict[str, Any]:
-    """Return versions, hardware and commit as JSON values."""
+@dataclass(frozen=True)
+class Environment:
+    """Versions and hardware of a run.
+
+    Attributes:
+        commit: of the checkout; None for an installed package.
+        patched: True if the code differed from the commit.
+        threads: of PyTorch; None if it was not imported.
+        gpu: model name; None on the CPU.
+        packages: name → version.
+        processes: number of processes that shared the run.
+    """
+
+    longsumbench: str
+    commit: str | None = None
+    patched: bool = False
+    python: str = ""
+    system: str = ""
+    processor: str = ""
+    cores: int | None = None
+    threads: _Number | None = None
+    gpu: str | None = None
+    packages: Mapping[str, str] = field(default_factory=dict)
+    processes: _Number = 1
+
+
+def environment() -> Environment:
+    """Return the versions, hardware and commit of this process."""
     torch = sys.modules.get("torch")
-    return {
-        "longsumbench": longsumbench.__version__,
-        "commit": (_git("rev-parse", "HEAD") or "").strip() or None,
-        "patched": bool(_git("status", "--porcelain", "--", *_CODE)),
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "processor": _processor(),
-        "cores": os.cpu_count(),
-        "threads": torch.get_num_threads() if torch else None,
-        "gpu": torch.cuda.get_device_name() if torch and torch.cuda.is_available() else None,
-        "packages": {name: found for name in _PACKAGES if (found := _version(name))},
-    }
+    return Environment(
+        longsumbench=longsumbench.__version__,
+        commit=(_git("rev-parse", "HEAD") or "").strip() or None,
+        patched=bool(_git("status", "--porcelain", "--", *_CODE)),
+        python=platform.python_version(),
+        system=f"{platform.system()} {platform.machine()}",
+        processor=_processor(),
+        cores=os.cpu_count(),
+        threads=torch.get_num_threads() if torch else None,
+        gpu=torch.cuda.get_device_name() if torch and torch.cuda.is_available() else None,
+        packages={name: found for name in _PACKAGES if (found := _version(name))},
+    )
 
 
 def patch() -> bytes:

@@ -8,6 +8,7 @@ The JSON file is written last. If it exists, the evidence is complete.
 
 import json
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 from safetensors import SafetensorError
@@ -17,7 +18,13 @@ from longsumbench.api.system import AXES, REFERENCE_AXIS, Evidence, Summary
 from longsumbench.errors import DataError
 from longsumbench.files import BadFile, read_json, write_atomically
 
-_SHAPE = {"id": str, "axes": {str: [str]}, "texts": {str: [str]}}  # of <n>.json
+
+class _Description(TypedDict):
+    """The content of <n>.json."""
+
+    id: str
+    axes: dict[str, tuple[str, ...]]
+    texts: dict[str, tuple[str, ...]]
 
 
 def num_wanted(asked: str, examples: int) -> range:
@@ -57,14 +64,10 @@ def read_evidence(folder: Path, number: int) -> tuple[str, Evidence]:
     if not path.is_file():
         raise DataError(f"no evidence of example {number}; a higher decode.evidence adds it", folder)
     try:
-        content = read_json(path, _SHAPE)
+        content = read_json(path, _Description)
         if not arrays.is_file():
             raise BadFile(f"{arrays.name} is missing or not a file")
-        evidence = Evidence(
-            dict(sorted(load_file(arrays).items())),
-            {name: tuple(axes) for name, axes in content["axes"].items()},
-            {axis: tuple(texts) for axis, texts in content["texts"].items()},
-        )
+        evidence = Evidence(dict(sorted(load_file(arrays).items())), content["axes"], content["texts"])
         check_evidence_arrays(evidence)
         return content["id"], evidence
     except (FileNotFoundError, ValueError, SafetensorError) as error:
@@ -80,7 +83,7 @@ def kept_places(folder: Path, of_references: bool = False) -> set[int]:
 def _read_axes(path: Path) -> set[str]:
     """Return the axes of an example's arrays; empty if the file is damaged."""
     try:
-        return {axis for axes in read_json(path, _SHAPE)["axes"].values() for axis in axes}
+        return {axis for axes in read_json(path, _Description)["axes"].values() for axis in axes}
     except (FileNotFoundError, BadFile):
         return set()
 

@@ -7,7 +7,7 @@ import logging
 import math
 import shutil
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -28,6 +28,8 @@ from longsumbench.errors import DataError, as_suite_error
 from longsumbench.files import digest, writable_folder, write_atomically
 from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import (
+    MeasureMean,
+    RougeMeans,
     aggregate,
     aggregate_measures,
     column_means,
@@ -40,7 +42,14 @@ from longsumbench.metrics.aggregate import (
 from longsumbench.metrics.output_facts import describe_outputs
 from longsumbench.processes import process_index, share_run, started_processes
 from longsumbench.progress import track
-from longsumbench.runs.environment import constraints, environment, patch, peak_memory_gb, reset_peak_memory
+from longsumbench.runs.environment import (
+    Environment,
+    constraints,
+    environment,
+    patch,
+    peak_memory_gb,
+    reset_peak_memory,
+)
 from longsumbench.runs.evidence import kept_places
 from longsumbench.runs.predictions import (
     asked_evidence,
@@ -51,9 +60,11 @@ from longsumbench.runs.predictions import (
 )
 from longsumbench.runs.record import (
     DEFAULT_RANKING_SCORE,
+    CheckpointMeans,
     Results,
     RunRecord,
     RunSpec,
+    StepSeconds,
     TornRecord,
     output_files,
     ranking_score,
@@ -155,7 +166,9 @@ def _carry_out(
     config, workdir = point.config, folder / "work"
     point.carried_out = True
     reset_peak_memory()
-    facts = _describe(point, system, spec, texts)
+    started_in = replace(
+        environment(), processes=started_processes() if system.shares_work else 1
+    )  # the commit may change later
     split = texts.splits[config.dataset.split]
     system.check_examples(split[index] for index in range(num_summarized(split, config.decode)))
     write_run_config(config, folder)
@@ -183,14 +196,10 @@ def _carry_out(
         measures = _measured(dataset_metrics, per_example, config)
         first = next(iter(measures), DEFAULT_RANKING_SCORE)
         measures |= _measured(asked, per_example, config)
-    seconds = seconds_of_decoding(workdir / "decoding.jsonl")
-    facts |= {"fit": asdict(report), **_measure(point, split, written[0], scored[0], seconds)}
-    units = metric_units([*dataset_metrics, *asked])
-    facts |= {"scores": scores, "measures": measures, "units": units, "ranked_by": first}
-    facts |= {"signature": "|".join(metric.signature(facts["n"]) for metric in (rouge, *dataset_metrics))}
-    facts |= {"measured_by": {metric.name: metric.signature(facts["n"]) for metric in asked}}
-    facts |= {"checkpoints": _checkpoint_facts(report, each, units)}
-    record = RunRecord(**facts, repeatable=report.ended_by != "max_minutes")
+    checkpoints = _checkpoint_means(report, each, metric_units([*dataset_metrics, *asked]))
+    speed = _tokens_per_second(written[0], seconds_of_decoding(workdir / "decoding.jsonl"))
+    outcome = _Outcome(report, written[0], speed, scored[0], scores, measures, first, checkpoints)
+    record = _build_record(point, spec, system, texts, started_in, outcome, [rouge, *dataset_metrics], asked)
     record.write(folder)
     return record
 
@@ -217,6 +226,78 @@ def read_run_config(folder: Path) -> RunConfig:
     groups = {name: build_settings(schema, rest.pop(name), f"{name}.") for name, schema in schemas.items()}
     config: RunConfig = build_settings(RunConfig, rest, "", groups)
     return config
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What a run trained, wrote and scored; `scored` and `summaries` are those of the best checkpoint."""
+
+    report: FitReport
+    summaries: Sequence[Summary]
+    tokens_per_second: float
+    scored: Scored
+    scores: Mapping[str, RougeMeans]
+    measures: Mapping[str, MeasureMean]
+    ranked_by: str
+    checkpoints: tuple[CheckpointMeans, ...]
+
+
+def _build_record(
+    point: Point,
+    spec: RunSpec,
+    system: System,
+    texts: Texts,
+    started_in: Environment,
+    outcome: _Outcome,
+    metrics: Sequence[Metric],
+    asked: Sequence[Metric],
+) -> RunRecord:
+    """Return the record of a run; `metrics` are ROUGE and those of the dataset, `asked` the requested ones."""
+    config, summaries, n = point.config, outcome.summaries, len(outcome.scored.per_example)
+    split = texts.splits[config.dataset.split]
+    ledgers = [summary.truncation for summary in summaries if summary.truncation is not None]
+    references = [split[index].references for index in range(len(summaries))]
+    return RunRecord(
+        run_id=spec.run_id,
+        model=spec.model,
+        dataset=spec.dataset,
+        split=config.dataset.split,
+        variant=point.variant,
+        scale=config.scale,
+        seed=config.seed if "seed" in system.decided_by else None,
+        oracle=system.oracle,
+        signature="|".join(metric.signature(n) for metric in metrics),
+        scores=outcome.scores,
+        n=n,
+        examples=digest(sorted(summary.id for summary in summaries))[:16],
+        empty_references=outcome.scored.empty_references,
+        empty_predictions=outcome.scored.empty_predictions,
+        fingerprint=texts.fingerprint,
+        corpus=texts.facts,
+        source=total_truncation(ledgers) if ledgers else None,
+        outputs_cut=sum(not summary.complete for summary in summaries),
+        fit=outcome.report,
+        decode_tokens_per_second=outcome.tokens_per_second,
+        timings=StepSeconds(**point.timings, total=round(time.monotonic() - point.started, 3)),
+        peak_memory_gb=peak_memory_gb(),
+        config=asdict(config),
+        environment=started_in,
+        command=point.command,
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        repeatable=outcome.report.ended_by != "max_minutes",
+        measures=outcome.measures,
+        units=metric_units([*metrics, *asked]),
+        ranked_by=outcome.ranked_by,
+        measured_by={metric.name: metric.signature(n) for metric in asked},
+        checkpoints=outcome.checkpoints,
+        outputs=describe_outputs([summary.text for summary in summaries], references),
+    )
+
+
+def _tokens_per_second(summaries: Sequence[Summary], seconds: float) -> float:
+    """Return the speed of decoding in tokens, or in words of a system without tokens."""
+    num_tokens = sum(len(one.text.split()) if one.tokens is None else one.tokens for one in summaries)
+    return round(num_tokens / max(seconds, 1e-3), 1)
 
 
 @contextmanager
@@ -255,17 +336,14 @@ def _write_each(folder: Path, each: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return means
 
 
-def _checkpoint_facts(
+def _checkpoint_means(
     report: FitReport, each: Sequence[pd.DataFrame], in_units: Collection[str]
-) -> tuple[dict[str, Any], ...]:
+) -> tuple[CheckpointMeans, ...]:
     """Return the checkpoints of a record; empty for a single checkpoint."""
     if len(each) == 1:
         return ()
     every = zip(report.kept, each, strict=True)
-    return tuple(
-        {"step": step, "validation_loss": loss, "means": column_means(scores, in_units)}
-        for (step, loss), scores in every
-    )
+    return tuple(CheckpointMeans(step, loss, column_means(scores, in_units)) for (step, loss), scores in every)
 
 
 def _add_evidence(point: Point, system: System, texts: Texts, stages: ArtifactCache, folder: Path) -> None:
@@ -327,7 +405,7 @@ def _add_measures(point: Point, metrics: Sequence[Metric], split: Split, folder:
     added = mean_scores(each)
     measures = {name: found for name, found in record.measures.items() if name not in added.columns}
     checkpoints = [
-        {**checkpoint, "means": {**checkpoint["means"], **column_means(scores, metric_units(metrics))}}
+        replace(checkpoint, means={**checkpoint.means, **column_means(scores, metric_units(metrics))})
         for checkpoint, scores in zip(record.checkpoints, each, strict=False)  # empty for a single checkpoint
     ]
     replace(
@@ -352,7 +430,7 @@ def _asked_metrics(config: RunConfig, texts: Texts) -> list[Metric]:
     return [registry.metrics.load(name)(config.score) for name in names]
 
 
-def _measured(metrics: Sequence[Metric], per_example: pd.DataFrame, config: RunConfig) -> dict[str, dict[str, float]]:
+def _measured(metrics: Sequence[Metric], per_example: pd.DataFrame, config: RunConfig) -> dict[str, MeasureMean]:
     """Return the measures of some metrics, as the record stores them."""
     columns = columns_in(metrics, per_example)
     return aggregate_measures(per_example[columns], config.score.resamples, in_units=metric_units(metrics))
@@ -383,52 +461,6 @@ def score_baseline(point: Point, name: str, taken: set[str]) -> Iterator[RunReco
         yield run_point(Point(config, command=point.command, quiet=True))
     except DataError as error:
         _log.info(f"{name} is not in the table: {error}")
-
-
-def _describe(point: Point, system: System, spec: RunSpec, texts: Texts) -> dict[str, Any]:
-    """Return the part of the record that is known before the run; the commit may change later."""
-    config = point.config
-    return {
-        "run_id": spec.run_id,
-        "model": spec.model,
-        "dataset": spec.dataset,
-        "split": config.dataset.split,
-        "variant": point.variant,
-        "scale": config.scale,
-        "seed": config.seed if "seed" in system.decided_by else None,
-        "oracle": system.oracle,
-        "fingerprint": texts.fingerprint,
-        "corpus": texts.facts,
-        "config": asdict(config),
-        "environment": {**environment(), "processes": started_processes() if system.shares_work else 1},
-        "command": point.command,
-    }
-
-
-def _measure(
-    point: Point, split: Split, summaries: Sequence[Summary], scored: Scored, decoding: float
-) -> dict[str, Any]:
-    """Return the measured part of the record, without training and scores.
-
-    `decoding` is the time of all writing processes, in seconds; `point.timings` covers this process only.
-    """
-    ledgers = [summary.truncation for summary in summaries if summary.truncation is not None]
-    written = sum(len(summary.text.split()) if summary.tokens is None else summary.tokens for summary in summaries)
-    return {
-        "n": len(scored.per_example),
-        "examples": digest(sorted(summary.id for summary in summaries))[:16],
-        "empty_references": scored.empty_references,
-        "empty_predictions": scored.empty_predictions,
-        "source": asdict(total_truncation(ledgers)) if ledgers else None,
-        "outputs_cut": sum(not summary.complete for summary in summaries),
-        "outputs": describe_outputs(
-            [summary.text for summary in summaries], [split[index].references for index in range(len(summaries))]
-        ),
-        "decode_tokens_per_second": round(written / max(decoding, 1e-3), 1),
-        "timings": {**point.timings, "total": round(time.monotonic() - point.started, 3)},
-        "peak_memory_gb": peak_memory_gb(),
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
 
 
 def _scorable(split: Split, summaries: Sequence[Summary]) -> Iterator[tuple[str, Example]]:

@@ -7,27 +7,33 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from longsumbench.api.config import Decoding
-from longsumbench.api.documents import Cut, Truncation
+from longsumbench.api.documents import Truncation
 from longsumbench.api.system import Split, Summary, System
 from longsumbench.errors import naming_path
-from longsumbench.files import COUNTS, BadFile, parse_json, write_atomically
+from longsumbench.files import BadFile, parse_json, write_atomically
 from longsumbench.processes import from_first_process, process_count, process_index, wait_for_everyone
 from longsumbench.progress import Progress
 from longsumbench.runs.evidence import kept_places, num_wanted, write_evidence
-from longsumbench.runs.record import LEDGER
 
-# The shapes of a line of predictions.jsonl and of decoding.jsonl.
-_LINE = {
-    "id": str,
-    "prediction": str,
-    "complete": bool,
-    "tokens": (COUNTS, None),
-    "truncation": ({**LEDGER, "documents_merged?": COUNTS}, None),
-}
-_BATCH = {"seconds": float}
+
+class _BatchLine(TypedDict):
+    """A line of decoding.jsonl."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class _PredictionLine:
+    """A line of predictions.jsonl."""
+
+    id: str
+    prediction: str
+    complete: bool
+    tokens: int | None
+    truncation: Truncation | None
 
 
 def summarize_split(
@@ -170,7 +176,7 @@ def seconds_of_decoding(log: Path) -> float:
     batches = []
     for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else ():
         with contextlib.suppress(BadFile):  # an incomplete line
-            batches.append(parse_json(line, _BATCH)["seconds"])
+            batches.append(parse_json(line, _BatchLine)["seconds"])
     return float(sum(batches))
 
 
@@ -191,19 +197,6 @@ def to_line(summary: Summary) -> str:
     return json.dumps({**values, "truncation": ledger}, ensure_ascii=False) + "\n"
 
 
-def _from_dict(values: dict[str, Any]) -> Summary:
-    ledger = values["truncation"]
-    truncation = None
-    if ledger is not None:
-        truncation = Truncation(
-            ledger["tokens"],
-            ledger["words"],
-            tuple(Cut(**cut) for cut in ledger["cuts"]),
-            ledger.get("documents_merged", 0),
-        )
-    return Summary(values["id"], values["prediction"], truncation, values["complete"], values["tokens"])
-
-
 def read_summaries(path: Path) -> list[Summary]:
     """Read the summaries written so far; incomplete lines are skipped."""
     if not path.is_file():
@@ -211,9 +204,10 @@ def read_summaries(path: Path) -> list[Summary]:
     summaries = []
     for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):  # texts contain other line breaks
         try:
-            summaries.append(_from_dict(parse_json(line, _LINE)))
+            found = parse_json(line, _PredictionLine)
         except BadFile:
             continue
+        summaries.append(Summary(found.id, found.prediction, found.truncation, found.complete, found.tokens))
     return summaries
 
 

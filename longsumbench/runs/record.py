@@ -13,23 +13,23 @@ import logging
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self, TypedDict
 
+import msgspec
+
+from longsumbench.api.documents import Truncation
+from longsumbench.api.system import FitReport
 from longsumbench.corpora.reading.store import ReadSplit
 from longsumbench.errors import DataError, UsageError
-from longsumbench.files import (
-    COUNTS,
-    LONGEST_SHOWN,
-    BadFile,
-    describe_misfit,
-    digest,
-    read_json,
-    value_of_depth,
-    write_atomically,
-)
+from longsumbench.files import BadFile, digest, read_json, write_atomically
 from longsumbench.formatting import percent
+from longsumbench.metrics.aggregate import Estimate, MeasureMean, RougeMeans
+from longsumbench.metrics.output_facts import OutputFacts
+from longsumbench.rouge.scorer import ROUGE_TYPES
+from longsumbench.runs.environment import Environment
 
 _log = logging.getLogger(__name__)
 
@@ -37,86 +37,13 @@ FORMAT = 1  # of record.json
 _NAMED = 3  # most runs in a message
 _ADVICE = "the same `longsumbench run` command makes it again, or remove it"
 _MOVE = "move it into its own folder, or remove it"
-
-# The shape of record.json: the fields that the code uses.
-_FOLDER_NAME = re.compile(r"(?!\.\.?$)[^/\x00-\x1f\x7f]{1,60}")
-_VALUE = value_of_depth(3)
-_PROCESSES = range(1, 2**16)
-LEDGER = {"tokens": COUNTS, "words": COUNTS, "cuts": [{"cause": str, "tokens": COUNTS, "words": COUNTS}]}
-_SCORE = {"p": float, "r": float, "f": float, "f_lo": float, "f_hi": float}
-_SHAPE: dict[str, Any] = {
-    "run_id": _FOLDER_NAME,
-    "model": _FOLDER_NAME,
-    "dataset": _FOLDER_NAME,
-    "split": re.compile("train|validation|test"),
-    "variant": str,
-    "scale": str,
-    "seed": (int, None),
-    "oracle": bool,
-    "signature": str,
-    "scores": {**dict.fromkeys(("rouge1", "rouge2", "rougeL", "rougeLsum"), _SCORE), str: _SCORE},
-    "n": COUNTS,
-    "examples": str,
-    "empty_references": [str],
-    "empty_predictions": COUNTS,
-    "fingerprint": str,
-    "corpus": {
-        "examples?": {str: COUNTS},
-        "generated?": {str: {"lengths?": [range(1, COUNTS.stop)], str: _VALUE}},
-        "options?": {str: _VALUE},
-        "source?": (str, None),
-        str: _VALUE,
-    },
-    "source": (LEDGER, None),
-    "outputs_cut": COUNTS,
-    "fit": {
-        **dict.fromkeys(("parameters", "steps", "examples", "source_tokens", "target_tokens", "targets_cut"), COUNTS),
-        "seconds": float,
-        "targets?": (LEDGER, None),
-        "averaged?": [_VALUE],
-        str: _VALUE,
-    },
-    "decode_tokens_per_second": float,
-    "timings": {str: float},
-    "peak_memory_gb": float,
-    "config": {
-        "model": {"name": _FOLDER_NAME, str: _VALUE},
-        "dataset": {"name": _FOLDER_NAME, "path?": (str, None), str: _VALUE},
-        "train": {
-            "batch_size": COUNTS,
-            "accumulation": COUNTS,
-            "batch_words?": (COUNTS, None),
-            "batch_tokens?": (COUNTS, None),
-            "seed?": (int, None),
-            str: _VALUE,
-        },
-        "decode": {"evidence?": re.compile(r"all|none|\d{1,18}"), "seed?": (int, None), str: _VALUE},
-        "score": {"resamples?": range(1, 10**6 + 1), str: _VALUE},
-        "scale": str,
-        str: _VALUE,
-    },
-    "environment": {
-        "longsumbench": str,
-        "commit?": (re.compile(r"\w+"), None),
-        "packages?": {str: str},
-        "gpu?": (str, None),
-        "threads?": (_PROCESSES, None),
-        "processes?": _PROCESSES,
-        str: _VALUE,
-    },
-    "command": [str],
-    "finished": str,
-    "repeatable": bool,
-    "measures": {str: {"mean": float, "lo": float, "hi": float, "n": COUNTS}},
-    "units": {str: str},
-    "ranked_by": (str, None),
-    "measured_by": {str: str},
-    "checkpoints": [{"step": COUNTS, "means": {str: float}, str: _VALUE}],
-    "outputs": {str: float},
-}
 DEFAULT_RANKING_SCORE = "rougeLsum"  # for datasets without a metric of their own
 SHORT_ID = 8
 _BETWEEN_SETTINGS = re.compile(r",(?![^\[\]]*\])")  # commas outside brackets
+
+# Parts of a record that are checked when it is read
+_FolderName = Annotated[str, msgspec.Meta(pattern=r"^(?!\.\.?\Z)[^/\x00-\x1f\x7f]{1,60}\Z")]
+_SplitName = Annotated[str, msgspec.Meta(pattern=r"^(train|validation|test)\Z")]
 
 
 class TornRecord(DataError):
@@ -146,6 +73,99 @@ class RunSpec:
 
 
 @dataclass(frozen=True)
+class StepSeconds:
+    """How long the steps of a run took, in seconds; `total` also has the time between them."""
+
+    read: float = 0.0
+    fit: float = 0.0
+    summarize: float = 0.0
+    score: float = 0.0
+    total: float = 0.0
+
+
+@dataclass(frozen=True)
+class CheckpointMeans:
+    """The means of one of the averaged checkpoints (`train.keep_best`): score column → value."""
+
+    step: int
+    validation_loss: float | None
+    means: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class GeneratedTexts:
+    """How a generator made a split: number of texts, seed, and lengths of the texts in tokens."""
+
+    reports: int = 0
+    seed: int = 0
+    lengths: tuple[Annotated[int, msgspec.Meta(ge=1)], ...] = ()
+
+
+@dataclass(frozen=True)
+class RecordedTexts:
+    """Facts about the texts of a run that tables and analyses use, a part of `RunRecord.corpus`.
+
+    Attributes:
+        examples: split → number of examples.
+        source: where the texts came from.
+        generated: split → how its texts were generated; empty for other texts.
+        generator: version of the generator.
+        options: options of the generator that differ from their default.
+    """
+
+    examples: Mapping[str, int] = field(default_factory=dict)
+    source: str | None = None
+    generated: Mapping[str, GeneratedTexts] = field(default_factory=dict)
+    generator: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RecordedTraining:
+    """Settings of `train`: the examples, source words or source tokens of an optimizer step, and the seed."""
+
+    batch_size: int
+    accumulation: int
+    batch_words: int | None = None
+    batch_tokens: int | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class _Dataset:
+    name: _FolderName
+    path: str | None = None  # None if the texts did not come from local files
+
+
+@dataclass(frozen=True)
+class _Decoding:
+    evidence: Annotated[str, msgspec.Meta(pattern=r"^(all|none|\d{1,18})\Z")] = "none"
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class _Scoring:
+    resamples: Annotated[int, msgspec.Meta(ge=1, le=10**6)] = 1_000
+    resampling: str = "percentile"
+
+
+@dataclass(frozen=True)
+class RecordedSettings:
+    """Settings that tables and analyses use, a part of `RunRecord.config`.
+
+    The configuration may have other settings, of other versions or of systems that are not installed.
+    """
+
+    model: Mapping[str, Any]
+    dataset: _Dataset
+    train: RecordedTraining
+    decode: _Decoding
+    score: _Scoring
+    scale: str
+    results_dir: str = "results"
+
+
+@dataclass(frozen=True)
 class RunRecord:
     """The results of a run. Scores are 0–100, times in seconds, lengths in tokens.
 
@@ -155,70 +175,104 @@ class RunRecord:
         seed: None if the outcome does not depend on it.
         oracle: True if the system saw the references.
         signature: the signatures of ROUGE and of the dataset's metrics.
-        scores: ROUGE type → {"p", "r", "f": means; "f_lo", "f_hi": the 95 % interval of f}.
+        scores: ROUGE type → its means.
         n: the number of examples in the means.
         examples: a hash of their ids; equal for runs on the same examples.
         empty_references: ids left out of the means.
         empty_predictions: the number of empty outputs, which score 0.
         fingerprint: the hash of the dataset's texts.
-        corpus: counts per split, licence, source, versions, skipped rows.
-        source: the ledger of the input: tokens, words, cuts by cause; None without a ledger.
+        corpus: counts per split, licence, source, versions, skipped rows; `texts` has its typed part.
+        source: the ledger of the input; None without a ledger.
         outputs_cut: the number of outputs that hit the length limit.
-        fit: the fields of `FitReport`.
+        fit: facts about the training.
         decode_tokens_per_second: output tokens per second; words if a system has no tokens.
-        timings: step → seconds.
+        timings: how long each step took.
         peak_memory_gb: of process and GPU, in 1e9 bytes.
-        config: the resolved configuration.
-        environment: versions, hardware, commit and patch.
+        config: the resolved configuration as plain values; `settings` has its typed part.
+        environment: versions, hardware and commit.
         command: the command line as typed.
         finished: the time, UTC, ISO 8601.
         repeatable: False if a time budget ended training.
-        measures: results other than ROUGE: name → {"mean"; "lo", "hi": its 95 % interval, all 0–100 or in the measure's
-            unit; "n": the number of examples}. The first measure of a metric comes first; metrics of the dataset come
-            before requested ones.
+        measures: results other than ROUGE, by name. The first measure of a metric comes first; metrics of the dataset
+            come before requested ones.
         units: measure → unit, for measures that are not 0–100.
         ranked_by: the ROUGE type or measure that decides the rank; None in old records.
         measured_by: requested metric → signature.
-        checkpoints: the averaged checkpoints (`train.keep_best`), the best first: "step", "validation_loss" and "means"
-            (score column → value). Scores and measures are averages; all other results are those of the best
-            checkpoint. Empty for a single checkpoint.
-        outputs: length, diversity and repetition of the outputs (`describe_outputs`); empty in old records.
+        checkpoints: the averaged checkpoints, the best first. Scores and measures are averages; all other results are
+            those of the best checkpoint. Empty for a single checkpoint.
+        outputs: length, diversity and repetition of the outputs; None in old records.
     """
 
-    run_id: str
-    model: str
-    dataset: str
-    split: str
+    run_id: _FolderName
+    model: _FolderName
+    dataset: _FolderName
+    split: _SplitName
     variant: str
     scale: str
     seed: int | None
     oracle: bool
     signature: str
-    scores: Mapping[str, Mapping[str, float]]
+    scores: Mapping[str, RougeMeans]
     n: int
     examples: str
     empty_references: tuple[str, ...]
     empty_predictions: int
     fingerprint: str
     corpus: Mapping[str, Any]
-    source: Mapping[str, Any] | None
+    source: Truncation | None
     outputs_cut: int
-    fit: Mapping[str, Any]
+    fit: FitReport
     decode_tokens_per_second: float
-    timings: Mapping[str, float]
+    timings: StepSeconds
     peak_memory_gb: float
     config: Mapping[str, Any]
-    environment: Mapping[str, Any]
+    environment: Environment
     command: tuple[str, ...]
     finished: str
     repeatable: bool = True
-    measures: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    measures: Mapping[str, MeasureMean] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
     ranked_by: str | None = None
     measured_by: Mapping[str, str] = field(default_factory=dict)
-    checkpoints: tuple[Mapping[str, Any], ...] = ()
-    outputs: Mapping[str, float] = field(default_factory=dict)
-    format: int = field(default=FORMAT)
+    checkpoints: tuple[CheckpointMeans, ...] = ()
+    outputs: OutputFacts | None = None
+    format: int = FORMAT
+
+    def __post_init__(self) -> None:
+        if missing := [kind for kind in ROUGE_TYPES if kind not in self.scores]:
+            raise ValueError(f"scores has no {missing[0]}")
+        if self.ranked_by not in (None, *self.scores, *self.measures):
+            raise ValueError(f"ranked_by={self.ranked_by!r:.40} was not measured")
+
+    @cached_property
+    def settings(self) -> RecordedSettings:
+        """The part of `config` that every run has."""
+        return msgspec.convert(self.config, RecordedSettings)
+
+    @cached_property
+    def texts(self) -> RecordedTexts:
+        """The part of `corpus` that the code uses."""
+        return msgspec.convert(self.corpus, RecordedTexts)
+
+    @property
+    def label(self) -> str:
+        """Model and short id, as in the notes of a table."""
+        return f"{self.model} {self.run_id[:SHORT_ID]}"
+
+    @property
+    def trained(self) -> bool:
+        """True if the run trained its system."""
+        return self.fit.steps > 0
+
+    @property
+    def train_examples(self) -> int:
+        """Number of examples in the training split; 0 if it is unknown."""
+        return self.texts.examples.get("train", 0)
+
+    @property
+    def num_outputs(self) -> int:
+        """Number of examples that were summarized."""
+        return self.n + len(self.empty_references)
 
     def write(self, folder: Path) -> None:
         """Write `record.json` atomically."""
@@ -235,25 +289,17 @@ class RunRecord:
         """
         path = folder / "record.json"
         try:
-            content = read_json(path, {"format": int})
-            if content["format"] > FORMAT:
-                raise DataError(f"written by a later version (format {content['format']}); update longsumbench", path)
-            added_later: dict[str, Any] = {"measures": {}, "units": {}, "ranked_by": None, "measured_by": {}}
-            content = {**added_later, "checkpoints": [], "outputs": {}, **content}
-            if problem := describe_misfit(content, _SHAPE) or _misfit_of_rank(content):
-                raise BadFile(problem)
-        except BadFile as error:
+            if (found := read_json(path, _Format)["format"]) > FORMAT:
+                raise DataError(f"written by a later version (format {found}); update longsumbench", path)
+            record = read_json(path, cls)
+            _ = record.settings, record.texts
+        except (BadFile, msgspec.ValidationError) as error:
             raise TornRecord(f"not a run's record ({error}); {_ADVICE}", path) from error
-        values = {item.name: content[item.name] for item in fields(cls)}
-        values |= {name: tuple(values[name]) for name in ("empty_references", "command", "checkpoints")}
-        return cls(**values)
+        return record
 
 
-def _misfit_of_rank(content: Mapping[str, Any]) -> str:
-    """Return an error if `ranking_score` is not among the measures, or an empty text."""
-    name = content["ranked_by"]
-    known = name in (None, *content["scores"], *content["measures"])
-    return "" if known else f"ranked_by={name[:LONGEST_SHOWN]!r} was not measured"
+class _Format(TypedDict):
+    format: int
 
 
 @dataclass(frozen=True)
@@ -356,37 +402,33 @@ def split_variant(variant: str) -> list[str]:
 
 def source_seen(record: RunRecord) -> float | None:
     """Return the percentage of source tokens that were read; None without a ledger."""
-    if record.source is None:
+    source = record.source
+    if source is None:
         return None
-    unit = "tokens" if record.source["tokens"] else "words"
-    whole = record.source[unit]
-    return percent(whole - sum(cut[unit] for cut in record.source["cuts"]), whole)
+    return percent(source.tokens_seen, source.tokens) if source.tokens else percent(source.words_seen, source.words)
 
 
-def ranking_score(record: RunRecord, part: str = "f") -> str:
-    """Return the ROUGE type or measure that decides a run's rank; for precision and recall always a ROUGE type."""
-    if part != "f":
-        return DEFAULT_RANKING_SCORE
+def ranking_score(record: RunRecord) -> str:
+    """Return the ROUGE type or measure that decides a run's rank."""
     return record.ranked_by or next(iter(record.measures), DEFAULT_RANKING_SCORE)
 
 
-def measured_mean(record: RunRecord, name: str, part: str = "f") -> tuple[float, float | None, float | None] | None:
-    """Return mean, low and high of a ROUGE type or a measure; None if it was not measured.
-
-    Records have no intervals of precision and recall: there, low and high are None.
-    """
+def measured_mean(record: RunRecord, name: str) -> Estimate | None:
+    """Return the mean of a ROUGE type (F1) or a measure; None if it was not measured."""
     if name in record.scores:
-        score = record.scores[name]
-        return score[part], score.get(f"{part}_lo"), score.get(f"{part}_hi")
-    measure = record.measures.get(name)
-    return (measure["mean"], measure["lo"], measure["hi"]) if measure else None
+        return record.scores[name].f1
+    return record.measures[name].estimate if name in record.measures else None
+
+
+class _CorpusFile(TypedDict):
+    splits: dict[str, str]
 
 
 def split_read_by(run: Path, record: RunRecord) -> ReadSplit | None:
     """Return the split that a run summarized; None if its texts are not on this machine."""
     folder = run / "work" / "corpus"
     try:
-        splits = read_json(folder / "corpus.json", {"splits": {str: str}})["splits"]
+        splits = read_json(folder / "corpus.json", _CorpusFile)["splits"]
         if digest(splits) == record.fingerprint:
             return ReadSplit(record.split, folder / f"{record.split}.arrow", splits[record.split])
     except (OSError, ValueError, KeyError):  # the cache was emptied, or the run came from another machine

@@ -21,7 +21,7 @@ from longsumbench.api import registry
 from longsumbench.api.config import SECTIONS, Decoding, RunConfig, build_settings, check_lengths
 from longsumbench.api.documents import Example, describe_reading
 from longsumbench.api.settings import SAME_SYSTEM, names_deciding
-from longsumbench.api.system import Evidence, Summary, System, check_search, read_saved
+from longsumbench.api.system import Evidence, FitReport, Summary, System, check_search, read_saved
 from longsumbench.corpora.own_files import Input, check_input, merge_inputs, plain_input, read_inputs
 from longsumbench.errors import DataError, UnknownName, UsageError, did_you_mean, suite_errors
 from longsumbench.files import BadFile, read_json
@@ -196,7 +196,7 @@ def _find_checkpoint(named: str, results: Results) -> Checkpoint:
         away = f"{run} came without its checkpoint: run it again here"
         never = f"{run} has model={record.model}, which has no checkpoint"
         raise UsageError(gone if found.is_symlink() else never if (run / "work").is_dir() else away)
-    if (seconds := _seconds_of_training(found)) is not None and seconds != record.fit["seconds"]:
+    if (seconds := _seconds_of_training(found)) is not None and seconds != record.fit.seconds:
         raise UsageError(
             f"{run} was written by other weights, which were trained again since; to use the new ones, name {found}"
         )
@@ -211,7 +211,7 @@ def _seconds_of_training(checkpoint: Path) -> float | None:
     if not path.is_file():
         return None
     try:
-        return float(read_json(path, {"seconds": float})["seconds"])
+        return read_json(path, FitReport).seconds
     except BadFile as error:
         raise DataError(f"not a training report ({error}); run it again with overwrite=true", path) from error
 

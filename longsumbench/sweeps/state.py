@@ -13,34 +13,35 @@ So any machine can see whether a point is still running.
 
 import json
 import os
-import re
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, TypedDict
+
+import msgspec
 
 from longsumbench.cache.locks import Holder, exclusive_lock, lock_holder
 from longsumbench.errors import DataError
-from longsumbench.files import COUNTS, TIMES, BadFile, digest, read_json, write_atomically
+from longsumbench.files import BadFile, digest, read_json, write_atomically
 
 WAITING, RUNNING, DONE, FOUND, SAME, FAILED = "waiting", "running", "done", "found", "same", "failed"
 ENDED = (DONE, FOUND, SAME, FAILED)
-# The shapes of sweep.json and of a point's file.
-_SWEEP = {"command": [str], "launcher": str, "host": str, "pid": int, "started": TIMES, "points": [str]}
-_POINT = {
-    "state?": re.compile("|".join((WAITING, RUNNING, *ENDED))),
-    "runs?": [str],
-    "failed_baselines?": {str: str},
-    "attempts?": COUNTS,
-    "started?": (TIMES, None),
-    "ended?": (TIMES, None),
-    "pid?": (int, None),
-    "score?": (float, None),
-    **dict.fromkeys(("reason?", "doing?", "host?", "job?"), str),
-}
+_State = Annotated[str, msgspec.Meta(pattern=rf"^({'|'.join((WAITING, RUNNING, *ENDED))})\Z")]
+_Time = Annotated[float, msgspec.Meta(ge=0, le=1e11)]  # seconds since 1970
+
+
+class _SweepFile(TypedDict):
+    """The content of sweep.json."""
+
+    command: list[str]
+    launcher: str
+    host: str
+    pid: int
+    started: _Time
+    points: list[str]
 
 
 @dataclass(frozen=True)
@@ -59,13 +60,13 @@ class PointState:
         score: the score that ranks it, 0–100 or in the measure's unit; None before its end.
     """
 
-    state: str = WAITING
+    state: _State = WAITING
     runs: tuple[str, ...] = ()
     reason: str = ""
     failed_baselines: dict[str, str] = field(default_factory=dict)
     attempts: int = 0
-    started: float | None = None
-    ended: float | None = None
+    started: _Time | None = None
+    ended: _Time | None = None
     doing: str = ""
     host: str = ""
     pid: int | None = None
@@ -97,8 +98,16 @@ class Sweep:
         """
         for path in self.points.glob("*.json"):
             path.unlink()
-        process = {"host": socket.gethostname(), "pid": os.getpid(), "started": time.time()}
-        self._write({"command": list(command), "launcher": launcher, **process, "points": []})
+        self._write(
+            {
+                "command": list(command),
+                "launcher": launcher,
+                "host": socket.gethostname(),
+                "pid": os.getpid(),
+                "started": time.time(),
+                "points": [],
+            }
+        )
         return (self.root / "sweep.json").stat().st_mtime
 
     def add(self, names: Iterable[str]) -> list[int]:
@@ -109,7 +118,7 @@ class Sweep:
         self._write(content)
         return list(range(first, len(content["points"]) + 1))
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> _SweepFile:
         """Return the content of `sweep.json`.
 
         Raises:
@@ -117,12 +126,11 @@ class Sweep:
         """
         path = self.root / "sweep.json"
         try:
-            content: dict[str, Any] = read_json(path, _SWEEP)
-            return {name: content[name] for name in _SWEEP}
+            return read_json(path, _SweepFile)
         except (FileNotFoundError, BadFile) as error:
             raise DataError(f"not a sweep ({error}); the same `longsumbench run -m` writes it anew", path) from error
 
-    def _write(self, content: dict[str, Any]) -> None:
+    def _write(self, content: _SweepFile) -> None:
         write_atomically(self.root / "sweep.json", json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
     @property
@@ -153,9 +161,7 @@ class Sweep:
         if number in self.unwritten:
             return self.unwritten[number]
         try:
-            content = read_json(self.points / f"{number}.json", _POINT)
-            known = {item.name: content[item.name] for item in fields(PointState) if item.name in content}
-            return PointState(**{**known, "runs": tuple(known.get("runs", ()))})
+            return read_json(self.points / f"{number}.json", PointState)
         except (FileNotFoundError, BadFile):
             return PointState()
 

@@ -229,7 +229,7 @@ def begun(before: PointState) -> PointState:
 def _ended(state: PointState, outcome: JobOutcome) -> PointState:
     """Return the state of a point that has come to its end."""
     what = FAILED if outcome.failed else DONE if outcome.carried_out else FOUND
-    roots = [Results(Path(record.config["results_dir"]).expanduser()) for record in outcome.records]
+    roots = [Results(Path(record.settings.results_dir).expanduser()) for record in outcome.records]
     return replace(
         state,
         state=what,

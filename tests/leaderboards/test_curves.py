@@ -13,11 +13,11 @@ from longsumbench.leaderboards.curve_points import (
     INTERVAL_OF_RUN,
     RANGE,
     RESAMPLED,
-    Estimate,
     average_seeds,
     latest_per_seed,
 )
-from longsumbench.leaderboards.curves import Curve, SweepCurves, by_size, format_typed, format_value, sweep_of
+from longsumbench.leaderboards.curves import Curve, SweepCurves, sweep_of
+from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import RunRecord
 
 
@@ -207,15 +207,6 @@ def test_labels_tell_curves_apart() -> None:
     assert labels == ["ht", "ht graph=x", "ht heads=1", "ht layers=9"]
 
 
-def test_of_two_curves_neither_is_the_usual_one() -> None:
-    """If half of a model's curves have one value and half another, both labels have it."""
-    ways = [{"locality": "spatial", "cut": "tokens", "most": 9}, {"locality": "document", "cut": "sentences"}]
-    pages = [trained("pagesum", size, page_size=size, **{"most": None, **way}) for way in ways for size in (1, 2)]
-    assert list(curves(sweep(pages, "page_size"))) == [
-        *("pagesum locality=document cut=sentences", "pagesum most=9 locality=spatial cut=tokens")
-    ]
-
-
 def test_names_of_settings() -> None:
     """With or without "model."; a name that two sections have is written in full."""
     records = [trained("ea", beams, beams=beams, train={"beams": 3}) for beams in (1, 2)]
@@ -238,15 +229,3 @@ def test_errors_name_what_varies() -> None:
     assert error(records, "a", "b", "c").startswith("--against takes one or two settings, and 3 are given")
     assert error(records, "page_size", "model.page_size").startswith("--against model.page_size is given twice")
     assert error(records[:1], "page_size").endswith("comparable runs differ in no single setting")
-
-
-def test_values_as_typed() -> None:
-    """As on the command line, numbers by size before words; folders by their own name."""
-    assert [format_typed(value) for value in (None, True, [1, None], 1e-5, "", "x")] == [
-        *("null", "true", "[1,null]", "1e-05", '""', "x")
-    ]
-    assert sorted(["x", "1e3", "20", "null", "0.5"], key=by_size) == ["0.5", "20", "1e3", "null", "x"]
-    assert (format_value("/data/my/checkpoint"), format_value("facebook/bart-base")) == (
-        "checkpoint",
-        "facebook/bart-base",
-    )

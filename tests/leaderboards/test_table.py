@@ -5,12 +5,12 @@ import io
 import random
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from support.run_records import TRAINED, record
+from support.run_records import TRAINED, measured, record
 
 from longsumbench.api.documents import Cut, Truncation
 from longsumbench.errors import UsageError
@@ -23,7 +23,8 @@ from longsumbench.leaderboards.published import COLUMNS as PUBLISHED_COLUMNS
 from longsumbench.leaderboards.published import read_published
 from longsumbench.leaderboards.significance import AgainstBest
 from longsumbench.leaderboards.table import OUR_PAPERS, PUBLISHED_AS, Table
-from longsumbench.metrics.aggregate import aggregate, write_scores
+from longsumbench.metrics.aggregate import MeasureMean, aggregate, write_scores
+from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.report.tables import Stressed, Tied
 from longsumbench.runs.record import Results, RunRecord, run_label
 
@@ -33,7 +34,7 @@ HEADER = (
     "train_source_tokens,train_target_tokens,train_seconds,tokens_per_second,peak_memory_gb,seed,signature,run_id,"
     "rouge1_p,rouge1_r,rouge2_p,rouge2_r,rougeL_p,rougeL_r,rougeLsum_p,rougeLsum_r"
 )
-LEDGER = Truncation(tokens=200, words=100)
+HEALTHY = OutputFacts(20, 20, 20, 0, words=52.4, reference_words=60.0)
 
 
 @pytest.fixture
@@ -63,21 +64,24 @@ def test_header(update: Callable[..., Table], tmp_path: Path) -> None:
 
 def test_row(update: Callable[..., Table]) -> None:
     """A row holds F1 with its interval, precision, recall, what was read and cut in percent, and the cost."""
-    ledger = asdict(
-        Truncation(tokens=200, words=100, cuts=(Cut("input_length", 150, 70), Cut("snippet_length", 10, 5)))
-    )
-    (row,) = rows(update(record("trunc", 30.123456, fit=asdict(TRAINED), source=ledger, seed=4)))
+    ledger = Truncation(200, 100, (Cut("input_length", 150, 70), Cut("snippet_length", 10, 5)))
+    (row,) = rows(update(record("trunc", 30.123456, fit=TRAINED, source=ledger, seed=4)))
     assert (row["rougeLsum"], row["rougeLsum_lo"], row["rougeLsum_hi"]) == ("30.1235", "29.1235", "30.7235")
     assert (row["rougeLsum_p"], row["rougeLsum_r"]) == ("40.1235", "25.1235")
     assert (row["source_seen"], row["targets_cut"], row["outputs_cut"]) == ("20.0", "5.0", "25.0")
-    assert (row["train_steps"], row["train_examples"], row["train_seconds"], row["seed"]) == ("300", "4800", "90", "4")
+    assert (row["train_steps"], row["train_examples"], row["train_seconds"], row["seed"]) == (
+        "300",
+        "4800",
+        "90.0",
+        "4",
+    )
     assert (row["tokens_per_second"], row["peak_memory_gb"]) == ("12.5", "1.5")
 
 
 def precise(model: str, f: float, precision: float, **changes: object) -> RunRecord:
     """Return a run whose precision is the same in every type of ROUGE."""
     made = record(model, f, **changes)
-    return replace(made, scores={kind: {**score, "p": precision} for kind, score in made.scores.items()})
+    return replace(made, scores={kind: replace(score, p=precision) for kind, score in made.scores.items()})
 
 
 def write_scores_of(root: Path, run: RunRecord, precision: Sequence[float], dataset: str = "arxiv") -> pd.DataFrame:
@@ -120,14 +124,14 @@ def test_intervals_of_precision(update: Callable[..., Table], tmp_path: Path) ->
         name: precise(name, 30, 100 * sum(precision) / 40, n=40, config={"score": {"resamples": 200}})
         for name, precision in runs.items()
     }
-    records["a"] = replace(records["a"], scores={k: {**v, "p": v["p"] + 0.01} for k, v in records["a"].scores.items()})
+    records["a"] = replace(records["a"], scores={k: replace(v, p=v.p + 0.01) for k, v in records["a"].scores.items()})
     update(*records.values(), record("old", 2, n=40))
     tables = {name: write_scores_of(tmp_path, records[name], precision) for name, precision in runs.items()}
     (block, *_) = leaderboard.read_table(Results(tmp_path), "arxiv", "p").blocks()
     as_f1 = aggregate(tables["a"].assign(rouge1_f=tables["a"]["rouge1_p"])[["rouge1_p", "rouge1_r", "rouge1_f"]], 200)
-    half = (as_f1["rouge1"]["f_hi"] - as_f1["rouge1"]["f_lo"]) / 2
+    half = (as_f1["rouge1"].f_hi - as_f1["rouge1"].f_lo) / 2
     column = [row[block.columns.index("R-1")] for row in block.rows]
-    assert column[0] == f"{records['a'].scores['rouge1']['p']:.1f} ±{half:.1f}"
+    assert column[0] == f"{records['a'].scores['rouge1'].p:.1f} ±{half:.1f}"
     assert [type(cell) for cell in column] == [Stressed, Tied, str, str]
     assert "±" in column[2]
     assert "±" not in column[3]
@@ -152,12 +156,6 @@ def test_lists_in_a_variant(update: Callable[..., Table]) -> None:
     assert rows(table)[0]["variant"] == one.variant
     assert table.blocks()[0].rows[0][1] == "decoder_layers=4, focus_layers=[], saliency_layers=[1,2]"
     assert run_label(one) == "etads decoder_layers=4 focus_layers=[] saliency_layers=[1,2] (etads000)"
-
-
-def test_untrained_row(update: Callable[..., Table]) -> None:
-    """What does not apply to a system is left empty: no ledger, no targets, no seed."""
-    (row,) = rows(update(record("lead", 30)))
-    assert (row["source_seen"], row["targets_cut"], row["seed"]) == ("", "", "")
 
 
 def test_best_first_and_ties(update: Callable[..., Table]) -> None:
@@ -218,17 +216,10 @@ def test_nothing_but_oracles(update: Callable[..., Table]) -> None:
     assert r"\begin{tabular}{}" not in table.latex()
 
 
-def test_not_repeatable(update: Callable[..., Table]) -> None:
-    """A run that a time limit ended has a remark with its variant."""
-    table = update(record("trunc", 30, variant="input_length=64", repeatable=False))
-    assert r"input\_length=64; not repeatable" in table.markdown()
-
-
-def recall(single: float, silent: float, **others: float) -> dict[str, dict[str, float]]:
+def recall(single: float, silent: float, **others: float) -> dict[str, MeasureMean]:
     """Measures of a run that states so many percent of single and of silent facts right."""
     means = {"fact_recall": (single + silent) / 2, "fact_recall_single": single, "fact_recall_silent_other": silent}
-    means |= {**others, "fact_recall_chance": 4.2}
-    return {name: {"mean": mean, "lo": mean - 2, "hi": mean + 1, "n": 20} for name, mean in means.items()}
+    return measured({**means, **others, "fact_recall_chance": 4.2})
 
 
 def test_what_was_measured_beside_rouge_is_ranked_by(update: Callable[..., Table]) -> None:
@@ -258,14 +249,13 @@ def test_measures_in_the_csv(update: Callable[..., Table]) -> None:
     assert header == ",".join([HEADER, *(f"{name}{bound}" for name in names for bound in ("", "_lo", "_hi"))])
     far, other = rows(table)
     assert (far["extra"], far["extra_lo"], far["extra_hi"]) == ("5.1235", "3.1235", "6.1235")
-    assert (other["extra"], other["fact_recall_single_hi"]) == ("", "9")
+    assert (other["extra"], other["fact_recall_single_hi"]) == ("", "9.0")
 
 
 def test_a_measure_of_another_package_is_shown(update: Callable[..., Table]) -> None:
     """Of a metric that the table does not know, the first measure is shown, named, and ranked by."""
-    measures = {"words": {"mean": 20.0, "lo": 19.0, "hi": 21.0, "n": 20}, "rare": {"mean": 9, "lo": 9, "hi": 9, "n": 1}}
-    table = update(record("a", 90, measures={**measures, "words": {"mean": 10.0, "lo": 9.0, "hi": 11.0, "n": 20}}))
-    table = update(record("b", 10, measures=measures))
+    update(record("a", 90, measures=measured({"words": 10, "rare": 9})))
+    table = update(record("b", 10, measures=measured({"words": 20, "rare": 9})))
     assert [row["model"] for row in rows(table)] == ["b", "a"]
     assert "Ranked by words (0–100)." in table.render()
     assert table.blocks()[0].columns[3:5] == ("words", "R-Lsum")
@@ -273,20 +263,20 @@ def test_a_measure_of_another_package_is_shown(update: Callable[..., Table]) -> 
 
 def test_budget() -> None:
     """One note compares the steps × examples per step of all trained runs."""
-    one = record("a", 1, fit=asdict(TRAINED))
-    assert describe_budget([one, record("b", 1, fit=asdict(TRAINED)), record("lead", 1)]) == (
+    one = record("a", 1, fit=TRAINED)
+    assert describe_budget([one, record("b", 1, fit=TRAINED), record("lead", 1)]) == (
         "Equal budget: 300 steps × 16 examples."
     )
-    longer = record("b", 1, fit=asdict(replace(TRAINED, steps=2000, examples=32000)))
+    longer = record("b", 1, fit=replace(TRAINED, steps=2000, examples=32000))
     assert (
         describe_budget([one, longer]) == "Budgets differ: 300 steps × 16 examples (a); 2,000 steps × 16 examples (b)."
     )
     assert describe_budget([record("lead", 1)]) == "Nothing was trained for these rows."
     by_words = {"train": {"batch_size": 16, "batch_words": 2048, "accumulation": 2}}
-    of_seeds = [record("a", 1, fit={**asdict(TRAINED), "examples": drawn}, config=by_words) for drawn in (5_000, 5_020)]
+    of_seeds = [record("a", 1, fit=replace(TRAINED, examples=drawn), config=by_words) for drawn in (5_000, 5_020)]
     assert describe_budget(of_seeds) == "Equal budget: 300 steps × 2 × batches of 2,048 source words, 4 to 64 examples."
     by_tokens = {"train": {"batch_size": 16, "batch_words": None, "batch_tokens": 4096, "accumulation": 4}}
-    of_tokens = [record("a", 1, fit={**asdict(TRAINED), "examples": drawn}, config=by_tokens) for drawn in (900, 2_000)]
+    of_tokens = [record("a", 1, fit=replace(TRAINED, examples=drawn), config=by_tokens) for drawn in (900, 2_000)]
     budget = "Equal budget: 300 steps × 4 × batches of 4,096 source tokens"
     assert describe_budget(of_tokens[:1]) == f"{budget}, 900 examples in all."
     assert describe_budget(of_tokens) == f"{budget}, 900 to 2,000 examples in all."
@@ -297,7 +287,7 @@ def test_rows_that_differ_in_training() -> None:
 
     def trained(name: str, **recipe: object) -> RunRecord:
         train = {"learning_rate": 0.001, "schedule": "linear", "patience": None, "batch_size": 16, "seed": 1, **recipe}
-        return record(name, 1, fit=asdict(TRAINED), config={"train": train})
+        return record(name, 1, fit=TRAINED, config={"train": train})
 
     lead = record("lead", 1, config={"train": {"learning_rate": 9.0}})
     alike = [trained("aaaaaaaaaa"), trained("bbbbbbbbbb", seed=2, batch_size=8), lead]
@@ -315,25 +305,15 @@ def started(model: str, init: str, **changes: object) -> RunRecord:
 
 
 def test_where_weights_came_from(update: Callable[..., Table]) -> None:
-    """All three tables name models by their initial weights, once for each start; without any there is no note."""
+    """A table names models by their initial weights, once for each start; without any there is no note."""
     assert describe_starts([record("lead", 1), record("theirs", 1, config={"model": {"init": 0.02}})]) == ""
-    assert describe_starts([started("seal", "random"), record("lead", 1), started("ca", "random")]) == (
-        "Random initial weights: ca, seal."
-    )
-    assert (
-        describe_starts([started("pagesum", "facebook/bart-base")])
-        == "From a checkpoint: pagesum (facebook/bart-base)."
-    )
-    table = update(
-        *(started("seal", "random", variant=variant, run_id=f"seal{variant}") for variant in ("", "size=223m")),
-        started("seal", "random-weights"),
-        started("pagesum", "facebook/bart_large"),
-        record("lead", 20),
-    )
-    note = "Random initial weights: seal. From a checkpoint: pagesum (facebook/bart_large), seal (random-weights)"
+    runs = [started("seal", "random", run_id="1"), started("seal", "random", run_id="2"), started("ca", "random")]
+    runs += [started("pagesum", "facebook/bart_large"), record("lead", 20)]
+    note = "Random initial weights: ca, seal. From a checkpoint: pagesum (facebook/bart_large)."
+    assert describe_starts(runs) == note
+    table = update(*runs)
     assert note in " ".join(table.render().split())
-    assert note.replace("_", r"\_") in table.markdown()
-    assert note.replace("_", r"\_") in table.latex()
+    assert all(note.replace("_", r"\_") in text for text in (table.markdown(), table.latex()))
 
 
 @pytest.mark.parametrize(
@@ -347,7 +327,7 @@ def test_a_checkpoint_in_a_folder(folder: str) -> None:
 @pytest.mark.parametrize(("f", "warned"), [(20, True), (31, True), (32, False), (40, False)])
 def test_no_trained_system_is_ahead_of_lead(f: float, warned: bool) -> None:
     """The table says so where no trained run's interval, f - 1 to f + 0.6, lies above Lead's, 29 to 30.6."""
-    runs = [record("trunc", f, fit=asdict(TRAINED)), record("seal", 5, fit=asdict(TRAINED)), record("lead", 30)]
+    runs = [record("trunc", f, fit=TRAINED), record("seal", 5, fit=TRAINED), record("lead", 30)]
     assert ("No trained system is ahead of Lead" in caution(runs)) == warned
     assert caution(runs[:2]) == caution(runs[2:]) == ""
 
@@ -355,20 +335,14 @@ def test_no_trained_system_is_ahead_of_lead(f: float, warned: bool) -> None:
 def test_ahead_of_lead_in_what_decides_the_rank() -> None:
     """Where facts are planted, the measure that ranks is looked at and not ROUGE."""
     lead = record("lead", 30, measures=recall(10, 10))
-    assert caution([record("trunc", 1, fit=asdict(TRAINED), measures=recall(90, 90)), lead]) == ""
-    assert "fact_recall lies above" in caution([record("trunc", 90, fit=asdict(TRAINED), measures=recall(9, 9)), lead])
-
-
-def written(count: int = 20, distinct: int = 20, repetitive: int = 0) -> dict[str, float]:
-    """What outputs are like, as a record has it."""
-    made = {"count": count, "words": 52.4, "reference_words": 60.0, "compared": count}
-    return {**made, "distinct": distinct, "repetitive": repetitive}
+    assert caution([record("trunc", 1, fit=TRAINED, measures=recall(90, 90)), lead]) == ""
+    assert "fact_recall lies above" in caution([record("trunc", 90, fit=TRAINED, measures=recall(9, 9)), lead])
 
 
 def test_what_is_wrong_with_the_outputs(update: Callable[..., Table]) -> None:
     """A run of few texts, cut outputs or repetitions is named above the table; the table and the CSV have lengths."""
-    wrong = record("trunc", 30, outputs=written(distinct=3, repetitive=12), outputs_cut=19)
-    table = update(wrong, record("lead", 20, outputs=written()), record("old", 10, outputs_cut=20))
+    wrong = record("trunc", 30, outputs=replace(HEALTHY, distinct=3, repetitive=12), outputs_cut=19)
+    table = update(wrong, record("lead", 20, outputs=HEALTHY), record("old", 10, outputs_cut=20))
     (block, *_) = table.blocks()
     (warning,) = [note for note in block.notes if note.startswith("Warning")]
     assert warning == (
@@ -383,13 +357,6 @@ def test_what_is_wrong_with_the_outputs(update: Callable[..., Table]) -> None:
         ("52.4", "60.0", "20"),
         ("", "", ""),
     ]
-
-
-def test_records_without_facts_about_outputs(update: Callable[..., Table]) -> None:
-    """A table of old records only has no column of lengths and no warning."""
-    (block, *_) = update(record("old", 10, outputs_cut=20)).blocks()
-    assert block.columns == TABLE_COLUMNS
-    assert not any("Words" in note or "Warning" in note for note in block.notes)
 
 
 def test_the_mark_of_the_best_is_explained(update: Callable[..., Table]) -> None:
@@ -460,18 +427,10 @@ def test_every_published_dataset_has_a_name() -> None:
 
 
 def test_width(update: Callable[..., Table]) -> None:
-    """The terminal's view fits 140 columns, long variants and published sources included."""
-    wide = record("hierarchical", 30, variant=",".join(f"setting_{number}=123456" for number in range(6)), seed=12)
-    signature = "|".join(f"part{number}:value-of-it" for number in range(12))
-    text = update(wide, record("lead", 31), record("b", 1, signature=signature)).render()
-    assert max(map(len, text.splitlines())) <= 140
-
-
-def test_width_with_measures(update: Callable[..., Table]) -> None:
-    """It does so with all measures at their widest, best and tied, too."""
+    """The terminal's view fits 140 columns with all measures at their widest, best and tied."""
     kinds = {f"fact_recall_{kind}": 100.0 for kind in ("relayed", "silent_same")}
     variant = ",".join(f"setting_{number}=123456" for number in range(6))
-    wide = {"variant": variant, "seed": 12, "fit": asdict(replace(TRAINED, steps=10_000)), "source": asdict(LEDGER)}
+    wide = {"variant": variant, "seed": 12, "fit": replace(TRAINED, steps=10_000), "source": Truncation(200, 100)}
     best = record("hierarchical", 100, measures=recall(100, 100, **kinds), **wide)
     near = record("hiersumm", 99.99, measures=recall(99.99, 99.99, **dict.fromkeys(kinds, 99.99)), **wide)
     table = update(best, near, record("lead", 31, measures=recall(1, 1, **kinds)))

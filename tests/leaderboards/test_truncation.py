@@ -1,6 +1,6 @@
 """The ledger of finished runs: what was not read, by which setting, not learned, not finished."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -13,12 +13,10 @@ from longsumbench.leaderboards import table as leaderboard
 from longsumbench.leaderboards.truncation import cut_shares, ledger_block
 from longsumbench.runs.record import Results
 
-SOURCE = asdict(Truncation(200, 100, (Cut("snippet_length", 10, 5), Cut("input_length", 150, 70))))
+SOURCE = Truncation(200, 100, (Cut("snippet_length", 10, 5), Cut("input_length", 150, 70)))
 TARGETS = Truncation(50, 40, (Cut("decode_length", 5, 4),))
-CUT = record(
-    "trunc", 30, source=SOURCE, fit=asdict(replace(TRAINED, targets=TARGETS)), seed=4, variant="input_length=9"
-)
-IN_WORDS = record("lead", 20, source=asdict(Truncation(0, 50, (Cut("length", 0, 40),))))
+CUT = record("trunc", 30, source=SOURCE, fit=replace(TRAINED, targets=TARGETS), seed=4, variant="input_length=9")
+IN_WORDS = record("lead", 20, source=Truncation(0, 50, (Cut("length", 0, 40),)))
 SILENT = record("random", 10)
 
 

@@ -1,5 +1,6 @@
 """Scores per example, their means and intervals, and the file they stand in."""
 
+from dataclasses import astuple, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,14 @@ from longsumbench.api.documents import Document, Example, Fact, Section, Sentenc
 from longsumbench.api.metric import Metric
 from longsumbench.api.registry import metrics
 from longsumbench.errors import DataError
-from longsumbench.metrics.aggregate import aggregate, aggregate_measures, read_scores, score_all, write_scores
+from longsumbench.metrics.aggregate import (
+    MeasureMean,
+    aggregate,
+    aggregate_measures,
+    read_scores,
+    score_all,
+    write_scores,
+)
 from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.metrics.statistics import bootstrap_interval, perl_intervals
 
@@ -57,7 +65,7 @@ def test_empty_prediction_counts(rouge: Metric) -> None:
     scored = score_all([rouge], [("the cat sat", example(CAT)), (" \n", example(CAT, name="b"))])
     assert scored.empty_predictions == 1
     assert not scored.per_example.loc["b"].any()
-    assert aggregate(scored.per_example)["rouge1"]["p"] == 50.0
+    assert aggregate(scored.per_example)["rouge1"].p == 50.0
 
 
 def test_empty_reference_is_left_out(rouge: Metric) -> None:
@@ -104,7 +112,7 @@ def test_aggregate_by_hand() -> None:
     """Means are plain, in percent; the interval is the bootstrap's over the rows sorted by id."""
     table = pd.DataFrame({"x_p": [0.5, 1], "x_r": [0, 0.5], "x_f": [0.2, 0.6]}, index=pd.Index(["b", "a"], name="id"))
     low, high = bootstrap_interval([60.0, 20.0], 200, seed=1)
-    assert aggregate(table, 200)["x"] == pytest.approx({"p": 75, "r": 25, "f": 40, "f_lo": low, "f_hi": high})
+    assert astuple(aggregate(table, 200)["x"]) == pytest.approx((75, 25, 40, low, high))
 
 
 def test_perl_resampling() -> None:
@@ -113,8 +121,8 @@ def test_perl_resampling() -> None:
     table = pd.DataFrame(values, columns=["x_p", "x_r", "x_f"], index=[f"e{number:02d}" for number in range(30)])
     plain, perl = (aggregate(table.iloc[::-1], perl_resampling=asked)["x"] for asked in (False, True))
     _, low, high = 100 * perl_intervals(values[:, 2:])[0]
-    assert perl == {**plain, "f_lo": pytest.approx(low), "f_hi": pytest.approx(high)}
-    assert perl["f_lo"] != plain["f_lo"]
+    assert (perl.f_lo, perl.f_hi) == pytest.approx((low, high))
+    assert perl == replace(plain, f_lo=perl.f_lo, f_hi=perl.f_hi) != plain
 
 
 def test_order_of_examples_changes_nothing() -> None:
@@ -183,8 +191,8 @@ def test_a_measure_is_averaged_where_it_applies() -> None:
     again = np.random.default_rng(5)
     means = sorted(sum(known[place] for place in again.integers(0, 25, 25)) / 25 for _ in range(300))
     low, high = np.quantile(means, [0.025, 0.975])
-    assert measures["x"] == pytest.approx({"mean": sum(known) / 25, "lo": low, "hi": high, "n": 25})
-    assert measures["y"] == {"mean": 25.0, "lo": 25.0, "hi": 25.0, "n": 40}
+    assert astuple(measures["x"]) == pytest.approx((sum(known) / 25, low, high, 25))
+    assert measures["y"] == MeasureMean(25.0, 25.0, 25.0, 40)
     assert "never" not in measures
 
 
@@ -193,6 +201,6 @@ def test_a_measure_that_is_no_share_keeps_its_unit() -> None:
     table = pd.DataFrame({"words": [1.0, 4.0, np.nan], "one": 1.0, "share": 0.5}, index=["a", "b", "c"])
     measures = aggregate_measures(table, 200, in_units={"words", "one"})
     low, high = bootstrap_interval([1.0, 4.0], 200, seed=1)
-    assert measures["words"] == {"mean": 2.5, "lo": low, "hi": high, "n": 2}
-    assert measures["one"] == {"mean": 1.0, "lo": 1.0, "hi": 1.0, "n": 3}
-    assert measures["share"]["mean"] == 50.0
+    assert measures["words"] == MeasureMean(2.5, low, high, 2)
+    assert measures["one"] == MeasureMean(1.0, 1.0, 1.0, 3)
+    assert measures["share"].mean == 50.0

@@ -91,7 +91,7 @@ def test_a_run_is_scored_beside_rouge(tmp_path: Path) -> None:
     """Lead reads thirteen words: the bridge is right wherever it stands in them, the mill never; the record says so."""
     config = configured(tmp_path)
     record = run_point(Point(config))
-    means = {name: measure["mean"] for name, measure in record.measures.items()}
+    means = {name: measure.mean for name, measure in record.measures.items()}
     assert next(iter(means)) == "fact_recall"
     assert means["fact_recall"] == 50.0
     assert (means["fact_recall_single"], means["fact_recall_silent"]) == (100.0, 0.0)
@@ -99,7 +99,7 @@ def test_a_run_is_scored_beside_rouge(tmp_path: Path) -> None:
     assert (means["fact_recall_silent_other"], means["fact_recall_silent_distance_1"]) == (0.0, 0.0)
     tenths = [name for name in means if "position" in name]
     assert tenths == ["fact_recall_single_position_0", "fact_recall_single_position_2"]
-    assert sum(record.measures[name]["n"] for name in tenths) == NUM_REPORTS
+    assert sum(record.measures[name].n for name in tenths) == NUM_REPORTS
     assert not [name for name in means if "relayed" in name or "same" in name]
     assert record.signature.endswith("|v:1|fact_recall:1")
 
@@ -156,7 +156,7 @@ def test_what_is_asked_for_is_measured_in_its_unit(tmp_path: Path) -> None:
     before = run_point(Point(plain))
     asked = asking(replace(plain, results_dir=str(tmp_path / "other")), "extractive", "length_ratio", "novel_ngrams")
     record = run_point(Point(asked))
-    means = {name: measure["mean"] for name, measure in record.measures.items()}
+    means = {name: measure.mean for name, measure in record.measures.items()}
     written = means["length_summary"]
     assert (means["extractive_coverage"], means["novel_ngrams_4"]) == (100.0, 0.0)
     assert means["extractive_density"] == written == pytest.approx(means["length_ratio"] * means["length_references"])
@@ -228,11 +228,11 @@ def test_another_model_measures_anew(tmp_path: Path) -> None:
         for seed, folder in ((1, tmp_path / "a"), (2, tmp_path / "b"))
     )
     assert first.run_id == second.run_id
-    assert first.measures["coherence"]["n"] == NUM_REPORTS
-    assert first.measures["coherence"]["mean"] != second.measures["coherence"]["mean"]
+    assert first.measures["coherence"].n == NUM_REPORTS
+    assert first.measures["coherence"].mean != second.measures["coherence"].mean
     assert first.measured_by["coherence"] != second.measured_by["coherence"]
     table = read_scores(files_of(plain, second) / "scores.csv")
-    assert 100 * table["coherence"].mean() == pytest.approx(second.measures["coherence"]["mean"])
+    assert 100 * table["coherence"].mean() == pytest.approx(second.measures["coherence"].mean)
     assert sorted(table.columns[12:]) == ["coherence", *(f"repetition_{n}" for n in range(1, 5))]
 
 

@@ -4,7 +4,14 @@ import random
 
 import pytest
 
-from longsumbench.metrics.output_facts import FEWEST, LONGEST_COMPARED, NUM_COMPARED, describe_outputs, output_warnings
+from longsumbench.metrics.output_facts import (
+    FEWEST,
+    LONGEST_COMPARED,
+    NUM_COMPARED,
+    OutputFacts,
+    describe_outputs,
+    output_warnings,
+)
 
 WORDS = [f"word{number}" for number in range(500)]
 
@@ -18,16 +25,13 @@ def texts(count: int, words: int = 40, seed: int = 1) -> list[str]:
 def test_by_hand() -> None:
     """Means are over outputs and over references; a text that says four words over and over is repetitive."""
     facts = describe_outputs(["One two.", "a b c d " * 5], [(("Three words here.",), ("One.", "Two."))])
-    assert facts == {
-        **{"count": 2, "words": 11.0, "reference_words": 2.5},
-        **{"compared": 2, "distinct": 2, "repetitive": 1},
-    }
+    assert facts == OutputFacts(count=2, compared=2, distinct=2, repetitive=1, words=11.0, reference_words=2.5)
 
 
 def test_healthy_outputs() -> None:
     """Outputs that differ, and say nothing twice, are warned of nothing."""
     facts = describe_outputs(texts(50))
-    assert (facts["distinct"], facts["repetitive"], output_warnings(facts, num_cut=24)) == (50, 0, [])
+    assert (facts.distinct, facts.repetitive, output_warnings(facts, num_cut=24)) == (50, 0, [])
 
 
 def test_three_texts_for_twenty_documents() -> None:
@@ -40,7 +44,7 @@ def test_three_texts_for_twenty_documents() -> None:
 def test_many_outputs_are_compared_in_part() -> None:
     """Of 1,000 outputs 200 are compared, from all over them."""
     facts = describe_outputs(texts(500) + [texts(1)[0]] * 500)
-    assert (facts["count"], facts["compared"], facts["distinct"]) == (1_000, NUM_COMPARED, 100)
+    assert (facts.count, facts.compared, facts.distinct) == (1_000, NUM_COMPARED, 100)
 
 
 def test_cut_and_repetitive() -> None:
@@ -58,18 +62,18 @@ def test_cut_and_repetitive() -> None:
 def test_too_few_outputs(outputs: list[str]) -> None:
     """Fewer than five outputs, or none, are described and not warned of; neither is a record without facts."""
     assert output_warnings(describe_outputs(outputs), num_cut=len(outputs)) == []
-    assert output_warnings({}, num_cut=20) == []
+    assert output_warnings(None, num_cut=20) == []
 
 
 def test_an_endless_output_is_looked_at_in_part() -> None:
     """Whether a text repeats itself, its first 5,000 words say."""
     (long,) = texts(1, words=LONGEST_COMPARED)
     words = ["unheard", "of"] * 50_000
-    assert describe_outputs([" ".join([long, *words])])["repetitive"] == 0
-    assert describe_outputs([" ".join([*words, long])])["repetitive"] == 1
+    assert describe_outputs([" ".join([long, *words])]).repetitive == 0
+    assert describe_outputs([" ".join([*words, long])]).repetitive == 1
 
 
 def test_empty_outputs() -> None:
     """Empty outputs are equal to each other, and not repetitive."""
     facts = describe_outputs([""] * 8)
-    assert (facts["distinct"], facts["repetitive"], facts["words"]) == (1, 0, 0.0)
+    assert (facts.distinct, facts.repetitive, facts.words) == (1, 0, 0.0)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.run_records import record
+from support.run_records import measured, record
 from support.toys import next_line, start_python
 from support.waiting import PATIENCE
 
@@ -162,7 +162,7 @@ def many() -> list[RunRecord]:
     records += [record("a", 20.0, seed=1, run_id=f"same{number}") for number in range(3)]
     records += [record("b", 25.0, split="validation", run_id="validation"), record("b", 25.0, n=7, run_id="seven")]
     records += [record("oracle", 50.0, oracle=True, run_id="oracle")]
-    records += [record("c", 20.0, measures={"recall": {"mean": 5.0, "lo": 4.0, "hi": 6.0, "n": 20}}, run_id="measured")]
+    records += [record("c", 20.0, measures=measured({"recall": 5.0}), run_id="measured")]
     return records
 
 

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -22,11 +23,11 @@ from longsumbench.runs.environment import (
 def test_the_environment_is_complete_and_plain() -> None:
     """Versions, hardware and commit are JSON values; the libraries that decide numbers are named."""
     facts = environment()
-    assert json.loads(json.dumps(facts)) == facts
-    assert facts["longsumbench"] == longsumbench.__version__
-    assert {"torch", "transformers", "numpy", "numba"} <= set(facts["packages"])
-    assert facts["cores"] >= 1
-    assert {"python", "system", "processor", "threads", "gpu", "commit", "patched"} <= set(facts)
+    assert json.loads(json.dumps(asdict(facts))) == asdict(facts)
+    assert facts.longsumbench == longsumbench.__version__
+    assert {"torch", "transformers", "numpy", "numba"} <= set(facts.packages)
+    assert facts.cores >= 1
+    assert {"python", "system", "processor", "threads", "gpu", "commit", "patched"} <= set(asdict(facts))
 
 
 def test_an_installed_package_has_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,7 +35,7 @@ def test_an_installed_package_has_no_commit(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "site" / "longsumbench").mkdir(parents=True)
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     monkeypatch.setattr(longsumbench, "__file__", str(tmp_path / "site" / "longsumbench" / "__init__.py"))
-    assert environment()["commit"] is None
+    assert environment().commit is None
     assert patch() == b""
 
 
@@ -47,10 +48,10 @@ def test_a_checkout_is_known_by_its_commit_and_patch(tmp_path: Path, monkeypatch
     for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "first"]):
         subprocess.run([*git, *words], check=True)
     monkeypatch.setattr(longsumbench, "__file__", str(package / "__init__.py"))
-    assert len(str(environment()["commit"])) == 40
-    assert not environment()["patched"]
+    assert len(str(environment().commit)) == 40
+    assert not environment().patched
     (package / "__init__.py").write_text("a = 2\n", encoding="utf-8")
-    assert environment()["patched"]
+    assert environment().patched
     assert b"+a = 2" in patch()
 
 
@@ -112,7 +113,7 @@ def test_without_git_there_is_no_commit(monkeypatch: pytest.MonkeyPatch) -> None
         raise FileNotFoundError("git")
 
     monkeypatch.setattr(module.subprocess, "run", missing)
-    assert environment()["commit"] is None
+    assert environment().commit is None
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux, which can reset a peak of memory")

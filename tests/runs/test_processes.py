@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -97,15 +97,15 @@ def check_the_same(model: str, others: Sequence[str], texts: Path, folder: Path,
     assert main(words(model, texts, *others, f"results_dir={folder}")) == 0
     (one, predictions), (several, same) = record_of(folder, model), record_of(results, model)
     assert one.run_id == several.run_id
-    assert several.environment["processes"] == (1 if model == "lead" else count)
+    assert several.environment.processes == (1 if model == "lead" else count)
     assert predictions == same
-    assert [one.fit[name] for name in COUNTS] == [several.fit[name] for name in COUNTS]
+    assert [getattr(one.fit, name) for name in COUNTS] == [getattr(several.fit, name) for name in COUNTS]
     for name in ("validation_losses", "kept"):
-        assert [step for step, _ in one.fit[name]] == [step for step, _ in several.fit[name]]
-        losses = [[loss for _, loss in run.fit[name]] for run in (one, several)]
+        assert [step for step, _ in getattr(one.fit, name)] == [step for step, _ in getattr(several.fit, name)]
+        losses = [[loss for _, loss in getattr(run.fit, name)] for run in (one, several)]
         assert losses[0] == pytest.approx(losses[1], rel=CLOSE)
     if model != "lead":
-        ends = [(run.fit["first_loss"], run.fit["last_loss"]) for run in (one, several)]
+        ends = [(run.fit.first_loss, run.fit.last_loss) for run in (one, several)]
         assert ends[0] == pytest.approx(ends[1], rel=CLOSE)
 
 
@@ -160,7 +160,7 @@ class Killed:
         assert code == 0, said
         record, predictions = record_of(self.folder / "results", "trunc")
         (weights,) = (path.read_bytes() for path in self.folder.glob("cache/checkpoint/*/model.safetensors"))
-        fit = {name: value for name, value in record.fit.items() if name != "seconds"}
+        fit = replace(record.fit, seconds=0.0)
         return {"fit": fit, "predictions": predictions, "weights": weights}
 
     def kill_one(self, checkpoint: int) -> str:

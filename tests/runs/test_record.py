@@ -5,7 +5,7 @@ import json
 import os
 import re
 import shutil
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,45 +13,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.paths import ROOT
+from support.run_records import measured, record
 
-from longsumbench.api.config import RunConfig
+from longsumbench.api.documents import Cut, Truncation
 from longsumbench.api.system import FitReport
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import write_atomically
-from longsumbench.models.baselines.config import LeadConfig
-from longsumbench.runs.record import FORMAT, Results, RunRecord, RunSpec
+from longsumbench.metrics.output_facts import OutputFacts
+from longsumbench.runs.record import FORMAT, CheckpointMeans, Results, RunRecord, RunSpec
 
 SPEC = RunSpec("lead", "pydoc", {"seed": 1, "model": {"length": "50", "name": "lead"}}, "f00", {"score": 1, "fit": 2})
-RECORD = RunRecord(
+RECORD = replace(
+    record("lead", 30, source=Truncation(10, 8, (Cut("length", 2, 1),)), measures=measured({"recall": 50.0})),
     run_id=SPEC.run_id,
-    model="lead",
     dataset="pydoc",
-    split="test",
-    variant="length=50",
-    scale="tiny",
-    seed=None,
-    oracle=False,
-    signature="rouge|google",
-    scores={
-        kind: {"p": 1.0, "r": 2.0, "f": 1.5, "f_lo": 1.0, "f_hi": 2.0}
-        for kind in ("rouge1", "rouge2", "rougeL", "rougeLsum")
-    },
-    n=3,
-    examples="e0",
-    empty_references=("b",),
-    empty_predictions=0,
-    fingerprint="f00",
-    corpus={"counts": {"test": 3}},
-    source={"tokens": 10, "words": 8, "cuts": []},
-    outputs_cut=0,
-    fit=json.loads(json.dumps(asdict(FitReport()))),
-    decode_tokens_per_second=100.0,
-    timings={"score": 0.5},
-    peak_memory_gb=0.1,
-    config=json.loads(json.dumps(asdict(RunConfig(LeadConfig())))),
-    environment={"longsumbench": "0.1"},
-    command=("longsumbench", "run", "model=lead"),
-    finished="2025-01-01T00:00:00Z",
+    outputs=OutputFacts(3, 3, 3, 0),
+    checkpoints=(CheckpointMeans(2, 0.5, {"rouge1_f": 30.0}),),
+    fit=FitReport(steps=2, validation_losses=((1, 2.0), (2, 1.5)), targets=Truncation(5, 4)),
 )
 
 
@@ -93,20 +71,49 @@ def test_an_id_survives_json(settings: dict[str, Any]) -> None:
 
 
 def test_a_record_survives_its_file(tmp_path: Path) -> None:
-    """What is read equals what was written."""
-    RECORD.write(tmp_path / "run")
-    assert RunRecord.read(tmp_path / "run") == RECORD
-
-
-def test_a_record_of_before_there_were_measures_is_read(tmp_path: Path) -> None:
-    """A committed record without `measures` is one in which nothing was measured beside ROUGE; others keep theirs."""
-    measured = replace(RECORD, measures={"recall": {"mean": 50.0, "lo": 40.0, "hi": 60.0, "n": 3}})
-    measured.write(tmp_path)
-    assert RunRecord.read(tmp_path) == measured
-    content = json.loads((tmp_path / "record.json").read_text(encoding="utf-8"))
-    del content["measures"]
-    (tmp_path / "record.json").write_text(json.dumps(content), encoding="utf-8")
+    """What is read equals what was written; fields that old records lack have defaults."""
+    RECORD.write(tmp_path)
     assert RunRecord.read(tmp_path) == RECORD
+    path = tmp_path / "record.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    for name in ("measures", "outputs", "checkpoints"):
+        del content[name]
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert RunRecord.read(tmp_path) == replace(RECORD, measures={}, outputs=None, checkpoints=())
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"n": "x"}, "Expected `int`, got `str` - at `$.n`"),
+        ({"fit": {"steps": None}}, "Expected `int`, got `null` - at `$.fit.steps`"),
+        ({"scores": {}}, "scores has no rouge1"),
+        ({"ranked_by": "x"}, "ranked_by='x' was not measured"),
+        ({"run_id": "../x"}, "Expected `str` matching regex"),
+        ({"config": {"model": {}}}, "Object missing required field `dataset`"),
+        ({"corpus": {"generated": {"test": {"lengths": [0]}}}}, "Expected `int` >= 1"),
+    ],
+)
+def test_a_damaged_field_is_named(changes: dict[str, Any], problem: str, tmp_path: Path) -> None:
+    """A record with a wrong value is one clear line."""
+    RECORD.write(tmp_path)
+    path = tmp_path / "record.json"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | changes), encoding="utf-8")
+    with pytest.raises(DataError, match=re.escape(f"{path}: not a run's record ({problem}")):
+        RunRecord.read(tmp_path)
+
+
+def test_settings_of_other_versions_and_plugins_are_kept(tmp_path: Path) -> None:
+    """A record of a system that is not installed, with settings that no longer exist, is read and written unchanged."""
+    config = {
+        **RECORD.config,
+        "model": {"name": "gone", "depth": 3},
+        "train": {**RECORD.config["train"], "momentum": 1},
+    }
+    replace(RECORD, config=config, corpus={"licence": "none", "examples": {"train": 7}}).write(tmp_path)
+    found = RunRecord.read(tmp_path)
+    assert (found.config, found.corpus["licence"], found.train_examples) == (config, "none", 7)
+    assert (found.settings.model["depth"], found.settings.train.batch_size) == (3, 16)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1}', '{"format": "x"}', "\x00"])
@@ -217,7 +224,7 @@ def test_only_finished_runs_are_listed(tmp_path: Path) -> None:
     for run_id, dataset, model in [("b", "pydoc", "random"), ("a", "pydoc", "random"), ("c", "pydoc", "lead")]:
         finished(results, run_id, dataset, model)
     (tmp_path / "runs" / "arxiv" / "lead" / "d").mkdir(parents=True)
-    assert [record.run_id for record in results.records("pydoc")] == ["c", "a", "b"]
+    assert [one.run_id for one in results.records("pydoc")] == ["c", "a", "b"]
     assert results.datasets() == ["pydoc"]
 
 

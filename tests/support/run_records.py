@@ -1,17 +1,25 @@
 """Records of runs, made up for tests of tables."""
 
-from dataclasses import asdict, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
 from longsumbench.api.system import FitReport
-from longsumbench.runs.record import RunRecord
+from longsumbench.metrics.aggregate import MeasureMean, RougeMeans
+from longsumbench.runs.environment import Environment
+from longsumbench.runs.record import RunRecord, StepSeconds
 
-TRAINED = FitReport(parameters=5, steps=300, examples=4800, source_tokens=9, target_tokens=8, seconds=90, targets_cut=3)
+TRAINED = FitReport(5, steps=300, examples=4800, source_tokens=9, target_tokens=8, seconds=90.0, targets_cut=3)
 
 
-def scores(f: float) -> dict[str, dict[str, float]]:
+def scores(f: float) -> dict[str, RougeMeans]:
     """Scores whose F is around `f`, best in ROUGE-1."""
     shifted = {"rouge1": f + 3, "rouge2": f - 9, "rougeL": f - 5, "rougeLsum": f}
-    return {kind: {"p": v + 10, "r": v - 5, "f": v, "f_lo": v - 1, "f_hi": v + 0.6} for kind, v in shifted.items()}
+    return {kind: RougeMeans(v + 10, v - 5, v, v - 1, v + 0.6) for kind, v in shifted.items()}
+
+
+def measured(means: Mapping[str, float], below: float = 2.0, above: float = 1.0) -> dict[str, MeasureMean]:
+    """Measures with these means, and intervals that reach so far below and above."""
+    return {name: MeasureMean(mean, float(mean - below), float(mean + above), 20) for name, mean in means.items()}
 
 
 def record(model: str, f: float, **changes: object) -> RunRecord:
@@ -35,9 +43,9 @@ def record(model: str, f: float, **changes: object) -> RunRecord:
         corpus={"examples": {"train": 60, "test": 20}},
         source=None,
         outputs_cut=5,
-        fit=asdict(FitReport()),
+        fit=FitReport(),
         decode_tokens_per_second=12.5,
-        timings={},
+        timings=StepSeconds(),
         peak_memory_gb=1.5,
         config={
             "model": {"name": model},
@@ -47,7 +55,7 @@ def record(model: str, f: float, **changes: object) -> RunRecord:
             "score": {},
             "scale": "tiny",
         },
-        environment={"longsumbench": "0.1"},
+        environment=Environment("0.1"),
         command=(),
         finished="2026-01-01T00:00:00+00:00",
     )

@@ -1,7 +1,6 @@
 """Records of a made-up sweep, for the tests of its curves and pictures."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from longsumbench.api.system import FitReport
@@ -23,8 +22,8 @@ def trained(
         "decode": {"num_beams": beams, "seed": seed, "evidence": "20"},
         "score": {"resamples": 200},
     }
-    fit = asdict(FitReport(parameters=9, steps=300, examples=2_400, seconds=60))
-    run_id = digest([config, score, fields])[:12]
+    fit = FitReport(parameters=9, steps=300, examples=2_400, seconds=60)
+    run_id = digest([config, score, repr(fields)])[:12]
     return record(name, float(score), **{"run_id": run_id, "config": config, "seed": seed, "fit": fit, **fields})
 
 

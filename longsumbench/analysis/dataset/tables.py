@@ -5,6 +5,7 @@ DatasetStats --stats_blocks--> Blocks, for the terminal, Markdown and the page
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -16,7 +17,7 @@ from longsumbench.analysis.dataset.stats import COUNTED, DatasetStats, SplitStat
 from longsumbench.api.documents import Cut, Truncation
 from longsumbench.formatting import format_count, percent
 from longsumbench.leaderboards.truncation import cut_shares, format_share, ledger_block
-from longsumbench.metrics.aggregate import aggregate, aggregate_measures
+from longsumbench.metrics.aggregate import MeasureMean, RougeMeans, aggregate, aggregate_measures
 from longsumbench.metrics.extractive import Extractive
 from longsumbench.metrics.novelty import NovelNgrams
 from longsumbench.report.tables import Block, markdown, terminal
@@ -76,13 +77,13 @@ def lengths(split: SplitStats, num_tokenizers: int) -> dict[str, "pd.Series[Any]
     return found
 
 
-def kept_measures(split: SplitStats) -> dict[str, dict[str, float]]:
-    """Return copied fragments and novel n-grams: measure → mean, 95 % interval and n."""
+def kept_measures(split: SplitStats) -> dict[str, MeasureMean]:
+    """Return the means of copied fragments and novel n-grams, by measure."""
     columns = [*Extractive.columns, *NovelNgrams.columns]
     return aggregate_measures(split.sampled[columns], in_units=Extractive.units)
 
 
-def oracle_scores(split: SplitStats) -> tuple[int, dict[str, dict[str, float]]]:
+def oracle_scores(split: SplitStats) -> tuple[int, dict[str, RougeMeans]]:
     """Return the number of scored examples, and type → scores of their best extracts, 0–100."""
     columns = [f"{kind}_{part}" for kind in ROUGE for part in "prf"]
     scored = split.sampled[columns].dropna()
@@ -201,7 +202,7 @@ def _kept(stats: DatasetStats) -> Block:
     rows = []
     for split in stats.splits:
         found = kept_measures(split)
-        n = max((int(measure["n"]) for measure in found.values()), default=0)
+        n = max((measure.n for measure in found.values()), default=0)
         rows.append([split.name, f"{n:,}", *(_cell(found.get(name)) for name in _KEPT)])
     notes = (
         "Compression: source words per reference word. Coverage: the share of the reference's words that are in"
@@ -213,18 +214,15 @@ def _kept(stats: DatasetStats) -> Block:
     return Block("What the references keep of the source", notes, columns, "l" + "r" * (len(columns) - 1), rows)
 
 
-def _cell(measure: dict[str, float] | None) -> str:
-    return f"{measure['mean']:,.2f} ±{(measure['hi'] - measure['lo']) / 2:.2f}" if measure else _ABSENT
+def _cell(measure: MeasureMean | None) -> str:
+    return f"{measure.estimate:,.2f}" if measure else _ABSENT
 
 
 def _oracle(stats: DatasetStats) -> Block:
     rows = []
     for split in stats.splits:
         n, scores = oracle_scores(split)
-        cells = [
-            f"{one['f']:.2f} ±{(one['f_hi'] - one['f_lo']) / 2:.2f}" if (one := scores.get(kind)) else _ABSENT
-            for kind in ROUGE
-        ]
+        cells = [f"{scores[kind].f1:.2f}" if kind in scores else _ABSENT for kind in ROUGE]
         rows.append([split.name, f"{n:,}", *cells])
     what = "Sentences selected by a greedy search for the highest ROUGE, as by model=oracle"
     notes = (f"{what}: F1 (0–100) ± half the 95 % interval, {describe_sample(stats)}.",)
@@ -339,10 +337,10 @@ def _numbers_of(split: SplitStats, stats: DatasetStats) -> Iterator[_Number]:
             yield _Number(split.name, what, label, statistic, value, n)
     for name, measure in kept_measures(split).items():
         for statistic in ("mean", "lo", "hi"):
-            yield _Number(split.name, "kept", name, statistic, measure[statistic], int(measure["n"]))
+            yield _Number(split.name, "kept", name, statistic, getattr(measure, statistic), measure.n)
     n, scores = oracle_scores(split)
     for kind, score in scores.items():
-        for statistic, value in score.items():
+        for statistic, value in asdict(score).items():
             yield _Number(split.name, "oracle", kind, statistic, value, n)
 
 
@@ -366,9 +364,8 @@ def _numbers_of_run(record: RunRecord) -> Iterator[_Number]:
         yield _Number(record.split, "run", run_label(record), "source_seen", seen, examples)
     for cause, share in cut_shares(record).items():
         yield _Number(record.split, "run", run_label(record), f"source_{cause}", share, examples)
-    if record.fit.get("targets"):
-        trained = record.corpus.get("examples", {}).get("train") or 0
-        yield _Number("train", "run", run_label(record), "targets_cut", record.fit["targets_cut"], trained)
+    if record.fit.targets:
+        yield _Number("train", "run", run_label(record), "targets_cut", record.fit.targets_cut, record.train_examples)
     yield _Number(record.split, "run", run_label(record), "outputs_cut", record.outputs_cut, examples)
 
 

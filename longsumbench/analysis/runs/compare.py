@@ -27,7 +27,7 @@ from longsumbench.leaderboards.blocks import MEASURE_HEADINGS
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, describe_difference
 from longsumbench.leaderboards.significance import LEVEL, RESAMPLES, RESAMPLES_A_TEST, read_scores_of_run
 from longsumbench.metrics.aggregate import PERCENT
-from longsumbench.metrics.output_facts import describe_outputs, output_warnings
+from longsumbench.metrics.output_facts import OutputFacts, describe_outputs, output_warnings
 from longsumbench.metrics.statistics import (
     approximate_randomization,
     holm,
@@ -83,7 +83,7 @@ class ComparedRun:
         return run_label(self.record)
 
     @cached_property
-    def outputs(self) -> dict[str, float]:
+    def outputs(self) -> OutputFacts:
         """Statistics of all summaries together, from `describe_outputs`."""
         return describe_outputs(list(self.predictions.values()))
 
@@ -221,15 +221,15 @@ class Comparison:
             lines.append(f"Oracles, which saw the references or their lengths: {', '.join(oracles)}.")
         if means := [run.label for run in self.runs if run.record.checkpoints]:
             lines.append(f"Scores are means of several checkpoints, summaries the best one's: {', '.join(means)}.")
-        if averaged := [run.label for run in self.runs if run.record.fit.get("averaged")]:
+        if averaged := [run.label for run in self.runs if run.record.fit.averaged]:
             lines.append(f"One model, whose weights are the mean of several checkpoints': {', '.join(averaged)}.")
         return lines + self.about_outputs()
 
     def about_outputs(self) -> list[str]:
         """Return lines about the mean length of each run's outputs, and warnings about them."""
-        lengths = [f"{run.label} {run.outputs['words']:.0f}" for run in self.runs]
-        known = [run.record.outputs.get("reference_words") for run in self.runs]
-        lengths += [f"the references {length:.0f}" for length in filter(None, known[:1])]
+        lengths = [f"{run.label} {run.outputs.words:.0f}" for run in self.runs]
+        if (first := self.runs[0].record.outputs) and first.reference_words:
+            lengths.append(f"the references {first.reference_words:.0f}")
         lines = [f"Mean length in words: {', '.join(lengths)}."]
         for run in self.runs:
             if warnings := output_warnings(run.outputs, run.record.outputs_cut):

@@ -60,7 +60,7 @@ def inspect_example(run: str, example: str, results: Results) -> Inspection:
     record = RunRecord.read(folder)
     check_written(folder, record, ["predictions.jsonl"])
     summaries = read_summaries(path := folder / "predictions.jsonl")
-    if len(summaries) != (whole := record.n + len(record.empty_references)):
+    if len(summaries) != (whole := record.num_outputs):
         raise DataError(f"{len(summaries):,} of {whole:,} summaries; run it again with overwrite=true", path)
     number = find_example(example, [summary.id for summary in summaries], record)
     summary = summaries[number]
@@ -113,7 +113,7 @@ def _why_none(number: int, found: set[int], record: RunRecord) -> str:
             f"{len(found)} examples, {min(found)} to {max(found)}" if len(found) > 1 else f"example {min(found)} alone"
         )
         return f"no evidence of example {number} was kept; {run_label(record)} has that of {kept}; {more}"
-    if not num_wanted(asked := record.config.get("decode", {}).get("evidence", "none"), examples=1):
+    if not num_wanted(asked := record.settings.decode.evidence, examples=1):
         return f"{run_label(record)} kept no evidence (decode.evidence={asked}); if the system supports it, {more}"
     return f"{run_label(record)} has no evidence: {record.model} keeps none, at least with these settings"
 

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from longsumbench.analysis.runs.reproduce import describe_differences
@@ -83,11 +83,11 @@ def _repeat(folder: Path, record: RunRecord, root: Path) -> Path:
     (root / "cache").mkdir()
     (root / "cache" / "corpus").symlink_to((cache_folder() / "corpus").resolve(), target_is_directory=True)
     settings = [f"results_dir={root / 'results'}", "baselines=false"]
-    if record.config["device"] == "auto" and not record.environment.get("gpu"):
+    if record.config["device"] == "auto" and not record.environment.gpu:
         settings += ["device=cpu", *(f"{section}.device=cpu" for section in ("train", "decode", "score"))]
     words = add_config_file(folder / "config.yaml", settings)
     (planned,) = plan(words)
-    with _with_cache(root / "cache"), _with_threads(record.environment.get("threads")):
+    with _with_cache(root / "cache"), _with_threads(record.environment.threads):
         texts = load_texts(planned.config.dataset, ArtifactCache(cache_folder()))
         if texts.fingerprint != record.fingerprint:
             fingerprints = f"{texts.fingerprint[:12]}, those of the run {record.fingerprint[:12]}"
@@ -168,4 +168,4 @@ def _read_rouge(path: Path) -> dict[str, str]:
 def _read_means(path: Path) -> dict[str, str]:
     """Return type of ROUGE → its means and interval, to the last bit."""
     scores = RunRecord.read(path.parent).scores
-    return {kind: ", ".join(f"{part} {mean}" for part, mean in parts.items()) for kind, parts in scores.items()}
+    return {kind: ", ".join(f"{part} {mean}" for part, mean in asdict(means).items()) for kind, means in scores.items()}

@@ -28,14 +28,14 @@ def reproduction_page(folder: Path, record: RunRecord) -> str:
 
 def _facts(record: RunRecord) -> Iterator[str]:
     where, seed = record.environment, "" if record.seed is None else f", seed {record.seed}"
-    path = record.config["dataset"].get("path")
-    source = record.corpus.get("source") if path is None else f"{path}, relative to the folder of the command"
+    path = record.settings.dataset.path
+    source = record.texts.source if path is None else f"{path}, relative to the folder of the command"
     yield f"run {record.run_id}: {run_label(record)} on {record.dataset}{seed}, finished {record.finished}"
     yield f"typed as: {shlex.join(record.command)}"
     yield f"texts: {record.dataset} ({source}), fingerprint {record.fingerprint[:12]}"
-    yield f"machine: {where.get('gpu') or 'CPU'} ({where.get('processor')}, {where.get('cores')} cores)"
-    versions = ", ".join(f"{name} {version}" for name, version in where.get("packages", {}).items())
-    yield f"versions: Python {where.get('python')}, {versions}"
+    yield f"machine: {where.gpu or 'CPU'} ({where.processor}, {where.cores} cores)"
+    versions = ", ".join(f"{name} {version}" for name, version in where.packages.items())
+    yield f"versions: Python {where.python}, {versions}"
     if not record.repeatable:
         yield "not repeatable: train.max_minutes ended its training, and a repeat ends at another step"
 
@@ -43,34 +43,34 @@ def _facts(record: RunRecord) -> Iterator[str]:
 def describe_differences(folder: Path, record: RunRecord) -> Iterator[str]:
     """Yield the differences between the machine and the code of a run and those of now."""
     then, now = record.environment, environment()
-    packages = {**then.get("packages", {}), **now["packages"]}
-    facts = [(name, then.get(name), now[name]) for name in _FACTS]
-    facts += [(name, then.get("packages", {}).get(name), now["packages"].get(name)) for name in packages]
-    facts += [("processes", then.get("processes", 1), 1)]
+    packages = {**then.packages, **now.packages}
+    facts = [(name, getattr(then, name), getattr(now, name)) for name in _FACTS]
+    facts += [(name, then.packages.get(name), now.packages.get(name)) for name in packages]
+    facts += [("processes", then.processes, 1)]
     for name, before, today in facts:
         if before != today and (name != "threads" or None not in (before, today)):
             yield f"{name}: {_or_none(before)} in the run, {_or_none(today)} here"
-    if (changes := _patch(folder)) is None and then.get("patched"):
+    if (changes := _patch(folder)) is None and then.patched:
         yield "the code differed from its commit in the run, but the changes are lost (work/patch.diff)"
     elif (changes or b"") != patch():
         yield "the code differs from its commit in another way than in the run"
-    if then.get("gpu"):
-        yield f"the run was on a GPU ({then['gpu']}): the last bits may differ between runs"
+    if then.gpu:
+        yield f"the run was on a GPU ({then.gpu}): the last bits may differ between runs"
 
 
 def _commands(folder: Path, record: RunRecord) -> Iterator[str]:
     """Yield the commands, quoted for a shell."""
     where, work = record.environment, folder.absolute() / "work"
-    if commit := where.get("commit"):
+    if commit := where.commit:
         yield f"git checkout {shlex.quote(commit)}"
     if _patch(folder):
         yield f"git apply {shlex.quote(str(work / 'patch.diff'))}"
     if (work / "constraints.txt").is_file():
-        suite = "-e ." if commit else shlex.quote(f"longsumbench=={where.get('longsumbench')}")
+        suite = "-e ." if commit else shlex.quote(f"longsumbench=={where.longsumbench}")
         yield f"pip install -c {shlex.quote(str(work / 'constraints.txt'))} {suite}"
-    variables = [f"OMP_NUM_THREADS={int(where.get('threads') or 1)}"]
-    variables += [] if where.get("gpu") else ["CUDA_VISIBLE_DEVICES="]
-    processes = int(where.get("processes", 1))
+    variables = [f"OMP_NUM_THREADS={where.threads or 1}"]
+    variables += [] if where.gpu else ["CUDA_VISIBLE_DEVICES="]
+    processes = where.processes
     command = ["torchrun", f"--nproc-per-node={processes}", "-m", "longsumbench"] if processes > 1 else ["longsumbench"]
     config = str(folder.absolute() / "config.yaml")
     yield " ".join([*variables, shlex.join([*command, "run", "--config", config, "results_dir=repeated"])])

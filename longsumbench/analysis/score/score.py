@@ -6,7 +6,7 @@ files --read_pairs--> pairs --split_sides--> two TextTables --score_sides--> a r
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain, islice
 from pathlib import Path
 
@@ -23,8 +23,8 @@ from longsumbench.api.metric import Scored
 from longsumbench.errors import EnvironmentProblem, UsageError, suite_errors
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS as HEADINGS
-from longsumbench.metrics.aggregate import aggregate, write_scores
-from longsumbench.metrics.output_facts import describe_outputs, output_warnings
+from longsumbench.metrics.aggregate import RougeMeans, aggregate, write_scores
+from longsumbench.metrics.output_facts import OutputFacts, describe_outputs, output_warnings
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.progress import Progress
 from longsumbench.report.tables import Block, terminal
@@ -43,7 +43,7 @@ class Report:
     """The result of `longsumbench score`.
 
     Attributes:
-        scores: type → {"p", "r", "f", "f_lo", "f_hi"}, 0–100.
+        scores: type of ROUGE → its means.
         scored: per-example scores, and the number of empty texts.
         mode: "google" or "perl".
         signature: how the scores were computed.
@@ -52,18 +52,18 @@ class Report:
         outputs: statistics of the predictions, from `describe_outputs`.
     """
 
-    scores: Mapping[str, Mapping[str, float]]
+    scores: Mapping[str, RougeMeans]
     scored: Scored
     mode: str
     signature: str
     warnings: tuple[str, ...]
     left_out: Mapping[str, tuple[str, ...]]
-    outputs: Mapping[str, float]
+    outputs: OutputFacts
 
     @property
     def f1(self) -> dict[str, float]:
         """F1 by type ("rouge1", "rouge2", "rougeL", "rougeLsum"), 0–100."""
-        return {kind: score["f"] for kind, score in self.scores.items()}
+        return {kind: score.f for kind, score in self.scores.items()}
 
     def render(self) -> str:
         """Return the table for the terminal, with counts and the signature."""
@@ -72,10 +72,10 @@ class Report:
         if self.scored.empty_predictions:
             counts.append(f"{self.scored.empty_predictions:,} of them with an empty prediction, which scores 0")
         counts.append(
-            f"{self.outputs['words']:.0f} words a prediction, {self.outputs['reference_words']:.0f} a reference"
+            f"{self.outputs.words:.0f} words a prediction, {self.outputs.reference_words or 0:.0f} a reference"
         )
         rows = [
-            (HEADINGS[kind], f"{score['p']:.2f}", f"{score['r']:.2f}", f"{score['f']:.2f} ±{_half(score):.2f}")
+            (HEADINGS[kind], f"{score.p:.2f}", f"{score.r:.2f}", f"{score.f1:.2f}")
             for kind, score in self.scores.items()
         ]
         block = Block("", (), ("", "P", "R", "F"), "lrrr", rows)
@@ -84,13 +84,13 @@ class Report:
     def to_json(self) -> str:
         """Return everything except per-example scores as a JSON object on one line."""
         values = {
-            **self.scores,
+            **{kind: asdict(score) for kind, score in self.scores.items()},
             "n": len(self.scored.per_example),
             "signature": self.signature,
             "warnings": self.warnings,
             "left_out": self.left_out,
             "empty_predictions": self.scored.empty_predictions,
-            "outputs": self.outputs,
+            "outputs": asdict(self.outputs),
         }
         return json.dumps(values, ensure_ascii=False, allow_nan=False)
 
@@ -271,10 +271,6 @@ def _splitting(predictions: TextTable, references: TextTable) -> str:
 
 def _sentences(text: RawText) -> tuple[str, ...]:
     return sentences.split_summary(text) if isinstance(text, str) else text
-
-
-def _half(score: Mapping[str, float]) -> float:
-    return (score["f_hi"] - score["f_lo"]) / 2
 
 
 def _describe_left_out(paired: PairedTexts) -> Iterator[str]:

@@ -9,8 +9,6 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from longsumbench.cache.locks import exclusive_lock
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.curves import Curve, Group, SweepCurves, format_value, short_name, sweep_of
@@ -18,9 +16,8 @@ from longsumbench.leaderboards.figures.curves_layout import layout_of
 from longsumbench.leaderboards.figures.curves_picture import draw_layout
 from longsumbench.leaderboards.significance import scores_at_hand
 from longsumbench.report.figures import write_pictures
+from longsumbench.report.tables import rounded_frame, with_bounds
 from longsumbench.runs.record import Results, source_seen
-
-_DECIMALS = 4  # of numbers in the CSV
 
 
 def update_curves(
@@ -86,8 +83,7 @@ def sweep_csv(sweep: SweepCurves) -> str:
                 groups.setdefault(ids, []).append(group.number)
                 rows.setdefault(ids, _row(sweep, group, curve, place))
     values = [{"group": " ".join(map(str, groups[ids])), **row} for ids, row in rows.items()]
-    rounded = [{k: round(v, _DECIMALS) if isinstance(v, float) else v for k, v in row.items()} for row in values]
-    return pd.DataFrame(rounded, dtype=object).to_csv(index=False, lineterminator="\n")
+    return rounded_frame(values).to_csv(index=False, lineterminator="\n")
 
 
 def _row(sweep: SweepCurves, group: Group, curve: Curve, place: Sequence[str]) -> dict[str, Any]:
@@ -98,13 +94,12 @@ def _row(sweep: SweepCurves, group: Group, curve: Curve, place: Sequence[str]) -
     row |= {"oracle": str(first.oracle).lower(), "split": first.split, "n": first.n}
     row["seeds"] = " ".join(str(run.seed) for run in point.runs if run.seed is not None)
     for kind in sweep.kinds():
-        mean, low, high = point.numbers.get(kind, (None, None, None))
-        row |= {kind: mean, f"{kind}_lo": low, f"{kind}_hi": high}
+        row |= with_bounds(kind, point.numbers.get(kind))
     row["interval"] = point.interval
-    row["train_seconds"] = _mean(run.fit["seconds"] for run in point.runs if run.fit["steps"])
+    row["train_seconds"] = _mean(run.fit.seconds for run in point.runs if run.trained)
     row["tokens_per_second"] = _mean(run.decode_tokens_per_second for run in point.runs)
     row["source_seen"] = _mean(source_seen(run) for run in point.runs)
-    row["train_steps"] = " ".join(dict.fromkeys(str(run.fit["steps"]) for run in point.runs))
+    row["train_steps"] = " ".join(dict.fromkeys(str(run.fit.steps) for run in point.runs))
     row["run_ids"] = " ".join(run.run_id for run in point.runs)
     row["repeated"] = " ".join(run.run_id for run in point.repeated)
     row["compared"] = ". ".join(group.summary)

@@ -7,11 +7,9 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from longsumbench.leaderboards.curve_points import Estimate
 from longsumbench.leaderboards.figures.curves_layout import Axis, CurveLine, Layout, ReferenceLine, tick_name
-from longsumbench.leaderboards.figures.recall import spread_labels
-from longsumbench.report.figures import plain_axes, render_picture
-from longsumbench.report.palette import COLOURS, GREY, MARKERS
+from longsumbench.report.figures import plain_axes, render_picture, series_style, spread_labels, whisker_lengths
+from longsumbench.report.palette import GREY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,20 +65,18 @@ def _wrapped(lines: Sequence[str], width: float) -> str:
 
 
 def _names(layout: Layout) -> list[tuple[str, dict[str, Any]]]:
-    names = [(line.label, _style(place)) for place, line in enumerate(layout.lines)]
+    names = [(line.label, series_style(place)) for place, line in enumerate(layout.lines)]
     low, high = _limits(layout.lines, layout.references)
     for one in layout.references:
-        mean, least, most = one.number
-        interval = "" if least is None or most is None else f" ±{(most - least) / 2:.1f}"
-        off = " ▲" if mean > high else " ▼" if mean < low else ""
+        off = " ▲" if one.number.mean > high else " ▼" if one.number.mean < low else ""
         style = {"color": GREY, "linestyle": "--" if one.oracle else "-"}
-        names.append((f"{one.label} {mean:.1f}{interval}{off}", style))
+        names.append((f"{one.label} {one.number:.1f}{off}", style))
     return [("\n".join(textwrap.wrap(text, _LABEL_WIDTH)), style) for text, style in names]
 
 
 def _limits(lines: Sequence[CurveLine], references: Sequence[ReferenceLine]) -> tuple[float, float]:
     """Return the limits of the vertical axis: around the curves and the reference lines near them."""
-    ends = [bound for line in lines for one in line.numbers() for bound in one if bound is not None]
+    ends = [bound for line in lines for one in line.numbers() for bound in one]
     low, high = min(ends), max(ends)
     room = _NEAR * max(high - low, _LEAST_HEIGHT)
     near = [one.number.mean for one in references if low - room <= one.number.mean <= high + room]
@@ -88,24 +84,18 @@ def _limits(lines: Sequence[CurveLine], references: Sequence[ReferenceLine]) -> 
     return low - 0.06 * max(high - low, _LEAST_HEIGHT), high + 0.06 * max(high - low, _LEAST_HEIGHT)
 
 
-def _style(index: int) -> dict[str, Any]:
-    cycle, colour = divmod(index, len(COLOURS))
-    drawn = {"color": COLOURS[colour], "linestyle": ("-", "-.")[cycle % 2], "marker": MARKERS[index % len(MARKERS)]}
-    return {**drawn, "markersize": 6.5, "markeredgecolor": "white", "markeredgewidth": 0.7}
-
-
 def _draw_plot(plot: "Axes", index: int, layout: Layout, limits: tuple[float, float]) -> None:
     axis = layout.axis
     for place, line in enumerate(layout.lines):
         above = 3 + len(layout.lines) - place
-        style = _style(place)
+        style = series_style(place)
         values = [value for value in axis.values if value in line.plots[index]]
         numbers = [line.plots[index][value] for value in values]
         shift = _shift(place, len(layout.lines), axis)
         _, _, whiskers = plot.errorbar(
             [axis.places[value] + shift for value in values],
             [one.mean for one in numbers],
-            yerr=[_lengths(numbers, "low"), _lengths(numbers, "high")],
+            yerr=whisker_lengths(numbers),
             linewidth=0.8 if axis.words else 1.6,  # no values between words
             elinewidth=1.1,
             zorder=above,
@@ -122,12 +112,6 @@ def _draw_plot(plot: "Axes", index: int, layout: Layout, limits: tuple[float, fl
     ticks = axis.ticks()
     plot.set_xticks([axis.places[value] for value in ticks], list(map(tick_name, ticks)), **_PLAIN_TEXT)
     plot.set_xlabel(axis.name, fontsize=9.5, **_PLAIN_TEXT)
-
-
-def _lengths(numbers: Sequence[Estimate], end: str) -> list[float]:
-    """Return the lengths of whiskers, 0 without an interval."""
-    bounds = [getattr(one, end) for one in numbers]
-    return [0.0 if bound is None else abs(bound - one.mean) for one, bound in zip(numbers, bounds, strict=True)]
 
 
 def _shift(place: int, count: int, axis: Axis) -> float:

@@ -7,26 +7,25 @@ A curve has the runs of one system with the same settings and the same generated
 makes the test texts, at several lengths.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import log2
 from typing import Any
 
-import pandas as pd
 from tabulate import tabulate
 
 from longsumbench.leaderboards.figures.recall import (
     CHANCE,
     RecallLine,
-    RecallPoint,
     _RecallPanel,
     draw_recall,
     name_of,
     pool_seeds,
     settings_of,
 )
-from longsumbench.runs.record import RunRecord, source_seen
+from longsumbench.metrics.aggregate import Estimate
+from longsumbench.report.tables import rounded_frame, with_bounds
+from longsumbench.runs.record import SHORT_ID, RunRecord, source_seen
 
 _ALL = "fact_recall"
 FACT_PANELS = {  # measure → heading of its panel
@@ -59,12 +58,15 @@ class LengthCurves:
         shares = [share for record in self.tested[length] if (share := source_seen(record)) is not None]
         return min(shares, default=None)
 
-    def point(self, measure: str, length: int) -> RecallPoint | None:
-        """Return a measure at a length; None if it was not measured."""
-        if not any(measure in record.measures for record in self.tested[length]):
-            return None
+    def is_cut(self, length: int) -> bool:
+        """Return True if a run saw less than `WHOLE` percent of the source."""
         seen = self.seen(length)
-        return pool_seeds(self.tested[length], measure)._replace(hollow=seen is not None and seen < WHOLE)
+        return seen is not None and seen < WHOLE
+
+    def point(self, measure: str, length: int) -> Estimate | None:
+        """Return a measure at a length; None if it was not measured."""
+        measured = any(measure in record.measures for record in self.tested[length])
+        return pool_seeds(self.tested[length], measure) if measured else None
 
 
 def systems_at_lengths(records: Iterable[RunRecord]) -> tuple[LengthCurves, ...]:
@@ -75,7 +77,7 @@ def systems_at_lengths(records: Iterable[RunRecord]) -> tuple[LengthCurves, ...]
     """
     systems: dict[tuple[str, ...], dict[int, list[RunRecord]]] = {}
     for record in records:
-        if not record.oracle and record.fit["steps"] and _ALL in record.measures and _lengths(record, record.split):
+        if not record.oracle and record.trained and _ALL in record.measures and _lengths(record, record.split):
             tested = systems.setdefault(_belongs_to(record), {})
             tested.setdefault(max(_lengths(record, record.split)), []).append(record)
     several = {key: tested for key, tested in systems.items() if len(tested) > 1}
@@ -84,19 +86,18 @@ def systems_at_lengths(records: Iterable[RunRecord]) -> tuple[LengthCurves, ...]
     return tuple(sorted(found, key=_best_first))
 
 
-def _lengths(record: RunRecord, split: str) -> list[int]:
+def _lengths(record: RunRecord, split: str) -> tuple[int, ...]:
     """Return the lengths of the texts of a generated split; empty for other splits."""
-    lengths: list[int] = record.corpus.get("generated", {}).get(split, {}).get("lengths", [])
-    return lengths
+    texts = record.texts.generated.get(split)
+    return texts.lengths if texts else ()
 
 
 def _belongs_to(record: RunRecord) -> tuple[str, ...]:
     """Return a key that runs of one system share; the name comes first."""
-    options = record.corpus.get("options", {})
-    name = " ".join([name_of(record), *(f"{option}={value}" for option, value in options.items())])
-    trained = record.corpus["generated"].get("train"), record.corpus.get("examples", {}).get("train")
-    texts = [record.dataset, record.split, record.corpus.get("generator"), options, trained]
-    return name, json.dumps(texts, sort_keys=True), settings_of(record, "speed", "examples")
+    texts = record.texts
+    name = " ".join([name_of(record), *(f"{option}={value}" for option, value in texts.options.items())])
+    trained = (texts.generator, texts.options, texts.generated.get("train"), record.train_examples)
+    return name, repr((record.dataset, record.split, trained)), settings_of(record, "speed", "examples")
 
 
 def _system(name: str, shared: bool, tested: dict[int, list[RunRecord]]) -> LengthCurves:
@@ -106,7 +107,7 @@ def _system(name: str, shared: bool, tested: dict[int, list[RunRecord]]) -> Leng
         by_seed = {run.seed: run for run in sorted(runs, key=lambda run: (run.n, run.run_id))}
         kept[length] = tuple(sorted(by_seed.values(), key=lambda run: (run.seed or 0, run.run_id)))
     first = kept[min(kept)][0]
-    label = f"{name} [{first.run_id[:8]}]" if shared else name
+    label = f"{name} [{first.run_id[:SHORT_ID]}]" if shared else name
     return LengthCurves(label, max(_lengths(first, "train"), default=0), kept)
 
 
@@ -125,7 +126,8 @@ def draw_lengths(title: str, systems: Sequence[LengthCurves]) -> bytes:
         )
         for kind, heading in FACT_PANELS.items()
     ]
-    note = f"Hollow, dashed: less than {WHOLE:.0f} % of the text is seen." if _cut(systems) else ""
+    cut = any(system.is_cut(length) for system in systems for length in system.tested)
+    note = f"Hollow, dashed: less than {WHOLE:.0f} % of the text is seen." if cut else ""
     return draw_recall(title, list(map(_line, systems, labels(systems))), panels, note)
 
 
@@ -133,7 +135,7 @@ def labels(systems: Sequence[LengthCurves]) -> list[str]:
     """Return the labels in the picture: the model's name if it is unique, the full label otherwise."""
     first = [system.tested[min(system.tested)][0] for system in systems]
     models = [record.model for record in first]
-    unique = [models.count(record.model) == 1 and not record.corpus.get("options") for record in first]
+    unique = [models.count(record.model) == 1 and not record.texts.options for record in first]
     return [model if alone else system.label for system, model, alone in zip(systems, models, unique, strict=True)]
 
 
@@ -143,15 +145,12 @@ def title_of(dataset: str, systems: Sequence[LengthCurves]) -> str:
     return f"{dataset}: planted facts that the summaries state right, by length (trained on {trained} tokens at most)"
 
 
-def _cut(systems: Sequence[LengthCurves]) -> bool:
-    return any((system.seen(length) or 100.0) < WHOLE for system in systems for length in system.tested)
-
-
 def _line(system: LengthCurves, label: str) -> RecallLine:
     places = {_place(kind, length): system.point(kind, length) for kind in FACT_PANELS for length in system.tested}
     points = {name: point for name, point in places.items() if point is not None}
     chance = system.tested[min(system.tested)][0].measures.get(CHANCE)
-    return RecallLine(label, points, chance["mean"] if chance else None)
+    hollow = {_place(kind, length) for kind in FACT_PANELS for length in system.tested if system.is_cut(length)}
+    return RecallLine(label, points, chance.mean if chance else None, hollow)
 
 
 def _place(kind: str, length: int) -> str:
@@ -174,14 +173,10 @@ def lengths_csv(systems: Sequence[LengthCurves]) -> str:
             row: dict[str, Any] = {"system": system.label, "train_length": system.trained, "document_length": length}
             row |= {"seeds": len(runs), "n": min(run.n for run in runs), "source_seen": system.seen(length)}
             for measure in (_ALL, *FACT_PANELS, CHANCE):
-                point = system.point(measure, length)
-                mean, low, high = (point.mean, point.low, point.high) if point else (None, None, None)
-                row |= {measure: mean, f"{measure}_lo": low, f"{measure}_hi": high}
+                row |= with_bounds(measure, system.point(measure, length))
             row["run_ids"] = " ".join(run.run_id for run in runs)
-            rows.append(
-                {name: round(value, _DECIMALS) if isinstance(value, float) else value for name, value in row.items()}
-            )
-    return pd.DataFrame(rows, dtype=object).to_csv(index=False, lineterminator="\n")
+            rows.append(row)
+    return rounded_frame(rows).to_csv(index=False, lineterminator="\n")
 
 
 def lengths_table(systems: Sequence[LengthCurves]) -> str:
@@ -206,5 +201,4 @@ def lengths_table(systems: Sequence[LengthCurves]) -> str:
 def _cell(system: LengthCurves, length: int) -> str:
     points = [system.point(kind, length) for kind in FACT_PANELS]
     text = " / ".join(f"{point.mean:.0f}" if point else "–" for point in points)
-    seen = system.seen(length)
-    return text if seen is None or seen >= WHOLE else f"{text} (sees {seen:.0f} %)"
+    return f"{text} (sees {system.seen(length):.0f} %)" if system.is_cut(length) else text

@@ -8,15 +8,18 @@ The same records give the same bytes, with the same release of matplotlib.
 import io
 import json
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from longsumbench.api.config import SECTIONS
 from longsumbench.api.settings import Decides, names_deciding
-from longsumbench.report.palette import COLOURS, GREY, MARKERS
-from longsumbench.runs.record import RunRecord, split_variant
+from longsumbench.leaderboards.curve_points import pool_estimates
+from longsumbench.metrics.aggregate import Estimate
+from longsumbench.report.figures import plain_axes, series_style, spread_labels, whisker_lengths
+from longsumbench.report.palette import GREY
+from longsumbench.runs.record import SHORT_ID, RunRecord, split_variant
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,28 +76,21 @@ PANELS = (
 )
 
 
-class RecallPoint(NamedTuple):
-    """A mean over examples and seeds and the ends of its whisker, in percent; `hollow` is the style of its marker."""
-
-    mean: float
-    low: float
-    high: float
-    hollow: bool = False
-
-
 @dataclass(frozen=True)
 class RecallLine:
     """The line of a model and variant.
 
     Attributes:
         label: its name.
-        points: measure → its mean and whisker.
+        points: measure → its mean and whisker, in percent.
         chance: expected recall of a random guess, in percent; None if unknown.
+        hollow: measures that are drawn with hollow markers.
     """
 
     label: str
-    points: Mapping[str, RecallPoint]
+    points: Mapping[str, Estimate]
     chance: float | None
+    hollow: Set[str] = frozenset()
 
 
 def recall_lines(members: Sequence[RunRecord]) -> tuple[RecallLine, ...]:
@@ -107,9 +103,9 @@ def recall_lines(members: Sequence[RunRecord]) -> tuple[RecallLine, ...]:
     names = [name for name, _ in systems]
     return tuple(
         RecallLine(
-            name if names.count(name) == 1 else f"{name} [{', '.join(run.run_id[:8] for run in runs)}]",
+            name if names.count(name) == 1 else f"{name} [{', '.join(run.run_id[:SHORT_ID] for run in runs)}]",
             {measure: pool_seeds(runs, measure) for measure in runs[0].measures if measure in drawn},
-            runs[0].measures[CHANCE]["mean"] if CHANCE in runs[0].measures else None,
+            runs[0].measures[CHANCE].mean if CHANCE in runs[0].measures else None,
         )
         for (name, _), runs in systems.items()
     )
@@ -125,19 +121,17 @@ def settings_of(record: RunRecord, *ignored: Decides) -> str:
     settings = [record.config["model"]]
     for section in ("train", "decode"):
         same = names_deciding(SECTIONS[section], "seed", "evidence", "nothing", *ignored)
-        settings.append({key: value for key, value in record.config.get(section, {}).items() if key not in same})
+        settings.append({key: value for key, value in record.config[section].items() if key not in same})
     return json.dumps(settings, sort_keys=True, default=str)
 
 
-def pool_seeds(runs: Sequence[RunRecord], measure: str) -> RecallPoint:
+def pool_seeds(runs: Sequence[RunRecord], measure: str) -> Estimate:
     """Average a measure over seeds.
 
     The whisker reaches from the lowest to the highest end of the seeds' 95 % intervals. It is not an interval, and it
     grows with the number of seeds.
     """
-    found = [run.measures[measure] for run in runs if measure in run.measures]
-    mean = sum(number["mean"] for number in found) / len(found)
-    return RecallPoint(mean, min(number["lo"] for number in found), max(number["hi"] for number in found))
+    return pool_estimates([run.measures[measure].estimate for run in runs if measure in run.measures])
 
 
 def draw_recall(
@@ -179,33 +173,24 @@ def _caption(num_lines: int, note: str) -> str:
     return " ".join(text for text in (legend, note, more) if text)
 
 
-def _style(index: int) -> dict[str, Any]:
-    cycle, colour = divmod(index, len(COLOURS))
-    drawn = {"color": COLOURS[colour], "linestyle": ("-", "-.")[cycle % 2], "marker": MARKERS[index % len(MARKERS)]}
-    return {**drawn, "markersize": 6.5, "markeredgecolor": "white", "markeredgewidth": 0.7}
-
-
 def _draw_panel(plot: "Axes", panel: _RecallPanel, lines: Sequence[RecallLine]) -> None:
     for index, line in enumerate(lines):
         known = [name for name in panel.places if name in line.points]
         shift = (index - (len(lines) - 1) / 2) * 0.05 * panel.spacing  # keeps whiskers from overlapping
         points = [line.points[name] for name in known]
-        below = [max(0.0, point.mean - point.low) for point in points]
-        above = [max(0.0, point.high - point.mean) for point in points]
         _, _, whiskers = plot.errorbar(
             [panel.places[name] + shift for name in known],
             [point.mean for point in points],
-            yerr=[below, above],
+            yerr=whisker_lengths(points),
             linewidth=1.6,
             elinewidth=1.0,
             zorder=3 + len(lines) - index,
-            **_style(index),
+            **series_style(index),
         )
         whiskers[0].set_alpha(0.55)
-        if any(point.hollow for point in points):
-            _draw_hollow(
-                plot, [panel.places[name] + shift for name in known], points, _style(index), len(lines) - index
-            )
+        if line.hollow & set(known):
+            at = {name: (panel.places[name] + shift, line.points[name].mean) for name in known}
+            _draw_hollow(plot, at, line.hollow, series_style(index), len(lines) - index)
     for chance in _chances(lines):
         plot.axhline(chance, color=GREY, linestyle="--", linewidth=1.0, zorder=2)
     reached = [place for name, place in panel.places.items() if any(name in line.points for line in lines)]
@@ -217,23 +202,21 @@ def _draw_panel(plot: "Axes", panel: _RecallPanel, lines: Sequence[RecallLine]) 
     kind, _, how = panel.heading.partition("\n")
     plot.text(0, 1.085, kind, transform=plot.transAxes, fontsize=11, fontweight="bold")
     plot.text(0, 1.025, how, transform=plot.transAxes, fontsize=9.5)
-    plot.grid(axis="y", color="#E4E4E4", linewidth=0.8)
-    plot.set_axisbelow(True)
-    plot.tick_params(length=0, labelsize=9.5)
-    plot.spines[["top", "right", "left"]].set_visible(False)
+    plain_axes(plot)
 
 
 def _draw_hollow(
-    plot: "Axes", places: Sequence[float], points: Sequence[RecallPoint], style: Mapping[str, Any], above: int
+    plot: "Axes", at: Mapping[str, tuple[float, float]], hollow: Set[str], style: Mapping[str, Any], above: int
 ) -> None:
     """Draw over a line: white inside hollow markers, and gaps in the line before them."""
-    for (left, right), (before, point) in zip(pairwise(places), pairwise(points), strict=True):
-        if point.hollow:
-            plot.plot([left, right], [before.mean, point.mean], "--", color="white", linewidth=2.4, zorder=3.3 + above)
+    for before, name in pairwise(at):
+        if name in hollow:
+            ends = zip(at[before], at[name], strict=True)
+            plot.plot(*ends, "--", color="white", linewidth=2.4, zorder=3.3 + above)
     drawn = {**style, "markerfacecolor": "white", "markeredgecolor": style["color"], "markeredgewidth": 1.3}
-    for place, point in zip(places, points, strict=True):
-        marker = {**drawn, "markersize": 7.5} if point.hollow else style
-        plot.plot([place], [point.mean], **{**marker, "linestyle": ""}, zorder=3.5 + above)
+    for name, (place, mean) in at.items():
+        marker = {**drawn, "markersize": 7.5} if name in hollow else style
+        plot.plot([place], [mean], **{**marker, "linestyle": ""}, zorder=3.5 + above)
 
 
 def _name_lines(plot: "Axes", panel: _RecallPanel, lines: Sequence[RecallLine]) -> None:
@@ -242,7 +225,7 @@ def _name_lines(plot: "Axes", panel: _RecallPanel, lines: Sequence[RecallLine]) 
     for index, line in enumerate(lines):
         known = [name for name in panel.places if name in line.points]
         end = (panel.places[known[-1]], line.points[known[-1]].mean) if known else None
-        names.append(("\n".join(textwrap.wrap(line.label, _LABEL_WIDTH)), end, _style(index)))
+        names.append(("\n".join(textwrap.wrap(line.label, _LABEL_WIDTH)), end, series_style(index)))
     right = plot.get_xlim()[1]
     for chance in _chances(lines):
         names.append((f"chance {chance:.1f}", (right, chance), {"color": GREY, "marker": ""}))
@@ -261,24 +244,3 @@ def _name_lines(plot: "Axes", panel: _RecallPanel, lines: Sequence[RecallLine]) 
 
 def _chances(lines: Sequence[RecallLine]) -> list[float]:
     return sorted({line.chance for line in lines if line.chance is not None})
-
-
-def spread_labels(heights: Sequence[float], sizes: Sequence[float], top: float = 103.0) -> list[float]:
-    """Move labels up and down so that they do not overlap, keeping their order; ties keep the given order.
-
-    Args:
-        heights: preferred positions of their middles.
-        sizes: heights of the labels.
-        top: upper limit, exceeded only if there is no room below.
-    """
-    order = sorted(range(len(heights)), key=lambda index: (-heights[index], index))
-    placed = list(heights)
-    ceiling = top
-    for index in order:  # downwards
-        placed[index] = min(heights[index], ceiling - sizes[index] / 2)
-        ceiling = placed[index] - sizes[index] / 2
-    floor = 0.0
-    for index in reversed(order):  # upwards, from the axis
-        placed[index] = max(placed[index], floor + sizes[index] / 2)
-        floor = placed[index] + sizes[index] / 2
-    return placed

@@ -2,13 +2,11 @@
 
 import base64
 import hashlib
-import io
 import re
 import warnings
 from pathlib import Path
 from typing import Any
 
-import matplotlib.image as mpimg
 import numpy as np
 import pytest
 from hypothesis import given
@@ -22,13 +20,11 @@ from longsumbench.api.system import ATTENDED_AXIS, AXES, REFERENCE_AXIS, WINDOW_
 from longsumbench.report.evidence.heat_map import (
     HEAT_MAP_SCRIPT,
     HINT,
-    NUM_COLOURS,
-    colour,
     relations,
     selections,
     weights,
 )
-from longsumbench.report.evidence.picture import draw_plane, draw_views, tick_numbers
+from longsumbench.report.evidence.picture import draw_plane, draw_views
 from longsumbench.report.evidence.source_text import source_text
 from longsumbench.report.evidence.views import (
     MARKED_AXES,
@@ -193,14 +189,6 @@ def test_shades_follow_values(values: list[float], of_weights: bool) -> None:
     assert (np.diff(shades[finite][order]) >= 0).all()
 
 
-def test_even_weights_look_even() -> None:
-    """Weights that are all alike stand in the middle of the scale; where one unit has it all, at its ends."""
-    even = Weights("", "", np.full((8, 5), 0.125), None)
-    assert even.scale == (0.0, 0.25)
-    assert np.unique(even.scale.shades(even.values)).tolist() == [0.5]
-    assert Weights("", "", np.eye(4), None).scale == (0.0, 1.0)
-
-
 def test_weights_by_hand() -> None:
     """Three steps of two units: each cell with its value and shade, the strongest below, the tokens in its colours."""
     text = page_of(weighed(TWO_STEPS, ("A", " cat", "<s>")))
@@ -302,15 +290,6 @@ def test_a_browser_is_told_to_run_nothing_else() -> None:
     assert "http" not in allowed
 
 
-def test_more_units_than_colours_are_told_apart() -> None:
-    """Colours come again, and each stretch of tokens has its unit's number, whichever colour it has."""
-    count = 2 * NUM_COLOURS + 1
-    text = page_of(weighed(np.eye(count), tuple(f" t{number}" for number in range(count))))
-    runs = re.findall(r'<span class="(c\d)"> <sup><a href="#unit-(\d+)">', text)
-    assert runs == [(colour(unit), f"{unit + 1}") for unit in range(count)]
-    assert len({kind for kind, _ in runs}) == NUM_COLOURS
-
-
 def test_the_same_evidence_gives_the_same_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same bytes, whatever matplotlibrc a machine has; other values give another page and another picture."""
     import matplotlib as mpl
@@ -364,23 +343,6 @@ def test_a_plane_stands_on_the_page_as_a_picture() -> None:
     empty = page_of(evidence({"a": np.ones((2, 0))}, {"a": ("layer", "head")}))
     assert "a is empty (2 layer × 0 head)." in empty
     assert "<img" not in empty
-
-
-def test_a_long_title_is_shortened_to_the_picture() -> None:
-    """A title longer than the picture is wide ends in "…", not at the picture's edge."""
-    pixels = mpimg.imread(io.BytesIO(draw_views("num_beams=4 " * 20, [])), format="png")
-    assert np.all(pixels[:, -8:] == 1)  # white
-
-
-@given(st.integers(1, 100_000), st.integers(2, 40))
-def test_numbers_have_room(count: int, most: int) -> None:
-    """Along an axis as many numbers are written as have room, from 1 on, evenly, and all of them where they fit."""
-    numbers = tick_numbers(count, most)
-    assert len(numbers) <= most
-    assert numbers[0] == 1
-    assert numbers[-1] <= count
-    assert len(set(np.diff(numbers[1:]))) <= 1
-    assert numbers == list(range(1, count + 1)) or count > most
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason=CHROMIUM_PROGRAM)

@@ -7,15 +7,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from support.run_records import record
 from support.toys import TINY_FOR_ALL, tiny_overrides, write_jsonl
 
-from longsumbench.analysis.runs.inspect_run import find_example, inspect_example
+from longsumbench.analysis.runs.inspect_run import inspect_example
 from longsumbench.api.system import Evidence, Summary
 from longsumbench.cli.main import main
-from longsumbench.errors import UsageError
 from longsumbench.metrics.aggregate import write_scores
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.evidence import write_evidence
@@ -79,19 +76,6 @@ def test_an_id_goes_before_a_place(finished: Callable[..., Path], tmp_path: Path
     finished()
     numbers = [inspect_example("looker", named, Results(tmp_path)).number for named in ("2", "c", "0")]
     assert numbers == [1, 2, 0]
-
-
-@given(st.lists(st.text("0123ab", min_size=1, max_size=2), unique=True, max_size=6), st.text("0123ab", max_size=2))
-def test_places_by_brute_force(ids: list[str], named: str) -> None:
-    """Whatever is named is the example of that id, else the one at that place, else an error."""
-    wanted = next((place for place, name in enumerate(ids) if name == named), None)
-    if wanted is None:
-        wanted = next((place for place in range(len(ids)) if named.isdecimal() and int(named) == place), None)
-    if wanted is None:
-        with pytest.raises(UsageError):
-            find_example(named, ids, record("looker", 30))
-    else:
-        assert find_example(named, ids, record("looker", 30)) == wanted
 
 
 def test_an_example_without_scores(finished: Callable[..., Path], tmp_path: Path) -> None:
@@ -211,15 +195,6 @@ def test_damaged_files(finished: Callable[..., Path], typed: Typed, damage: Call
     assert told in err
     assert str(folder) in err
     assert not (folder.parents[3] / "inspections").exists()
-
-
-def test_where_nothing_can_be_written(finished: Callable[..., Path], typed: Typed, tmp_path: Path) -> None:
-    """A file where the folder ought to be is a problem of the machine, told in one line."""
-    finished()
-    (tmp_path / "taken").write_text("mine", encoding="utf-8")
-    code, out, err = typed("looker", "a", "--output", tmp_path / "taken")
-    told = f"cannot write to {tmp_path / 'taken'} (File exists); choose another folder by --output"
-    assert (code, out, err) == (4, "", f"longsumbench: {told}\n")
 
 
 def test_a_real_run(typed: Typed, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

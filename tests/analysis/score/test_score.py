@@ -316,9 +316,7 @@ def test_a_run_is_scored_against_its_references(tmp_path: Path, capsys: pytest.C
         assert main(["score", named, "--json", "--results-dir", str(results)]) == 0
         told = json.loads(capsys.readouterr().out)
         assert told["n"] == 5
-        assert {kind: told[kind]["f"] for kind in ROUGE_TYPES} == {
-            kind: record.scores[kind]["f"] for kind in ROUGE_TYPES
-        }
+        assert {kind: told[kind]["f"] for kind in ROUGE_TYPES} == {kind: record.scores[kind].f for kind in ROUGE_TYPES}
 
 
 def test_a_run_without_its_texts_is_not_scored_against_nothing(

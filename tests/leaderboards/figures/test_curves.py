@@ -11,13 +11,15 @@ from pathlib import Path
 import pytest
 from support.swept_runs import baseline, trained
 
+from longsumbench.api.documents import Cut, Truncation
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
-from longsumbench.leaderboards.curve_points import Estimate
 from longsumbench.leaderboards.curves import SweepCurves, sweep_of
-from longsumbench.leaderboards.figures.curves import file_name, sweep_csv, update_curves
-from longsumbench.leaderboards.figures.curves_layout import MOST_CURVES, Axis, layout_of, tick_name
+from longsumbench.leaderboards.figures.curves import sweep_csv, update_curves
+from longsumbench.leaderboards.figures.curves_layout import MOST_CURVES, Axis, layout_of
 from longsumbench.leaderboards.figures.curves_picture import draw_layout
+from longsumbench.metrics.aggregate import Estimate, MeasureMean, RougeMeans
+from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.record import Results, RunRecord
 
 PAGES = [trained("pagesum", 20 + place, page_size=size) for place, size in enumerate((128, 256, 512, 1024))]
@@ -61,14 +63,6 @@ def test_ticks_have_room() -> None:
     assert Axis.of("x", ["1", "2", "4", "8"]).ticks() == ["1", "2", "4", "8"]
     many = [str(value) for value in range(100, 200)]
     assert len(Axis.of("x", many).ticks()) in range(4, 15)
-
-
-def test_ticks_of_a_search_are_rounded() -> None:
-    """A sampled rate has four digits at the axis; typed values and whole numbers are unchanged."""
-    values = ["0.0004024066464714613", "0.99985", "2e-05", "0.00025", "123456789", "words of theirs"]
-    assert [tick_name(value) for value in values] == ["0.0004024", *values[1:]]
-    drawn = [str(0.001 + place / 300_007) for place in range(0, 900, 200)]
-    assert Axis.of("x", drawn).ticks() == drawn
 
 
 def test_what_is_drawn() -> None:
@@ -132,7 +126,7 @@ def test_nothing_is_left_out_in_silence() -> None:
 
 def test_csv() -> None:
     """A row for each system and value: all numbers, the kind of interval, the cost and the runs."""
-    ledger = {"tokens": 200, "words": 100, "cuts": [{"cause": "page", "tokens": 50, "words": 9}], "documents_merged": 0}
+    ledger = Truncation(200, 100, (Cut("page", 50, 9),))
     second = trained("pagesum", 24, seed=2, page_size=128, source=ledger)
     other = [trained("pagesum", 4, train={"max_steps": 9}, page_size=size) for size in (8, 4)]
     found = rows(swept([*PAGES, second, *other, baseline("lead", 22)], "page_size"))
@@ -152,8 +146,7 @@ def test_csv() -> None:
 def test_measures_stand_in_the_csv_and_can_be_drawn() -> None:
     """A measure by which runs are ranked is drawn; a run without it is named, and its cell is empty."""
     runs = [
-        trained("ea", 20, page_size=size, measures={"facts": {"mean": 1.0, "lo": size - 1.0, "hi": 9.0, "n": 5}})
-        for size in (4, 8)
+        trained("ea", 20, page_size=size, measures={"facts": MeasureMean(1.0, size - 1.0, 9.0, 5)}) for size in (4, 8)
     ]
     without = trained("ea", 20, page_size=16)
     found = swept([*runs, without], "page_size")
@@ -166,7 +159,7 @@ def test_measures_stand_in_the_csv_and_can_be_drawn() -> None:
 
 def test_unknown_numbers() -> None:
     """A number that nobody measured, or not where the setting differs: one line."""
-    one = trained("ea", 20, page_size=3, measures={"facts": {"mean": 1.0, "lo": 0.0, "hi": 2.0, "n": 5}})
+    one = trained("ea", 20, page_size=3, measures={"facts": MeasureMean(1.0, 0.0, 2.0, 5)})
     with pytest.raises(UsageError, match=r"unknown measure 'rouge9' .*known: .*rouge1"):
         layout_of(swept(PAGES, "page_size"), "rouge9")
     with pytest.raises(UsageError, match=r"^--kind facts was not measured by runs that differ in model\.page_size;"):
@@ -195,8 +188,8 @@ def test_names_are_text(name: str) -> None:
 
 
 def test_flat_scores_and_lone_points_are_drawn() -> None:
-    """Runs with equal scores and no intervals, and a system with a single value."""
-    flat = {kind: {"p": 5.0, "r": 5.0, "f": 5.0} for kind in ("rouge1", "rouge2", "rougeL", "rougeLsum")}
+    """Runs with equal scores and empty intervals, and a system with a single value."""
+    flat = dict.fromkeys(ROUGE_TYPES, RougeMeans(5.0, 5.0, 5.0, 5.0, 5.0))
     records = [trained("ea", 5, page_size=size, scores=flat) for size in (1, 2)]
     image = draw_layout(layout_of(swept([*records, trained("one", 5, page_size=3, scores=flat)], "page_size")))
     assert {"ea", "one"} <= set(words_in(image["svg"]))
@@ -241,12 +234,6 @@ def test_of_two_settings_the_one_that_varies_is_drawn(tmp_path: Path) -> None:
         update_curves(results, "arxiv", words)
 
 
-def test_file_names() -> None:
-    """Settings of the model have their short name, others their full one, because two sections may have it."""
-    records = [trained("ea", 1, beams=beams, page_size=size) for beams in (1, 2) for size in (3, 4)]
-    assert file_name(swept(records, "page_size", "num_beams")) == "arxiv-page_size-decode.num_beams"
-
-
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`leaderboard DATASET --against` prints the table and the files; an invalid setting is one line and exit 2."""
     keep(tmp_path, *GRID)
@@ -273,20 +260,3 @@ def test_against_needs_one_dataset(tmp_path: Path, capsys: pytest.CaptureFixture
     keep(tmp_path, *PAGES, baseline("lead", 1, dataset="pubmed"))
     assert main(["leaderboard", "--results-dir", str(tmp_path), "--against", "page_size"]) == 2
     assert "choose one of arxiv, pubmed" in capsys.readouterr().err
-
-
-def test_full_disk_leaves_the_old_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What cannot be written whole is not written; no temporary file is left."""
-    results = keep(tmp_path, *PAGES)
-    written = update_curves(results, "arxiv", ["page_size"])
-    before = [path.read_bytes() for path in written]
-    keep(tmp_path, trained("pagesum", 40, page_size=2048))
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(OSError, match="No space"):
-        update_curves(results, "arxiv", ["page_size"])
-    assert [path.read_bytes() for path in written] == before
-    assert sorted(path.name for path in (tmp_path / "leaderboard").iterdir()) == sorted(path.name for path in written)

@@ -4,14 +4,15 @@ import csv
 import io
 import random
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.run_records import record
+from support.run_records import measured, record
 
 from longsumbench.api.config import DatasetSettings
+from longsumbench.api.documents import Cut, Truncation
 from longsumbench.api.system import FitReport
 from longsumbench.corpora.probe import probe
 from longsumbench.leaderboards import table as leaderboard
@@ -25,8 +26,8 @@ from longsumbench.leaderboards.figures.lengths import (
     systems_at_lengths,
     title_of,
 )
-from longsumbench.leaderboards.figures.recall import RecallPoint
 from longsumbench.leaderboards.table import Table, group_runs
+from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.runs.record import Results, RunRecord
 
@@ -37,15 +38,13 @@ def run_at(
     """A run that was trained on reports of `train` tokens at most, and stated `mean` percent of longer ones' facts."""
     options = changes.pop("options", {})
     settings = DatasetSettings("probe", document_length=length, train_length=train, **options)
-    measure = {"mean": mean, "lo": mean - 4, "hi": mean + 2, "n": 20}
-    measures = {name: measure for name in ("fact_recall", *FACT_PANELS)}
-    measures["fact_recall_chance"] = {"mean": 4.2, "lo": 4.2, "hi": 4.2, "n": 20}
-    cut = {"cause": "num_snippets", "tokens": 100 - seen, "words": 0}
+    measures = measured(dict.fromkeys(("fact_recall", *FACT_PANELS), mean), below=4, above=2)
+    measures |= measured({"fact_recall_chance": 4.2})
     made = {
         "run_id": f"{model}{length}{changes.get('seed', 1)}000000000000"[:12],
         "corpus": {"examples": {"train": 9_000}, **probe.probe_inputs(settings)},
-        "source": {"tokens": 100, "words": 90, "cuts": [cut]},
-        "fit": asdict(FitReport(steps=300)),
+        "source": Truncation(1000, 900, (Cut("num_snippets", round(1000 - 10 * seen), 0),)),
+        "fit": FitReport(steps=300),
         "measures": measures,
         "fingerprint": f"f{length}",
         "dataset": "probe",
@@ -71,10 +70,11 @@ def test_runs_of_one_training_are_one_system() -> None:
     random.Random(3).shuffle(records)
     ea, trunc = systems_at_lengths(records)
     assert (ea.label, ea.trained, list(ea.tested)) == ("ea", 1024, [1024, 4096])
-    assert ea.point("fact_recall_silent", 4096) == RecallPoint(55.0, 46.0, 62.0, hollow=False)
+    assert ea.point("fact_recall_silent", 4096) == Estimate(55, 46, 62)
     assert (trunc.label, list(trunc.tested)) == ("trunc", [1024, 65536])
-    assert trunc.point("fact_recall_single", 65536) == RecallPoint(10, 6, 12, hollow=True)
+    assert trunc.point("fact_recall_single", 65536) == Estimate(10, 6, 12)
     assert trunc.seen(65536) == pytest.approx(1.5)
+    assert (trunc.is_cut(65536), trunc.is_cut(1024)) == (True, False)
 
 
 def test_who_is_not_drawn() -> None:
@@ -89,7 +89,7 @@ def test_who_is_not_drawn() -> None:
         run_at("ea", 50, 4096, variant="num_snippets=9"),
         run_at("ea", 50, 4096, config=recipe),
         run_at("ea", 50, 4096, oracle=True),
-        run_at("ea", 50, 4096, fit=asdict(FitReport())),
+        run_at("ea", 50, 4096, fit=FitReport()),
         run_at("ea", 50, 4096, measures={}),
         run_at("ea", 50, 4096, corpus={"examples": {"train": 60}}),
         run_at("ea", 50, 4096, split="validation"),
@@ -137,7 +137,7 @@ def test_numbers_by_hand() -> None:
         ("trunc", "1024", "1024", "100.0"),
         ("trunc", "1024", "65536", "1.0"),
     ]
-    assert (rows[1]["fact_recall_relayed"], rows[1]["fact_recall_relayed_lo"], rows[1]["n"]) == ("50.0", "46", "20")
+    assert (rows[1]["fact_recall_relayed"], rows[1]["fact_recall_relayed_lo"], rows[1]["n"]) == ("50.0", "46.0", "20")
     table = [[cell.strip() for cell in line.strip("|").split("|")] for line in lengths_table(found).splitlines()]
     assert table[0] == ["system", "seeds", "1,024", "65,536"]
     assert table[2] == ["ea", "1", "90 / 90 / 90", "50 / 50 / 50"]
@@ -158,7 +158,7 @@ def test_the_same_records_give_the_same_bytes() -> None:
     assert first.startswith(b"\x89PNG")
     assert picture(records) == first
     assert picture([replace(records[0], source=None), *records[1:]]) == first
-    cut = {"tokens": 100, "words": 90, "cuts": [{"cause": "x", "tokens": 40, "words": 0}]}
+    cut = Truncation(100, 90, (Cut("x", 40, 0),))
     assert picture([replace(records[0], source=cut), *records[1:]]) != first
 
 

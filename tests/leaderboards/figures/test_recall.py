@@ -8,19 +8,19 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.run_records import record
+from support.run_records import measured, record
 
 from longsumbench.leaderboards.figures.recall import (
     MOST_LINES,
     PANELS,
     RecallLine,
-    RecallPoint,
     draw_recall,
     recall_lines,
-    spread_labels,
 )
 from longsumbench.leaderboards.table import Table, group_runs
+from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.fact_recall import FactRecall
+from longsumbench.report.figures import spread_labels
 from longsumbench.runs.record import RunRecord
 
 MEASURE = "fact_recall_silent_distance_3"
@@ -28,10 +28,8 @@ MEASURE = "fact_recall_silent_distance_3"
 
 def found(model: str, mean: float, **changes: object) -> RunRecord:
     """A run that stated `mean` percent of all facts right, at every place and distance."""
-    measure = {"mean": mean, "lo": mean - 4, "hi": mean + 2, "n": 20}
-    measures = {name: measure for name in FactRecall.columns}
-    measures["fact_recall_chance"] = {"mean": 5.0, "lo": 5.0, "hi": 5.0, "n": 20}
-    return record(model, mean, measures=measures, **changes)
+    measures = measured(dict.fromkeys(FactRecall.columns, mean), below=4, above=2)
+    return record(model, mean, measures=measures | measured({"fact_recall_chance": 5.0}), **changes)
 
 
 def picture(records: Sequence[RunRecord]) -> bytes:
@@ -49,8 +47,8 @@ def test_seeds_are_one_line() -> None:
     """The mean of the seeds' means; the whisker from the lowest end of their intervals to the highest."""
     lines = recall_lines([found("seal", 60, seed=1), found("seal", 50, seed=2), found("trunc", 10, seed=1)])
     assert [line.label for line in lines] == ["seal", "trunc"]
-    assert lines[0].points[MEASURE] == RecallPoint(55.0, 46.0, 62.0)
-    assert lines[1].points[MEASURE] == RecallPoint(10.0, 6.0, 12.0)
+    assert lines[0].points[MEASURE] == Estimate(55.0, 46.0, 62.0)
+    assert lines[1].points[MEASURE] == Estimate(10.0, 6.0, 12.0)
     assert {line.chance for line in lines} == {5.0}
 
 
@@ -94,7 +92,7 @@ def test_the_same_records_give_the_same_bytes() -> None:
     random.Random(1).shuffle(records)
     assert first.startswith(b"\x89PNG")
     assert picture(records) == first
-    lower = {name: {**measure, "mean": measure["mean"] - 9} for name, measure in records[0].measures.items()}
+    lower = {name: replace(one, mean=one.mean - 9) for name, one in records[0].measures.items()}
     assert picture([replace(records[0], measures=lower), *records[1:]]) != first
 
 
@@ -116,7 +114,7 @@ def test_many_and_few_can_be_drawn() -> None:
     lines = recall_lines(many)
     assert draw_recall("t", lines[:MOST_LINES]) != draw_recall("t", lines)  # the caption has the number left out
     assert draw_recall("t", lines) == draw_recall("t", [*lines[:MOST_LINES], *lines[-3:]])
-    line = RecallLine("only", {"fact_recall_single_position_4": RecallPoint(50, 40, 60)}, None)
+    line = RecallLine("only", {"fact_recall_single_position_4": Estimate(50, 40, 60)}, None)
     assert draw_recall("t", [line]).startswith(b"\x89PNG")
 
 

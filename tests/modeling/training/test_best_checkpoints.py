@@ -28,7 +28,7 @@ from longsumbench.modeling.training.state import TrainingState
 from longsumbench.models.seal.system import Trunc
 from longsumbench.runs.pipeline import training_key
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import RunRecord, output_files
+from longsumbench.runs.record import CheckpointMeans, RunRecord, output_files
 
 TRAIN, VALIDATION = ToySplit.of("train", 40), ToySplit.of("validation", 9, start=900)
 MODEL = "model.safetensors"
@@ -167,12 +167,12 @@ def test_names_of_files() -> None:
 
 def test_tables_say_so() -> None:
     """A row says that it is a mean; a record of before the setting was there is not told apart from its default."""
-    averaged = {"fit": {"steps": 3, "seconds": 1, "averaged": ((2, 1.0), (4, 2.0))}}
+    averaged = {"fit": FitReport(steps=3, averaged=((2, 1.0), (4, 2.0)))}
     assert remarks(record("trunc", 30)) == []
     assert remarks(record("trunc", 30, **averaged)) == ["weights of 2 checkpoints averaged"]
-    several = record("trunc", 30, checkpoints=({}, {}, {}), repeatable=False)
+    several = record("trunc", 30, checkpoints=(CheckpointMeans(1, None, {}),) * 3, repeatable=False)
     assert remarks(several) == ["not repeatable", "mean of 3 checkpoints"]
-    trained = {"fit": {"steps": 3}}
+    trained = {"fit": FitReport(steps=3)}
     before, now, more = (
         record(name, 30, **trained, config={"train": train})
         for name, train in (("one", {}), ("two", {"keep_best": 1}), ("three", {"keep_best": 5}))
@@ -230,13 +230,13 @@ def test_a_run_averages_the_scores_of_its_checkpoints(runs: Runs, capsys: pytest
     pd.testing.assert_frame_equal(mean, (one + two) / 2)
     assert not one.equals(two)
     found = RunRecord.read(folder)
-    for checkpoint, scores, (step, loss) in zip(found.checkpoints, (one, two), found.fit["kept"], strict=True):
-        assert (checkpoint["step"], checkpoint["validation_loss"]) == (step, loss)
-        assert checkpoint["means"] == pytest.approx((100 * scores.mean()).to_dict())
-    f = [checkpoint["means"]["rougeLsum_f"] for checkpoint in found.checkpoints]
-    assert found.scores["rougeLsum"]["f"] == pytest.approx(sum(f) / 2)
+    for checkpoint, scores, (step, loss) in zip(found.checkpoints, (one, two), found.fit.kept, strict=True):
+        assert (checkpoint.step, checkpoint.validation_loss) == (step, loss)
+        assert checkpoint.means == pytest.approx((100 * scores.mean()).to_dict())
+    f = [checkpoint.means["rougeLsum_f"] for checkpoint in found.checkpoints]
+    assert found.scores["rougeLsum"].f == pytest.approx(sum(f) / 2)
     assert {path.stem for path in (folder / "evidence").iterdir()} == {"0", "1"}
-    assert sum(found.timings.values()) > 0
+    assert found.timings.total > 0
     table = (board / "jsonl.csv").read_text(encoding="utf-8").splitlines()
     assert (table[0].split(",")[-1], table[1].split(",")[-1]) == ("checkpoints", "2")
     assert main(["inspect", str(folder), "0", "--results-dir", str(runs.results)]) == 0
@@ -260,15 +260,15 @@ def test_a_finished_run_is_given_what_it_lacks(runs: Runs, capsys: pytest.Captur
     added = [name for name in scores if not str(name).startswith("rouge")]
     assert list(second.measures) == added
     for checkpoint in second.checkpoints:
-        assert set(checkpoint["means"]) == {*first.checkpoints[0]["means"], *added}
+        assert set(checkpoint.means) == {*first.checkpoints[0].means, *added}
     one, two = (read_scores(runs.folder / f"scores-{number}.csv") for number in (1, 2))
     pd.testing.assert_frame_equal(scores, mean_scores([one, two]))
-    assert {name: second.measures[name]["mean"] for name in added} == pytest.approx(column_means(scores[added]))
+    assert {name: second.measures[name].mean for name in added} == pytest.approx(column_means(scores[added]))
     assert runs.run("score.metrics=[repetition]") == 0
     assert "already finished: seal" in capsys.readouterr().err
     assert runs.run("score.metrics=[repetition]", "overwrite=true") == 0
     again = RunRecord.read(runs.folder)
-    assert [one["means"] for one in again.checkpoints] == [one["means"] for one in second.checkpoints]
+    assert [one.means for one in again.checkpoints] == [one.means for one in second.checkpoints]
     assert (runs.outcome(), again.measures) == (after, second.measures)
 
 
@@ -335,7 +335,7 @@ def test_what_is_of_averaged_weights_is_said(runs: Runs, capsys: pytest.CaptureF
     for words in (["train.keep_best=1"], ["train.keep_best=1", "train.average_weights=2"]):
         assert main([*runs.words, *words]) == 0
     each = (RunRecord.read(path) for path in (runs.results / "runs").glob("*/*/*"))
-    first, second = sorted(each, key=lambda one: bool(one.fit.get("averaged")))
+    first, second = sorted(each, key=lambda one: bool(one.fit.averaged))
     capsys.readouterr()
     assert main(["compare", first.run_id, second.run_id, "--results-dir", str(runs.results)]) == 0
     _, _, told = " ".join(capsys.readouterr().out.split()).partition(
