@@ -8,6 +8,7 @@ The dataclasses decide which settings exist.
 import copy
 import logging
 import shlex
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
@@ -365,6 +366,22 @@ def _settle_point(
         same = digest(asdict(config))
     scale_typed = any(format_override(word).startswith("scale=") for word in overrides)
     return Planned(name, config, _variant(overrides, config, system.decided_by, config_dir), same, scale_typed)
+
+
+def check_scale(points: Sequence[Planned]) -> None:
+    """Check that no point would train at the papers' sizes without a GPU, unless the user typed `scale=paper`.
+
+    Raises:
+        UsageError: one would.
+    """
+    torch = sys.modules.get("torch")  # there, once a system that needs it was loaded
+    for config in (planned.config for planned in points if not planned.scale_typed and torch is not None):
+        trains = "train" in registry.systems.load(config.model.name).decided_by and config.train.max_steps
+        on_cpu = config.train.device == "cpu" or not torch.cuda.is_available()  # type: ignore[union-attr]
+        if config.scale == "paper" and trains and on_cpu:
+            what = f"model={config.model.name} dataset={config.dataset.name} trains at scale=paper"
+            advice = "choose scale=small (ten minutes) or scale=tiny, or type scale=paper to do it nevertheless"
+            raise UsageError(f"{what}, which takes days without a GPU: {advice}")
 
 
 def check_evidence(system: System, decode: Decoding) -> None:
