@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, make_dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from omegaconf import DictConfig, OmegaConf
@@ -296,7 +296,7 @@ def build_settings(schema: type, values: Mapping[str, Any], prefix: str, given: 
             raise UsageError(f"unknown setting '{prefix}{key}'{near}; {place} has: {', '.join(types)}")
         if values[key] == "???":
             raise UsageError(f"{prefix}{key} has no default: set it")
-    checked = OmegaConf.structured(_typed(schema, types))
+    checked = OmegaConf.structured(_typed(schema, tuple(types)))
     for key, value in values.items():
         try:
             checked[key] = _listed(value) if _is_list(types[key]) else value
@@ -327,11 +327,12 @@ def _is_list(kind: Any) -> bool:
     return list in (get_origin(part) for part in (kind, *get_args(kind)))
 
 
-def _typed(schema: type, types: Mapping[str, Any]) -> type:
+@cache
+def _typed(schema: type, names: tuple[str, ...]) -> type:
     """Copy the dataclass with types and defaults only: OmegaConf must not run the checks on a half-built instance."""
-    columns = []
+    columns, types = [], get_type_hints(schema)
     for item in fields(schema):
-        if item.name not in types:
+        if item.name not in names:
             continue
         default = item.default_factory() if item.default_factory is not MISSING else item.default
         columns.append((item.name, types[item.name], field(default_factory=partial(_same, default))))

@@ -404,11 +404,11 @@ def _variant(overrides: Sequence[str], config: RunConfig, decided_by: frozenset[
     if len(kept) == len(overrides):
         return ""
     typed = {format_override(word).partition("=")[0] for word in overrides}
-    recipe = _usual_settings(kept, config, config_dir)
+    recipe = _usual_settings(tuple(kept), type(config.model), config_dir)  # type: ignore[arg-type] # a class is hashable
     lists = {f"model.{key}" for key, value in asdict(config.model).items() if isinstance(value, list)}
     known = {f"model.{key}" for key in asdict(config.model)} - lists  # without dropped settings
     others = [word for word in overrides if word in kept or format_override(word).partition("=")[0] in known]
-    recipe_of_lists = _usual_settings(others, config, config_dir) if lists else recipe
+    recipe_of_lists = _usual_settings(tuple(others), type(config.model), config_dir) if lists else recipe  # type: ignore[arg-type]
     changed = []
     for section in ("model", *({"decode"} & decided_by)):
         for key, value in asdict(getattr(config, section)).items():
@@ -419,13 +419,14 @@ def _variant(overrides: Sequence[str], config: RunConfig, decided_by: frozenset[
     return ",".join(sorted(changed))
 
 
-def _usual_settings(overrides: Sequence[str], config: RunConfig, config_dir: str | None) -> RunConfig:
+@lru_cache(maxsize=64)
+def _usual_settings(overrides: tuple[str, ...], model_config: type, config_dir: str | None) -> RunConfig:
     """Return the configuration of some of a point's overrides; mandatory values without default are removed."""
     composed = compose(overrides, config_dir)
     for section in ("model", "decode"):
         for key in [key for key in composed[section] if OmegaConf.is_missing(composed[section], key)]:
             del composed[section][key]
-    return resolve_config(composed, type(config.model))
+    return resolve_config(composed, model_config)
 
 
 def format_setting(value: Any) -> str:
@@ -448,6 +449,7 @@ def offer_plugins(config_dir: str | None) -> None:
     This also clears the cache of YAML files.
     """
     _composed_once.cache_clear()
+    _usual_settings.cache_clear()
     files = [path for folder in _folders(config_dir) for path in folder.glob("*/*.yaml") if path.is_file()]
     names = (tuple(registry.systems.targets()), tuple(registry.corpora.targets()))
     _offer(config_dir, *names, tuple((path, path.stat().st_mtime_ns) for path in files))

@@ -71,13 +71,17 @@ class Engine:
             return
         launch, settings = _run_on_cluster if self.on_cluster else _run_in_processes, self.settings["launcher"]
         died = []
-        for task, state in launch(tasks, settings):
-            if state is None:
-                died.append(task)
-            else:
-                yield task, state
-        for again in [died] if self.on_cluster else [[task] for task in died]:
-            yield from launch(again, settings)
+        try:
+            for task, state in launch(tasks, settings):
+                if state is None:
+                    died.append(task)
+                else:
+                    yield task, state
+            for again in [died] if self.on_cluster else [[task] for task in died]:
+                yield from launch(again, settings)
+        except KeyboardInterrupt:
+            note = "the submitted jobs go on (scancel --name=longsumbench ends them), and what they finish is kept"
+            raise KeyboardInterrupt(note if self.on_cluster else "") from None
 
 
 def choose_engine(words: Sequence[str], sweep: bool, config_dir: str | None = None) -> Engine:
@@ -172,13 +176,15 @@ def _run_on_cluster(tasks: Sequence[PointTask], settings: dict[str, Any]) -> _En
     for first in range(0, len(tasks), _MOST_JOBS):
         jobs = _submit(tasks[first : first + _MOST_JOBS], settings)
         for look in itertools.count(1):
+            waiting = []
             for place, (task, job) in enumerate(jobs):
                 ask = place == 0 and look % _LOOKS_PER_QUESTION == 0  # one answer is about all jobs
                 if job.done(force_check=ask):
                     state = task.sweep.state(task.number)
                     yield task, state if state.state in ENDED else None
-            jobs = [(task, job) for task, job in jobs if not job.done()]
-            if not jobs:
+                else:
+                    waiting.append((task, job))
+            if not (jobs := waiting):
                 break
             time.sleep(_SECONDS_BETWEEN_LOOKS)
 

@@ -137,7 +137,8 @@ class Launch:
     def _end(self, folder: Sweep, number: int, state: PointState) -> None:
         """Keep and log the last state of a point."""
         self.states[number - 1] = state
-        folder.write_state(number, state)
+        if state.state == SAME or state.reason == _DIED:  # no process has written it
+            folder.write_state(number, state)
         for run in state.runs:
             with suppress(FileNotFoundError, TornRecord):  # another process repeats it
                 self.finished.append(RunRecord.read(Path(run)))
