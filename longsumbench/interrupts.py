@@ -1,13 +1,19 @@
-"""Signals that end a command: SIGTERM acts like Ctrl-C, and training saves a checkpoint first."""
+"""Signals that end a command or a step: Ctrl-C, SIGTERM, which acts like it, and time limits."""
 
+import faulthandler
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
+from longsumbench.errors import EnvironmentProblem
+
 _ENDING = (signal.SIGINT, signal.SIGTERM)
+_GRACE = 60.0  # seconds from a time limit until a process that does not react is ended
+_LONGEST = 1e8  # seconds that a timer can be set to
 
 
 @contextmanager
@@ -69,3 +75,36 @@ def delayed_interrupts() -> Iterator[SignalNote]:
 
 def _in_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
+
+
+@contextmanager
+def time_limit(minutes: float | None, ends_process: bool = False) -> Iterator[None]:
+    """Stop what is inside after some minutes by an error, and again each half minute if it goes on.
+
+    Args:
+        minutes: None for no limit.
+        ends_process: code that hangs outside Python hears of no error; end the process then, a minute after the limit,
+            and write its stack to stderr.
+
+    Raises:
+        EnvironmentProblem: the time is over.
+    """
+    if minutes is None or not _in_main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        kept = "what it finished is kept, and the same command with a higher limit continues it"
+        raise EnvironmentProblem(f"stopped after timeout_minutes={minutes:g}; {kept}")
+
+    seconds = min(60 * minutes, _LONGEST)
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds, _GRACE / 2)
+    if ends_process:
+        faulthandler.dump_traceback_later(seconds + _GRACE, exit=True, file=sys.stderr)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        faulthandler.cancel_dump_traceback_later()

@@ -30,7 +30,7 @@ groups:    model=NAME  dataset=NAME  scale={scales}       (longsumbench list mod
 settings:  model.*  dataset.*  train.*  decode.*  score.*                         (longsumbench list settings [MODEL])
 top level: seed=1  device=auto|cpu|cuda  results_dir=results  overwrite=false  baselines=true  timeout_minutes=null
 sweeps:    hydra/launcher=joblib|slurm_cpu|slurm_gpu|slurm_preemptible  hydra/sweeper=optuna  and hydra.launcher.*,
-           hydra.sweeper.*, the settings of these Hydra plug-ins                                (docs/how-to/sweep.md)
+           hydra.sweeper.*, their settings: conf/hydra/                                         (docs/how-to/sweep.md)
 
 The same command continues an interrupted run: it skips finished steps and resumes the others.
 A sweep checks all points before it runs the first one. If a point fails, hangs or is killed, the others still run.

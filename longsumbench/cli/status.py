@@ -1,12 +1,15 @@
 """`longsumbench status`."""
 
 import argparse
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from longsumbench.cli.parser import Command, Parser, add_results_dir
-from longsumbench.formatting import print_text
+from longsumbench.errors import UsageError
+from longsumbench.formatting import for_stdout, print_text
 
+_LONGEST = 86_400.0  # most seconds between two updates: larger values can overflow `sleep`
 _HELP = """\
 Show the progress of a sweep: which points are done, running, failed or waiting, and the time left.
 
@@ -29,15 +32,20 @@ def _add_arguments(command: Parser) -> None:
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.sweeps.status import render_status, watch
+    from longsumbench.sweeps.status import render_status
 
-    results = Path(options.results_dir).expanduser()
-    if options.watch is not None:
-        try:
-            watch(results, options.sweep, options.watch)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt("a running sweep continues") from None
-    print_text(render_status(results, options.sweep))
+    results, seconds = Path(options.results_dir).expanduser(), options.watch
+    if seconds is None:
+        print_text(render_status(results, options.sweep))
+        return
+    if not seconds > 0:
+        raise UsageError(f"--watch {seconds:g}: the number of seconds must be above 0")
+    try:
+        while True:
+            print("\x1b[2J\x1b[H" + for_stdout(render_status(results, options.sweep)), flush=True)
+            time.sleep(min(seconds, _LONGEST))
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("a running sweep continues") from None
 
 
 status_command = Command("status", "show the progress of a sweep", _HELP, _add_arguments, _execute)

@@ -42,6 +42,7 @@ from longsumbench.metrics.aggregate import (
 from longsumbench.metrics.output_facts import describe_outputs
 from longsumbench.processes import process_index, share_run, started_processes
 from longsumbench.progress import track
+from longsumbench.runs.bug_report import as_reported_error
 from longsumbench.runs.environment import (
     Environment,
     constraints,
@@ -439,6 +440,27 @@ def _measured(metrics: Sequence[Metric], per_example: pd.DataFrame, config: RunC
 def metric_units(metrics: Sequence[Metric]) -> dict[str, str]:
     """Return column → unit, for the columns that are not 0–100."""
     return {column: unit for metric in metrics for column, unit in metric.units.items()}
+
+
+def run_with_baselines(point: Point, taken: set[str], failed: dict[str, str] | None = None) -> list[RunRecord]:
+    """Do a run, then its baselines; return their records, the run's first.
+
+    Args:
+        point: the run.
+        taken: identities of baselines that need not be scored; those that are scored here are added.
+        failed: a baseline that fails is added here with its reason; without it, the error is raised.
+    """
+    records = [run_point(point)]
+    for name in BASELINES if point.config.baselines else ():
+        try:
+            if name != point.config.model.name:
+                records.extend(score_baseline(point, name, taken))
+        except Exception as error:
+            if failed is None:
+                raise
+            failed[name] = f"{as_reported_error(error)}"
+            _log.info(f"failed: {name}: {failed[name]}")
+    return records
 
 
 def score_baseline(point: Point, name: str, taken: set[str]) -> Iterator[RunRecord]:

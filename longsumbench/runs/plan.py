@@ -8,6 +8,7 @@ The dataclasses decide which settings exist.
 import copy
 import logging
 import shlex
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
@@ -367,6 +368,22 @@ def _settle_point(
     return Planned(name, config, _variant(overrides, config, system.decided_by, config_dir), same, scale_typed)
 
 
+def check_scale(points: Sequence[Planned]) -> None:
+    """Check that no point would train at the papers' sizes without a GPU, unless the user typed `scale=paper`.
+
+    Raises:
+        UsageError: one would.
+    """
+    torch = sys.modules.get("torch")  # there, once a system that needs it was loaded
+    for config in (planned.config for planned in points if not planned.scale_typed and torch is not None):
+        trains = "train" in registry.systems.load(config.model.name).decided_by and config.train.max_steps
+        on_cpu = config.train.device == "cpu" or not torch.cuda.is_available()  # type: ignore[union-attr]
+        if config.scale == "paper" and trains and on_cpu:
+            what = f"model={config.model.name} dataset={config.dataset.name} trains at scale=paper"
+            advice = "choose scale=small (ten minutes) or scale=tiny, or type scale=paper to do it nevertheless"
+            raise UsageError(f"{what}, which takes days without a GPU: {advice}")
+
+
 def check_evidence(system: System, decode: Decoding) -> None:
     """Check that a system supports `decode.reference_evidence`, if that is set.
 
@@ -384,7 +401,7 @@ def _variant(overrides: Sequence[str], config: RunConfig, decided_by: frozenset[
     if len(kept) == len(overrides):
         return ""
     typed = {format_override(word).partition("=")[0] for word in overrides}
-    recipe = _usual_settings(kept, config, config_dir)
+    recipe = _usual_settings(tuple(kept), type(config.model), config_dir)  # type: ignore[arg-type] # a class is hashable
     changed = []
     for section in ("model", *({"decode"} & decided_by)):
         chosen, usual = getattr(config, section), getattr(recipe, section)
@@ -395,13 +412,14 @@ def _variant(overrides: Sequence[str], config: RunConfig, decided_by: frozenset[
     return ",".join(sorted(changed))
 
 
-def _usual_settings(overrides: Sequence[str], config: RunConfig, config_dir: str | None) -> RunConfig:
+@lru_cache(maxsize=64)
+def _usual_settings(overrides: tuple[str, ...], model_config: type, config_dir: str | None) -> RunConfig:
     """Return the configuration of some of a point's overrides; mandatory values without default are removed."""
     composed = compose(overrides, config_dir)
     for section in ("model", "decode"):
         for key in [key for key in composed[section] if OmegaConf.is_missing(composed[section], key)]:
             del composed[section][key]
-    return resolve_config(composed, type(config.model))
+    return resolve_config(composed, model_config)
 
 
 def format_setting(value: Any) -> str:
@@ -424,6 +442,7 @@ def offer_plugins(config_dir: str | None) -> None:
     This also clears the cache of YAML files.
     """
     _composed_once.cache_clear()
+    _usual_settings.cache_clear()
     files = [path for folder in _folders(config_dir) for path in folder.glob("*/*.yaml") if path.is_file()]
     names = (tuple(registry.systems.targets()), tuple(registry.corpora.targets()))
     _offer(config_dir, *names, tuple((path, path.stat().st_mtime_ns) for path in files))

@@ -15,7 +15,7 @@ from longsumbench.progress import phase
 from longsumbench.runs.overrides import add_config_file, format_overrides
 from longsumbench.runs.plan import plan, swept_settings
 from longsumbench.runs.record import Results, RunRecord
-from longsumbench.sweeps.launchers import HERE, Engine, is_hydras
+from longsumbench.sweeps.launchers import HERE, choose_engine
 from longsumbench.sweeps.sweep import Launch
 
 _Show = Callable[[Table, Path, Sequence[Path]], None]  # is given a table, its folder, and its pictures
@@ -93,8 +93,9 @@ def plan_launch(
         UsageError: an override is invalid.
         EnvironmentProblem: something that the points need is missing.
     """
-    engine = Engine.of([word for word in words if is_hydras(word)], sweep, config_dir)
-    own = [word for word in words if not is_hydras(word)]
+    hydras = [word for word in words if word.lstrip("+~").startswith(("hydra/", "hydra."))]
+    engine = choose_engine(hydras, sweep, config_dir)
+    own = [word for word in words if word not in hydras]
     points = plan(own, sweep, config_dir, probe) if engine.sweeper == HERE else ()
     return Launch(points, command, sweep, engine, own)
 
@@ -114,8 +115,8 @@ def updating_tables(launch: Launch, show: _Show = lambda *_: None) -> Iterator[N
         raise
     with phase("making the tables"):
         _update_tables(launch, swept_settings(launch.words, launch.engine.config_dir), show)
-    if table := launch.table():
-        print(escape_lines(f"\n{table}"), file=sys.stderr)
+    if launch.table:
+        print(escape_lines(f"\n{launch.table}"), file=sys.stderr)
     launch.check_failed()
 
 

@@ -114,8 +114,7 @@ def test_a_sweeps_own_files_take_no_points_result(
 
 
 def test_workers_without_space(texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where joblib's processes have none for a while, not even for their notes, points are tried again, or said."""
-    pytest.importorskip("hydra_plugins.hydra_joblib_launcher", reason="the extra joblib")
+    """Where joblib's processes have none for a while, points are tried again or have failed with that reason."""
     undisturbed, words = Swept(texts, tmp_path / "undisturbed", UNTRAINED), (*UNTRAINED, *JOBLIB)
     assert run(undisturbed, monkeypatch) == 0
     (tmp_path / "path").mkdir()
@@ -125,7 +124,7 @@ def test_workers_without_space(texts: Path, tmp_path: Path, monkeypatch: pytest.
     if code:
         check_told(said, code)
     else:
-        assert "its process died (killed, or out of memory?); it is tried again" in said  # it could not say why
+        assert "6 runs: 6 done" in said  # points whose process could not write were tried again
     sweep = Swept(texts, tmp_path, words)
     sweep.finish()
     assert_same(sweep, undisturbed)

@@ -17,8 +17,9 @@ import pytest
 from support.toys import tiny_overrides, write_jsonl
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE
-from longsumbench.sweeps.state import PointState, sweeps_in
-from longsumbench.sweeps.status import current
+from longsumbench.cache.locks import lock_holder
+from longsumbench.sweeps.state import PointState
+from longsumbench.sweeps.status import sweeps_in
 
 pytestmark = pytest.mark.slurm
 
@@ -90,8 +91,15 @@ class Sweep:
 
     def states(self) -> dict[int, PointState]:
         """Return the states of its points by number."""
-        sweeps = list(sweeps_in(self.results))
-        return dict(enumerate(current(sweeps[0]), start=1)) if sweeps else {}
+        points = [(sweep, number) for sweep in sweeps_in(self.results) for number in range(1, POINTS + 1)]
+        return {number: sweep.present_state(number) for sweep, number in points}
+
+    def kill(self, number: int, kind: signal.Signals) -> None:
+        """Send a signal to the process that works on a point, on this machine."""
+        (sweep,) = sweeps_in(self.results)
+        holder = lock_holder(sweep.file(number, "lock"))
+        assert holder is not None
+        os.kill(holder.pid, kind)
 
     def table(self) -> list[dict[str, str]]:
         """Return the leaderboard without what was measured."""
@@ -127,10 +135,9 @@ def in_training(sweep: Sweep, but: Sequence[int]) -> int:
     return found[0]
 
 
-def send(state: PointState, number: signal.Signals) -> None:
-    """Send a signal to the process that works on a point, on this machine."""
-    assert state.pid is not None
-    os.kill(state.pid, number)
+def job_of(state: PointState) -> str:
+    """Return the job that works on a point ("5_2")."""
+    return state.process.split()[1]
 
 
 def records_of(job: str) -> list[tuple[str, str]]:
@@ -178,21 +185,21 @@ def test_an_array_job_survives_kill_preemption_and_time_out(
     ended.append(process := sweep.start())
 
     killed = in_training(sweep, but=())
-    task = sweep.states()[killed].job
+    task = job_of(sweep.states()[killed])
     array = task.partition("_")[0]
-    send(sweep.states()[killed], signal.SIGKILL)  # as the kernel does where memory is short
+    sweep.kill(killed, signal.SIGKILL)  # as the kernel does where memory is short
     until("the killed task has failed", lambda: (task, "FAILED") in records_of(array))
     show(f"point {killed}, job {task}, was killed while training: squeue", told("squeue"))
 
     preempted = in_training(sweep, but=[killed])
-    task = sweep.states()[preempted].job
+    task = job_of(sweep.states()[preempted])
     told("srun", "--partition=high", f"--cpus-per-task={cores}", "true")
     until("the task was preempted", lambda: (task, "PREEMPTED") in records_of(array))
     show(f"point {preempted}, job {task}, lost its place to a job on high: squeue", told("squeue"))
 
     late = in_training(sweep, but=[killed, preempted])
-    task = sweep.states()[late].job
-    send(sweep.states()[late], signal.SIGUSR2)  # as SLURM does some time before a stretch ends
+    task = job_of(sweep.states()[late])
+    sweep.kill(late, signal.SIGUSR2)  # as SLURM does some time before a stretch ends
     until("the task has requeued itself", lambda: (task, "REQUEUED") in records_of(array))
     show(f"point {late}, job {task}, was told that its time is over: squeue", told("squeue"))
 
@@ -210,7 +217,7 @@ def test_an_array_job_survives_kill_preemption_and_time_out(
     said = sweep.said.read_text()
     show(f"the sweep ended after {time.monotonic() - began:.0f} s, exit code {process.returncode}", said)
     until("the jobs have ended", lambda: "RUNNING" not in {state for _, state in records_of(array)})
-    jobs = f"{array},{sweep.states()[killed].job}"
+    jobs = f"{array},{job_of(sweep.states()[killed])}"
     show("sacct", told("sacct", "-j", jobs, "-D", "-X", "-o", "JobID%-8,Partition%10,State,ExitCode,Start,End"))
 
     assert process.returncode == 0, said
@@ -231,7 +238,7 @@ def test_a_partition_that_does_not_exist_is_one_line(cores: int, texts: Path, tm
     sweep = Sweep(texts, tmp_path, *CPU, "hydra.launcher.partition=lwo", "seed=1,2")
     assert sweep.start().wait(LONGEST) == 2
     started, *complaint = sweep.said.read_text().splitlines()
-    assert started.startswith("2 points by slurm_cpu")
+    assert started.startswith("points run by slurm_cpu")
     assert len(complaint) == 1
     assert "invalid partition specified: lwo" in complaint[0]
 
@@ -244,7 +251,7 @@ def test_two_tasks_train_one_point_together(
     sweep = Sweep(texts, tmp_path, *CPU, "hydra.launcher.tasks_per_node=2", "seed=1,2")
     ended.append(process := sweep.start())
     assert process.wait(LONGEST) == 0, sweep.said.read_text()
-    array = sweep.states()[1].job.partition("_")[0]
+    array = job_of(sweep.states()[1]).partition("_")[0]
     until("the jobs have ended", lambda: {"COMPLETED"} == {state for _, state in records_of(array)})
     tasks = told("sacct", "-j", array, "-n", "-P", "-o", "JobID,NTasks,State").splitlines()
     assert {line for line in tasks if ".0|" in line} == {f"{array}_{index}.0|2|COMPLETED" for index in (0, 1)}

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from longsumbench.sweeps.state import Sweep, sweeps_in
-from longsumbench.sweeps.status import render_status
+from longsumbench.cache.locks import lock_holder
+from longsumbench.sweeps.status import render_status, sweeps_in
 from support.toys import TINY
 from support.waiting import PATIENCE
 
@@ -71,10 +71,7 @@ class Swept:
 
     def workers(self) -> list[int]:
         """Return the processes that work on its points right now, each in one of its own."""
-        sweep = next(sweeps_in(self.results), None)
-        holders = (
-            [] if sweep is None else [sweep.worker(number) for number in range(1, len(sweep.content()["points"]) + 1)]
-        )
+        holders = (lock_holder(lock) for sweep in sweeps_in(self.results) for lock in sweep.root.glob("points/*.lock"))
         return [holder.pid for holder in holders if holder is not None and holder.pid]
 
     def left_behind(self) -> list[int]:
@@ -115,14 +112,6 @@ class Swept:
 def untrained(texts: Path, folder: Path) -> list[str]:
     """Return the words of points that take no training."""
     return ["dataset=jsonl", f"dataset.path={texts}", f"results_dir={folder / 'r'}", "score.resamples=100"]
-
-
-def three_points(folder: Path) -> Sweep:
-    """Return a sweep of three points that has begun, and none of them."""
-    sweep = Sweep(folder / "sweeps" / "abcd1234")
-    sweep.begin(["longsumbench", "run", "-m", "seed=1,2,3"], "basic")
-    sweep.add(["seed=1", "seed=2", "seed=3"])
-    return sweep
 
 
 def said_by(process: "subprocess.Popen[str]") -> tuple[int, str]:

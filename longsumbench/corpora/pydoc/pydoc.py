@@ -15,6 +15,7 @@ import sys
 import sysconfig
 import warnings
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +223,7 @@ def _modules(name: str, place: Path) -> Iterator[tuple[str, Path]]:
                 yield f"{name}.{item.stem}", item
 
 
+@cache  # 30 packages, and a sweep asks for each point
 def _version(distribution: str) -> str:
     try:
         return importlib.metadata.version(distribution)

@@ -1,6 +1,5 @@
-"""From words to points: what is composed, what is the same run, what a variant is called."""
+"""From a command line to points: the settings, equal runs, and the names of variants."""
 
-import json
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -8,12 +7,10 @@ from pathlib import Path
 import hydra
 import pytest
 from omegaconf import OmegaConf
-from support.toys import tiny_overrides, write_jsonl
 
 from longsumbench.api import registry
 from longsumbench.api.registry import config_of
-from longsumbench.cli.main import main
-from longsumbench.errors import DataError, EnvironmentProblem, UsageError
+from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.runs.plan import (
     as_hydra,
     compose_overrides,
@@ -24,17 +21,8 @@ from longsumbench.runs.plan import (
     show_config,
     swept_settings,
 )
-from longsumbench.sweeps.launchers import Engine
-from longsumbench.sweeps.sweep import Launch
-from longsumbench.sweeps.worker import too_large_for_a_cpu
 
 SWEEP = ["model=lead,random,oracle,trunc", "model.input_length=64,256", "seed=1,2"]
-
-
-@pytest.fixture
-def toy(tmp_path: Path) -> Path:
-    """A small dataset of three splits."""
-    return write_jsonl(tmp_path / "toy")
 
 
 @pytest.mark.parametrize(
@@ -371,148 +359,6 @@ def test_texts_are_looked_for_before_the_systems(monkeypatch: pytest.MonkeyPatch
         plan(["dataset=arxiv,pubmed", "model=lead"], sweep=True, probe=True)
     assert len(plan(["dataset=arxiv,pydoc", "model=lead"], sweep=True, probe=True)) == 2
     assert len(plan(["dataset=arxiv", "dataset.path=somewhere", "model=lead"], probe=True)) == 1
-
-
-def test_training_at_the_papers_sizes_wants_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What trains at scale=paper without a GPU is told so; what does not train, or is smaller, is not."""
-    torch = pytest.importorskip("torch")
-
-    def told(*words: str) -> bool:
-        return too_large_for_a_cpu(plan(words)[0].config)
-
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert told("scale=paper")
-    assert not told("scale=small")
-    assert not told("scale=paper", "model=lead")
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert not told("scale=paper")
-    assert told("scale=paper", "device=cpu")
-    assert not told("scale=paper", "device=cpu", "train.max_steps=0")
-
-
-def test_the_papers_sizes_are_typed_to_be_trained_on_a_cpu(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without `scale=`, what would train at the papers' sizes is refused before any work; the message names scales."""
-    torch = pytest.importorskip("torch")
-    data = ["dataset=jsonl", f"dataset.path={toy}"]
-
-    def start(*words: str, launcher: str = "basic") -> None:
-        sweep = launcher != "basic"
-        Launch(plan([*data, *words], sweep), sweep=sweep, engine=Engine(launcher=launcher)).start()
-
-    def begun(*_: object, **__: object) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr("longsumbench.sweeps.sweep.run_job", begun)
-    monkeypatch.setattr("longsumbench.sweeps.sweep.Launch._conducting", begun)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    refused = "model=trunc dataset=jsonl trains at scale=paper.*scale=small.*scale=tiny.*scale=paper"
-    for words, launcher in ((["model=trunc"], "basic"), (["model=lead,trunc"], "joblib")):
-        with pytest.raises(UsageError, match=refused):
-            start(*words, launcher=launcher)
-    for words in (["scale=paper"], ["scale=tiny"], ["train.max_steps=0"], ["model=lead"], ["dataset=pydoc"]):
-        with pytest.raises(ZeroDivisionError):
-            start("model=trunc", *words)
-    with pytest.raises(ZeroDivisionError):
-        start("model=trunc", "seed=1,2", launcher="slurm_gpu")
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    with pytest.raises(ZeroDivisionError):
-        start("model=trunc")
-
-
-def records(results: Path) -> dict[str, dict[str, object]]:
-    """Return run id → record of everything finished."""
-    found = results.glob("runs/*/*/*/record.json")
-    return {path.parent.name: json.loads(path.read_text(encoding="utf-8")) for path in found}
-
-
-def test_a_sweep_runs_each_run_once(toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One line a point; the same run is done once; baselines are done once, and not beside their own points."""
-    words = ["model=lead,random", "seed=1,2", "dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'r'}"]
-    launch = Launch(plan(words, sweep=True), ("longsumbench",), sweep=True)
-    launch.start()
-    assert capsys.readouterr().err.splitlines() == [
-        "point 1/4: model=lead seed=1",
-        "point 2/4: model=lead seed=2: the same run as point 1",
-        "point 3/4: model=random seed=1",
-        "point 4/4: model=random seed=2",
-        "3 runs: 3 done, 0 found finished, 0 failed",
-    ]
-    assert sorted(str(one["model"]) for one in records(tmp_path / "r").values()) == [
-        "lead",
-        "oracle",
-        "random",
-        "random",
-    ]
-    again = Launch(plan(words, sweep=True), sweep=True)
-    again.start()
-    assert "3 runs: 0 done, 3 found finished, 0 failed" in capsys.readouterr().err
-    assert {one.run_id for one in again.finished} == set(records(tmp_path / "r"))
-
-
-def test_a_failing_point_leaves_the_others_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In a sweep the others are finished, and what failed is told with its reason; alone, a failure is an error."""
-    folder = write_jsonl(tmp_path / "toy", train=0, validation=0)
-    words = ["dataset=jsonl", f"dataset.path={folder}", f"results_dir={tmp_path / 'r'}", "baselines=false"]
-    launch = Launch(plan([*words, "model=lead,oracle"], sweep=True), sweep=True)
-    launch.start()
-    assert [one.model for one in launch.finished] == ["oracle"]
-    assert list(launch.failed) == ["model=lead"]
-    assert "needs a train split" in launch.failed["model=lead"]
-    assert "2 runs: 1 done, 0 found finished, 1 failed" in capsys.readouterr().err
-    with pytest.raises(DataError, match="needs a train split"):
-        Launch(plan([*words, "model=lead"])).start()
-
-
-def test_a_failing_baseline_is_told_by_its_own_name(
-    toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In a sweep a baseline that fails takes neither the finished point nor the other baselines with it."""
-
-    def exhausted(*_: object) -> None:
-        raise MemoryError
-
-    monkeypatch.setattr("longsumbench.models.baselines.system.Random.summarize", exhausted)
-    words = ["dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'r'}", "score.resamples=100"]
-    launch = Launch(plan([*words, "model=lead", "model.length=5,9"], sweep=True), sweep=True)
-    launch.start()
-    assert sorted(one.model for one in launch.finished) == ["lead", "lead", "oracle"]
-    assert not launch.failed
-    assert list(launch.failed_baselines) == ["random with model.length=5"]
-    assert "2 runs: 2 done, 0 found finished, 0 failed" in capsys.readouterr().err
-    assert main(["run", "-m", *words, "model=lead", "model.length=5,9"]) == 1
-    assert "0 of 2 points and 1 baseline failed, the others are kept:" in capsys.readouterr().err
-
-
-def test_a_fault_of_the_program_is_shown_and_the_others_go_on(
-    toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In a sweep even a fault of one system takes no other point with it; its traceback is in a log."""
-    monkeypatch.setattr("longsumbench.models.baselines.system.leading_sentences", lambda *_: 1 / 0)
-    words = ["dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'r'}", "baselines=false"]
-    launch = Launch(plan([*words, "model=lead,oracle"], sweep=True), sweep=True)
-    launch.start()
-    assert [one.model for one in launch.finished] == ["oracle"]
-    (reason,) = launch.failed.values()
-    assert reason.startswith("unexpected error in longsumbench: ZeroDivisionError: division by zero; its traceback")
-    error = capsys.readouterr().err
-    assert f"failed: {reason}" in error
-    assert "Traceback" not in error
-
-
-def test_trained_points_differ_by_their_settings(toy: Path, tmp_path: Path) -> None:
-    """Each combination of settings is trained and recorded with its variant and seed."""
-    words = [*tiny_overrides(toy, steps=2), f"results_dir={tmp_path / 'r'}", "baselines=false"]
-    words = [word for word in words if not word.startswith("model.input_length")]
-    launch = Launch(plan([*words, "model.input_length=24,48", "seed=1,2"], sweep=True), sweep=True)
-    launch.start()
-    assert not launch.failed
-    found = [(one.seed, [part for part in one.variant.split(",") if "input_length" in part]) for one in launch.finished]
-    assert found == [
-        (1, ["input_length=24"]),
-        (2, ["input_length=24"]),
-        (1, ["input_length=48"]),
-        (2, ["input_length=48"]),
-    ]
 
 
 @pytest.mark.parametrize(
