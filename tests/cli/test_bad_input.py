@@ -385,13 +385,30 @@ def test_a_bug_is_one_line_and_its_traceback_is_in_a_log(
 
 
 @pytest.mark.parametrize("place", [0, 1, 3])
-def test_verbose_shows_the_traceback_of_an_error(place: int, capsys: pytest.CaptureFixture[str]) -> None:
-    """`-v` may be before or after the command; the line that is shown without it comes last."""
+def test_verbose_and_quiet(place: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """`-v` shows the traceback before the line that is shown without it; both flags may be before or after the command."""
     words = ["list", "settings", "nosuch"]
-    assert main([*words[:place], "-v", *words[place:]]) == 2
-    error = capsys.readouterr().err.splitlines()
-    assert error[0].startswith("Traceback")
-    assert error[-1].startswith("longsumbench: unknown model 'nosuch'")
+    shown = {}
+    for flag in ("-v", "-q"):
+        assert main([*words[:place], flag, *words[place:]]) == 2
+        shown[flag] = capsys.readouterr().err.splitlines()
+    assert shown["-v"][0].startswith("Traceback")
+    assert shown["-v"][-1:] == shown["-q"]
+    assert shown["-q"][0].startswith("longsumbench: unknown model 'nosuch'")
+
+
+def test_levels_of_messages(toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`-q` leaves warnings, here of examples in two splits; `-v` adds debug messages; the next command shows what it did."""
+    (toy / "test.jsonl").write_bytes((toy / "train.jsonl").read_bytes())
+    words = ["run", "model=lead", "dataset=jsonl", f"dataset.path={toy}", "baselines=false", "score.resamples=100"]
+    shown = []
+    for flags in (["-q"], ["-v"], []):
+        assert main([*words, f"results_dir={tmp_path / 'results'}", *flags]) == 0
+        shown.append(told_in(capsys.readouterr().err))
+    quiet, verbose, usual = shown
+    assert [line.partition(":")[0] for line in quiet] == ["warning"]
+    assert [line.partition(":")[0] for line in verbose] == ["dataset 'jsonl'", "already finished"]
+    assert usual == verbose[1:]
 
 
 def test_a_log_that_cannot_be_written_hides_no_bug(

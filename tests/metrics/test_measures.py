@@ -174,7 +174,9 @@ def test_a_dataset_that_names_a_metric_is_ranked_by_it(tmp_path: Path) -> None:
     assert list(record.measured_by) == ["repetition"]
 
 
-def test_a_finished_run_is_scored_by_what_it_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log_lines: list[str]) -> None:
+def test_a_finished_run_is_scored_by_what_it_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log_lines: list[str]
+) -> None:
     """Nothing is fitted or summarized again, what was scored stays to the last bit, and all is as if asked at once."""
     plain = configured(tmp_path)
     folder = files_of(plain, run_point(Point(plain)))
@@ -184,7 +186,9 @@ def test_a_finished_run_is_scored_by_what_it_lacks(tmp_path: Path, monkeypatch: 
         for step in ("fit", "summarize"):
             blocked.setattr(Lead, step, None, raising=False)
         after = run_point(Point(asking(plain, "extractive", "repetition")))
-    assert [line.partition(" on ")[0] for line in log_lines] == ["already finished, except for extractive, repetition: lead"]
+    assert [line.partition(" on ")[0] for line in log_lines] == [
+        "already finished, except for extractive, repetition: lead"
+    ]
     assert replace(after, measures=before.measures, units={}, measured_by={}) == before
     assert list(after.measures)[: len(before.measures)] == list(before.measures)
     table = read_scores(folder / "scores.csv")
@@ -211,6 +215,7 @@ def test_what_was_measured_stays(tmp_path: Path, log_lines: list[str]) -> None:
     run_point(Point(asking(plain, "extractive")))
     both = run_point(Point(asking(plain, "repetition")))
     assert list(both.measured_by) == ["extractive", "repetition"]
+    log_lines.clear()
     for config in (plain, asking(plain, "repetition", "extractive")):
         assert run_point(Point(config)) == both
     assert [line.partition(":")[0] for line in log_lines] == ["already finished"] * 2

@@ -90,6 +90,7 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
         **source.inputs,
     }
     folder = stages.get("corpus", inputs, partial(_build, corpus, settings, source))
+    _log.debug(f"dataset '{corpus.name}': {folder}")
     with reading_artifact(folder):
         texts = _open(corpus, folder)
     _report_overlaps(texts, settings.strict is True)
@@ -247,7 +248,7 @@ def _report_overlaps(texts: Texts, is_error: bool) -> None:
 
 @cache  # once for a sweep, or for a run with its baselines
 def _warn(problem: str) -> None:
-    _log.info(f"warning: {problem}")
+    _log.warning(f"warning: {problem}")
 
 
 def _check_not_empty(name: str, counts: Mapping[str, int], skipped: Mapping[str, Mapping[str, int]]) -> None:
