@@ -78,6 +78,7 @@ def test_a_bad_module_says_why(from_row: Any, changes: dict[str, Any], expected:
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
+@pytest.mark.slow
 def test_the_real_chapters(stages: ArtifactCache) -> None:
     """343 chapters are 1,750 modules; both readers hold every word of the paragraphs and of the summaries."""
     texts = load_texts(DatasetSettings(name="openstax", path=str(SHARED)), stages)

@@ -71,6 +71,7 @@ def test_a_bad_story_says_why(changes: dict[str, Any], expected: str) -> None:
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
+@pytest.mark.slow
 def test_the_real_stories(stages: ArtifactCache) -> None:
     """127 stories are 635 questions with four references each; no word of a story or of a response is lost."""
     texts = load_texts(DatasetSettings(name="squality", path=str(SHARED)), stages)
