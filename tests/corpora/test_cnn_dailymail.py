@@ -19,11 +19,9 @@ from support.toys import one_line
 from longsumbench.api.config import DatasetSettings
 from longsumbench.api.documents import Document, Example, Section
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.corpora.cnn_dailymail import cnn_dailymail_example
 from longsumbench.corpora.formats.cnn_stories import from_story
 from longsumbench.corpora.reading import hub
 from longsumbench.corpora.reading import load as loading
-from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import UsageError
 
@@ -156,23 +154,6 @@ def test_lists_of_one_site(release: Path, stages: ArtifactCache) -> None:
     }
 
 
-def test_linked_folders(release: Path, tmp_path: Path, stages: ArtifactCache) -> None:
-    """A folder that is linked to counts as one that is there; one that is linked to itself is looked at once."""
-    linked = tmp_path / "linked"
-    linked.mkdir()
-    (linked / "stories").symlink_to(release)
-    (release / "again").symlink_to(release)
-    assert read(linked, stages).fingerprint == read(release, stages).fingerprint
-
-
-def test_a_link_that_leads_nowhere(release: Path, stages: ArtifactCache) -> None:
-    """One to what is not there is ignored; one that leads back to itself is one line with its folder."""
-    (release / "cnn" / "gone.story").symlink_to(release / "absent")
-    read(release, stages)
-    (release / "cnn" / "loop").symlink_to("loop")
-    assert problem(release, stages).startswith(f"{release / 'cnn'}: cannot be read (")
-
-
 def test_a_changed_story_is_read_anew(release: Path, stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unchanged files are read once; a story changed in place makes other texts."""
     first = read(release, stages)
@@ -294,34 +275,6 @@ def test_rows_of_the_hub(stages: ArtifactCache, tmp_path: Path, monkeypatch: pyt
     assert list(texts.splits) == ["train", "validation", "test"]
     assert texts.splits["test"].ids == ["x1", "x2"]
     assert texts.splits["test"][0] == ROW
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"id": None}, "'id' is missing"),
-        ({"id": " "}, "'id' is empty"),
-        ({"article": [None]}, "'article' must be text, not a list with null in it"),
-        ({"article": None}, "'article' is missing"),
-        ({"article": " \n"}, "the article is empty"),
-        ({"highlights": None}, "'highlights' is missing"),
-        ({"highlights": ["a", "b"]}, "'highlights' must be text, not a list"),
-        ({"highlights": "\n \n"}, "there is no highlight"),
-    ],
-)
-def test_a_bad_row_says_why(changes: dict[str, Any], expected: str) -> None:
-    """A missing field, a value of another kind, or nothing to read or write is named."""
-    with pytest.raises(BadRow, match=expected):
-        cnn_dailymail_example(row(1, **changes))
-
-
-def test_a_line_of_another_encoding_or_a_taken_id(tmp_path: Path, stages: ArtifactCache) -> None:
-    """It is named with its line; not strict, it is left out and counted."""
-    first = json.dumps(row(1)).encode()
-    for line, reason in ((first.replace(b"late", b"l\xe4te", 1), "not UTF-8"), (first, "the id is used twice")):
-        (tmp_path / "test.jsonl").write_bytes(b"\n".join([first, line, json.dumps(row(2)).encode()]))
-        assert f"test.jsonl:2: {reason}" in problem(tmp_path, stages)
-        assert read(tmp_path, stages, strict=False).splits["test"].ids == ["x1", "x2"]
 
 
 def test_json_lines(tmp_path: Path, stages: ArtifactCache) -> None:

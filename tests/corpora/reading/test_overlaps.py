@@ -118,28 +118,6 @@ def test_dealt_and_generated_splits_are_looked_at(
     assert found == {"test in train": {"examples": 1, "same_text": 1, "same_id": 0, "first": "test-1"}}
 
 
-def test_what_is_generated_does_not_overlap(stages: ArtifactCache, capsys: pytest.CaptureFixture[str]) -> None:
-    """No generated text stands in two splits."""
-    assert "overlaps" not in load_texts(DatasetSettings(name="probe", limit=300), stages).facts
-    assert "overlap" not in capsys.readouterr().err
-
-
-HASHES = st.integers(1, 2**64 - 1) | st.integers(1, 40).map(lambda number: number * 1_024)  # these fall together
-
-
-@given(st.lists(HASHES, max_size=200))
-def test_seen_is_a_set(numbers: list[int]) -> None:
-    """Hashes that were taken in are there, others are not, as in Python's own set."""
-    ours, theirs = Seen(), set[int]()
-    for number in numbers:
-        assert (number in ours) == (number in theirs)
-        if number not in theirs:
-            ours.add(number)
-            theirs.add(number)
-    assert len(ours) == len(theirs)
-    assert all(number in ours for number in theirs)
-
-
 def test_seen_grows() -> None:
     """Thousands of hashes are all found again, and no others."""
     seen = Seen()
