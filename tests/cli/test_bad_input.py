@@ -144,12 +144,6 @@ def test_one_wrong_point_ends_a_sweep_before_it_begins(toy: Path, fails: Callabl
     assert not (toy.parent / "results").exists()
 
 
-def test_an_empty_file_is_named(toy: Path, fails: Callable[..., str]) -> None:
-    """A file without a row is bad data."""
-    (toy / "test.jsonl").write_text("\n", encoding="utf-8")
-    assert f"{toy / 'test.jsonl'}: the file is empty" in fails(3, f"dataset.path={toy}")
-
-
 def test_a_missing_folder_is_named(tmp_path: Path, fails: Callable[..., str]) -> None:
     """A path where nothing is, or nothing usable, is bad data."""
     assert "correct dataset.path" in fails(3, f"dataset.path={tmp_path / 'nowhere'}")
@@ -193,15 +187,6 @@ def test_one_file_without_a_split_is_told_how_to_get_some(tmp_path: Path, fails:
     assert advice in fails(3, f"dataset.path={file}", "model=oracle", "dataset.split=train")
 
 
-def test_a_folder_without_a_split_is_told_with_its_files(tmp_path: Path, fails: Callable[..., str]) -> None:
-    """The message names the first files that are there."""
-    for number in range(7):
-        (tmp_path / f"data-{number}.jsonl").write_text(TEXT, encoding="utf-8")
-    assert "; it has data-0.jsonl, data-1.jsonl, data-2.jsonl, data-3.jsonl, data-4.jsonl, …; rename them" in fails(
-        3, f"dataset.path={tmp_path}"
-    )
-
-
 @pytest.mark.parametrize("model", ["lead", "random", "oracle", "trunc"])
 def test_odd_documents_simply_work(model: str, toy: Path, tmp_path: Path) -> None:
     """A huge sentence, a huge document and odd characters are summarized like any other."""
@@ -229,16 +214,6 @@ def test_an_unwritable_folder_is_told(
     told = fails(4, *words)
     assert f"cannot write to {below_a_file}" in told
     assert ("results_dir=" if setting == "results_dir" else "LONGSUMBENCH_CACHE") in told
-
-
-def test_no_permission_is_told(toy: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder without permission ends like any other that cannot be written."""
-
-    def refused(self: Path, **_: Any) -> None:
-        raise PermissionError(errno.EACCES, "Permission denied", str(self))
-
-    monkeypatch.setattr(Path, "mkdir", refused)
-    assert "(Permission denied); choose another folder" in fails(4, f"dataset.path={toy}")
 
 
 def no_space(*_: Any, **__: Any) -> None:

@@ -23,7 +23,6 @@ from longsumbench.corpora.formats.cnn_stories import from_story
 from longsumbench.corpora.reading import hub
 from longsumbench.corpora.reading import load as loading
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.errors import UsageError
 
 SHARED = SHARED_ROOT / "data" / "cnndm_sample"
 STORY = (
@@ -137,23 +136,6 @@ def test_a_release(release: Path, stages: ArtifactCache) -> None:
     assert not texts.multi_document
 
 
-def test_lists_of_one_site(release: Path, stages: ArtifactCache) -> None:
-    """The sites' own lists name stories too; beside the lists of both sites they add nothing."""
-    whole = read(release, stages)
-    write_list(release / "url_lists" / "cnn_wayback_training_urls.txt", [1, 2])
-    write_list(release / "url_lists" / "dailymail_wayback_validation_urls.txt", [3])
-    assert read(release, stages).fingerprint == whole.fingerprint
-    for split in ("train", "val", "test"):
-        (release / "url_lists" / f"all_{split}.txt").unlink()
-    write_list(release / "dailymail" / "wayback_test_urls.txt", [5])
-    texts = read(release, stages)
-    assert {name: split.ids for name, split in texts.splits.items()} == {
-        "train": [digest(1), digest(2)],
-        "validation": [digest(3)],
-        "test": [digest(5)],
-    }
-
-
 def test_a_changed_story_is_read_anew(release: Path, stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unchanged files are read once; a story changed in place makes other texts."""
     first = read(release, stages)
@@ -233,12 +215,6 @@ def test_what_is_no_release(release: Path, stages: ArtifactCache) -> None:
     assert "no such file or folder" in problem(release / "absent", stages)
 
 
-def test_its_lists_say_the_splits(release: Path, stages: ArtifactCache) -> None:
-    """Dealing stories by a hash is an error of usage."""
-    with pytest.raises(UsageError, match=r"leave out dataset\.split_by_hash"):
-        read(release, stages, split_by_hash=True)
-
-
 def row(number: int, **changes: Any) -> dict[str, Any]:
     """A row of the hub."""
     highlights = "Nobody came .\nIt was late. Very late ."
@@ -263,7 +239,7 @@ def test_rows_of_the_hub(stages: ArtifactCache, tmp_path: Path, monkeypatch: pyt
         names = ("train", "validation", "test")
         return datasets.DatasetDict({name: datasets.Dataset.from_list([row(1), row(2)]) for name in names})
 
-    hub._revision.cache_clear()
+    hub.chosen_revision.cache_clear()
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "library"))
     monkeypatch.setattr(hub, "unreachable", lambda: None)
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)

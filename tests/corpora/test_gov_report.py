@@ -273,7 +273,7 @@ def test_rows_of_the_hub(stages: ArtifactCache, tmp_path: Path, monkeypatch: pyt
         names = ("train", "validation", "test")
         return datasets.DatasetDict({name: datasets.Dataset.from_dict(rows) for name in names})
 
-    hub._revision.cache_clear()
+    hub.chosen_revision.cache_clear()
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "library"))
     monkeypatch.setattr(hub, "unreachable", lambda: None)
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)

@@ -87,7 +87,7 @@ def test_the_hub_and_the_release_are_the_same_texts(
         assert repository == "Awesome075/multi_news_parquet"
         return datasets.DatasetDict({name: datasets.Dataset.from_list(rows) for name in names})
 
-    hub._revision.cache_clear()
+    hub.chosen_revision.cache_clear()
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "library"))
     monkeypatch.setattr(hub, "unreachable", lambda: None)
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)

@@ -243,11 +243,12 @@ def _report_overlaps(texts: Texts, is_error: bool) -> None:
         problem = f"splits of dataset '{texts.name}' overlap: {describe_overlaps(overlaps, texts.facts['examples'])}"
         if is_error:
             raise DataError(f"{problem}; take these out of one split, or leave out dataset.strict=true")
-        _warn(f"{problem}; dataset.strict=true makes this an error")
+        warn_once(f"{problem}; dataset.strict=true makes this an error")
 
 
-@cache  # once for a sweep, or for a run with its baselines
-def _warn(problem: str) -> None:
+@cache
+def warn_once(problem: str) -> None:
+    """Log a warning, once for a sweep, or for a run with its baselines."""
     _log.warning(f"warning: {problem}")
 
 

@@ -222,14 +222,6 @@ def test_the_distances() -> None:
     assert sum(first) / len(first) == pytest.approx(0.5, abs=0.05)
 
 
-def test_facts_stand_everywhere(tested: list[Example]) -> None:
-    """Facts in one place are spread evenly over the tenths of the source."""
-    tenths = Counter(int(fact.position * 10) for example in tested for fact in example.facts if fact.kind == "single")
-    assert {tenth: count / 1600 for tenth, count in tenths.items()} == pytest.approx(
-        dict.fromkeys(range(10), 0.1), abs=0.03
-    )
-
-
 @pytest.mark.parametrize("name", GROWN)
 def test_every_answer_of_grown_reports_is_in_the_source(name: str) -> None:
     """Whoever reads to the end, and takes the last decision for true, writes the reference in the agenda's order.
@@ -278,23 +270,6 @@ def test_what_is_said_of_grown_facts_is_true(name: str) -> None:
             assert fact.kind.split()[1:] == (expected or ["plain"] * bool(asked_for))
 
 
-def test_the_shares_of_grown_facts() -> None:
-    """As many facts are repeated, and as many overrule another, as was asked for; none in vain, by another document."""
-    made = list(reports([1024], 23, 300, Controls(redundancy=0.5, contradiction=0.25, sources=4)))
-    traits = Counter(trait for example in made for fact in example.facts for trait in fact.kind.split()[1:])
-    assert traits["repeated"] / 1_800 == pytest.approx(0.5, abs=0.04)
-    assert traits["overruled"] / 1_800 == pytest.approx(0.25, abs=0.04)
-    assert traits["plain"] / 1_800 == pytest.approx(0.375, abs=0.04)
-    assert {len(example.facts) for example in made} == {6}
-    for example in made:
-        document_of = [n for n, document in enumerate(example.documents) for _ in document.sections]
-        own = {site: section for how, site, _, _, section in told_in(example) if how != "repeated"}
-        revised = {site for how, site, *_ in told_in(example) if how == "revised"}
-        for how, site, _, _, section in told_in(example):
-            if how == "repeated" and not (site in revised and document_of[own[site]] == 3):
-                assert document_of[section] != document_of[own[site]]
-
-
 def test_overruled_decisions_tell_nothing() -> None:
     """They are older than what holds and lie anywhere before it; they name any other firm alike, the other rank."""
     made = list(reports([512], 24, 1_000, Controls(contradiction=1)))
@@ -327,17 +302,6 @@ def test_overruled_decisions_tell_nothing() -> None:
         if kind == "alike":
             bids = re.findall(rf"The {site} has a \w+ bid from (\w+)\.", " ".join(example.sentences()))
             assert firm not in [what for _, of, what, _, _ in told_in(example) if of == site] + bids
-
-
-def test_positions_and_distances_stay_those_that_were_drawn() -> None:
-    """What holds stands everywhere alike, whether it overrules something or not; bids are as far away as usual."""
-    made = list(reports([1024], 25, 600, Controls(contradiction=1)))
-    tenths = Counter(int(fact.position * 10) for example in made for fact in example.facts[:4])
-    assert {tenth: count / 2_400 for tenth, count in tenths.items()} == pytest.approx(
-        dict.fromkeys(range(10), 0.1), abs=0.03
-    )
-    near = [fact.distance == 0 for example in made for fact in example.facts[4:]]
-    assert sum(near) / len(near) == pytest.approx(0.35, abs=0.04)
 
 
 def test_sources_share_the_sections() -> None:
@@ -542,17 +506,6 @@ def test_a_note_worked_out_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     other = report(40, 0, 0, Controls(kinds=("single",), hard=0, alike=1))
     assert sections_of(other)[0][0] == "The council decided that the bridge goes to Adler."
     assert set(sections_of(other)[0][1:]) == {"Residents asked whether the bridge goes to Brandt."}
-
-
-def test_a_distance_that_is_asked_for() -> None:
-    """All facts of two places get it; one that a report has no room for is an error, as is a share above one."""
-    made = list(reports([512], 10, 50, Controls(kinds=("relayed", "silent"), distance=5)))
-    assert {fact.distance for example in made for fact in example.facts} == {5}
-    assert {len(example.documents[0].sections) for example in reports([512], 10, 9, Controls(section_length=50))} == {
-        10
-    }
-    with pytest.raises(UsageError, match="distance=8: a report of 512 tokens has 8 sections"):
-        report(512, 10, 0, Controls(distance=8))
 
 
 @pytest.mark.parametrize(

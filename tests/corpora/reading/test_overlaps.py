@@ -36,7 +36,7 @@ EXPECTED = {
 @pytest.fixture(autouse=True)
 def nothing_said_before() -> None:
     """Every test is a process of its own, as far as warnings go: within one, each is said once."""
-    loading._warn.cache_clear()
+    loading.warn_once.cache_clear()
 
 
 def written(folder: Path, splits: dict[str, dict[str, str]]) -> Path:
@@ -69,7 +69,7 @@ def test_overlaps_are_counted_and_told(
         else:
             read(folder, stages)
             assert not capsys.readouterr().err  # said once in a process: a run's baselines do not say it again
-            loading._warn.cache_clear()
+            loading.warn_once.cache_clear()
             read(folder, stages)
             assert capsys.readouterr().err == said
 
