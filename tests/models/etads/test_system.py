@@ -60,7 +60,9 @@ def test_a_text_without_a_title_is_read_from_its_start() -> None:
     assert system.units(text(), words).ids == ()
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(
+    "variant", ["both", *(pytest.param(name, marks=pytest.mark.slow) for name in VARIANTS if name != "both")]
+)
 def test_it_learns(variant: str, tmp_path: Path) -> None:
     """In forty steps the loss falls by more than a third, in every variant."""
     system = Etads(EtadsConfig(**{**SMALL, **VARIANTS[variant]}))

@@ -292,7 +292,7 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("odd", ["duplicates", *(pytest.param(odd, marks=pytest.mark.slow) for odd in ODD)])
 @pytest.mark.parametrize("name", NAMES)
 def test_odd_clusters(name: str, odd: str, tmp_path: Path) -> None:
     """Few, many, long or equal paragraphs are ranked, read up to the limits, and summarized; the ledger balances."""

@@ -286,7 +286,7 @@ ODD = [
 ]
 
 
-@pytest.mark.parametrize("fidelity", ["default", "official"])
+@pytest.mark.parametrize("fidelity", ["default", pytest.param("official", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("locality", ["spatial", "discourse", "document"])
 def test_odd_texts_are_learned_from_and_summarized(locality: str, fidelity: str, stages: ArtifactCache) -> None:
     """Empty sections, names as long as pages, 500 documents, no text at all: each alone as beside the others."""
