@@ -1,7 +1,11 @@
 """Progress of long steps."""
 
 import io
+import logging
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 from support.waiting import wait_until
@@ -113,3 +117,13 @@ def test_nothing_is_shown_above_the_level_of_information(stream: io.StringIO, mo
     with log_level("WARNING"), Progress("training", 2, "steps", stream) as shown:
         shown.advance()
     assert stream.getvalue() == ""
+
+
+def test_processes_that_a_command_starts_log_from_its_level() -> None:
+    """Inside `log_level` a new process has the level; behind it, the level is the one before."""
+    code = "import logging, longsumbench.progress; print(logging.getLogger('longsumbench').level)"
+    with log_level("WARNING"):
+        inside = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert inside.stdout == f"{logging.WARNING}\n"
+    assert logging.getLogger("longsumbench").level == logging.INFO
+    assert "LONGSUMBENCH_LOG_LEVEL" not in os.environ
