@@ -96,7 +96,7 @@ def _types_in(hint: Any) -> set[Any]:
     return {hint}.union(*map(_types_in, get_args(hint)))
 
 
-@pytest.mark.parametrize("share", [0.002, pytest.param(1.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("share", [0.001, pytest.param(0.1, marks=pytest.mark.slow)])
 def test_planning_refuses_junk_in_one_line(share: float, toy: Path) -> None:
     """A setting that is no sensible value ends in one line that names it, before anything is done."""
     every = list(cases(seed=1))
